@@ -1,0 +1,348 @@
+"""Configuration: frozen dataclasses, YAML in and out.
+
+A `Config` has four sections. Each is a frozen dataclass that checks its own
+values, so a configuration that exists is a configuration that works. Presets
+live in `keras_transformer.presets`.
+"""
+
+import dataclasses
+import difflib
+import types
+import typing
+
+import yaml
+
+from keras_transformer.errors import InputError
+
+TOKENIZERS = ("auto", "word", "character", "sentencepiece")
+PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+
+
+def _require(condition, name, accepted, value):
+    if not condition:
+        raise InputError(f"{name} must be {accepted}. Received: {value!r}")
+
+
+def _one_of(name, value, accepted):
+    _require(value in accepted, name, "one of " + ", ".join(accepted), value)
+
+
+def _positive(section, config, *names):
+    for name in names:
+        value = getattr(config, name)
+        _require(value > 0, f"{section}.{name}", "greater than 0", value)
+
+
+def _fraction(section, config, *names):
+    for name in names:
+        value = getattr(config, name)
+        _require(
+            0 <= value < 1, f"{section}.{name}", "at least 0, below 1", value
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelConfig:
+    """The shape of the Transformer; vocabulary sizes come from the data."""
+
+    num_encoder_layers: int = 6
+    num_decoder_layers: int = 6
+    d_model: int = 512
+    num_heads: int = 8
+    d_ff: int = 2048
+    activation: str = "relu"  # relu, gelu or swish
+    dropout: float = 0.1  # on embeddings and on each sublayer's output
+    attention_dropout: float = 0.1  # on attention weights
+    feedforward_dropout: float = 0.1  # inside the feed-forward sublayer
+    norm: str = "pre"  # pre: the notebooks' model; post: the paper's
+    layer_norm_epsilon: float = 1e-6
+    tied_embeddings: str = "none"  # none, target (with output) or all
+    positions: str = "sinusoidal"  # sinusoidal or learned
+    max_length: int = 256  # positions, start and end tokens included
+
+    def __post_init__(self):
+        _positive(
+            "model",
+            self,
+            "num_encoder_layers",
+            "num_decoder_layers",
+            "d_model",
+            "num_heads",
+            "d_ff",
+            "layer_norm_epsilon",
+        )
+        _fraction(
+            "model", self, "dropout", "attention_dropout", "feedforward_dropout"
+        )
+        _require(
+            self.d_model % self.num_heads == 0,
+            "model.d_model",
+            f"divisible by model.num_heads ({self.num_heads})",
+            self.d_model,
+        )
+        _require(self.d_model % 2 == 0, "model.d_model", "even", self.d_model)
+        _require(
+            self.max_length >= 4,
+            "model.max_length",
+            "4 or more",
+            self.max_length,
+        )
+        _one_of("model.activation", self.activation, ("relu", "gelu", "swish"))
+        _one_of("model.norm", self.norm, ("pre", "post"))
+        _one_of(
+            "model.tied_embeddings",
+            self.tied_embeddings,
+            ("none", "target", "all"),
+        )
+        _one_of("model.positions", self.positions, ("sinusoidal", "learned"))
+
+
+@dataclasses.dataclass(frozen=True)
+class DataConfig:
+    """How text becomes ids: languages, normalisation, tokens, cleaning."""
+
+    source_language: str = "en"
+    target_language: str = "zh"
+    source_tokenizer: str = "auto"  # en: word; zh, ja: character; else
+    target_tokenizer: str = "auto"  # sentencepiece
+    # None: 50,000 for words and characters, 8,000 for SentencePiece
+    source_vocabulary_size: int | None = None
+    target_vocabulary_size: int | None = None
+    sentencepiece_model: str = "unigram"  # unigram or bpe
+    shared_vocabulary: bool = False  # one SentencePiece model for both sides
+    lowercase: bool = True  # word tokenizers only, as in the notebooks
+    keep_latin_runs: bool = False  # character tokenizers: "TF2" is one token
+    nfc: bool = True  # Unicode normalisation form C
+    remove_control: bool = True  # control characters become spaces
+    simplify_chinese: bool = True  # OpenCC t2s on the sides that are zh
+    max_length: int = 100  # tokens a side, without start and end
+    max_length_ratio: float = 9.0  # longer side to shorter; 0: no limit
+    remove_duplicates: bool = True  # exact duplicate pairs
+    seed: int = 1
+    shard_size: int = 100_000  # pairs a file
+
+    def __post_init__(self):
+        _one_of("data.source_tokenizer", self.source_tokenizer, TOKENIZERS)
+        _one_of("data.target_tokenizer", self.target_tokenizer, TOKENIZERS)
+        _one_of(
+            "data.sentencepiece_model",
+            self.sentencepiece_model,
+            ("unigram", "bpe"),
+        )
+        _positive("data", self, "max_length", "shard_size")
+        _require(
+            self.max_length_ratio == 0 or self.max_length_ratio >= 1,
+            "data.max_length_ratio",
+            "0 (no limit) or at least 1",
+            self.max_length_ratio,
+        )
+        for name in ("source_vocabulary_size", "target_vocabulary_size"):
+            size = getattr(self, name)
+            _require(
+                size is None or size > 4,
+                f"data.{name}",
+                "more than the 4 reserved tokens",
+                size,
+            )
+        if self.shared_vocabulary:
+            kinds = {self.source_kind, self.target_kind}
+            _require(
+                kinds == {"sentencepiece"},
+                "data.shared_vocabulary",
+                "false unless both tokenizers are sentencepiece",
+                True,
+            )
+
+    @property
+    def source_kind(self) -> str:
+        return self._kind(self.source_tokenizer, self.source_language)
+
+    @property
+    def target_kind(self) -> str:
+        return self._kind(self.target_tokenizer, self.target_language)
+
+    @staticmethod
+    def _kind(tokenizer, language):
+        if tokenizer != "auto":
+            return tokenizer
+        base = language.lower().replace("_", "-").split("-")[0]
+        return {"en": "word", "zh": "character", "ja": "character"}.get(
+            base, "sentencepiece"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingConfig:
+    """How the model is fitted."""
+
+    epochs: int = 20
+    batch_tokens: int = 4096  # target tokens a batch, padding included
+    batch_sentences: int | None = None  # if set, used instead of batch_tokens
+    label_smoothing: float = 0.1
+    warmup_steps: int = 4000
+    learning_rate_factor: float = 1.0  # the notebooks' Noam factor
+    beta_1: float = 0.9
+    beta_2: float = 0.98
+    adam_epsilon: float = 1e-9
+    precision: str = "float32"  # or mixed_bfloat16, mixed_float16
+    seed: int = 1
+    shuffle_buffer: int = 100_000  # pairs shuffled and sorted together
+    checkpoint_every: int = 500  # steps between checkpoints for --resume
+    early_stopping: int = 0  # epochs without a better dev loss; 0: off
+    bleu_every: int = 0  # epochs between dev BLEU measurements; 0: never
+    tensorboard: bool = False
+    source_embeddings: str | None = None  # word vectors: word2vec or GloVe
+    target_embeddings: str | None = None
+
+    def __post_init__(self):
+        _positive(
+            "training",
+            self,
+            "epochs",
+            "batch_tokens",
+            "warmup_steps",
+            "learning_rate_factor",
+            "adam_epsilon",
+            "shuffle_buffer",
+            "checkpoint_every",
+        )
+        _fraction("training", self, "label_smoothing", "beta_1", "beta_2")
+        _one_of("training.precision", self.precision, PRECISIONS)
+        if self.batch_sentences is not None:
+            _positive("training", self, "batch_sentences")
+        for name in ("early_stopping", "bleu_every"):
+            value = getattr(self, name)
+            _require(value >= 0, f"training.{name}", "0 or more", value)
+
+
+@dataclasses.dataclass(frozen=True)
+class DecodingConfig:
+    """How translations are searched for."""
+
+    beam_size: int = 4  # 1: greedy
+    length_penalty: float = 0.6  # GNMT alpha (Wu et al. 2016); 0: none
+    # Output tokens allowed for a source of n tokens:
+    # max_length_ratio * n + max_length_offset, and never more than
+    # model.max_length - 1.
+    max_length_ratio: float = 3.0
+    max_length_offset: int = 20
+    batch_size: int = 64  # sentences decoded together
+
+    def __post_init__(self):
+        _positive("decoding", self, "beam_size", "batch_size")
+        for name in (
+            "length_penalty",
+            "max_length_ratio",
+            "max_length_offset",
+        ):
+            value = getattr(self, name)
+            _require(value >= 0, f"decoding.{name}", "0 or more", value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Everything that a run was told, section by section."""
+
+    model: ModelConfig = ModelConfig()
+    data: DataConfig = DataConfig()
+    training: TrainingConfig = TrainingConfig()
+    decoding: DecodingConfig = DecodingConfig()
+
+    def to_dict(self) -> dict:
+        return dataclasses.asdict(self)
+
+    def to_yaml(self) -> str:
+        return yaml.safe_dump(self.to_dict(), sort_keys=False)
+
+    def updated(self, values: dict, where: str = "configuration") -> "Config":
+        """A copy in which the named values of `values` replace this one's.
+
+        Args:
+            values: `{section: {key: value}}`, any part of it.
+            where: what the values come from, named in error messages.
+
+        Raises:
+            InputError: unknown section or key, wrong type or refused value.
+        """
+        sections = {f.name: getattr(self, f.name) for f in _fields(self)}
+        _mapping(values, where)
+        for name, part in values.items():
+            _known(name, sections, where)
+            section = sections[name]
+            _mapping(part, f"{where}, section {name}")
+            types_of = typing.get_type_hints(type(section))
+            for key in part:
+                _known(key, types_of, where, prefix=f"{name}.")
+            converted = {
+                key: _typed(f"{where}: {name}.{key}", value, types_of[key])
+                for key, value in part.items()
+            }
+            try:
+                sections[name] = dataclasses.replace(section, **converted)
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from None
+        return Config(**sections)
+
+
+def _fields(config):
+    return dataclasses.fields(config)
+
+
+def _mapping(value, where):
+    if not isinstance(value, dict):
+        raise InputError(
+            f"{where}: expected 'key: value' lines. Received: {value!r}"
+        )
+
+
+def _known(name, accepted, where, prefix=""):
+    if name in accepted:
+        return
+    close = difflib.get_close_matches(str(name), list(accepted), n=1)
+    hint = f", did you mean {prefix}{close[0]}?" if close else "."
+    raise InputError(
+        f"{where}: unknown key {prefix}{name}{hint} "
+        f"Accepted: {', '.join(accepted)}"
+    )
+
+
+def _typed(where, value, wanted):
+    """`value` as the annotated type, or an `InputError` naming both."""
+    options = (
+        typing.get_args(wanted)
+        if isinstance(wanted, types.UnionType)
+        else (wanted,)
+    )
+    if value is None and type(None) in options:
+        return None
+    kind = options[0]
+    if kind is float and isinstance(value, str):
+        # YAML 1.1 reads "1e-9" as text; a person means the number.
+        try:
+            value = float(value)
+        except ValueError:
+            pass
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        raise InputError(
+            f"{where} takes a {kind.__name__}. Received: {value!r}"
+        )
+    return value
+
+
+def read_yaml(path) -> dict:
+    """The mapping in a YAML file.
+
+    Raises:
+        InputError: the file can't be read, or isn't YAML.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            return yaml.safe_load(file) or {}
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise InputError(f"{path}{line}: not a YAML file") from None

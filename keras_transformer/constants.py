@@ -1,0 +1,12 @@
+"""The ids that every vocabulary reserves.
+
+Every tokenizer, record, batch and search uses these four, in this order, so
+that padding is always 0 and an unknown piece always 1.
+"""
+
+PAD_ID = 0
+UNK_ID = 1
+START_ID = 2
+END_ID = 3
+
+SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>")

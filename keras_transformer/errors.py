@@ -1,0 +1,10 @@
+"""The error that a user can mend."""
+
+
+class InputError(ValueError):
+    """Something given to the package is not what it accepts.
+
+    The message is one line for a person: what was received, where (file and
+    line if there is one), and what would be accepted. The command line
+    prints it and exits with 2; library callers catch it as a `ValueError`.
+    """

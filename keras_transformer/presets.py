@@ -1,0 +1,76 @@
+"""Named configurations: `notebook`, `base`, `small`, `demo`."""
+
+from keras_transformer.config import Config
+from keras_transformer.errors import InputError
+
+PRESETS = {
+    # The main notebook's model and recipe, its loss unsmoothed.
+    "notebook": {
+        "model": {
+            "num_encoder_layers": 6,
+            "num_decoder_layers": 6,
+            "d_model": 256,
+            "num_heads": 8,
+            "d_ff": 1024,
+        },
+        "training": {
+            "batch_sentences": 128,
+            "warmup_steps": 2000,
+            "label_smoothing": 0.0,
+        },
+    },
+    # Vaswani et al. 2017, table 3, row "base".
+    "base": {
+        "model": {
+            "num_encoder_layers": 6,
+            "num_decoder_layers": 6,
+            "d_model": 512,
+            "num_heads": 8,
+            "d_ff": 2048,
+            "attention_dropout": 0.0,
+            "feedforward_dropout": 0.0,
+            "norm": "post",
+        },
+        "training": {
+            "batch_tokens": 25_000,
+            "warmup_steps": 4000,
+            "label_smoothing": 0.1,
+        },
+    },
+    # A first model of one's own on a processor.
+    "small": {
+        "model": {
+            "num_encoder_layers": 3,
+            "num_decoder_layers": 3,
+            "d_model": 256,
+            "num_heads": 4,
+            "d_ff": 1024,
+        },
+        "training": {"warmup_steps": 2000},
+    },
+    # The built-in corpus in a few minutes on two cores.
+    "demo": {
+        "model": {
+            "num_encoder_layers": 2,
+            "num_decoder_layers": 2,
+            "d_model": 128,
+            "num_heads": 4,
+            "d_ff": 512,
+            "max_length": 64,
+        },
+        "training": {"epochs": 6, "warmup_steps": 400},
+    },
+}
+
+
+def preset(name: str) -> Config:
+    """The configuration of that name.
+
+    Raises:
+        InputError: there is no such preset.
+    """
+    if name not in PRESETS:
+        raise InputError(
+            f"unknown preset {name!r}. Accepted: {', '.join(PRESETS)}"
+        )
+    return Config().updated(PRESETS[name], f"preset {name}")
