@@ -1,0 +1,171 @@
+"""Multi-head scaled dot-product attention.
+
+Axes: B batch, T target (queries), S source (keys), N heads, H head width,
+D model width.
+"""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class MultiHeadAttention(keras.layers.Layer):
+    """Attention in several heads, projected in and out.
+
+    `call` is made of two public steps, `project` and `attend`, so that a
+    decoder can keep projected keys and values from one step to the next.
+    A query whose keys are all masked attends to them evenly: finite, never
+    NaN.
+
+    Args:
+        num_heads: int, number of heads.
+        d_model: int, width of input and output, divisible by `num_heads`.
+        dropout: float, dropped share of the attention weights.
+        use_bias: bool, whether the four projections have a bias.
+        kernel_initializer: initializer of the four kernels.
+        bias_initializer: initializer of the four biases.
+
+    Call arguments:
+        query: float `(B, T, D)`.
+        value: float `(B, S, D)`.
+        key: float `(B, S, D)`; `value` if omitted.
+        attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
+        training: bool, whether dropout is applied.
+
+    Returns:
+        float `(B, T, D)`.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = MultiHeadAttention(num_heads=2, d_model=8)
+        >>> x = np.ones((1, 3, 8), dtype="float32")
+        >>> tuple(layer(x, x).shape)
+        (1, 3, 8)
+
+    Reference: Vaswani et al. 2017, section 3.2.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        d_model,
+        dropout=0.0,
+        use_bias=True,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if num_heads < 1 or d_model % num_heads:
+            raise ValueError(
+                "d_model must be divisible by num_heads. "
+                f"Received: d_model={d_model}, num_heads={num_heads}"
+            )
+        self.num_heads = num_heads
+        self.d_model = d_model
+        self.head_dim = d_model // num_heads
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self._query = self._projection("query")
+        self._key = self._projection("key")
+        self._value = self._projection("value")
+        self._output = self._projection("output")
+        self._dropout = keras.layers.Dropout(
+            dropout, dtype=self.dtype_policy, name="attention_dropout"
+        )
+
+    def _projection(self, name):
+        # Clones: one initializer object would start all four kernels equal.
+        return keras.layers.Dense(
+            self.d_model,
+            use_bias=self.use_bias,
+            kernel_initializer=self.kernel_initializer.clone(),
+            bias_initializer=self.bias_initializer.clone(),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def build(self, query_shape, value_shape=None, key_shape=None):
+        value_shape = value_shape or query_shape
+        self._query.build(query_shape)
+        self._key.build(key_shape or value_shape)
+        self._value.build(value_shape)
+        self._output.build((*query_shape[:-1], self.d_model))
+
+    def call(self, query, value, key=None, attention_mask=None, training=None):
+        keys, values = self.project(value, key)
+        return self.attend(query, keys, values, attention_mask, training)
+
+    def project(self, value, key=None):
+        """Projects keys and values and splits them into heads.
+
+        Args:
+            value: float `(B, S, D)`.
+            key: float `(B, S, D)`; `value` if omitted.
+
+        Returns:
+            keys and values, each float `(B, N, S, H)`.
+        """
+        key = value if key is None else key
+        return (
+            self._split_heads(self._key(key)),
+            self._split_heads(self._value(value)),
+        )
+
+    def attend(self, query, keys, values, attention_mask=None, training=None):
+        """Attends to keys and values that `project` made.
+
+        Args:
+            query: float `(B, T, D)`, not projected.
+            keys: float `(B, N, S, H)`.
+            values: float `(B, N, S, H)`.
+            attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
+            training: bool, whether dropout is applied.
+
+        Returns:
+            float `(B, T, D)`.
+        """
+        # Scaling the query, not the scores, touches T x H numbers instead
+        # of T x S and keeps float16 scores small.
+        query = self._split_heads(self._query(query)) * self.head_dim**-0.5
+        scores = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
+        weights = self._masked_softmax(scores, attention_mask)
+        weights = self._dropout(weights, training=training)
+        context = ops.matmul(weights, values)  # (B, N, T, H)
+        context = ops.transpose(context, (0, 2, 1, 3))
+        length = ops.shape(context)[1]
+        context = ops.reshape(context, (-1, length, self.d_model))
+        return self._output(context)
+
+    def _split_heads(self, x):
+        length = ops.shape(x)[1]
+        x = ops.reshape(x, (-1, length, self.num_heads, self.head_dim))
+        return ops.transpose(x, (0, 2, 1, 3))  # (B, N, length, H)
+
+    def _masked_softmax(self, scores, attention_mask):
+        scores = ops.cast(scores, "float32")  # (B, N, T, S)
+        if attention_mask is not None:
+            mask = ops.expand_dims(attention_mask, axis=1)
+            # Finite, so that a row without any key stays a number.
+            scores = ops.where(mask, scores, -1e9)
+        return ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
+
+    def compute_output_shape(self, query_shape, value_shape=None, **kwargs):
+        return (*query_shape[:-1], self.d_model)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "d_model": self.d_model,
+            "dropout": self.dropout,
+            "use_bias": self.use_bias,
+            "kernel_initializer": keras.initializers.serialize(
+                self.kernel_initializer
+            ),
+            "bias_initializer": keras.initializers.serialize(
+                self.bias_initializer
+            ),
+        }

@@ -1,0 +1,70 @@
+"""The position-wise feed-forward sublayer."""
+
+import keras
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class FeedForward(keras.layers.Layer):
+    """Two projections with an activation between, the same at each position.
+
+    Args:
+        d_ff: int, width between the two projections.
+        d_model: int, width of input and output.
+        activation: name or function; "relu", "gelu" (exact, erf) and
+            "swish" among others. A `keras.activations` object is kept.
+        dropout: float, dropped share after the activation.
+
+    Call arguments:
+        inputs: float `(..., D)`.
+        training: bool, whether dropout is applied.
+
+    Returns:
+        float, shape of `inputs`.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = FeedForward(d_ff=16, d_model=8)
+        >>> tuple(layer(np.ones((1, 3, 8), dtype="float32")).shape)
+        (1, 3, 8)
+
+    Reference: Vaswani et al. 2017, section 3.3.
+    """
+
+    def __init__(self, d_ff, d_model, activation="relu", dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.d_ff = d_ff
+        self.d_model = d_model
+        self.activation = keras.activations.get(activation)
+        self.dropout = dropout
+        self._inner = keras.layers.Dense(
+            d_ff,
+            activation=self.activation,
+            dtype=self.dtype_policy,
+            name="inner",
+        )
+        self._outer = keras.layers.Dense(
+            d_model, dtype=self.dtype_policy, name="outer"
+        )
+        self._dropout = keras.layers.Dropout(
+            dropout, dtype=self.dtype_policy, name="feedforward_dropout"
+        )
+
+    def build(self, inputs_shape):
+        self._inner.build(inputs_shape)
+        self._outer.build((*inputs_shape[:-1], self.d_ff))
+
+    def call(self, inputs, training=None):
+        x = self._dropout(self._inner(inputs), training=training)
+        return self._outer(x)
+
+    def compute_output_shape(self, inputs_shape):
+        return (*inputs_shape[:-1], self.d_model)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "d_ff": self.d_ff,
+            "d_model": self.d_model,
+            "activation": keras.activations.serialize(self.activation),
+            "dropout": self.dropout,
+        }

@@ -1,0 +1,108 @@
+"""What the encoder's and the decoder's layers share."""
+
+import keras
+
+from keras_transformer.layers.feed_forward import FeedForward
+
+NORMS = ("pre", "post")
+
+
+class TransformerLayer(keras.layers.Layer):
+    """Sizes, the feed-forward sublayer, and the residual written once.
+
+    Args:
+        d_model: int, width D of input and output.
+        num_heads: int, attention heads.
+        d_ff: int, width inside the feed-forward sublayer.
+        activation: of the feed-forward sublayer.
+        dropout: float, on each sublayer's output.
+        attention_dropout: float, on attention weights.
+        feedforward_dropout: float, inside the feed-forward sublayer.
+        norm: "pre" (x + f(norm(x))) or "post" (norm(x + f(x))).
+        layer_norm_epsilon: float, added to the variance.
+    """
+
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        d_ff,
+        activation="relu",
+        dropout=0.0,
+        attention_dropout=0.0,
+        feedforward_dropout=0.0,
+        norm="pre",
+        layer_norm_epsilon=1e-6,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if norm not in NORMS:
+            raise ValueError(
+                f"norm must be 'pre' or 'post'. Received: {norm!r}"
+            )
+        self.d_model = d_model
+        self.num_heads = num_heads
+        self.d_ff = d_ff
+        self.activation = keras.activations.get(activation)
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.feedforward_dropout = feedforward_dropout
+        self.norm = norm
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self._feedforward = FeedForward(
+            d_ff,
+            d_model,
+            activation=self.activation,
+            dropout=feedforward_dropout,
+            dtype=self.dtype_policy,
+            name="feedforward",
+        )
+        self._feedforward_layer_norm = self._layer_norm("feedforward")
+        self._dropout = keras.layers.Dropout(
+            dropout, dtype=self.dtype_policy, name="residual_dropout"
+        )
+
+    def _layer_norm(self, sublayer_name):
+        return keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_epsilon,
+            dtype=self.dtype_policy,
+            name=f"{sublayer_name}_layer_norm",
+        )
+
+    def _build_feedforward(self, shape):
+        self._feedforward.build(shape)
+        self._feedforward_layer_norm.build(shape)
+
+    def _residual(self, x, sublayer, layer_norm, training=None):
+        """x joined with `sublayer` of it, normalised before or after.
+
+        References: Vaswani et al. 2017, section 3.1 (post); Xiong et al.
+        2020 (pre).
+        """
+        if self.norm == "pre":
+            update = sublayer(layer_norm(x))
+            return x + self._dropout(update, training=training)
+        update = self._dropout(sublayer(x), training=training)
+        return layer_norm(x + update)
+
+    def _feedforward_residual(self, x, training=None):
+        return self._residual(
+            x,
+            lambda y: self._feedforward(y, training=training),
+            self._feedforward_layer_norm,
+            training,
+        )
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "d_model": self.d_model,
+            "num_heads": self.num_heads,
+            "d_ff": self.d_ff,
+            "activation": keras.activations.serialize(self.activation),
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "feedforward_dropout": self.feedforward_dropout,
+            "norm": self.norm,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+        }

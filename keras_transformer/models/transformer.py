@@ -1,0 +1,142 @@
+"""The Transformer as a functional Keras model."""
+
+import keras
+from keras import layers
+
+from keras_transformer.config import ModelConfig
+from keras_transformer.errors import InputError
+from keras_transformer.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    PositionalEmbedding,
+    decoder_mask,
+    padding_mask,
+)
+
+
+def build_transformer(
+    config: ModelConfig,
+    source_vocabulary_size: int,
+    target_vocabulary_size: int,
+    final_norm: bool | None = None,
+) -> keras.Model:
+    """Builds the model that predicts each next target token.
+
+    Layers are named `source_embedding`, `encoder_layer_N`, `encoder_norm`,
+    `target_embedding`, `decoder_layer_N`, `decoder_norm`, `logits`
+    (`shared_embedding` where all three embeddings are one).
+
+    Args:
+        config: the model's shape.
+        source_vocabulary_size: int.
+        target_vocabulary_size: int, V.
+        final_norm: whether each stack ends with a LayerNorm. Default: with
+            pre-norm, whose residual stream is otherwise never normalised.
+
+    Returns:
+        `keras.Model` of `{"source_ids": int32 (B, S), "target_ids": int32
+        (B, T)}`, both padded with 0, to logits float32 `(B, T, V)`.
+
+    Raises:
+        InputError: all three embeddings are to be one, but the
+            vocabularies differ in size.
+
+    Reference: Vaswani et al. 2017, figure 1.
+    """
+    if final_norm is None:
+        final_norm = config.norm == "pre"
+    source_ids = keras.Input((None,), dtype="int32", name="source_ids")
+    target_ids = keras.Input((None,), dtype="int32", name="target_ids")
+    source_embedding, target_embedding = _embeddings(
+        config, source_vocabulary_size, target_vocabulary_size
+    )
+
+    source_mask = padding_mask(source_ids)
+    x = source_embedding(source_ids)
+    for i in range(config.num_encoder_layers):
+        layer = EncoderLayer(**_sizes(config), name=f"encoder_layer_{i}")
+        x = layer(x, attention_mask=source_mask)
+    encoder_output = _final_norm(config, "encoder")(x) if final_norm else x
+
+    target_mask = decoder_mask(target_ids)
+    x = target_embedding(target_ids)
+    for i in range(config.num_decoder_layers):
+        layer = DecoderLayer(**_sizes(config), name=f"decoder_layer_{i}")
+        x = layer(
+            x,
+            encoder_output,
+            self_attention_mask=target_mask,
+            cross_attention_mask=source_mask,
+        )
+    if final_norm:
+        x = _final_norm(config, "decoder")(x)
+
+    if config.tied_embeddings == "none":
+        x = layers.Dense(target_vocabulary_size, name="logits")(x)
+    else:
+        x = target_embedding(x, reverse=True)
+    # Whatever the policy computes in, loss and search see float32.
+    logits = layers.Activation("linear", dtype="float32", name="scores")(x)
+    return keras.Model(
+        {"source_ids": source_ids, "target_ids": target_ids},
+        logits,
+        name="transformer",
+    )
+
+
+def _sizes(config):
+    return {
+        "d_model": config.d_model,
+        "num_heads": config.num_heads,
+        "d_ff": config.d_ff,
+        "activation": config.activation,
+        "dropout": config.dropout,
+        "attention_dropout": config.attention_dropout,
+        "feedforward_dropout": config.feedforward_dropout,
+        "norm": config.norm,
+        "layer_norm_epsilon": config.layer_norm_epsilon,
+    }
+
+
+def _final_norm(config, stack):
+    return layers.LayerNormalization(
+        epsilon=config.layer_norm_epsilon, name=f"{stack}_norm"
+    )
+
+
+def _embeddings(config, source_size, target_size):
+    def embedding(size, name, tied):
+        # A tied matrix is also the output projection, whose scores should
+        # start at unit scale; alone it starts like the other weights.
+        initializer = (
+            keras.initializers.RandomNormal(stddev=config.d_model**-0.5)
+            if tied
+            else "glorot_uniform"
+        )
+        return PositionalEmbedding(
+            size,
+            config.d_model,
+            max_length=config.max_length,
+            dropout=config.dropout,
+            positions=config.positions,
+            embeddings_initializer=initializer,
+            name=name,
+        )
+
+    if config.tied_embeddings == "all":
+        if source_size != target_size:
+            raise InputError(
+                "model.tied_embeddings 'all' needs one vocabulary for both "
+                "sides (data.shared_vocabulary). Received: "
+                f"{source_size} source and {target_size} target tokens"
+            )
+        shared = embedding(source_size, "shared_embedding", tied=True)
+        return shared, shared
+    return (
+        embedding(source_size, "source_embedding", tied=False),
+        embedding(
+            target_size,
+            "target_embedding",
+            tied=config.tied_embeddings == "target",
+        ),
+    )
