@@ -1,0 +1,1 @@
+"""Loss, schedule, metrics, and the run that `fit` trains."""

@@ -1,0 +1,249 @@
+"""What happens around the epochs of `fit`: keeping, scoring, reporting.
+
+Keras calls the callbacks in the order given, which matters: scores are
+added to the logs before they are compared, written down and reported, and
+the checkpoint comes last, when all else is on disk.
+"""
+
+import time
+
+import keras
+import numpy as np
+
+from keras_transformer.training.checkpoint import (
+    load_checkpoint,
+    save_checkpoint,
+)
+
+DEV_LOSS = "val_cross_entropy"
+
+
+class Interrupted(KeyboardInterrupt):
+    """Training was asked to stop, and stopped with a checkpoint written."""
+
+
+class Speed(keras.callbacks.Callback):
+    """Adds learning rate, target tokens per second and seconds to the logs.
+
+    Args:
+        cross_entropy: the compiled `CrossEntropy`, whose count of real
+            tokens is the measure.
+    """
+
+    def __init__(self, cross_entropy):
+        super().__init__()
+        self._cross_entropy = cross_entropy
+        self.seconds_before = 0.0  # spent on this epoch before a resume
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._start = time.perf_counter()
+        self._first_count = float(self._cross_entropy.count)
+        self._train_seconds = 0.0
+        self._count = self._first_count
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._train_seconds = time.perf_counter() - self._start
+        self._count = float(self._cross_entropy.count)
+        if logs is not None:
+            logs.update(self._readings())
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs.update(self._readings())
+        logs["seconds"] = self.seconds()
+        self.seconds_before = 0.0
+
+    def seconds(self):
+        """Seconds spent on the present epoch, resumed parts included."""
+        return self.seconds_before + time.perf_counter() - self._start
+
+    def _readings(self):
+        tokens = self._count - self._first_count
+        rate = tokens / self._train_seconds if self._train_seconds else 0.0
+        return {
+            "learning_rate": float(self.model.optimizer.learning_rate),
+            "tokens_per_second": rate,
+        }
+
+
+class DevScores(keras.callbacks.Callback):
+    """Adds scores of real translations to the logs every few epochs.
+
+    Args:
+        measure: callable of the model that returns `{name: score}`.
+        every: int, epochs between measurements.
+    """
+
+    def __init__(self, measure, every):
+        super().__init__()
+        self._measure = measure
+        self._every = every
+
+    def on_epoch_end(self, epoch, logs=None):
+        if (epoch + 1) % self._every == 0:
+            scores = self._measure(self.model)
+            logs.update({f"val_{key}": value for key, value in scores.items()})
+
+
+class KeepBest(keras.callbacks.Callback):
+    """Saves the best and the newest weights; stops when no better come.
+
+    Args:
+        run: `Run`.
+        patience: int, epochs without a better dev loss before training
+            stops; 0 never stops it.
+    """
+
+    def __init__(self, run, patience=0):
+        super().__init__()
+        self._run = run
+        self._patience = patience
+        self.memory = {"best": None, "best_epoch": None}
+
+    def on_epoch_end(self, epoch, logs=None):
+        scores = {key: float(value) for key, value in logs.items()}
+        loss = scores.get(DEV_LOSS, scores["loss"])
+        best = self.memory["best"]
+        # A loss that is not a number is never the best.
+        if loss < (np.inf if best is None else best):
+            self.memory = {"best": loss, "best_epoch": epoch}
+            self._run.save_weights(self.model, "best", epoch + 1, scores)
+            self._run.record_scores({"best_epoch": epoch + 1, **scores})
+        self._run.save_weights(self.model, "last", epoch + 1, scores)
+        best_epoch = self.memory["best_epoch"]
+        waited = epoch - (-1 if best_epoch is None else best_epoch)
+        if self._patience and waited >= self._patience:
+            self.model.stop_training = True
+
+
+class History(keras.callbacks.Callback):
+    """A line per epoch in the run's history, also after a resume."""
+
+    def __init__(self, run):
+        super().__init__()
+        self._run = run
+
+    def on_epoch_end(self, epoch, logs=None):
+        earlier = [e for e in self._run.history() if e["epoch"] <= epoch]
+        line = {"epoch": epoch + 1}
+        line.update((key, float(value)) for key, value in logs.items())
+        self._run.write_history([*earlier, line])
+
+
+class Report(keras.callbacks.Callback):
+    """Tells an observer of each step and epoch.
+
+    Args:
+        observer: object with `step(epoch, batch, logs)`, batch counting
+            from 1 in its epoch, and `epoch(epoch, logs)`; epochs count
+            from 1.
+    """
+
+    def __init__(self, observer):
+        super().__init__()
+        self._observer = observer
+        self.first_batch = 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._epoch = epoch + 1
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._observer.step(self._epoch, self.first_batch + batch + 1, logs)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.first_batch = 0
+        self._observer.epoch(epoch + 1, logs)
+
+
+class TensorBoard(keras.callbacks.Callback):
+    """Scalars per epoch for TensorBoard.
+
+    Args:
+        folder: where event files are written.
+    """
+
+    def __init__(self, folder):
+        super().__init__()
+        self._folder = str(folder)
+        self._writer = None
+
+    def on_epoch_end(self, epoch, logs=None):
+        import tensorflow as tf
+
+        if self._writer is None:
+            self._writer = tf.summary.create_file_writer(self._folder)
+        with self._writer.as_default():
+            for name, value in logs.items():
+                tf.summary.scalar(name, float(value), step=epoch + 1)
+        self._writer.flush()
+
+
+class Checkpoint(keras.callbacks.Callback):
+    """Writes the state every few steps, and puts it back on a resume.
+
+    Args:
+        path: the checkpoint file.
+        batches: `TrainingBatches`, told where to go on.
+        keep_best: `KeepBest`, whose memory is kept too.
+        speed: `Speed`, whose time is kept too.
+        every: int, steps between checkpoints.
+        stop_requested: callable; once true, the step at hand is finished,
+            a checkpoint written, and `Interrupted` raised.
+    """
+
+    def __init__(self, path, batches, keep_best, speed, every, stop_requested):
+        super().__init__()
+        self._path = path
+        self._batches = batches
+        self._keep_best = keep_best
+        self._speed = speed
+        self._every = every
+        self._stop_requested = stop_requested
+        self._resume = False
+        self._done = 0  # batches of the present epoch
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._done = self._batches.first_batch
+        if self._resume:
+            # Keras has just reset the metrics; the interrupted epoch's
+            # sums go on instead.
+            load_checkpoint(self._path, self.model)
+            self._resume = False
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._epoch_batch = self._batches.epoch, self._done + batch + 1
+        stop = self._stop_requested()
+        if stop or (batch + 1) % self._every == 0:
+            self._save(*self._epoch_batch)
+        if stop:
+            raise Interrupted
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._save(epoch + 1, 0)
+        if self._stop_requested():
+            raise Interrupted
+
+    def _save(self, epoch, batch):
+        note = {
+            "epoch": int(epoch),
+            "batch": int(batch),
+            "keep_best": self._keep_best.memory,
+            "seconds": self._speed.seconds() if batch else 0.0,
+        }
+        save_checkpoint(self._path, self.model, note)
+
+    def restore(self, model) -> int:
+        """Puts the saved state back.
+
+        Args:
+            model: compiled model, its metrics built.
+
+        Returns:
+            the epoch to go on with, 0 first.
+        """
+        note = load_checkpoint(self._path, model)
+        self._batches.epoch = note["epoch"]
+        self._batches.first_batch = note["batch"]
+        self._keep_best.memory = note["keep_best"]
+        self._speed.seconds_before = note["seconds"]
+        self._resume = note["batch"] > 0
+        return note["epoch"]

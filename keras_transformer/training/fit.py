@@ -1,0 +1,203 @@
+"""Training a run on prepared data with `model.fit`."""
+
+import warnings
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_transformer.config import TrainingConfig
+from keras_transformer.constants import END_ID
+from keras_transformer.data.batches import TrainingBatches, evaluation_batches
+from keras_transformer.errors import InputError
+from keras_transformer.text.vectors import load_vectors
+from keras_transformer.training.callbacks import (
+    Checkpoint,
+    DevScores,
+    History,
+    KeepBest,
+    Report,
+    Speed,
+    TensorBoard,
+)
+from keras_transformer.training.loss import SmoothedCrossEntropy
+from keras_transformer.training.metrics import (
+    CrossEntropy,
+    Perplexity,
+    TokenAccuracy,
+)
+from keras_transformer.training.schedule import WarmupSchedule
+
+
+class Observer:
+    """What training tells while it works; override what is wanted."""
+
+    def start(self, model, batches):
+        """Before the first step: the model and its `TrainingBatches`."""
+
+    def vectors(self, side, found):
+        """The share `found` of the vocabulary has pre-trained vectors."""
+
+    def step(self, epoch, batch, logs):
+        """After each step; both count from 1."""
+
+    def epoch(self, epoch, logs):
+        """After each epoch, all its scores in `logs`."""
+
+
+def fit(
+    run,
+    prepared,
+    *,
+    resume: bool = False,
+    observer: Observer | None = None,
+    measure=None,
+    stop_requested=lambda: False,
+) -> keras.Model:
+    """Trains the run's model, from the start or from its checkpoint.
+
+    Args:
+        run: `Run`; its folder receives weights, history and checkpoint.
+        prepared: `PreparedData` that the run was created for.
+        resume: goes on from the run's checkpoint: the same steps on the
+            same batches as if training had never stopped.
+        observer: told of progress.
+        measure: callable of the model, `{name: score}` of real
+            translations, called every `training.bleu_every` epochs.
+        stop_requested: callable; once true, training writes a checkpoint
+            and raises `Interrupted`.
+
+    Returns:
+        the model as the last epoch left it.
+
+    Raises:
+        InputError: the data isn't the run's, or the checkpoint is missing
+            or damaged.
+        Interrupted: `stop_requested` was true.
+    """
+    observer = observer or Observer()
+    training = run.config.training
+    if prepared.fingerprint != run.manifest["data"]["fingerprint"]:
+        raise InputError(
+            f"{prepared.folder}: not the data that {run.folder} was started "
+            "with (the fingerprints differ)"
+        )
+    prepared.verify()
+    keras.utils.set_random_seed(training.seed)
+    model = run.build_model()
+    if not resume:
+        _start_from_vectors(model, run, observer)
+    cross_entropy = compile_model(model, training, run.config.model.d_model)
+    batches = TrainingBatches(
+        prepared,
+        batch_tokens=training.batch_tokens,
+        batch_sentences=training.batch_sentences,
+        shuffle_buffer=training.shuffle_buffer,
+        seed=training.seed,
+    )
+    callbacks, checkpoint, report = _callbacks(
+        run, batches, cross_entropy, observer, measure, stop_requested
+    )
+    first_epoch = checkpoint.restore(model) if resume else 0
+    report.first_batch = batches.first_batch
+    observer.start(model, batches)
+    dev = evaluation_batches(
+        prepared, "dev", batch_tokens=training.batch_tokens
+    )
+    for epoch in range(first_epoch, training.epochs):
+        if _has_waited(run, training, epoch):
+            break
+        batches.epoch = epoch
+        # One call per epoch: within a call, Keras holds every later epoch
+        # to the number of batches of the first, but epochs differ, and a
+        # resumed one is shorter.
+        with warnings.catch_warnings():
+            # The end of an epoch's data is the end of the epoch.
+            warnings.filterwarnings("ignore", "Your input ran out of data")
+            model.fit(
+                batches.dataset,
+                initial_epoch=epoch,
+                epochs=epoch + 1,
+                validation_data=dev,
+                callbacks=callbacks,
+                verbose=0,
+            )
+        batches.first_batch = 0
+    return model
+
+
+def compile_model(model, training: TrainingConfig, d_model: int):
+    """Compiles the model and builds its optimizer and metrics.
+
+    Returns:
+        the compiled `CrossEntropy`, whose `count` counts real tokens.
+
+    Reference: Vaswani et al. 2017, section 5.3.
+    """
+    cross_entropy = CrossEntropy()
+    model.compile(
+        optimizer=keras.optimizers.Adam(
+            WarmupSchedule(
+                d_model, training.warmup_steps, training.learning_rate_factor
+            ),
+            beta_1=training.beta_1,
+            beta_2=training.beta_2,
+            epsilon=training.adam_epsilon,
+        ),
+        loss=SmoothedCrossEntropy(training.label_smoothing),
+        metrics=[cross_entropy, Perplexity(), TokenAccuracy()],
+        # XLA would compile anew for every batch shape.
+        jit_compile=False,
+    )
+    model.optimizer.build(model.trainable_variables)
+    # Keras makes the metrics' variables at the first update; a checkpoint
+    # needs them before.
+    label = np.full((1, 1), END_ID, dtype="int32")
+    logits = ops.zeros((1, 1, model.output_shape[-1]))
+    model.compute_metrics(None, ops.convert_to_tensor(label), logits)
+    model.reset_metrics()
+    return cross_entropy
+
+
+def _callbacks(run, batches, cross_entropy, observer, measure, stop_requested):
+    training = run.config.training
+    speed = Speed(cross_entropy)
+    keep_best = KeepBest(run, training.early_stopping)
+    report = Report(observer)
+    checkpoint = Checkpoint(
+        run.folder / "checkpoint.npz",
+        batches,
+        keep_best,
+        speed,
+        training.checkpoint_every,
+        stop_requested,
+    )
+    callbacks = [speed]
+    if measure is not None and training.bleu_every:
+        callbacks.append(DevScores(measure, training.bleu_every))
+    callbacks += [keep_best, History(run)]
+    if training.tensorboard:
+        callbacks.append(TensorBoard(run.folder / "logs"))
+    return [*callbacks, report, checkpoint], checkpoint, report
+
+
+def _start_from_vectors(model, run, observer):
+    """Initialises embeddings from the vectors that the run names."""
+    for side in ("source", "target"):
+        path = getattr(run.config.training, f"{side}_embeddings")
+        if not path:
+            continue
+        tokens = getattr(run, f"{side}_tokenizer").tokens()
+        vectors, found = load_vectors(path, tokens, run.config.model.d_model)
+        tied = run.config.model.tied_embeddings == "all"
+        name = "shared_embedding" if tied else f"{side}_embedding"
+        model.get_layer(name).set_vectors(vectors)
+        observer.vectors(side, found)
+
+
+def _has_waited(run, training, epoch):
+    """Whether early stopping had ended this run before it was resumed."""
+    if not training.early_stopping:
+        return False
+    best = run.manifest["scores"].get("best_epoch", 0)
+    return epoch > 0 and epoch - best >= training.early_stopping

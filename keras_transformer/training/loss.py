@@ -1,0 +1,130 @@
+"""Masked, label-smoothed cross-entropy in closed form.
+
+Axes: B batch, T target positions, V vocabulary.
+"""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_transformer.constants import PAD_ID
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class SmoothedCrossEntropy(keras.losses.Loss):
+    """Cross-entropy per real token against a smoothed target.
+
+    The smoothed target gives the true token 1 - epsilon, padding nothing,
+    and each other of the V - 2 tokens epsilon / (V - 2), as the notebooks
+    do. They minimise the Kullback-Leibler divergence from that target,
+    which is this cross-entropy plus `kl_constant`: the same gradients.
+
+    The loss is the sum over real tokens divided by their number, so neither
+    padding nor batch size changes it. Nothing of the size `(B, T, V)` is
+    built besides the logits and what their softmax needs.
+
+    Args:
+        label_smoothing: float, epsilon, at least 0 and below 1.
+        padding_id: int, label of positions that don't count.
+
+    Call arguments:
+        y_true: int labels `(B, T)`.
+        y_pred: logits `(B, T, V)`.
+        sample_weight: optional float, broadcasts to `(B, T)`.
+
+    Returns:
+        float32 scalar, in nats per token.
+
+    References: Szegedy et al. 2016, section 7; Vaswani et al. 2017,
+    section 5.4.
+    """
+
+    def __init__(
+        self,
+        label_smoothing=0.0,
+        padding_id=PAD_ID,
+        name="smoothed_cross_entropy",
+        **kwargs,
+    ):
+        super().__init__(name=name, **kwargs)
+        if not 0 <= label_smoothing < 1:
+            raise ValueError(
+                "label_smoothing must be at least 0 and below 1. "
+                f"Received: {label_smoothing}"
+            )
+        self.label_smoothing = label_smoothing
+        self.padding_id = padding_id
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        # Keras' reductions divide by positions, padding included.
+        weights = real_tokens(y_true, self.padding_id, sample_weight)
+        total = ops.sum(self.call(y_true, y_pred) * weights)
+        return total / ops.maximum(ops.sum(weights), 1.0)
+
+    def call(self, y_true, y_pred):
+        """Loss of each position, float32 `(B, T)`, padding included."""
+        logits = ops.cast(y_pred, "float32")
+        nll = token_nll(y_true, logits)
+        if not self.label_smoothing:
+            return nll
+        vocabulary_size = logits.shape[-1]
+        log_sum = ops.logsumexp(logits, axis=-1)
+        # -log q summed over the V - 2 tokens that share epsilon: all of
+        # them, less padding, less the true one.
+        others = (
+            (vocabulary_size - 1) * log_sum
+            - (ops.sum(logits, axis=-1) - logits[..., self.padding_id])
+            - nll
+        )
+        share = self.label_smoothing / (vocabulary_size - 2)
+        return (1 - self.label_smoothing) * nll + share * others
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "label_smoothing": self.label_smoothing,
+            "padding_id": self.padding_id,
+        }
+
+
+def token_nll(labels, logits):
+    """Negative log-probability of each label.
+
+    Args:
+        labels: int `(B, T)`.
+        logits: float `(B, T, V)`.
+
+    Returns:
+        float32 `(B, T)`, in nats.
+    """
+    return ops.sparse_categorical_crossentropy(
+        ops.cast(labels, "int32"), ops.cast(logits, "float32"), from_logits=True
+    )
+
+
+def real_tokens(labels, padding_id=PAD_ID, sample_weight=None):
+    """1 for each real token, 0 for padding, times the weight if given.
+
+    Returns:
+        float32 `(B, T)`.
+    """
+    weights = ops.cast(ops.not_equal(labels, padding_id), "float32")
+    if sample_weight is not None:
+        weights = weights * ops.cast(sample_weight, "float32")
+    return weights
+
+
+def kl_constant(label_smoothing, vocabulary_size):
+    """What the notebooks' divergence adds to `SmoothedCrossEntropy`.
+
+    The negative entropy of the smoothed target, which no weight changes:
+    `(1 - e) log(1 - e) + e log(e / (V - 2))`.
+
+    Returns:
+        float, in nats per token; 0 without smoothing.
+    """
+    if not label_smoothing:
+        return 0.0
+    e = label_smoothing
+    return (1 - e) * math.log(1 - e) + e * math.log(e / (vocabulary_size - 2))

@@ -1,0 +1,72 @@
+"""Metrics that are sums over real tokens divided by their number.
+
+Axes: B batch, T target positions, V vocabulary.
+"""
+
+import keras
+from keras import ops
+
+from keras_transformer.constants import PAD_ID
+from keras_transformer.training.loss import real_tokens, token_nll
+
+
+class _TokenMean(keras.metrics.Metric):
+    """Mean over real tokens of a number for each position.
+
+    Subclasses define `values(y_true, y_pred)`, float or bool `(B, T)`.
+    """
+
+    def __init__(self, name, padding_id=PAD_ID, **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.padding_id = padding_id
+        self.total = self.add_weight(name="total", initializer="zeros")
+        self.count = self.add_weight(name="count", initializer="zeros")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        weights = real_tokens(y_true, self.padding_id, sample_weight)
+        values = ops.cast(self.values(y_true, y_pred), "float32")
+        self.total.assign_add(ops.sum(values * weights))
+        self.count.assign_add(ops.sum(weights))
+
+    def result(self):
+        return self.total / ops.maximum(self.count, 1.0)
+
+    def get_config(self):
+        return {**super().get_config(), "padding_id": self.padding_id}
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class CrossEntropy(_TokenMean):
+    """Cross-entropy in nats per real token, without smoothing.
+
+    The end token counts, padding doesn't; see `SmoothedCrossEntropy` for
+    the call arguments.
+    """
+
+    def __init__(self, name="cross_entropy", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def values(self, y_true, y_pred):
+        return token_nll(y_true, y_pred)
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class Perplexity(CrossEntropy):
+    """The exponential of `CrossEntropy`."""
+
+    def __init__(self, name="perplexity", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def result(self):
+        return ops.exp(super().result())
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class TokenAccuracy(_TokenMean):
+    """Share of real tokens whose most probable prediction is right."""
+
+    def __init__(self, name="token_accuracy", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def values(self, y_true, y_pred):
+        return ops.equal(ops.cast(y_true, "int32"), ops.argmax(y_pred, axis=-1))

@@ -1,0 +1,216 @@
+"""A run: a folder that describes itself and needs nothing from outside.
+
+RUN/
+  config.yaml                 the configuration as resolved
+  manifest.json               versions, data, vocabulary sizes, scores
+  source_tokenizer/  target_tokenizer/
+  weights/best.weights.h5     lowest dev loss     } each with a .json of
+  weights/last.weights.h5     newest epoch        } epoch, scores, digest
+  checkpoint.npz              for --resume
+  history.jsonl               a line per epoch
+  logs/                       TensorBoard
+"""
+
+import json
+import pathlib
+
+import keras
+
+from keras_transformer.config import Config, read_yaml
+from keras_transformer.errors import InputError
+from keras_transformer.files import (
+    read_json,
+    replacing,
+    sha256,
+    versions,
+    write_json,
+    write_text,
+)
+from keras_transformer.models import build_transformer
+from keras_transformer.text.tokenizer import load_tokenizer
+
+FORMAT = 1
+SIDES = ("source", "target")
+
+
+class Run:
+    """A run folder. Made by `Run.create` or `Run.load`.
+
+    Attributes:
+        folder: `pathlib.Path`.
+        config: `Config`, as resolved when the run began.
+        manifest: dict, the content of `manifest.json`.
+        source_tokenizer: `Tokenizer`.
+        target_tokenizer: `Tokenizer`.
+    """
+
+    def __init__(self, folder, config, manifest, tokenizers):
+        self.folder = pathlib.Path(folder)
+        self.config = config
+        self.manifest = manifest
+        self.source_tokenizer, self.target_tokenizer = tokenizers
+
+    @classmethod
+    def create(cls, folder, config: Config, prepared) -> "Run":
+        """Starts a run folder for prepared data.
+
+        Args:
+            folder: path that doesn't exist yet or is empty.
+            config: model, training and decoding; the data's part is
+                replaced by what the data was prepared with.
+            prepared: `PreparedData`.
+
+        Raises:
+            InputError: something stands there already.
+        """
+        folder = pathlib.Path(folder)
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError(
+                f"{folder}: already exists. Choose another folder, or go on "
+                "with the run that is there by --resume"
+            )
+        config = Config(
+            config.model, prepared.config, config.training, config.decoding
+        )
+        tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
+        manifest = {
+            "format": FORMAT,
+            "versions": versions(),
+            "data": {
+                "fingerprint": prepared.fingerprint,
+                "counts": prepared.counts,
+            },
+            "tokenizers": {
+                side: {
+                    "vocabulary_size": tokenizer.vocabulary_size,
+                    "fingerprint": tokenizer.fingerprint(),
+                }
+                for side, tokenizer in zip(SIDES, tokenizers, strict=True)
+            },
+            "scores": {},
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "weights").mkdir()
+        for side, tokenizer in zip(SIDES, tokenizers, strict=True):
+            tokenizer.save(folder / f"{side}_tokenizer")
+        write_text(folder / "config.yaml", config.to_yaml())
+        # Last, because a folder with a manifest is a run.
+        write_json(folder / "manifest.json", manifest)
+        return cls(folder, config, manifest, tokenizers)
+
+    @classmethod
+    def load(cls, folder) -> "Run":
+        """Opens a run folder and checks that its parts fit.
+
+        Raises:
+            InputError: it is no run, or a part is missing, damaged or
+                belongs elsewhere.
+        """
+        folder = pathlib.Path(folder)
+        path = folder / "manifest.json"
+        if not path.is_file():
+            raise InputError(
+                f"{folder}: not a run folder (no manifest.json). Expected "
+                "what `keras-transformer train --out` wrote"
+            )
+        manifest = read_json(path)
+        if manifest.get("format") != FORMAT or "tokenizers" not in manifest:
+            raise InputError(
+                f"{path}: not the manifest of a run of format {FORMAT}"
+            )
+        where = folder / "config.yaml"
+        config = Config().updated(read_yaml(where), str(where))
+        tokenizers = []
+        for side in SIDES:
+            part = folder / f"{side}_tokenizer"
+            tokenizer = load_tokenizer(part)
+            expected = manifest["tokenizers"][side]["fingerprint"]
+            if tokenizer.fingerprint() != expected:
+                raise InputError(
+                    f"{part}: this tokenizer doesn't fit the run's weights "
+                    "(its fingerprint is not the one in manifest.json)"
+                )
+            tokenizers.append(tokenizer)
+        return cls(folder, config, manifest, tokenizers)
+
+    def build_model(self) -> keras.Model:
+        """A new model of the run's shape and precision, not trained."""
+        policy = keras.config.dtype_policy()
+        keras.config.set_dtype_policy(self.config.training.precision)
+        try:
+            return build_transformer(
+                self.config.model,
+                self.source_tokenizer.vocabulary_size,
+                self.target_tokenizer.vocabulary_size,
+            )
+        finally:
+            keras.config.set_dtype_policy(policy)
+
+    def load_model(self, which: str = "best") -> keras.Model:
+        """The trained model.
+
+        Args:
+            which: "best" (lowest dev loss) or "last" (newest epoch).
+
+        Raises:
+            InputError: no such weights, or they are damaged or don't fit.
+        """
+        path = self._weights(which)
+        if not path.is_file():
+            raise InputError(
+                f"{path}: no such weights. Has the run finished an epoch?"
+            )
+        notes = path.with_suffix("").with_suffix(".json")
+        if notes.is_file():
+            digests = read_json(notes).get("sha256", [])
+            if sha256(path) not in digests:
+                raise InputError(
+                    f"{path}: damaged weights (SHA-256 is not the one in "
+                    f"{notes.name})"
+                )
+        model = self.build_model()
+        try:
+            model.load_weights(path)
+        except (OSError, ValueError, KeyError) as error:
+            reason = str(error).splitlines()[0] if str(error) else "unreadable"
+            raise InputError(
+                f"{path}: damaged weights, or of another model: {reason}"
+            ) from None
+        return model
+
+    def save_weights(self, model, which, epoch, scores):
+        """Replaces the weights `which`, with epoch and scores beside them.
+
+        A kill at any moment leaves the old weights or the new ones, and
+        notes that accept whichever is there.
+        """
+        path = self._weights(which)
+        notes = path.with_suffix("").with_suffix(".json")
+        known = read_json(notes)["sha256"][-1:] if notes.is_file() else []
+        with replacing(path, suffix=".weights.h5") as temporary:
+            model.save_weights(temporary)
+            digest = sha256(temporary)
+            content = {"epoch": epoch, "scores": scores}
+            write_json(notes, {**content, "sha256": [*known, digest]})
+        write_json(notes, {**content, "sha256": [digest]})
+
+    def _weights(self, which):
+        return self.folder / "weights" / f"{which}.weights.h5"
+
+    def record_scores(self, scores: dict):
+        """Adds scores to the manifest."""
+        self.manifest["scores"].update(scores)
+        write_json(self.folder / "manifest.json", self.manifest)
+
+    def history(self) -> list[dict]:
+        """A dict per finished epoch: epoch, losses, rate, seconds."""
+        path = self.folder / "history.jsonl"
+        if not path.is_file():
+            return []
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+    def write_history(self, epochs: list[dict]):
+        """Replaces the history."""
+        lines = [json.dumps(epoch, ensure_ascii=False) for epoch in epochs]
+        write_text(self.folder / "history.jsonl", "\n".join([*lines, ""]))
