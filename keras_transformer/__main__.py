@@ -1,0 +1,15 @@
+"""`python -m keras_transformer`: the same as `keras-transformer`."""
+
+import sys
+
+
+def main() -> int:
+    """Runs the command line and returns its exit status."""
+    # Imported here so that importing this module costs and prints nothing.
+    from keras_transformer.cli.main import console
+
+    return console()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
