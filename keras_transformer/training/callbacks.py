@@ -65,6 +65,25 @@ class Speed(keras.callbacks.Callback):
         }
 
 
+class Position(keras.callbacks.Callback):
+    """Tells the batches which epoch to read.
+
+    Args:
+        batches: `TrainingBatches`; `first_batch` is where a resumed epoch
+            goes on, and 0 for every later one.
+    """
+
+    def __init__(self, batches):
+        super().__init__()
+        self._batches = batches
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._batches.epoch = epoch
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._batches.first_batch = 0
+
+
 class DevScores(keras.callbacks.Callback):
     """Adds scores of real translations to the logs every few epochs.
 
@@ -90,7 +109,7 @@ class KeepBest(keras.callbacks.Callback):
     Args:
         run: `Run`.
         patience: int, epochs without a better dev loss before training
-            stops; 0 never stops it.
+            stops; 0: never.
     """
 
     def __init__(self, run, patience=0):
@@ -109,10 +128,14 @@ class KeepBest(keras.callbacks.Callback):
             self._run.save_weights(self.model, "best", epoch + 1, scores)
             self._run.record_scores({"best_epoch": epoch + 1, **scores})
         self._run.save_weights(self.model, "last", epoch + 1, scores)
-        best_epoch = self.memory["best_epoch"]
-        waited = epoch - (-1 if best_epoch is None else best_epoch)
-        if self._patience and waited >= self._patience:
+        if self.exhausted(epoch + 1):
             self.model.stop_training = True
+
+    def exhausted(self, epochs):
+        """Whether `epochs` finished epochs were enough to lose patience."""
+        best_epoch = self.memory["best_epoch"]
+        waited = epochs if best_epoch is None else epochs - 1 - best_epoch
+        return 0 < self._patience <= waited
 
 
 class History(keras.callbacks.Callback):

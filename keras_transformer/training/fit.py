@@ -16,6 +16,7 @@ from keras_transformer.training.callbacks import (
     DevScores,
     History,
     KeepBest,
+    Position,
     Report,
     Speed,
     TensorBoard,
@@ -95,34 +96,43 @@ def fit(
         shuffle_buffer=training.shuffle_buffer,
         seed=training.seed,
     )
-    callbacks, checkpoint, report = _callbacks(
-        run, batches, cross_entropy, observer, measure, stop_requested
+    speed = Speed(cross_entropy)
+    keep_best = KeepBest(run, training.early_stopping)
+    report = Report(observer)
+    checkpoint = Checkpoint(
+        run.folder / "checkpoint.npz",
+        batches,
+        keep_best,
+        speed,
+        training.checkpoint_every,
+        stop_requested,
     )
+    callbacks = [Position(batches), speed]
+    if measure is not None and training.bleu_every:
+        callbacks.append(DevScores(measure, training.bleu_every))
+    callbacks += [keep_best, History(run)]
+    if training.tensorboard:
+        callbacks.append(TensorBoard(run.folder / "logs"))
+    callbacks += [report, checkpoint]
     first_epoch = checkpoint.restore(model) if resume else 0
     report.first_batch = batches.first_batch
     observer.start(model, batches)
     dev = evaluation_batches(
         prepared, "dev", batch_tokens=training.batch_tokens
     )
-    for epoch in range(first_epoch, training.epochs):
-        if _has_waited(run, training, epoch):
-            break
-        batches.epoch = epoch
-        # One call per epoch: within a call, Keras holds every later epoch
-        # to the number of batches of the first, but epochs differ, and a
-        # resumed one is shorter.
-        with warnings.catch_warnings():
-            # The end of an epoch's data is the end of the epoch.
-            warnings.filterwarnings("ignore", "Your input ran out of data")
-            model.fit(
-                batches.dataset,
-                initial_epoch=epoch,
-                epochs=epoch + 1,
-                validation_data=dev,
-                callbacks=callbacks,
-                verbose=0,
-            )
-        batches.first_batch = 0
+    if keep_best.exhausted(first_epoch):
+        return model
+    with warnings.catch_warnings():
+        # A resumed epoch has fewer batches than Keras counts on.
+        warnings.filterwarnings("ignore", "Your input ran out of data")
+        model.fit(
+            batches.dataset,
+            epochs=training.epochs,
+            initial_epoch=first_epoch,
+            validation_data=dev,
+            callbacks=callbacks,
+            verbose=0,
+        )
     return model
 
 
@@ -159,28 +169,6 @@ def compile_model(model, training: TrainingConfig, d_model: int):
     return cross_entropy
 
 
-def _callbacks(run, batches, cross_entropy, observer, measure, stop_requested):
-    training = run.config.training
-    speed = Speed(cross_entropy)
-    keep_best = KeepBest(run, training.early_stopping)
-    report = Report(observer)
-    checkpoint = Checkpoint(
-        run.folder / "checkpoint.npz",
-        batches,
-        keep_best,
-        speed,
-        training.checkpoint_every,
-        stop_requested,
-    )
-    callbacks = [speed]
-    if measure is not None and training.bleu_every:
-        callbacks.append(DevScores(measure, training.bleu_every))
-    callbacks += [keep_best, History(run)]
-    if training.tensorboard:
-        callbacks.append(TensorBoard(run.folder / "logs"))
-    return [*callbacks, report, checkpoint], checkpoint, report
-
-
 def _start_from_vectors(model, run, observer):
     """Initialises embeddings from the vectors that the run names."""
     for side in ("source", "target"):
@@ -193,11 +181,3 @@ def _start_from_vectors(model, run, observer):
         name = "shared_embedding" if tied else f"{side}_embedding"
         model.get_layer(name).set_vectors(vectors)
         observer.vectors(side, found)
-
-
-def _has_waited(run, training, epoch):
-    """Whether early stopping had ended this run before it was resumed."""
-    if not training.early_stopping:
-        return False
-    best = run.manifest["scores"].get("best_epoch", 0)
-    return epoch > 0 and epoch - best >= training.early_stopping
