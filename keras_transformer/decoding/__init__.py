@@ -1,0 +1,1 @@
+"""From a trained model to translations: search, score, translate."""

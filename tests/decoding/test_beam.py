@@ -1,0 +1,460 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.decoding import beam
+from keras_transformer.decoding.beam import EMPTY, Candidates, beam_search
+from keras_transformer.decoding.greedy import greedy_search
+from tests.decoding.fake_models import (
+    RecurrentModel,
+    ScriptedModel,
+    Uncached,
+    chain,
+    exhaustive,
+    forced,
+    random_sources,
+    words,
+)
+
+
+def run(model, source_ids, limits, beam_size, alpha=0.0, num_hypotheses=None):
+    limits = tf.constant(limits, tf.int32)
+    return beam_search(
+        model.start,
+        model.step,
+        source_ids,
+        limits,
+        beam_size,
+        alpha,
+        num_hypotheses,
+    )
+
+
+def hypotheses(log_probabilities, ids=None, length=1):
+    """`Hypotheses` of one sentence, alpha 0."""
+    rows = len(log_probabilities)
+    ids = np.zeros([rows, 3], np.int32) if ids is None else np.array(ids)
+    values = tf.constant([log_probabilities], tf.float32)
+    return beam.Hypotheses(
+        ids=tf.constant(ids[np.newaxis], tf.int32),
+        lengths=tf.fill([1, rows], length),
+        log_probabilities=values,
+        scores=values,
+    )
+
+
+def candidates(log_probabilities, parents, tokens):
+    return Candidates(
+        tf.constant([log_probabilities], tf.float32),
+        tf.constant([parents]),
+        tf.constant([tokens]),
+    )
+
+
+# The whole search.
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 4, 9])
+def test_says_the_word_that_the_model_spells(beam_size):
+    model = ScriptedModel(chain(5, 4, 6))
+    result = run(model, tf.zeros([2, 1], tf.int32), [9, 9], beam_size)
+    assert result.ids.shape == (2, beam_size, 9)
+    assert words(result, 1) == [5, 4, 6, END_ID]
+    assert result.finished[1, 0]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_beam_of_1_is_greedy_search(seed, alpha):
+    model = RecurrentModel(seed, vocabulary_size=9)
+    source_ids, lengths = random_sources(seed, rows=12)
+    limits = 2 * lengths + 3
+    expected = greedy_search(model.start, model.step, source_ids, limits, alpha)
+    result = run(model, source_ids, limits, 1, alpha)
+    for name in result._fields:
+        np.testing.assert_array_equal(
+            getattr(result, name), getattr(expected, name), err_msg=name
+        )
+    assert 0 < np.mean(result.finished) < 1
+
+
+@pytest.mark.parametrize("num_hypotheses", [1, None])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wide_beam_is_exhaustive_search(seed, alpha, num_hypotheses):
+    model = RecurrentModel(seed, vocabulary_size=6)
+    source_ids, _ = random_sources(seed, rows=2)
+    limits = [3, 4]
+    result = run(model, source_ids, limits, 121, alpha, num_hypotheses)
+    for sentence, limit in enumerate(limits):
+        every = exhaustive(model, source_ids[sentence].numpy(), limit, alpha)
+        for row, expected in enumerate(every[:num_hypotheses]):
+            finished, score, ids, value = expected
+            assert words(result, sentence, row) == list(ids)
+            assert result.finished[sentence, row] == finished
+            np.testing.assert_allclose(
+                result.scores[sentence, row], score, atol=1e-5
+            )
+            np.testing.assert_allclose(
+                result.log_probabilities[sentence, row], value, atol=1e-5
+            )
+
+
+def test_rows_beyond_the_possible_hypotheses_are_empty():
+    # One word and END, two tokens at most: END; word END; word word.
+    model = RecurrentModel(1, vocabulary_size=4)
+    result = run(model, tf.constant([[5]]), [2], 5)
+    np.testing.assert_array_equal(result.lengths[0], [1, 2, 2, 0, 0])
+    assert result.lengths[0].numpy().tolist()[3:] == [0, 0]
+    assert np.isneginf(result.scores[0, 3:]).all()
+    np.testing.assert_array_equal(result.ids[0, 3:], PAD_ID)
+    assert not result.finished[0, 2:].numpy().any()
+
+
+@pytest.mark.parametrize("beam_size", [2, 4])
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_scores_are_rescored_log_probabilities(beam_size, alpha):
+    model = RecurrentModel(3, vocabulary_size=12)
+    source_ids, lengths = random_sources(3, rows=3)
+    result = run(model, source_ids, [7, 9, 11], beam_size, alpha)
+    for sentence in range(3):
+        for row in range(beam_size):
+            ids = words(result, sentence, row)
+            value = forced(model, source_ids[sentence].numpy(), ids)
+            np.testing.assert_allclose(
+                result.log_probabilities[sentence, row], value, rtol=1e-5
+            )
+            np.testing.assert_allclose(
+                result.scores[sentence, row],
+                value / ((5 + len(ids)) / 6) ** alpha,
+                rtol=1e-5,
+            )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hypotheses_are_sorted_and_distinct(seed):
+    model = RecurrentModel(seed, vocabulary_size=12)
+    source_ids, _ = random_sources(seed)
+    result = run(model, source_ids, [9] * 5, 6, 0.6)
+    for sentence in range(5):
+        rows = [tuple(words(result, sentence, row)) for row in range(6)]
+        assert len(set(rows)) == 6
+        finished = result.finished[sentence].numpy()
+        assert (np.diff(finished.astype(int)) <= 0).all()
+        for part in (finished, ~finished):
+            scores = result.scores[sentence].numpy()[part]
+            assert (np.diff(scores) <= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_finished_hypothesis_ends_with_end_and_nothing_else_holds_it(seed):
+    model = RecurrentModel(seed)
+    source_ids, _ = random_sources(seed)
+    result = run(model, source_ids, [4, 5, 6, 7, 8], 5, 0.6)
+    for sentence in range(5):
+        for row in range(5):
+            ids = words(result, sentence, row)
+            assert result.finished[sentence, row] == (ids[-1] == END_ID)
+            assert END_ID not in ids[:-1]
+            assert PAD_ID not in ids
+            assert START_ID not in ids
+
+
+@pytest.mark.parametrize("num_hypotheses", [1, 2])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+def test_fewer_hypotheses_are_the_same_first_rows(num_hypotheses, alpha):
+    model = RecurrentModel(5, vocabulary_size=12)
+    source_ids, _ = random_sources(5, rows=10)
+    every = run(model, source_ids, [12] * 10, 4, alpha)
+    few = run(model, source_ids, [12] * 10, 4, alpha, num_hypotheses)
+    for name in few._fields:
+        np.testing.assert_array_equal(
+            getattr(few, name), getattr(every, name)[:, :num_hypotheses]
+        )
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sentence_does_not_depend_on_its_neighbours(seed, beam_size):
+    model = RecurrentModel(seed, vocabulary_size=30)
+    source_ids, lengths = random_sources(seed, rows=9)
+    limits = 2 * lengths + 2
+    together = run(model, source_ids, limits, beam_size, 0.6)
+    order = np.random.default_rng(seed).permutation(9)
+    for batch in (order[:1], order[1:3], order[3:]):
+        longest = int(np.max(lengths.numpy()[batch]))
+        part = run(
+            model,
+            tf.gather(source_ids, batch)[:, :longest],
+            tf.gather(limits, batch),
+            beam_size,
+            0.6,
+        )
+        width = part.ids.shape[2]
+        expected = [tf.gather(field, batch) for field in together]
+        np.testing.assert_array_equal(part.ids, expected[0][:, :, :width])
+        np.testing.assert_array_equal(part.lengths, expected[1])
+        np.testing.assert_allclose(part.scores, expected[2], rtol=1e-6)
+        np.testing.assert_array_equal(part.finished, expected[4])
+
+
+def test_two_runs_agree_on_ties():
+    model = ScriptedModel(np.zeros([1, 6, 6]))
+    source_ids = tf.zeros([1, 1], tf.int32)
+    result = run(model, source_ids, [3], 2, 0.6)
+    again = run(model, source_ids, [3], 2, 0.6)
+    np.testing.assert_array_equal(result.ids, again.ids)
+    # Of equals, the first parent, then the lowest id: 1, END; 1 1, 1 END.
+    assert words(result, row=0) == [END_ID]
+    assert words(result, row=1) == [1, END_ID]
+
+
+def test_endings_do_not_starve_the_beam():
+    # The first step's two best are END and 4; 5 must still get its place.
+    table = np.full([2, 6, 6], -20.0)
+    table[0, :, [END_ID, 4, 5]] = np.array([[3.0], [2.9], [2.8]])
+    table[1, 4, END_ID] = 0.0
+    table[1, 5, END_ID] = 10.0
+    table[1, 4, [1, 4, 5]] = 1.0
+    result = run(ScriptedModel(table), tf.zeros([1, 1], tf.int32), [2], 2)
+    found = [words(result, row=row) for row in range(2)]
+    assert found == [[END_ID], [5, END_ID]]
+
+
+def test_an_unfinished_hypothesis_ranks_below_finished_ones():
+    # 4 for ever is nearly certain; END costs much, but it is a sentence.
+    table = np.full([2, 6, 6], -30.0)
+    table[:, :, 4] = 5.0
+    table[:, :, 5] = -2.0
+    table[0, :, END_ID] = 0.0
+    result = run(ScriptedModel(table), tf.zeros([1, 1], tf.int32), [3], 2)
+    assert [words(result, row=row) for row in range(2)] == [[END_ID], [4, 4, 4]]
+    np.testing.assert_array_equal(result.finished, [[True, False]])
+    assert result.scores[0, 0] < result.scores[0, 1]
+
+
+def test_unfinished_is_returned_where_nothing_ends():
+    table = np.full([1, 6, 6], -50.0)
+    table[:, :, 4] = 5.0
+    table[:, :, 5] = 4.0
+    result = run(ScriptedModel(table), tf.zeros([1, 1], tf.int32), [3], 2)
+    assert not result.finished.numpy().any()
+    assert words(result) == [4, 4, 4]
+
+
+def test_stops_when_no_live_hypothesis_can_win():
+    model = ScriptedModel(chain(5, strength=12.0))
+    seen = []
+
+    def step(ids, cache, index):
+        seen.append(int(index))
+        return model.step(ids, cache, index)
+
+    result = beam_search(
+        model.start,
+        step,
+        tf.zeros([2, 1], tf.int32),
+        tf.constant([50, 60]),
+        4,
+        0.6,
+        num_hypotheses=1,
+    )
+    assert seen == [0, 1]
+    assert words(result) == [5, END_ID]
+
+
+def test_length_penalty_prefers_longer_outputs():
+    # END at once: log 0.5. 4 then END: log 0.5 + log 0.8.
+    table = np.log(np.full([2, 5, 5], 1e-9))
+    table[0, :, [END_ID, 4]] = np.log(0.5)
+    table[1, :, END_ID] = np.log(0.8)
+    table[1, :, 4] = np.log(0.2)
+    model = ScriptedModel(table)
+    source_ids = tf.zeros([1, 1], tf.int32)
+    assert words(run(model, source_ids, [3], 3, 0.0)) == [END_ID]
+    assert words(run(model, source_ids, [3], 3, 3.0))[-2:] == [4, END_ID]
+
+
+def test_no_sentence():
+    result = run(RecurrentModel(1), tf.zeros([0, 4], tf.int32), [], 3)
+    assert result.ids.shape[:2] == (0, 3)
+    assert result.scores.shape == (0, 3)
+
+
+def test_a_limit_of_0_gives_nothing():
+    result = run(RecurrentModel(1), tf.zeros([2, 4], tf.int32), [0, 3], 3)
+    assert result.lengths[0, 0] == 0
+    assert result.scores[0, 0] == 0.0
+    assert result.lengths[1, 0] > 0
+
+
+def test_cached_search_equals_search_by_full_passes():
+    model = RecurrentModel(2, vocabulary_size=10)
+
+    def logits(source_ids, target_ids):
+        cache = model.start(source_ids, 1, 0)
+        outputs = []
+        for index in range(target_ids.shape[1]):
+            output, cache = model.step(
+                target_ids[:, index : index + 1], cache, index
+            )
+            outputs.append(output[:, 0])
+        return tf.stack(outputs, axis=1)
+
+    source_ids, _ = random_sources(2)
+    limits = [5, 6, 7, 8, 9]
+    expected = run(Uncached(logits), source_ids, limits, 3, 0.6)
+    result = run(model, source_ids, limits, 3, 0.6)
+    np.testing.assert_array_equal(result.ids, expected.ids)
+    np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
+
+
+# The parts of a step.
+
+
+def test_expand_takes_twice_the_beam_from_all_continuations():
+    random = np.random.default_rng(1)
+    logits = random.normal(size=[3, 2, 9]).astype("float32")
+    live = -random.random([3, 2]).astype("float32")
+    found = beam.expand(tf.constant(logits), tf.constant(live))
+    values = tf.nn.log_softmax(logits).numpy() + live[..., np.newaxis]
+    values[:, :, [PAD_ID, START_ID]] = -np.inf
+    flat = values.reshape(3, 18)
+    places = np.argsort(-flat, axis=1)[:, :4]
+    np.testing.assert_allclose(
+        found.log_probabilities,
+        np.take_along_axis(flat, places, 1),
+        atol=1e-6,
+    )
+    np.testing.assert_array_equal(found.parents, places // 9)
+    np.testing.assert_array_equal(found.tokens, places % 9)
+
+
+def test_expand_beyond_the_vocabulary_is_empty():
+    found = beam.expand(tf.zeros([1, 5, 4]), tf.zeros([1, 5]))
+    values = found.log_probabilities[0].numpy()
+    assert values.shape == (10,)
+    assert np.isfinite(values).all()
+    found = beam.expand(tf.zeros([1, 5, 4]), tf.constant([[0.0] + 4 * [EMPTY]]))
+    values = found.log_probabilities[0].numpy()
+    assert np.isfinite(values).sum() == 2
+
+
+def test_initial_state_has_one_live_hypothesis():
+    state = beam.initial_state(tf.constant([3, 0]), 3, 5, ())
+    np.testing.assert_array_equal(
+        state.live.log_probabilities, [[0.0, EMPTY, EMPTY]] * 2
+    )
+    assert state.live.ids.shape == (2, 3, 5)
+    assert np.isneginf(state.finished.scores).all()
+    np.testing.assert_array_equal(state.tokens, START_ID)
+    np.testing.assert_array_equal(state.done, [False, True])
+
+
+def test_ended_counts_only_the_best_candidates():
+    live = hypotheses([-1.0, -2.0], [[4, 0, 0], [5, 0, 0]])
+    found = beam.ended(
+        live,
+        candidates([-2.0, -3.0, -4.0, -5.0], [0, 1, 1, 0], [4, 3, 6, 3]),
+        1,
+        0.0,
+    )
+    np.testing.assert_array_equal(found.scores, [[EMPTY, -3.0]])
+    np.testing.assert_array_equal(found.ids[0, 1], [5, END_ID, 0])
+    np.testing.assert_array_equal(found.lengths[0, 1], 2)
+
+
+def test_select_leaves_out_what_ends():
+    found = beam.select(
+        candidates([-2.0, -3.0, -4.0, -5.0], [0, 1, 1, 0], [3, 4, 6, 3]), 2
+    )
+    np.testing.assert_array_equal(found.log_probabilities, [[-3.0, -4.0]])
+    np.testing.assert_array_equal(found.parents, [[1, 1]])
+    np.testing.assert_array_equal(found.tokens, [[4, 6]])
+
+
+def test_merge_keeps_the_best_and_the_earlier_of_equals():
+    old = hypotheses([-1.0, -3.0], [[4, 3, 0], [5, 3, 0]], length=2)
+    new = hypotheses([-1.0, -2.0], [[6, 6, 3], [7, 7, 3]], length=3)
+    found = beam.merge(old, new)
+    np.testing.assert_array_equal(found.ids[0], [[4, 3, 0], [6, 6, 3]])
+    np.testing.assert_array_equal(found.lengths, [[2, 3]])
+
+
+def test_extend_normalises_by_the_new_length():
+    live = hypotheses([-1.0, -2.0], [[4, 0, 0], [5, 0, 0]])
+    found = beam.extend(live, candidates([-2.0, -3.0], [1, 1], [6, 7]), 1, 0.5)
+    np.testing.assert_array_equal(found.ids[0], [[5, 6, 0], [5, 7, 0]])
+    np.testing.assert_allclose(
+        found.scores[0], np.array([-2.0, -3.0]) / (7 / 6) ** 0.5, rtol=1e-6
+    )
+
+
+def test_reorder_takes_the_same_rows_of_every_tensor():
+    nested = {
+        "keys": [tf.reshape(tf.range(24), [2, 3, 4])],
+        "flags": (tf.constant([[True, False, False]] * 2),),
+    }
+    found = beam.reorder(nested, tf.constant([[2, 0], [1, 1]]))
+    np.testing.assert_array_equal(
+        found["keys"][0],
+        [[[8, 9, 10, 11], [0, 1, 2, 3]], [[16, 17, 18, 19]] * 2],
+    )
+    np.testing.assert_array_equal(
+        found["flags"][0], [[False, True], [False, False]]
+    )
+
+
+def test_freeze_keeps_the_old_where_done():
+    old = tf.nest.map_structure(
+        lambda x: tf.repeat(x, 2, axis=0), hypotheses([-1.0, -2.0])
+    )
+    new = tf.nest.map_structure(
+        lambda x: tf.repeat(x, 2, axis=0),
+        hypotheses([-5.0, -6.0], [[9, 9, 9]] * 2),
+    )
+    found = beam.freeze(tf.constant([True, False]), old, new)
+    np.testing.assert_array_equal(found.scores, [[-1.0, -2.0], [-5.0, -6.0]])
+    np.testing.assert_array_equal(found.ids[:, 0, 0], [0, 9])
+
+
+@pytest.mark.parametrize(
+    ("live", "finished", "num_hypotheses", "expected"),
+    [
+        ([-1.0, -9.0], [-2.0, EMPTY], 1, False),
+        ([-3.0, -9.0], [-2.0, EMPTY], 1, True),
+        ([-3.0, -9.0], [-2.0, EMPTY], 2, False),
+        ([-1.0, -9.0], [-2.0, -3.0], 2, True),
+        ([EMPTY, EMPTY], [-2.0, EMPTY], 2, True),
+        ([-1.0, -9.0], [EMPTY, EMPTY], 1, False),
+    ],
+    ids=["can win", "can't", "can be 2nd", "full", "nothing live", "none yet"],
+)
+def test_decided(live, finished, num_hypotheses, expected):
+    found = beam.is_decided(
+        hypotheses(live),
+        hypotheses(finished),
+        tf.constant([9]),
+        0.0,
+        num_hypotheses,
+    )
+    assert found.numpy().tolist() == [expected]
+
+
+def test_decided_allows_for_the_best_length():
+    # -3 over ((5 + 19) / 6) ** 1 is -0.75, which -1 doesn't beat.
+    arguments = (hypotheses([-3.0]), hypotheses([-1.0, EMPTY]))
+    assert not beam.is_decided(*arguments, tf.constant([19]), 1.0, 1)
+    assert beam.is_decided(*arguments, tf.constant([12]), 1.0, 1)
+
+
+def test_best_puts_finished_first_then_live():
+    found = beam.best(
+        hypotheses([-1.0, -1.5], [[4, 4, 4], [5, 5, 5]], length=3),
+        hypotheses([-2.0, EMPTY], [[6, 3, 0], [9, 9, 9]], length=2),
+        2,
+    )
+    np.testing.assert_array_equal(found.ids[0], [[6, 3, 0], [4, 4, 4]])
+    np.testing.assert_array_equal(found.finished, [[True, False]])
+    np.testing.assert_array_equal(found.lengths, [[2, 3]])
