@@ -1,0 +1,68 @@
+"""One token per character."""
+
+import tensorflow as tf
+
+from keras_transformer.text.lookup import LookupTokenizer
+from keras_transformer.text.normalization import squeeze
+
+# How a space is written as a token; in text it counts as one, as in
+# SentencePiece.
+SPACE = "▁"
+
+# Members of a character class: scripts written without spaces, and their
+# punctuation and full-width forms.
+_UNSPACED = (
+    r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}"
+    r"\x{3000}-\x{303f}\x{fe30}-\x{fe4f}\x{ff00}-\x{ffef}"
+)
+_LATIN_RUN = r"[\p{Latin}0-9][\p{Latin}\p{Mn}0-9]*"
+
+
+class CharacterTokenizer(LookupTokenizer):
+    """One token per Unicode character.
+
+    White space next to Chinese or Japanese characters, or at the ends, is
+    dropped; anywhere else a run of it is one token, so that "New York"
+    inside Chinese text comes back readable.
+
+    Args:
+        tokens: every token in the order of its id, the reserved ones first.
+        keep_latin_runs: whether a run of Latin letters and digits is one
+            token.
+        **normalization: `nfc`, `remove_control`, `simplify`; see
+            `Normalizer`.
+
+    Example:
+
+    >>> tokenizer = CharacterTokenizer([*SPECIAL_TOKENS, "你", "好"])
+    >>> ids = tokenizer.tokenize(["你好 。"])
+    >>> ids.to_list()
+    [[4, 5, 1]]
+    >>> tokenizer.detokenize(ids).numpy()[0].decode()
+    '你好⁇'
+    """
+
+    kind = "character"
+
+    def __init__(self, tokens, *, keep_latin_runs=False, **normalization):
+        super().__init__(tokens, **normalization)
+        self.keep_latin_runs = keep_latin_runs
+
+    def options(self):
+        return {"keep_latin_runs": self.keep_latin_runs, **super().options()}
+
+    def _split(self, strings):
+        strings = squeeze(tf.strings.regex_replace(strings, SPACE, " "))
+        for pattern in (f"([{_UNSPACED}]) ", f" ([{_UNSPACED}])"):
+            strings = tf.strings.regex_replace(strings, pattern, r"\1")
+        strings = tf.strings.regex_replace(strings, " ", SPACE)
+        if not self.keep_latin_runs:
+            return tf.strings.unicode_split(strings, "UTF-8")
+        strings = tf.strings.regex_replace(
+            strings, f"(?s){_LATIN_RUN}|.", r"\0 "
+        )
+        return tf.strings.split(strings)
+
+    def _join(self, tokens):
+        text = tf.strings.reduce_join(tokens, axis=1)
+        return tf.strings.regex_replace(text, SPACE, " ")

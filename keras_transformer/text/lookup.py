@@ -1,0 +1,120 @@
+"""Tokenizers whose tokens are substrings found in a table."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
+from keras_transformer.errors import InputError
+from keras_transformer.text.normalization import MARK
+from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
+
+
+class LookupTokenizer(Tokenizer):
+    """Splits text, then looks each piece up; subclasses say how to split.
+
+    The reserved tokens aren't in the table, so text that spells one, like
+    `<s>`, never becomes its id.
+
+    Args:
+        tokens: every token in the order of its id, the four of
+            `SPECIAL_TOKENS` first.
+        **normalization: see `Normalizer`.
+
+    Raises:
+        InputError: the reserved tokens don't come first, or a token is
+            empty or stands there twice.
+    """
+
+    content_file = "vocabulary.txt"
+
+    def __init__(self, tokens, **normalization):
+        super().__init__(**normalization)
+        tokens = list(tokens)
+        reserved = len(SPECIAL_TOKENS)
+        if tuple(tokens[:reserved]) != SPECIAL_TOKENS:
+            raise InputError(
+                "a vocabulary begins with " + " ".join(SPECIAL_TOKENS) + ". "
+                f"Received: {' '.join(tokens[:reserved])}"
+            )
+        _require_distinct(tokens)
+        # An array, as tf.Module would wrap each entry of a list.
+        self._tokens = np.array(tokens, dtype=object)
+        # TensorFlow refuses empty tables; the mark occurs in no text.
+        ids = np.array([UNK_ID, *range(reserved, len(tokens))], np.int64)
+        strings = tf.constant([MARK, *tokens[reserved:]])
+        self._ids = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(strings, ids),
+            default_value=UNK_ID,
+        )
+        self._strings = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(
+                ids, tf.concat([[UNKNOWN], strings[1:]], axis=0)
+            ),
+            default_value=UNKNOWN,
+        )
+
+    def split(self, strings):
+        """The tokens of each string, known or not, as ragged strings.
+
+        Args:
+            strings: string tensor `[B]`, any bytes.
+
+        Returns:
+            RaggedTensor string `[B, None]`.
+        """
+        strings = tf.convert_to_tensor(strings, tf.string)
+        return self._split(self.normalizer(strings))
+
+    @property
+    def vocabulary_size(self):
+        return len(self._tokens)
+
+    def tokens(self):
+        return self._tokens.tolist()
+
+    def _split(self, strings):
+        """Normalised strings `[B]` to ragged tokens `[B, None]`."""
+        raise NotImplementedError
+
+    def _join(self, tokens):
+        """Ragged tokens `[B, None]` to strings `[B]`."""
+        raise NotImplementedError
+
+    def _encode(self, strings):
+        tokens = self._split(strings)
+        ids = tf.ragged.map_flat_values(self._ids.lookup, tokens)
+        return tf.cast(ids, tf.int32)
+
+    def _decode(self, ids):
+        ids = tf.cast(ids, tf.int64)
+        return self._join(tf.ragged.map_flat_values(self._strings.lookup, ids))
+
+    def _content(self):
+        return "".join(f"{token}\n" for token in self._tokens).encode()
+
+    @classmethod
+    def _from_content(cls, content, path, options):
+        try:
+            lines = content.decode().split("\n")
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: not UTF-8") from None
+        if lines.pop() != "":
+            raise InputError(f"{path}: cut off in line {len(lines) + 1}")
+        try:
+            return cls(lines, **options)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+
+def _require_distinct(tokens):
+    seen = {}
+    for line, token in enumerate(tokens, start=1):
+        if not token or "\n" in token:
+            raise InputError(
+                f"line {line}: a token can't be empty or hold a line end"
+            )
+        if token in seen:
+            raise InputError(
+                f"line {line}: token {token!r} was line {seen[token]} already"
+            )
+        seen[token] = line

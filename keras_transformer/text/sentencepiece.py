@@ -1,0 +1,75 @@
+"""Subword pieces: SentencePiece models, run by TF Text."""
+
+import sentencepiece
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.errors import InputError
+from keras_transformer.text.normalization import squeeze
+from keras_transformer.text.tokenizer import Tokenizer
+
+
+class SentencePieceTokenizer(Tokenizer):
+    """Pieces of words by a unigram or BPE model.
+
+    Args:
+        model: the bytes of a SentencePiece model whose ids 0 to 3 are the
+            reserved ones; `train_sentencepiece` makes one.
+        **normalization: `nfc`, `remove_control`, `simplify`; see
+            `Normalizer`.
+
+    Raises:
+        InputError: `model` isn't such a model.
+    """
+
+    kind = "sentencepiece"
+    content_file = "sentencepiece.model"
+
+    def __init__(self, model, **normalization):
+        super().__init__(**normalization)
+        self._model = model
+        self._processor = _processor(model)
+        self._pieces = tf_text.SentencepieceTokenizer(model, out_type=tf.int32)
+
+    @property
+    def vocabulary_size(self):
+        return self._processor.get_piece_size()
+
+    def tokens(self):
+        return [
+            self._processor.id_to_piece(i) for i in range(self.vocabulary_size)
+        ]
+
+    def _encode(self, strings):
+        return self._pieces.tokenize(squeeze(strings))
+
+    def _decode(self, ids):
+        return self._pieces.detokenize(ids)
+
+    def _content(self):
+        return self._model
+
+    @classmethod
+    def _from_content(cls, content, path, options):
+        try:
+            return cls(content, **options)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+
+def _processor(model):
+    message = "not a SentencePiece model whose first pieces are " + " ".join(
+        SPECIAL_TOKENS
+    )
+    if not model:
+        raise InputError(message)
+    try:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    except RuntimeError:
+        raise InputError(message) from None
+    count = min(len(SPECIAL_TOKENS), processor.get_piece_size())
+    first = tuple(processor.id_to_piece(i) for i in range(count))
+    if first != SPECIAL_TOKENS:
+        raise InputError(f"{message}. Received: {' '.join(first)}")
+    return processor

@@ -1,0 +1,131 @@
+"""Training of SentencePiece models: the same text gives the same model."""
+
+import io
+import random
+import re
+from collections.abc import Iterable, Iterator
+
+import sentencepiece
+import tensorflow as tf
+
+from keras_transformer.constants import (
+    END_ID,
+    PAD_ID,
+    SPECIAL_TOKENS,
+    START_ID,
+    UNK_ID,
+)
+from keras_transformer.errors import InputError
+from keras_transformer.text.normalization import Normalizer, squeeze
+from keras_transformer.text.tokenizer import UNKNOWN
+from keras_transformer.text.vocabulary import batches
+
+_BATCH_SIZE = 4096
+# SentencePiece holds its sentences in memory: about a gigabyte at this many.
+MAX_SENTENCES = 2_000_000
+# Above it, SentencePiece leaves a sentence out (bytes).
+_MAX_SENTENCE_BYTES = 4192
+
+
+def train_sentencepiece(
+    lines: Iterable[str],
+    vocabulary_size: int,
+    *,
+    model_type: str = "unigram",
+    character_coverage: float = 1.0,
+    seed: int = 1,
+    max_sentences: int = MAX_SENTENCES,
+    normalizer: Normalizer | None = None,
+) -> bytes:
+    """A SentencePiece model of the lines.
+
+    A corpus too small for `vocabulary_size` pieces gives as many as it can.
+
+    Args:
+        lines: text, streamed.
+        vocabulary_size: pieces wanted, the four reserved ones included.
+        model_type: "unigram" or "bpe".
+        character_coverage: share of all characters that get a piece of their
+            own; below 1, the rarest become unknown.
+        seed: chooses the sentences where there are more than
+            `max_sentences`.
+        max_sentences: sentences held in memory.
+        normalizer: what tokenization will do to text first.
+
+    Returns:
+        The model's bytes, for `SentencePieceTokenizer`.
+
+    Raises:
+        InputError: no text, or more characters than `vocabulary_size`.
+    """
+    lines = _normalised(lines, normalizer or Normalizer())
+    lines = _sample((line for line in lines if line), max_sentences, seed)
+    if not lines:
+        raise InputError(
+            "there is no text to train a SentencePiece model on. "
+            "Accepted: at least one line that isn't blank"
+        )
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            model_type=model_type,
+            vocab_size=vocabulary_size,
+            hard_vocab_limit=False,
+            character_coverage=character_coverage,
+            # The normalizer has done it all; NFKC would turn ， into a comma.
+            normalization_rule_name="identity",
+            max_sentence_length=_MAX_SENTENCE_BYTES,
+            pad_id=PAD_ID,
+            unk_id=UNK_ID,
+            bos_id=START_ID,
+            eos_id=END_ID,
+            pad_piece=SPECIAL_TOKENS[PAD_ID],
+            unk_piece=SPECIAL_TOKENS[UNK_ID],
+            bos_piece=SPECIAL_TOKENS[START_ID],
+            eos_piece=SPECIAL_TOKENS[END_ID],
+            unk_surface=UNKNOWN,
+            # Sums over threads depend on their number: the same everywhere.
+            num_threads=4,
+            minloglevel=4,
+        )
+    except RuntimeError as error:
+        raise InputError(_reason(error, vocabulary_size)) from None
+    return model.getvalue()
+
+
+def _normalised(lines, normalizer) -> Iterator[str]:
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def normalise(strings):
+        return squeeze(normalizer(strings))
+
+    for batch in batches(lines, _BATCH_SIZE):
+        for line in normalise(tf.constant(batch)).numpy():
+            yield line.decode()
+
+
+def _sample(lines, size, seed) -> list[str]:
+    """Up to `size` lines, each with the same chance (reservoir sampling)."""
+    generator = random.Random(seed)
+    sample = []
+    for number, line in enumerate(lines):
+        if number < size:
+            sample.append(line)
+        else:
+            place = generator.randrange(number + 1)
+            if place < size:
+                sample[place] = line
+    return sample
+
+
+def _reason(error, vocabulary_size):
+    needed = re.search(
+        r"smaller than required_chars\. \d+ vs (\d+)", str(error)
+    )
+    if needed:
+        return (
+            f"{vocabulary_size} SentencePiece pieces can't hold every "
+            f"character of the text. Accepted: {needed[1]} or more"
+        )
+    return f"SentencePiece can't be trained on this text ({error})"

@@ -1,0 +1,56 @@
+"""Words as NLTK splits them."""
+
+import tensorflow as tf
+
+from keras_transformer.text.lookup import LookupTokenizer
+from keras_transformer.text.word_rules import SPLIT_RULES
+from keras_transformer.text.word_spacing import JOIN_RULES
+
+
+class WordTokenizer(LookupTokenizer):
+    """English words and punctuation.
+
+    Splits as `nltk.word_tokenize(text.lower(), preserve_line=True)` does.
+    `detokenize` gives back readable text, in lower case if it was lowered.
+
+    Args:
+        tokens: every token in the order of its id, the reserved ones first.
+        lowercase: whether text is lowered first.
+        **normalization: `nfc`, `remove_control`, `simplify`; see
+            `Normalizer`.
+
+    Example:
+
+    >>> tokenizer = WordTokenizer([*SPECIAL_TOKENS, "do", "n't", "."])
+    >>> ids = tokenizer.tokenize(["Don't."])
+    >>> ids.to_list()
+    [[4, 5, 6]]
+    >>> tokenizer.detokenize(ids).numpy()
+    array([b"don't."], dtype=object)
+    """
+
+    kind = "word"
+
+    def __init__(self, tokens, *, lowercase=True, **normalization):
+        super().__init__(tokens, **normalization)
+        self.lowercase = lowercase
+
+    def options(self):
+        return {"lowercase": self.lowercase, **super().options()}
+
+    def _split(self, strings):
+        if self.lowercase:
+            # ASCII first: ICU lowers "I" by the machine's language.
+            strings = tf.strings.lower(strings)
+            strings = tf.strings.lower(strings, encoding="utf-8")
+        return tf.strings.split(_apply(SPLIT_RULES, strings))
+
+    def _join(self, tokens):
+        text = tf.strings.reduce_join(tokens, axis=1, separator=" ")
+        return tf.strings.strip(_apply(JOIN_RULES, text))
+
+
+def _apply(rules, strings):
+    for pattern, rewrite in rules:
+        strings = tf.strings.regex_replace(strings, pattern, rewrite)
+    return strings
