@@ -1,0 +1,114 @@
+"""Which pairs share a batch: pure functions of lengths and a random seed.
+
+A pool of pairs is sorted by length and cut into batches. Shuffling never
+changes how many batches that gives, so every epoch has the same number of
+steps, known before the first.
+"""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchSize:
+    """How large a batch may be.
+
+    Args:
+        tokens: positions of a batch on either side, padding included; a pair
+            that is longer than that is a batch alone.
+        sentences: if set, the pairs of a batch, and `tokens` is not used.
+    """
+
+    tokens: int
+    sentences: int | None = None
+
+
+def plan_pool(
+    lengths: np.ndarray,
+    size: BatchSize,
+    random: np.random.Generator | None = None,
+) -> list[np.ndarray]:
+    """Cuts a pool of pairs into batches of similar length.
+
+    Args:
+        lengths: int [P, 2], the positions that each source and target takes
+            in a batch.
+        size: what a batch may hold.
+        random: shuffles the pairs of equal lengths, shifts the boundaries
+            between batches and shuffles the batches; None: sorted by length,
+            longest last.
+
+    Returns:
+        One int64 array of indices into the pool for each batch: always
+        `count_batches(lengths, size, shuffled=random is not None)` arrays,
+        which together hold every index once.
+    """
+    order = _sorted_by_length(lengths, random)
+    table = lengths[order]
+    if random is None:
+        return np.split(order, _cuts(table, size))
+    count = count_batches(lengths, size)
+    cuts = _cuts(table, size, first_share=random.uniform(0.1, 1.0))
+    batches = np.split(order, cuts)
+    if len(batches) < count:
+        # A shifted start costs one batch more or none; where none, halving
+        # a batch keeps the number the same in every epoch.
+        largest = max(range(len(batches)), key=lambda i: len(batches[i]))
+        batches[largest : largest + 1] = np.array_split(batches[largest], 2)
+    return [batches[i] for i in random.permutation(len(batches))]
+
+
+def count_batches(
+    lengths: np.ndarray, size: BatchSize, shuffled: bool = True
+) -> int:
+    """How many batches `plan_pool` makes of a pool, whatever the shuffling.
+
+    Cutting greedily gives the fewest batches, n. With a first batch of any
+    smaller size the rest still takes n at most, hence n or n + 1 in all;
+    `plan_pool` makes it n + 1 always (or one for each pair, if that is less).
+    """
+    if not len(lengths):
+        return 0
+    order = _sorted_by_length(lengths, None)
+    fewest = len(_cuts(lengths[order], size)) + 1
+    return min(fewest + 1, len(lengths)) if shuffled else fewest
+
+
+def _sorted_by_length(lengths, random):
+    """Indices by target length; sources rise and fall in turn.
+
+    The turning keeps sources of like length together where a batch spans two
+    target lengths.
+    """
+    sources, targets = lengths.T
+    turning = np.where(targets % 2, -sources, sources)
+    ties = np.arange(len(lengths))
+    if random is not None:
+        random.shuffle(ties)
+    return np.lexsort((ties, turning, targets))
+
+
+def _cuts(table, size, first_share=1.0):
+    """Where to cut sorted lengths int [P, 2] so that each part fits."""
+    cuts = []
+    start = 0
+    share = first_share
+    while True:
+        start += _fitting(table[start:], size, share)
+        if start >= len(table):
+            return cuts
+        cuts.append(start)
+        share = 1.0
+
+
+def _fitting(table, size, share):
+    """How many of the first pairs fit in one batch; at least 1."""
+    if size.sentences is not None:
+        return max(1, int(size.sentences * share))
+    budget = int(size.tokens * share)
+    # No more pairs than this can fit: the first one has the shortest target.
+    window = table[: max(1, budget // table[0, 1])]
+    longest = np.maximum.accumulate(window, axis=0).max(axis=1)
+    positions = longest * np.arange(1, len(window) + 1)
+    return max(1, int(np.searchsorted(positions, budget, side="right")))

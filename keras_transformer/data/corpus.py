@@ -1,0 +1,181 @@
+"""Parallel text as it comes: TSV files or pairs of files, streamed.
+
+Nothing is held but the line being read, whatever the size of the corpus.
+"""
+
+import contextlib
+import dataclasses
+import gzip
+import itertools
+import os
+import pathlib
+import zlib
+from collections.abc import Iterable, Iterator
+
+from keras_transformer.errors import InputError
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_GZIP_MAGIC = b"\x1f\x8b"
+_ACCEPTED_LINE = "source<TAB>target, further columns are ignored"
+
+
+@dataclasses.dataclass(frozen=True)
+class CorpusFile:
+    """One part of a corpus: a TSV file, or two files read line by line.
+
+    Each file may be compressed with gzip, may start with a UTF-8 byte order
+    mark and may end its lines with CR LF.
+    """
+
+    source: pathlib.Path  # the TSV file when `target` is None
+    target: pathlib.Path | None = None
+
+    @classmethod
+    def parse(cls, spec: "CorpusSpec") -> "CorpusFile":
+        """The corpus file that a person names.
+
+        Args:
+            spec: a path of a TSV file; `"SOURCE,TARGET"` or a tuple of two
+                paths for two files; or a `CorpusFile`. A file whose own name
+                has a comma is taken for a TSV file.
+
+        Raises:
+            InputError: more or fewer than two files are named.
+        """
+        if isinstance(spec, CorpusFile):
+            return spec
+        if isinstance(spec, tuple):
+            names = [os.fspath(part) for part in spec]
+        else:
+            name = os.fspath(spec)
+            if "," not in name or os.path.exists(name):
+                return cls(pathlib.Path(name))
+            names = name.split(",")
+        if len(names) != 2 or not all(names):
+            raise InputError(
+                f"{','.join(names)}: expected FILE.tsv or SOURCE,TARGET"
+            )
+        return cls(pathlib.Path(names[0]), pathlib.Path(names[1]))
+
+    @property
+    def paths(self) -> list[pathlib.Path]:
+        """The one or two files on disk."""
+        return [self.source] if self.target is None else [*self._both()]
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yields (source, target) as written, without line ends.
+
+        A blank line of a TSV file gives a pair of empty strings.
+
+        Raises:
+            InputError: a file can't be read, is damaged, isn't UTF-8, has a
+                line of one column, or the two files differ in length.
+        """
+        if self.target is None:
+            return _table_pairs(self.source)
+        return _aligned_pairs(*self._both())
+
+    def __str__(self):
+        return ",".join(str(path) for path in self.paths)
+
+    def _both(self):
+        return self.source, self.target
+
+
+CorpusSpec = str | os.PathLike | tuple | CorpusFile
+
+
+def read_pairs(specs: Iterable[CorpusSpec]) -> Iterator[tuple[str, str]]:
+    """Yields the (source, target) pairs of several corpus files, in order.
+
+    Raises:
+        InputError: as `CorpusFile.parse` and `CorpusFile.pairs`.
+    """
+    files = [CorpusFile.parse(spec) for spec in specs]
+    return itertools.chain.from_iterable(file.pairs() for file in files)
+
+
+def read_lines(path: str | os.PathLike) -> Iterator[str]:
+    """Yields the lines of a UTF-8 text file, plain or gzip, unended.
+
+    Raises:
+        InputError: the file can't be read, is damaged or isn't UTF-8; the
+            message names the file and the line.
+    """
+    number = 0
+    try:
+        with open_bytes(path) as file:
+            for number, line in enumerate(file, start=1):
+                if number == 1:
+                    line = line.removeprefix(_BYTE_ORDER_MARK)
+                yield _decoded(line, path, number)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{path}, after line {number}: damaged gzip file ({error})"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{path}: {unreadable(error)}") from None
+
+
+def unreadable(error: OSError) -> str:
+    """Why a file of a corpus can't be read, for an error message."""
+    if isinstance(error, IsADirectoryError):
+        return "is a folder. Accepted: a text file, plain or gzip"
+    return error.strerror or str(error)
+
+
+@contextlib.contextmanager
+def open_bytes(path):
+    """A readable binary file; gzip is recognised by name or first bytes."""
+    with open(path, "rb") as raw:
+        compressed = raw.read(2) == _GZIP_MAGIC
+        raw.seek(0)
+        if compressed or os.fspath(path).endswith(".gz"):
+            with gzip.open(raw, "rb") as file:
+                yield file
+        else:
+            yield raw
+
+
+def _decoded(line, path, number):
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}, line {number}: invalid UTF-8 (byte "
+            f"0x{line[error.start]:02x} at position {error.start + 1}). "
+            "Accepted: text in UTF-8"
+        ) from None
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _table_pairs(path):
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t", 2)
+        if len(columns) > 1:
+            yield columns[0], columns[1]
+        elif not line.strip():
+            yield "", ""
+        else:
+            raise InputError(
+                f"{path}, line {number}: one column. Accepted: {_ACCEPTED_LINE}"
+            )
+
+
+def _aligned_pairs(source, target):
+    missing = object()
+    sources, targets = read_lines(source), read_lines(target)
+    pairs = itertools.zip_longest(sources, targets, fillvalue=missing)
+    for count, (left, right) in enumerate(pairs):
+        if left is missing or right is missing:
+            # The longer one is read to its end, to name both counts.
+            longer = (
+                count + 1 + sum(1 for _ in sources) + sum(1 for _ in targets)
+            )
+            left_count = count if left is missing else longer
+            right_count = count if right is missing else longer
+            raise InputError(
+                f"{source} has {left_count} lines and {target} has "
+                f"{right_count}. Accepted: two files of equal length"
+            )
+        yield left, right

@@ -1,0 +1,191 @@
+"""The folder of prepared data: what is in it, and whether it is whole."""
+
+import functools
+import json
+import os
+import pathlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from keras_transformer.config import Config, DataConfig
+from keras_transformer.data.corpus import read_pairs
+from keras_transformer.data.records import describe_file
+from keras_transformer.errors import InputError
+from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
+
+FORMAT = "keras_transformer.data"
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+DEV_PAIRS = "dev.tsv"
+SOURCE_TOKENIZER = "source_tokenizer"
+TARGET_TOKENIZER = "target_tokenizer"
+_SECTIONS = {
+    "config": dict,
+    "counts": dict,
+    "fingerprint": str,
+    "report": dict,
+    "splits": dict,
+}
+
+
+class PreparedData:
+    """Prepared data on disk; made by `prepare`, opened by `load`.
+
+    Attributes:
+        path: the folder.
+        manifest: its `manifest.json`.
+        config: the data configuration.
+        counts: pairs of each split: `{"train": ..., "dev": ...}`.
+        report: what preparing found; see `prepare`.
+        fingerprint: SHA-256 of the input files, the choice of dev and the
+            configuration: equal for data that is equal.
+    """
+
+    def __init__(self, path: pathlib.Path, manifest: dict, config: DataConfig):
+        self.path = path
+        self.manifest = manifest
+        self.config = config
+        self.counts: dict[str, int] = manifest["counts"]
+        self.report: dict = manifest["report"]
+        self.fingerprint: str = manifest["fingerprint"]
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "PreparedData":
+        """Opens a folder of prepared data; checks that all files are there.
+
+        Raises:
+            InputError: the folder isn't prepared data, was made in another
+                format, or a file is missing or has another size.
+        """
+        path = pathlib.Path(path)
+        manifest = _read_manifest(path)
+        name = f"{path / MANIFEST}"
+        config = Config().updated({"data": manifest["config"]}, name).data
+        data = cls(path, manifest, config)
+        try:
+            for file, described in data._files():
+                _check_size(file, described)
+        except (KeyError, TypeError, AttributeError):
+            raise InputError(f"{name}: damaged list of files") from None
+        return data
+
+    @functools.cached_property
+    def source_tokenizer(self) -> Tokenizer:
+        return load_tokenizer(self.path / SOURCE_TOKENIZER)
+
+    @functools.cached_property
+    def target_tokenizer(self) -> Tokenizer:
+        return load_tokenizer(self.path / TARGET_TOKENIZER)
+
+    def files(self, split: str) -> list[pathlib.Path]:
+        """The shards of a split, in order.
+
+        Raises:
+            InputError: the data has no such split.
+        """
+        return [self.path / shard["name"] for shard in self._shards(split)]
+
+    def shard_sizes(self, split: str) -> list[int]:
+        """The pairs in each of `files(split)`."""
+        return [shard["pairs"] for shard in self._shards(split)]
+
+    def lengths(self, split: str) -> np.ndarray:
+        """Source and target ids of each pair, in the order of the records.
+
+        Returns:
+            int32 [N, 2], mapped from disk.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        path = self.path / self._split(split)["lengths"]["name"]
+        try:
+            lengths = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(f"{path}: damaged ({error})") from None
+        if lengths.shape != (sum(self.shard_sizes(split)), 2):
+            raise InputError(f"{path}: damaged (shape {lengths.shape})")
+        return lengths
+
+    def dev_pairs(self) -> Iterator[tuple[str, str]]:
+        """The cleaned text of the dev pairs, in their order in the input."""
+        if "dev" not in self.manifest["splits"]:
+            return iter(())
+        return read_pairs([self.path / DEV_PAIRS])
+
+    def verify(self):
+        """Reads every data file and compares it with the manifest's SHA-256.
+
+        Raises:
+            InputError: names the first file that is missing or differs.
+        """
+        for path, described in self._files():
+            _check_size(path, described)
+            try:
+                found = describe_file(path)["sha256"]
+            except OSError as error:
+                raise InputError(f"{path}: {error.strerror}") from None
+            if found != described["sha256"]:
+                raise InputError(
+                    f"{path}: damaged, its SHA-256 is {found[:12]}... and not "
+                    f"{described['sha256'][:12]}...; prepare the data again"
+                )
+
+    def _files(self):
+        """Every data file with its description in the manifest."""
+        for split in self.manifest["splits"].values():
+            for described in [split["lengths"], *split["shards"]]:
+                yield self.path / described["name"], described
+            if "text" in split:
+                yield self.path / split["text"]["name"], split["text"]
+
+    def _split(self, split):
+        splits = self.manifest["splits"]
+        if split not in splits:
+            raise InputError(
+                f"{self.path} has no {split} split. Has: {', '.join(splits)}"
+            )
+        return splits[split]
+
+    def _shards(self, split):
+        return self._split(split)["shards"]
+
+
+def _read_manifest(path):
+    accepted = "Accepted: a folder written by keras-transformer prepare"
+    if not (path / MANIFEST).is_file():
+        problem = f"has no {MANIFEST}" if path.is_dir() else "is no folder"
+        raise InputError(f"{path} {problem}. {accepted}")
+    file = path / MANIFEST
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{file}: not JSON ({error}). {accepted}") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{file}: not of prepared data. {accepted}")
+    if manifest.get("format_version") != FORMAT_VERSION:
+        raise InputError(
+            f"{file}: format version {manifest.get('format_version')}. "
+            f"Accepted: {FORMAT_VERSION}; prepare the data again"
+        )
+    for key, kind in _SECTIONS.items():
+        if not isinstance(manifest.get(key), kind):
+            raise InputError(f"{file}: damaged, {key} is missing or wrong")
+    return manifest
+
+
+def _check_size(path, described):
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror}; prepare the data again"
+        ) from None
+    if size != described["bytes"]:
+        raise InputError(
+            f"{path}: damaged, {size} bytes and not {described['bytes']}; "
+            "prepare the data again"
+        )

@@ -1,0 +1,74 @@
+"""What data was made from, and by which versions."""
+
+import dataclasses
+import hashlib
+import importlib.metadata
+import json
+import platform
+from collections.abc import Iterable
+
+from keras_transformer.config import DataConfig
+from keras_transformer.data.corpus import CorpusFile, unreadable
+from keras_transformer.data.records import describe_file
+from keras_transformer.errors import InputError
+from keras_transformer.version import __version__
+
+_DISTRIBUTIONS = {
+    "tensorflow": "tensorflow",
+    "tensorflow-text": "tensorflow-text",
+    "sentencepiece": "sentencepiece",
+    "opencc": "opencc-python-reimplemented",
+    "numpy": "numpy",
+}
+
+
+def versions() -> dict[str, str | None]:
+    """The versions of the package, Python and what makes ids of text."""
+    found = {
+        "keras_transformer": __version__,
+        "python": platform.python_version(),
+    }
+    for name, distribution in _DISTRIBUTIONS.items():
+        try:
+            found[name] = importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = None  # installed under another distribution's name
+    return found
+
+
+def describe_corpus(files: Iterable[CorpusFile]) -> list[dict]:
+    """Each file of a corpus, in order: `name`, `bytes`, `sha256`.
+
+    Raises:
+        InputError: a file can't be read.
+    """
+    described = []
+    for path in (path for file in files for path in file.paths):
+        try:
+            described.append(describe_file(path))
+        except OSError as error:
+            raise InputError(f"{path}: {unreadable(error)}") from None
+    return described
+
+
+def fingerprint(
+    train: list[dict], dev: list[dict] | float | None, config: DataConfig
+) -> str:
+    """SHA-256 of all that decides the prepared ids.
+
+    Args:
+        train: `describe_corpus` of the training files.
+        dev: the same of the dev files, or the fraction, or None.
+        config: the data configuration.
+    """
+
+    def contents(files):
+        return [file["sha256"] for file in files]
+
+    parts = {
+        "train": contents(train),
+        "dev": contents(dev) if isinstance(dev, list) else dev,
+        "config": dataclasses.asdict(config),
+    }
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
