@@ -146,7 +146,7 @@ class PositionalEmbedding(keras.layers.Layer):
                 initial values. Rows are divided by sqrt(D), which `call`
                 multiplies back, so the model sees the vectors as given.
         """
-        current = ops.convert_to_numpy(self._tokens.embeddings)
+        current = self._tokens.embeddings.numpy()
         if vectors.shape != current.shape:
             raise ValueError(
                 f"vectors must have shape {current.shape}. "

@@ -37,9 +37,12 @@ class Speed(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         self._start = time.perf_counter()
-        self._first_count = float(self._cross_entropy.count)
         self._train_seconds = 0.0
-        self._count = self._first_count
+        self._first_count = self._count = 0.0
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == 0:  # a resumed epoch's earlier tokens are in by now
+            self._first_count = float(self._cross_entropy.count)
 
     def on_train_batch_end(self, batch, logs=None):
         self._train_seconds = time.perf_counter() - self._start
@@ -215,7 +218,7 @@ class Checkpoint(keras.callbacks.Callback):
 
     def __init__(self, path, batches, keep_best, speed, every, stop_requested):
         super().__init__()
-        self._path = path
+        self.path = path
         self._batches = batches
         self._keep_best = keep_best
         self._speed = speed
@@ -229,7 +232,7 @@ class Checkpoint(keras.callbacks.Callback):
         if self._resume:
             # Keras has just reset the metrics; the interrupted epoch's
             # sums go on instead.
-            load_checkpoint(self._path, self.model)
+            load_checkpoint(self.path, self.model)
             self._resume = False
 
     def on_train_batch_end(self, batch, logs=None):
@@ -252,7 +255,7 @@ class Checkpoint(keras.callbacks.Callback):
             "keep_best": self._keep_best.memory,
             "seconds": self._speed.seconds() if batch else 0.0,
         }
-        save_checkpoint(self._path, self.model, note)
+        save_checkpoint(self.path, self.model, note)
 
     def restore(self, model) -> int:
         """Puts the saved state back.
@@ -263,7 +266,7 @@ class Checkpoint(keras.callbacks.Callback):
         Returns:
             the epoch to go on with, 0 first.
         """
-        note = load_checkpoint(self._path, model)
+        note = load_checkpoint(self.path, model)
         self._batches.epoch = note["epoch"]
         self._batches.first_batch = note["batch"]
         self._keep_best.memory = note["keep_best"]

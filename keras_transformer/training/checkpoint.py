@@ -9,7 +9,6 @@ import json
 import zipfile
 
 import numpy as np
-from keras import ops
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import replacing
@@ -26,10 +25,7 @@ def save_checkpoint(path, model, note: dict):
         model: compiled and built `keras.Model`.
         note: JSON-able; where in the data the model stands.
     """
-    arrays = {
-        name: ops.convert_to_numpy(variable)
-        for name, variable in _variables(model)
-    }
+    arrays = {name: variable.numpy() for name, variable in _variables(model)}
     text = json.dumps({"format": FORMAT, **note})
     arrays[_NOTE] = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
     with replacing(path, suffix=".npz") as temporary:

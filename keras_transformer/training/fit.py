@@ -80,14 +80,13 @@ def fit(
     training = run.config.training
     if prepared.fingerprint != run.manifest["data"]["fingerprint"]:
         raise InputError(
-            f"{prepared.folder}: not the data that {run.folder} was started "
+            f"{prepared.path}: not the data that {run.folder} was started "
             "with (the fingerprints differ)"
         )
     prepared.verify()
     keras.utils.set_random_seed(training.seed)
     model = run.build_model()
-    if not resume:
-        _start_from_vectors(model, run, observer)
+    _start_from_vectors(model, run, observer)
     cross_entropy = compile_model(model, training, run.config.model.d_model)
     batches = TrainingBatches(
         prepared,
@@ -114,7 +113,10 @@ def fit(
     if training.tensorboard:
         callbacks.append(TensorBoard(run.folder / "logs"))
     callbacks += [report, checkpoint]
-    first_epoch = checkpoint.restore(model) if resume else 0
+    # A run killed before its first checkpoint starts again, which is the
+    # same as going on.
+    started = checkpoint.path.is_file() or run.history()
+    first_epoch = checkpoint.restore(model) if resume and started else 0
     report.first_batch = batches.first_batch
     observer.start(model, batches)
     dev = evaluation_batches(

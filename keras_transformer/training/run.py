@@ -17,6 +17,7 @@ import pathlib
 import keras
 
 from keras_transformer.config import Config, read_yaml
+from keras_transformer.data.folder import new_folder
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
     read_json,
@@ -64,11 +65,6 @@ class Run:
             InputError: something stands there already.
         """
         folder = pathlib.Path(folder)
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InputError(
-                f"{folder}: already exists. Choose another folder, or go on "
-                "with the run that is there by --resume"
-            )
         config = Config(
             config.model, prepared.config, config.training, config.decoding
         )
@@ -89,13 +85,12 @@ class Run:
             },
             "scores": {},
         }
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "weights").mkdir()
-        for side, tokenizer in zip(SIDES, tokenizers, strict=True):
-            tokenizer.save(folder / f"{side}_tokenizer")
-        write_text(folder / "config.yaml", config.to_yaml())
-        # Last, because a folder with a manifest is a run.
-        write_json(folder / "manifest.json", manifest)
+        with new_folder(folder) as temporary:
+            (temporary / "weights").mkdir()
+            for side, tokenizer in zip(SIDES, tokenizers, strict=True):
+                tokenizer.save(temporary / f"{side}_tokenizer")
+            write_text(temporary / "config.yaml", config.to_yaml())
+            write_json(temporary / "manifest.json", manifest)
         return cls(folder, config, manifest, tokenizers)
 
     @classmethod

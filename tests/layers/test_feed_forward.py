@@ -1,0 +1,44 @@
+import math
+
+import numpy as np
+import pytest
+
+from keras_transformer.layers import FeedForward
+from tests.layers.checks import check_gradients, check_layer
+
+X = np.random.default_rng(1).normal(size=(2, 4, 8)).astype("float32")
+
+
+def make(dtype="float32", activation="gelu"):
+    return FeedForward(16, 8, activation, dropout=0.1, dtype=dtype)
+
+
+def test_keeps_the_layer_contract():
+    check_layer(make, {"inputs": X}, weight_count=4, seed_count=1)
+    check_gradients(make(), {"inputs": X})
+
+
+@pytest.mark.parametrize(
+    ("activation", "function"),
+    [
+        ("relu", lambda x: np.maximum(x, 0)),
+        ("swish", lambda x: x / (1 + np.exp(-x))),
+        (
+            "gelu",
+            lambda x: x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
+        ),
+    ],
+)
+def test_equals_the_formula(activation, function):
+    layer = make(activation=activation)
+    output = layer(X)
+    w1, b1, w2, b2 = layer.get_weights()
+    np.testing.assert_allclose(
+        output, function(X @ w1 + b1) @ w2 + b2, atol=1e-5
+    )
+
+
+def test_each_position_is_on_its_own():
+    layer = make()
+    whole = np.array(layer(X))
+    np.testing.assert_allclose(layer(X[:, 2:3]), whole[:, 2:3], atol=1e-6)

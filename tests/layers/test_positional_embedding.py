@@ -1,0 +1,108 @@
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer.layers import PositionalEmbedding, sinusoids
+from tests.layers.checks import check_gradients, check_layer
+
+IDS = np.array([[2, 5, 3, 0], [2, 3, 0, 0]], dtype="int32")
+
+
+def make(dtype="float32", positions="learned"):
+    return PositionalEmbedding(
+        10, 8, max_length=6, dropout=0.1, positions=positions, dtype=dtype
+    )
+
+
+@pytest.mark.parametrize(
+    ("positions", "weights"), [("learned", 2), ("sinusoidal", 1)]
+)
+def test_keeps_the_layer_contract(positions, weights):
+    def make_one(dtype):
+        return make(dtype, positions)
+
+    check_layer(make_one, {"inputs": IDS}, weights, seed_count=1)
+    check_gradients(make("float32", positions), {"inputs": IDS})
+
+
+def test_sinusoids_worked_by_hand():
+    table = sinusoids(4, 6)
+    np.testing.assert_allclose(table[0], [0, 1, 0, 1, 0, 1])
+    rate = 10000 ** (-2 / 6)
+    expected = [
+        math.sin(3),
+        math.cos(3),
+        math.sin(3 * rate),
+        math.cos(3 * rate),
+        math.sin(3 * rate**2),
+        math.cos(3 * rate**2),
+    ]
+    np.testing.assert_allclose(table[3], expected, atol=1e-7)
+
+
+def test_sinusoids_equal_the_notebook(shared):
+    reference = np.load(shared / "reference" / "notebook_model.npz")
+    expected = reference["positional_encoding"]
+    np.testing.assert_allclose(sinusoids(64, 16), expected, atol=1e-6)
+
+
+def test_is_scaled_embedding_plus_position():
+    layer = make(positions="sinusoidal")
+    output = layer(IDS)
+    embeddings = layer.get_weights()[0]
+    expected = embeddings[IDS] * math.sqrt(8) + sinusoids(4, 8)
+    np.testing.assert_allclose(output, expected, atol=1e-6)
+
+
+def test_a_single_position_is_that_column():
+    for positions in ("learned", "sinusoidal"):
+        layer = make(positions=positions)
+        whole = np.array(layer(IDS))
+        column = layer(IDS[:, 2:3], position=2)
+        np.testing.assert_allclose(column, whole[:, 2:3], atol=1e-6)
+
+
+def test_reverse_projects_on_the_same_matrix():
+    layer = make()
+    x = np.array(layer(IDS))
+    matrix = next(w for w in layer.weights if "tokens" in w.path).numpy()
+    np.testing.assert_allclose(
+        layer(x, reverse=True), x @ matrix.T, atol=1e-5
+    )
+
+
+def test_a_sequence_longer_than_the_positions_is_refused():
+    with pytest.raises(ValueError, match="max_length=6.*sequence of 7"):
+        make()(np.ones((1, 7), dtype="int32"))
+
+
+def test_vectors_start_the_rows_they_have():
+    layer = make()
+    layer.build((None, None))
+    matrix = next(w for w in layer.weights if "tokens" in w.path)
+    before = matrix.numpy()
+    vectors = np.full((10, 8), np.nan, dtype="float32")
+    vectors[5] = np.arange(8)
+    layer.set_vectors(vectors)
+    after = matrix.numpy()
+    np.testing.assert_allclose(after[5] * math.sqrt(8), np.arange(8), atol=1e-5)
+    np.testing.assert_array_equal(np.delete(after, 5, 0), np.delete(before, 5, 0))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"positions": "rotary"}, "positions must be.*'rotary'"),
+        ({"d_model": 7}, "even. Received: 7"),
+    ],
+)
+def test_wrong_arguments_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        PositionalEmbedding(**{"vocabulary_size": 9, "d_model": 8, **options})
+
+
+def test_embedding_makes_no_implicit_mask():
+    output = make()(keras.Input((None,), dtype="int32"))
+    assert getattr(output, "_keras_mask", None) is None

@@ -1,0 +1,217 @@
+"""EncoderLayer and DecoderLayer, against torch and against themselves."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    decoder_mask,
+    padding_mask,
+)
+from tests.layers.checks import check_gradients, check_layer
+
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=(2, 4, 8)).astype("float32")
+SOURCE = RNG.normal(size=(2, 5, 8)).astype("float32")
+SOURCE_IDS = np.array([[2, 4, 5, 6, 3], [2, 4, 3, 0, 0]])
+TARGET_IDS = np.array([[2, 4, 5, 6], [2, 4, 0, 0]])
+
+
+def sizes(**options):
+    return {
+        "d_model": 8,
+        "num_heads": 2,
+        "d_ff": 16,
+        "dropout": 0.1,
+        "attention_dropout": 0.1,
+        "feedforward_dropout": 0.1,
+        **options,
+    }
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_encoder_layer_keeps_the_layer_contract(norm):
+    def make(dtype="float32"):
+        return EncoderLayer(**sizes(norm=norm), dtype=dtype)
+
+    check_layer(make, {"x": X}, weight_count=16, seed_count=3)
+    check_gradients(make(), {"x": X})
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_decoder_layer_keeps_the_layer_contract(norm):
+    def make(dtype="float32"):
+        return DecoderLayer(**sizes(norm=norm), dtype=dtype)
+
+    inputs = {"x": X, "encoder_output": SOURCE}
+    check_layer(make, inputs, weight_count=26, seed_count=4)
+    check_gradients(make(), inputs)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_a_later_token_leaves_earlier_outputs_alone(norm, training):
+    layer = DecoderLayer(**sizes(norm=norm))
+    layer(X, SOURCE)
+    changed = X.copy()
+    changed[:, 3] += 10.0
+    outputs = []
+    for x in (X, changed):
+        _reset_seeds(layer)
+        outputs.append(
+            layer(
+                x,
+                SOURCE,
+                self_attention_mask=decoder_mask(np.full((2, 4), 4)),
+                training=training,
+            )
+        )
+    first, second = (np.array(output) for output in outputs)
+    np.testing.assert_allclose(first[:, :3], second[:, :3], atol=1e-6)
+    assert np.abs(first[:, 3] - second[:, 3]).max() > 1e-3
+
+
+def test_padding_does_not_change_real_positions():
+    layer = EncoderLayer(**sizes())
+    short = np.array(layer(X[:, :3]))
+    mask = padding_mask(np.array([[4, 4, 4, 0]] * 2))
+    padded = np.array(layer(X, attention_mask=mask))
+    np.testing.assert_allclose(padded[:, :3], short, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("beams", [1, 3])
+def test_step_by_step_equals_all_at_once(norm, beams):
+    layer = DecoderLayer(**sizes(norm=norm))
+    source_mask = padding_mask(SOURCE_IDS)
+    targets = [
+        RNG.normal(size=(2, 4, 8)).astype("float32") for _ in range(beams)
+    ]
+    whole = [
+        np.array(
+            layer(
+                x,
+                SOURCE,
+                self_attention_mask=decoder_mask(np.full((2, 4), 4)),
+                cross_attention_mask=source_mask,
+            )
+        )
+        for x in targets
+    ]
+    source = layer.project_source(SOURCE)
+    cache = layer.empty_cache(2, beams, 6)
+    for index in range(4):
+        x = np.stack([target[:, index] for target in targets], axis=1)
+        output, cache = layer.step(x, cache, source, source_mask, index)
+        expected = np.stack([w[:, index] for w in whole], axis=1)
+        np.testing.assert_allclose(output, expected, atol=1e-5)
+
+
+def test_unknown_norm_is_refused():
+    with pytest.raises(ValueError, match="'pre' or 'post'. Received: 'mid'"):
+        EncoderLayer(**sizes(norm="mid"))
+
+
+def _reset_seeds(layer):
+    for variable in layer.variables:
+        if "seed" in variable.path:
+            variable.assign(np.zeros_like(variable))
+
+
+def _load(prefix, reference):
+    """Weights of one torch layer by their torch names."""
+    return {
+        name.removeprefix(f"w.{prefix}."): reference[name]
+        for name in reference.files
+        if name.startswith(f"w.{prefix}.")
+    }
+
+
+def _assign(layer, prefix, reference):
+    """Puts a `torch.nn.Transformer` layer's weights into ours."""
+    torch = _load(prefix, reference)
+    decoder = isinstance(layer, DecoderLayer)
+    norms = ["norm1", "norm2", "norm3"] if decoder else ["norm1", "norm2"]
+    attentions = {"self_attention": "self_attn"}
+    names = ["self_attention", "feedforward"]
+    if decoder:
+        attentions["cross_attention"] = "multihead_attn"
+        names.insert(1, "cross_attention")
+    values = {}
+    for ours, theirs in attentions.items():
+        kernels = np.split(torch[f"{theirs}.in_proj_weight"], 3)
+        biases = np.split(torch[f"{theirs}.in_proj_bias"], 3)
+        for role, kernel, bias in zip(
+            ("query", "key", "value"), kernels, biases, strict=True
+        ):
+            values[f"{ours}/{role}/kernel"] = kernel.T
+            values[f"{ours}/{role}/bias"] = bias
+        values[f"{ours}/output/kernel"] = torch[f"{theirs}.out_proj.weight"].T
+        values[f"{ours}/output/bias"] = torch[f"{theirs}.out_proj.bias"]
+    for ours, theirs in (("inner", "linear1"), ("outer", "linear2")):
+        values[f"feedforward/{ours}/kernel"] = torch[f"{theirs}.weight"].T
+        values[f"feedforward/{ours}/bias"] = torch[f"{theirs}.bias"]
+    for name, theirs in zip(names, norms, strict=True):
+        values[f"{name}_layer_norm/gamma"] = torch[f"{theirs}.weight"]
+        values[f"{name}_layer_norm/beta"] = torch[f"{theirs}.bias"]
+    for weight in layer.trainable_weights:
+        weight.assign(values.pop(weight.path.split("/", 1)[1]))
+    assert not values
+
+
+def _layer_norm(x, reference, stack):
+    gamma = reference[f"w.{stack}.norm.weight"]
+    beta = reference[f"w.{stack}.norm.bias"]
+    mean = x.mean(-1, keepdims=True)
+    deviation = np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    return (x - mean) / deviation * gamma + beta
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_stacks_equal_torch(shared, norm):
+    path = shared / "reference" / f"nn_transformer_{norm}_norm.npz"
+    reference = np.load(path)
+    d_model, heads, layers, d_ff, norm_first = reference["meta"]
+    assert bool(norm_first) == (norm == "pre")
+    options = {
+        "d_model": int(d_model),
+        "num_heads": int(heads),
+        "d_ff": int(d_ff),
+        "activation": str(reference["activation"]),
+        "norm": norm,
+        "layer_norm_epsilon": 1e-5,
+    }
+    source_mask = ~reference["source_padding"][:, None]
+    target_mask = ~reference["target_padding"][:, None] & np.array(
+        decoder_mask(np.full(reference["target_padding"].shape, 4))
+    )
+    x = reference["source"]
+    for i in range(layers):
+        layer = EncoderLayer(**options)
+        layer.build(x.shape)
+        _assign(layer, f"encoder.layers.{i}", reference)
+        x = np.array(layer(x, attention_mask=source_mask))
+    memory = _layer_norm(x, reference, "encoder")
+    real = ~reference["source_padding"]
+    np.testing.assert_allclose(
+        memory[real], reference["memory"][real], atol=1e-4
+    )
+    x = reference["target"]
+    for i in range(layers):
+        layer = DecoderLayer(**options)
+        layer.build(x.shape, memory.shape)
+        _assign(layer, f"decoder.layers.{i}", reference)
+        x = np.array(
+            layer(
+                x,
+                memory,
+                self_attention_mask=target_mask,
+                cross_attention_mask=source_mask,
+            )
+        )
+    output = _layer_norm(x, reference, "decoder")
+    real = ~reference["target_padding"]
+    np.testing.assert_allclose(
+        output[real], reference["output"][real], atol=1e-4
+    )
