@@ -1,0 +1,309 @@
+"""Sentences about what somebody or something is, has, or where it is."""
+
+from keras_transformer.data.builtin import adjectives, nouns, places
+from keras_transformer.data.builtin.draw import Draw
+from keras_transformer.data.builtin.numbers import (
+    chinese_number,
+    counted,
+    english_number,
+)
+from keras_transformer.data.builtin.people import (
+    KIN,
+    NAMES,
+    PROFESSIONS,
+    PRONOUNS,
+    as_profession,
+    known_person,
+    subject,
+    third_person,
+)
+from keras_transformer.data.builtin.phrases import (
+    belonging,
+    counted_things,
+    fitting,
+    maybe_described,
+    pointed_at,
+    some_number,
+)
+from keras_transformer.data.builtin.words import Pair, question, statement
+
+_FEELINGS = tuple(adjectives.FEELINGS.values())
+_TRAITS = tuple(adjectives.OF_PEOPLE.values())[:-2]
+# Grown up, so that they may have a profession.
+_WORKING = PRONOUNS + NAMES + tuple(p for p in KIN if p.agreement == "he")
+# Doubtful compliments and plain faults take "too" and "a little".
+_FAULTS = ("tired", "busy", "hungry", "thirsty", "angry", "sad", "worried")
+_THING_FAULTS = (
+    "expensive", "big", "small", "old", "boring", "difficult", "heavy",
+    "dirty", "long", "thick",
+)  # fmt: skip
+
+
+def identity(draw: Draw) -> Pair:
+    """She is a doctor. / They aren't lawyers. / Is Tom a driver?"""
+    person = draw.one(_WORKING)
+    english, chinese = as_profession(person, draw.one(PROFESSIONS))
+    style = draw.below(5)
+    if style == 0:
+        return question(
+            f"{person.be} {person.english} {english}",
+            f"{person.chinese}是{chinese}吗",
+        )
+    if style == 1:
+        return statement(
+            f"{person.english} {person.be} not {english}",
+            f"{person.chinese}不是{chinese}",
+        )
+    also, chinese_also = draw.one((("", ""), ("", ""), (" also", "也")))
+    return statement(
+        f"{person.english} {person.be}{also} {english}",
+        f"{person.chinese}{chinese_also}是{chinese}",
+    )
+
+
+def feeling(draw: Draw) -> Pair:
+    """I am very tired. / Are you hungry? / She isn't angry today."""
+    person = subject(draw)
+    adjective = draw.one(_FEELINGS if draw.chance(0.6) else _TRAITS)
+    english, chinese = adjective.english, adjective.chinese
+    style = draw.below(8)
+    if style == 0:
+        return question(
+            f"{person.be} {person.english} {english}",
+            f"{person.chinese}{chinese}吗",
+        )
+    degrees = [("", "很"), ("very ", "非常"), ("not ", "不")]
+    if english in _FAULTS:
+        degrees += [("too ", "太"), ("a little ", "有点儿")]
+    degree, chinese_degree = draw.one(degrees)
+    time, chinese_time = "", ""
+    if adjective in _FEELINGS and draw.chance(0.5):
+        time, chinese_time = " today", "今天"
+    return statement(
+        f"{person.english} {person.be} {degree}{english}{time}",
+        f"{person.chinese}{chinese_time}{chinese_degree}{chinese}"
+        + ("了" if chinese_degree == "太" else ""),
+    )
+
+
+def quality(draw: Draw) -> Pair:
+    """This book is very interesting. / Are those shoes expensive?"""
+    noun = draw.one(adjectives.DESCRIBED)
+    if draw.chance(0.4):
+        english, chinese = belonging(draw, noun)
+        plural = False
+    else:
+        english, chinese, plural = pointed_at(draw, noun)
+    be = "are" if plural else "is"
+    adjective = fitting(draw, noun)
+    word = adjective.english
+    if word in adjectives.COLOURS:
+        return statement(
+            f"{english} {be} {word}", f"{chinese}是{adjective.chinese}的"
+        )
+    style = draw.below(6)
+    if style == 0:
+        return question(
+            f"{be} {english} {word}", f"{chinese}{adjective.chinese}吗"
+        )
+    degrees = [("", "很"), ("very ", "非常"), ("not ", "不")]
+    if word in _THING_FAULTS:
+        degrees += [("too ", "太")]
+    degree, chinese_degree = draw.one(degrees)
+    return statement(
+        f"{english} {be} {degree}{word}",
+        f"{chinese}{chinese_degree}{adjective.chinese}"
+        + ("了" if chinese_degree == "太" else ""),
+    )
+
+
+def possession(draw: Draw) -> Pair:
+    """She has two cats. / He doesn't have a car. / Do you have a pen?"""
+    person = known_person(draw)
+    noun = draw.one(nouns.OWNED + nouns.FAMILY)
+    style = draw.below(5)
+    english, chinese = counted(1, noun)
+    if style == 0:
+        return question(
+            f"{person.do} {person.english} have {english}",
+            f"{person.chinese}有{noun.chinese}吗",
+        )
+    if style == 1:
+        return statement(
+            f"{person.english} {person.do}n't have {english}",
+            f"{person.chinese}没有{noun.chinese}",
+        )
+    if noun not in nouns.FAMILY:
+        noun = maybe_described(draw, noun)
+    most = 4 if noun in nouns.FAMILY else 8
+    english, chinese = counted(some_number(draw, most), noun)
+    return statement(
+        f"{person.english} {person.have} {english}",
+        f"{person.chinese}有{chinese}",
+    )
+
+
+_MINE = (
+    ("mine", "我"),
+    ("yours", "你"),
+    ("his", "他"),
+    ("hers", "她"),
+    ("ours", "我们"),
+    ("theirs", "他们"),
+)
+
+
+def belongs(draw: Draw) -> Pair:
+    """This coat is mine. / That is Tom's bicycle. / Whose pen is this?"""
+    noun = draw.one(nouns.OWNED[:9] + nouns.VEHICLES + nouns.BELONGINGS)
+    style = draw.below(4)
+    word, chinese_word = draw.one((("this", "这"), ("that", "那")))
+    if style == 0:
+        return question(
+            f"whose {noun.singular} is {word}",
+            f"{chinese_word}是谁的{noun.chinese}",
+        )
+    if style == 1:
+        english, chinese = belonging(draw, noun)
+        return statement(f"{word} is {english}", f"{chinese_word}是{chinese}")
+    english, chinese, plural = pointed_at(draw, noun)
+    mine, chinese_mine = draw.one(_MINE)
+    if style == 2 and draw.chance(0.6):
+        owner = draw.one(NAMES + KIN)
+        mine, chinese_mine = owner.of, owner.chinese
+    be = "are" if plural else "is"
+    return statement(f"{english} {be} {mine}", f"{chinese}是{chinese_mine}的")
+
+
+_SMALL = nouns.BELONGINGS + nouns.BOOKS + nouns.FRUIT + nouns.CLOTHES[:4]
+
+
+def existence(draw: Draw) -> Pair:
+    """There are three books on the table. / Is there a cat under it?"""
+    spot, chinese_spot = draw.one(places.SPOTS)
+    things = _SMALL + nouns.PETS[:2] if "der" in spot else _SMALL
+    if draw.chance(0.15):
+        noun = draw.one(things)
+        english, _ = counted(1, noun)
+        return question(
+            f"is there {english} {spot}", f"{chinese_spot}有{noun.chinese}吗"
+        )
+    if draw.chance(0.3):
+        place = draw.one((places.GOALS[1], places.INSIDE["park"]))
+        place = draw.one((place, places.INSIDE["classroom"]))
+        noun = draw.one(nouns.PEOPLE)
+        number = draw.between(2, 40)
+        english, chinese = counted(number, noun)
+        return statement(
+            f"there are {english} {place.located}",
+            f"{place.chinese}里有{chinese}",
+        )
+    number = some_number(draw, 9)
+    english, chinese = counted(number, maybe_described(draw, draw.one(things)))
+    be = "is" if number == 1 else "are"
+    return statement(
+        f"there {be} {english} {spot}", f"{chinese_spot}有{chinese}"
+    )
+
+
+def location(draw: Draw) -> Pair:
+    """My key is in the bag. / The bank is next to the hospital."""
+    if draw.chance(0.4):
+        first, second = draw.two(places.GOALS)
+        side, chinese_side = draw.one(places.SIDES)
+        return statement(
+            f"{first.english} is {side} {second.english}",
+            f"{first.chinese}在{second.chinese}{chinese_side}",
+        )
+    if draw.chance(0.4):
+        person = subject(draw)
+        place = draw.one(places.GOALS + (places.HOME, *places.CITIES.values()))
+        no, chinese_no = draw.one((("", ""), ("", ""), (" not", "不")))
+        return statement(
+            f"{person.english} {person.be}{no} {place.located}",
+            f"{person.chinese}{chinese_no}在{place.chinese}",
+        )
+    noun = draw.one(_SMALL)
+    owners = tuple(p for p in PRONOUNS) + NAMES
+    english, chinese = belonging(draw, noun, owners)
+    spot, chinese_spot = draw.one(places.SPOTS)
+    return statement(f"{english} is {spot}", f"{chinese}在{chinese_spot}")
+
+
+def age(draw: Draw) -> Pair:
+    """My grandfather is seventy years old. / How old is your son?"""
+    person = third_person(draw)
+    if draw.chance(0.1):
+        return question(
+            f"how old {person.be} {person.english}", f"{person.chinese}多大"
+        )
+    elder = person.english.endswith(("grandmother", "grandfather"))
+    low, high = (60, 95) if elder else (20, 60)
+    if person.english.endswith(("son", "daughter", "younger brother")):
+        low, high = 3, 19
+    number = draw.between(low, high)
+    unit = "years old"
+    return statement(
+        f"{person.english} {person.be} {english_number(number)} {unit}",
+        f"{person.chinese}{chinese_number(number)}岁",
+    )
+
+
+def price(draw: Draw) -> Pair:
+    """This shirt costs fifty yuan. / How much is that camera?"""
+    noun = draw.one(nouns.GOODS)
+    english, chinese, plural = pointed_at(draw, noun)
+    while plural:
+        english, chinese, plural = pointed_at(draw, noun)
+    if draw.chance(0.25):
+        return question(f"how much is {english}", f"{chinese}多少钱")
+    number = draw.one((10, 10, 100)) * draw.between(1, 9)
+    number += draw.one((0, 0, 5)) if number < 100 else 0
+    return statement(
+        f"{english} costs {english_number(number)} yuan",
+        f"{chinese}{chinese_number(number)}块钱",
+    )
+
+
+def placed_things(draw: Draw) -> Pair:
+    """Where things are kept or stand: 墙上挂着一张地图."""
+    spot, chinese_spot, verb, chinese_verb, things = draw.one(_KEPT)
+    number = some_number(draw, 4)
+    english, chinese = counted(number, maybe_described(draw, draw.one(things)))
+    be = "is" if number == 1 else "are"
+    return statement(
+        f"there {be} {english} {verb} {spot}",
+        f"{chinese_spot}{chinese_verb}着{chinese}",
+    )
+
+
+_KEPT = (
+    ("on the wall", "墙上", "hanging", "挂", nouns.CLOTHES + nouns.BELONGINGS[4:5]),
+    ("behind the door", "门后面", "hanging", "挂", nouns.CLOTHES),
+    ("on the sofa", "沙发上", "lying", "躺", nouns.PETS[:2]),
+    ("on the bed", "床上", "lying", "躺", nouns.PETS[:2]),
+    ("in the park", "公园里", "standing", "站", nouns.PEOPLE),
+    ("at the door", "门口", "standing", "站", nouns.PEOPLE),
+    ("on the sofa", "沙发上", "sitting", "坐", nouns.PEOPLE),
+    ("in the classroom", "教室里", "sitting", "坐", nouns.PEOPLE),
+)  # fmt: skip
+
+
+def want_thing(draw: Draw) -> Pair:
+    """She needs a new computer. / Do you want a cup of tea?"""
+    person = subject(draw)
+    drink = draw.chance(0.3)
+    things = nouns.DRINKS if drink else nouns.GOODS + nouns.PETS
+    english, chinese = counted_things(draw, things, 4)
+    verb, chinese_verb = draw.one((("want", "想要"), ("need", "需要")))
+    style = draw.below(5)
+    if style == 0:
+        return question(
+            f"{person.do} {person.english} {verb} {english}",
+            f"{person.chinese}{chinese_verb}{chinese}吗",
+        )
+    ending = "s" if person.agreement == "he" else ""
+    return statement(
+        f"{person.english} {verb}{ending} {english}",
+        f"{person.chinese}{chinese_verb}{chinese}",
+    )

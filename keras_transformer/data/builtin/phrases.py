@@ -1,0 +1,70 @@
+"""Noun phrases for things: two red coats 两件红色的大衣, this map 这张地图."""
+
+from collections.abc import Sequence
+
+from keras_transformer.data.builtin import adjectives
+from keras_transformer.data.builtin.draw import Draw
+from keras_transformer.data.builtin.numbers import counted
+from keras_transformer.data.builtin.people import KIN, NAMES, Person
+from keras_transformer.data.builtin.words import Adjective, Noun, Pair
+
+_COLOURS = tuple(adjectives.COLOURS.values())
+
+
+def with_adjective(noun: Noun, adjective: Adjective) -> Noun:
+    """The noun with the adjective before it, still to be counted."""
+    return Noun(
+        f"{adjective.english} {noun.singular}",
+        f"{adjective.english} {noun.plural}",
+        adjective.attributive + noun.chinese,
+        noun.measure,
+    )
+
+
+def fitting(draw: Draw, noun: Noun) -> Adjective | None:
+    """An adjective or colour that suits the noun; None if none is listed."""
+    if noun in adjectives.COLOURED and draw.chance(0.5):
+        return draw.one(_COLOURS)
+    options = adjectives.FITTING.get(noun)
+    return draw.one(options) if options else None
+
+
+def maybe_described(draw: Draw, noun: Noun, share: float = 0.35) -> Noun:
+    """The noun, in this share of the calls with an adjective."""
+    if not draw.chance(share):
+        return noun
+    adjective = fitting(draw, noun)
+    return noun if adjective is None else with_adjective(noun, adjective)
+
+
+def some_number(draw: Draw, most: int = 6) -> int:
+    """One in half of the calls, else two to `most`."""
+    return 1 if draw.chance(0.5) else draw.between(2, most)
+
+
+def counted_things(draw: Draw, things: Sequence[Noun], most: int = 6) -> Pair:
+    """A book, three old chairs."""
+    noun = maybe_described(draw, draw.one(things))
+    return counted(some_number(draw, most), noun)
+
+
+def pointed_at(draw: Draw, noun: Noun) -> tuple[str, str, bool]:
+    """This, that, these or those; the last item says whether plural."""
+    word, chinese, plural = draw.one(
+        (
+            ("this", "这", False),
+            ("that", "那", False),
+            ("these", "这些", True),
+            ("those", "那些", True),
+        )
+    )
+    if plural:
+        return f"{word} {noun.plural}", chinese + noun.chinese, True
+    english = f"{word} {noun.singular}"
+    return english, chinese + noun.measure + noun.chinese, False
+
+
+def belonging(draw: Draw, noun: Noun, owners: Sequence[Person] = ()) -> Pair:
+    """My coat, Tom's computer, his mother's bag."""
+    owner = draw.one(owners or (NAMES + KIN))
+    return f"{owner.of} {noun.singular}", f"{owner.chinese}的{noun.chinese}"

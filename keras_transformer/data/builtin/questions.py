@@ -1,0 +1,299 @@
+"""Questions with who, what, where, when, why, how, how many and which."""
+
+from keras_transformer.data.builtin import nouns, places, times
+from keras_transformer.data.builtin.actions import at_place
+from keras_transformer.data.builtin.activities import (
+    ACTIVITIES,
+    MEALS,
+    PERSON_VERBS,
+    ROUTINES,
+    TRADES,
+    VERBS,
+)
+from keras_transformer.data.builtin.draw import Draw
+from keras_transformer.data.builtin.people import (
+    NAMES,
+    PRONOUNS,
+    known_person,
+    subject,
+)
+from keras_transformer.data.builtin.phrases import belonging
+from keras_transformer.data.builtin.words import (
+    Pair,
+    question,
+    statement,
+    with_article,
+)
+
+_BUSY = ACTIVITIES + MEALS
+
+
+def who(draw: Draw) -> Pair:
+    """Who is cooking in the kitchen? / Who wants to drink tea?"""
+    activity = draw.one(_BUSY)
+    where, chinese_where = at_place(draw, activity, 0.6)
+    style = draw.below(5)
+    if style == 0:
+        doing = f"在{chinese_where[1:]}" if chinese_where else "在"
+        return question(
+            f"who is {activity.english('gerund')}{where}",
+            f"谁{doing}{activity.chinese}",
+        )
+    if style == 1:
+        return question(
+            f"who wants to {activity.english('base')}{where}",
+            f"谁想{chinese_where}{activity.chinese}",
+        )
+    if style == 2:
+        place = draw.one(places.GOALS + places.FAR_GOALS)
+        time, chinese_time = times.future_time(draw)
+        return question(
+            f"who will go {place.destination} {time}",
+            f"谁{chinese_time}会去{place.chinese}",
+        )
+    if style == 3:
+        person = known_person(draw)
+        verb, frame = draw.one(PERSON_VERBS)
+        time, chinese_time = times.past_time(draw)
+        return question(
+            f"who {verb.past} {person.object} {time}",
+            f"谁{chinese_time}{frame.format(person.chinese)}".replace(
+                "*", "了"
+            ),
+        )
+    person = subject(draw)
+    time, chinese_time = times.past_time(draw)
+    return question(
+        f"who did {person.english} meet {time}",
+        f"{person.chinese}{chinese_time}见了谁",
+    )
+
+
+def what(draw: Draw) -> Pair:
+    """What did she buy yesterday? / What are you reading?"""
+    person = subject(draw)
+    verb, chinese_verb = draw.one(_WHAT)
+    style = draw.below(4)
+    if style == 0 and verb.base not in ("buy", "do"):
+        return question(
+            f"what {person.be} {person.english} {verb.gerund}",
+            f"{person.chinese}在{chinese_verb}什么",
+        )
+    if style == 1:
+        time, chinese_time = times.future_time(draw)
+        return question(
+            f"what will {person.english} {verb.base} {time}",
+            f"{person.chinese}{chinese_time}会{chinese_verb}什么",
+        )
+    if style == 2:
+        time, chinese_time = draw.one((("", ""), ("tonight", "今天晚上")))
+        return question(
+            f"what {person.do} {person.english} want to {verb.base}"
+            + (f" {time}" if time else ""),
+            f"{person.chinese}{chinese_time}想{chinese_verb}什么",
+        )
+    time, chinese_time = times.past_time(draw)
+    return question(
+        f"what did {person.english} {verb.base} {time}",
+        f"{person.chinese}{chinese_time}{chinese_verb}了什么",
+    )
+
+
+_WHAT = tuple(
+    (verb, chinese)
+    for verb, chinese, _ in TRADES
+    if chinese in ("买", "看", "写", "吃", "喝", "画", "做")
+    and verb.base not in ("watch", "make")
+) + ((VERBS["do"], "做"),)
+
+
+def where(draw: Draw) -> Pair:
+    """Where does your sister live? / Where is my key?"""
+    style = draw.below(4)
+    if style == 0:
+        owners = PRONOUNS + NAMES
+        english, chinese = belonging(draw, draw.one(nouns.BELONGINGS), owners)
+        return question(f"where is {english}", f"{chinese}在哪里")
+    if style == 1:
+        activity = draw.one(_PLACED)
+        person = subject(draw)
+        return question(
+            f"where {person.do} {person.english} usually "
+            f"{activity.english('base')}",
+            f"{person.chinese}通常在哪里{activity.chinese}",
+        )
+    person = subject(draw)
+    if style == 2:
+        activity = draw.one(_PLACED)
+        return question(
+            f"where {person.be} {person.english} {activity.english('gerund')}",
+            f"{person.chinese}在哪里{activity.chinese}",
+        )
+    time, chinese_time = times.past_time(draw)
+    return question(
+        f"where did {person.english} go {time}",
+        f"{person.chinese}{chinese_time}去了哪里",
+    )
+
+
+_PLACED = tuple(a for a in _BUSY if len(a.places) > 1)
+
+
+def when(draw: Draw) -> Pair:
+    """When will you go to Beijing? / What time does he get up?"""
+    person = subject(draw)
+    style = draw.below(4)
+    if style == 0:
+        activity = draw.one(ROUTINES)
+        return question(
+            f"what time {person.do} {person.english} "
+            f"{activity.english('base')}",
+            f"{person.chinese}几点{activity.chinese}",
+        )
+    if style == 1:
+        place = draw.one(places.FAR_GOALS)
+        return question(
+            f"when did {person.english} go {place.destination}",
+            f"{person.chinese}是什么时候去{place.chinese}的",
+        )
+    if style == 2:
+        place = draw.one(places.FAR_GOALS + places.GOALS)
+        return question(
+            f"when will {person.english} go {place.destination}",
+            f"{person.chinese}什么时候去{place.chinese}",
+        )
+    place = draw.one(places.FAR_GOALS)
+    return question(
+        f"when will {person.english} come back {place.origin}",
+        f"{person.chinese}什么时候从{place.chinese}回来",
+    )
+
+
+def why(draw: Draw) -> Pair:
+    """Why didn't Tom go to school yesterday? / Why do you study Chinese?"""
+    person = subject(draw)
+    style = draw.below(4)
+    if style == 0:
+        place = draw.one(places.GOALS)
+        time, chinese_time = times.past_time(draw)
+        return question(
+            f"why didn't {person.english} go {place.destination} {time}",
+            f"{person.chinese}{chinese_time}为什么没去{place.chinese}",
+        )
+    if style == 1:
+        feeling, chinese = draw.one(
+            (("angry", "生气"), ("sad", "难过"), ("happy", "快乐"),
+             ("tired", "累"), ("busy", "忙"), ("nervous", "紧张"),
+             ("worried", "担心"), ("excited", "兴奋"))
+        )  # fmt: skip
+        return question(
+            f"why {person.be} {person.english} so {feeling}",
+            f"{person.chinese}为什么这么{chinese}",
+        )
+    activity = draw.one(_BUSY)
+    if style == 2:
+        return question(
+            f"why {person.do}n't {person.english} want to "
+            f"{activity.english('base')}",
+            f"{person.chinese}为什么不想{activity.chinese}",
+        )
+    return question(
+        f"why {person.do}n't {person.english} like {activity.english('gerund')}",
+        f"{person.chinese}为什么不喜欢{activity.chinese}",
+    )
+
+
+def how(draw: Draw) -> Pair:
+    """How do you go to work? / How did she go to Paris?"""
+    person = subject(draw)
+    style = draw.below(3)
+    if style == 0:
+        place = draw.one(places.GOALS)
+        return question(
+            f"how {person.do} {person.english} usually go {place.destination}",
+            f"{person.chinese}通常怎么去{place.chinese}",
+        )
+    if style == 1:
+        place = draw.one(places.FAR_GOALS + places.GOALS)
+        return question(
+            f"how did {person.english} go {place.destination}",
+            f"{person.chinese}是怎么去{place.chinese}的",
+        )
+    place = draw.one(places.FAR_GOALS + places.GOALS)
+    return question(
+        f"how can {person.english} get {place.destination}",
+        f"{person.chinese}怎么去{place.chinese}",
+    )
+
+
+def how_many(draw: Draw) -> Pair:
+    """How many children do you have? 几 / How many people are there? 多少"""
+    style = draw.below(3)
+    if style == 0:
+        person = known_person(draw)
+        noun = draw.one(nouns.OWNED + nouns.FAMILY)
+        return question(
+            f"how many {noun.plural} {person.do} {person.english} have",
+            f"{person.chinese}有几{noun.measure}{noun.chinese}",
+        )
+    if style == 1:
+        noun = draw.one(nouns.PEOPLE)
+        place = draw.one(places.WORKPLACES[:4] + (places.INSIDE["park"],))
+        return question(
+            f"how many {noun.plural} are there {place.located}",
+            f"{place.chinese}里有多少{noun.measure}{noun.chinese}",
+        )
+    person = subject(draw)
+    verb, chinese_verb, things = draw.one(TRADES)
+    noun = draw.one(things)
+    time, chinese_time = times.past_time(draw)
+    return question(
+        f"how many {noun.plural} did {person.english} {verb.base} {time}",
+        f"{person.chinese}{chinese_time}{chinese_verb}了几"
+        f"{noun.measure}{noun.chinese}",
+    )
+
+
+def which(draw: Draw) -> Pair:
+    """Which coat do you like? / Do you want tea or coffee?"""
+    person = subject(draw)
+    style = draw.below(3)
+    if style == 0:
+        noun = draw.one(nouns.GOODS)
+        return question(
+            f"which {noun.singular} {person.do} {person.english} like",
+            f"{person.chinese}喜欢哪{noun.measure}{noun.chinese}",
+        )
+    if style == 1:
+        verb, chinese_verb, things = draw.one(TRADES[:4])
+        noun = draw.one(things)
+        return question(
+            f"which {noun.singular} {person.do} {person.english} want to "
+            f"{verb.base}",
+            f"{person.chinese}想{chinese_verb}哪{noun.measure}{noun.chinese}",
+        )
+    first, second = draw.two(_BUSY)
+    return question(
+        f"{person.do} {person.english} want to {first.english('base')} or "
+        f"{second.english('base')}",
+        f"{person.chinese}想{first.chinese}还是{second.chinese}",
+    )
+
+
+def did_trade(draw: Draw) -> Pair:
+    """Did you buy a car yesterday? / Tom didn't lose a key."""
+    person = subject(draw)
+    verb, chinese_verb, things = draw.one(TRADES)
+    noun = draw.one(things)
+    time, chinese_time = times.past_time(draw)
+    # A question or a negation needs no number in Chinese: 买车了吗.
+    english = f"{verb.base} {with_article(noun.singular)} {time}"
+    if draw.chance(0.6):
+        return question(
+            f"did {person.english} {english}",
+            f"{person.chinese}{chinese_time}{chinese_verb}{noun.chinese}了吗",
+        )
+    return statement(
+        f"{person.english} didn't {english}",
+        f"{person.chinese}{chinese_time}没{chinese_verb}{noun.chinese}",
+    )

@@ -1,0 +1,108 @@
+"""Requests, advice and suggestions: 请…, 别…, 我们…吧."""
+
+from keras_transformer.data.builtin import nouns, places, times
+from keras_transformer.data.builtin.actions import at_place
+from keras_transformer.data.builtin.activities import ACTIVITIES, PERSON_VERBS
+from keras_transformer.data.builtin.draw import Draw
+from keras_transformer.data.builtin.numbers import counted
+from keras_transformer.data.builtin.people import (
+    WE,
+    YOU,
+    I,
+    known_person,
+    other_person,
+)
+from keras_transformer.data.builtin.words import Pair, question, statement
+
+
+def please(draw: Draw) -> Pair:
+    """Please give me a cup of tea. / Please call Tom tomorrow."""
+    style = draw.below(3)
+    if style == 0:
+        receiver = draw.one((I, WE))
+        if draw.chance(0.4):
+            receiver = other_person(draw, YOU)
+        noun = draw.one(nouns.DRINKS + nouns.BELONGINGS[:7] + nouns.FOODS)
+        english, chinese = counted(draw.one((1, 1, 2, 3)), noun)
+        return statement(
+            f"please give {receiver.object} {english}",
+            f"请给{receiver.chinese}{chinese}",
+        )
+    if style == 1:
+        other = other_person(draw, YOU)
+        verb, frame = draw.one(PERSON_VERBS[:5])
+        time, chinese_time = times.future_time(draw)
+        action = frame.format(other.chinese).replace("*", "")
+        return statement(
+            f"please {verb.base} {other.object} {time}",
+            f"请{chinese_time}{action}",
+        )
+    command, chinese = draw.one(_COMMANDS)
+    return statement(f"please {command}", f"请{chinese}")
+
+
+_COMMANDS = (
+    ("open the door", "打开门"),
+    ("open the window", "打开窗户"),
+    ("close the door", "关上门"),
+    ("close the window", "关上窗户"),
+    ("sit down", "坐下"),
+    ("stand up", "站起来"),
+    ("come in", "进来"),
+    ("wait here", "在这里等"),
+    ("be quiet", "安静"),
+    ("say it again", "再说一次"),
+    ("speak slowly", "说慢一点儿"),
+    ("turn on the light", "打开灯"),
+    ("turn off the light", "关上灯"),
+    ("clean your room", "打扫你的房间"),
+    ("wash your hands", "洗手"),
+)
+
+
+def dont(draw: Draw) -> Pair:
+    """Don't play football in the garden. 别在花园踢足球."""
+    activity = draw.one(ACTIVITIES)
+    where, chinese_where = at_place(draw, activity, 0.7)
+    if draw.chance(0.3):
+        where, chinese_where = " here", "在这里"
+    return statement(
+        f"don't {activity.english('base')}{where}",
+        f"别{chinese_where}{activity.chinese}",
+    )
+
+
+def lets(draw: Draw) -> Pair:
+    """Let's go to the park tomorrow. 我们明天去公园吧."""
+    time, chinese_time = times.future_time(draw)
+    if draw.chance(0.4):
+        place = draw.one(places.GOALS + places.FAR_GOALS)
+        return statement(
+            f"let's go {place.destination} {time}",
+            f"我们{chinese_time}去{place.chinese}吧",
+        )
+    activity = draw.one(ACTIVITIES)
+    where, chinese_where = at_place(draw, activity, 0.6)
+    return statement(
+        f"let's {activity.english('base')}{where} {time}",
+        f"我们{chinese_time}{chinese_where}{activity.chinese}吧",
+    )
+
+
+def could_you(draw: Draw) -> Pair:
+    """Could you lend me your pen? 你能借给我你的笔吗? / Could you help us?"""
+    if draw.chance(0.5):
+        receiver = draw.one((I, WE))
+        noun = draw.one(nouns.BELONGINGS + nouns.BOOKS + nouns.VEHICLES)
+        return question(
+            f"could you lend {receiver.object} your {noun.singular}",
+            f"你能把你的{noun.chinese}借给{receiver.chinese}吗",
+        )
+    other = other_person(draw, YOU, known_person)
+    verb, frame = draw.one(PERSON_VERBS)
+    time, chinese_time = times.future_time(draw)
+    action = frame.format(other.chinese).replace("*", "")
+    return question(
+        f"could you {verb.base} {other.object} {time}",
+        f"你{chinese_time}能{action}吗",
+    )
