@@ -16,6 +16,7 @@ from keras_transformer.training.checkpoint import (
 )
 
 DEV_LOSS = "val_cross_entropy"
+INTERRUPTED = "interrupted; a checkpoint is written, go on with --resume"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -241,12 +242,12 @@ class Checkpoint(keras.callbacks.Callback):
         if stop or (batch + 1) % self._every == 0:
             self._save(*self._epoch_batch)
         if stop:
-            raise Interrupted
+            raise Interrupted(INTERRUPTED)
 
     def on_epoch_end(self, epoch, logs=None):
         self._save(epoch + 1, 0)
         if self._stop_requested():
-            raise Interrupted
+            raise Interrupted(INTERRUPTED)
 
     def _save(self, epoch, batch):
         note = {

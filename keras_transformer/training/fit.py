@@ -8,9 +8,12 @@ from keras import ops
 
 from keras_transformer.config import TrainingConfig
 from keras_transformer.constants import END_ID
-from keras_transformer.data.batches import TrainingBatches, evaluation_batches
+from keras_transformer.data.batches import (
+    TrainingBatches,
+    damage_reported,
+    evaluation_batches,
+)
 from keras_transformer.errors import InputError
-from keras_transformer.text.vectors import load_vectors
 from keras_transformer.training.callbacks import (
     Checkpoint,
     DevScores,
@@ -119,12 +122,14 @@ def fit(
     first_epoch = checkpoint.restore(model) if resume and started else 0
     report.first_batch = batches.first_batch
     observer.start(model, batches)
-    dev = evaluation_batches(
-        prepared, "dev", batch_tokens=training.batch_tokens
-    )
+    dev = None
+    if prepared.counts.get("dev"):
+        dev = evaluation_batches(
+            prepared, "dev", batch_tokens=training.batch_tokens
+        )
     if keep_best.exhausted(first_epoch):
         return model
-    with warnings.catch_warnings():
+    with damage_reported(prepared), warnings.catch_warnings():
         # A resumed epoch has fewer batches than Keras counts on.
         warnings.filterwarnings("ignore", "Your input ran out of data")
         model.fit(
@@ -133,6 +138,7 @@ def fit(
             initial_epoch=first_epoch,
             validation_data=dev,
             callbacks=callbacks,
+            shuffle=False,  # the batches do that
             verbose=0,
         )
     return model
@@ -177,6 +183,8 @@ def _start_from_vectors(model, run, observer):
         path = getattr(run.config.training, f"{side}_embeddings")
         if not path:
             continue
+        from keras_transformer.text.vectors import load_vectors
+
         tokens = getattr(run, f"{side}_tokenizer").tokens()
         vectors, found = load_vectors(path, tokens, run.config.model.d_model)
         tied = run.config.model.tied_embeddings == "all"

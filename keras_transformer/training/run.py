@@ -182,8 +182,11 @@ class Run:
         path = self._weights(which)
         notes = path.with_suffix("").with_suffix(".json")
         known = read_json(notes)["sha256"][-1:] if notes.is_file() else []
+        # A view of the same layers that is not compiled: without the
+        # optimizer's slots the file is a third as large.
+        bare = keras.Model(model.inputs, model.outputs)
         with replacing(path, suffix=".weights.h5") as temporary:
-            model.save_weights(temporary)
+            bare.save_weights(temporary)
             digest = sha256(temporary)
             content = {"epoch": epoch, "scores": scores}
             write_json(notes, {**content, "sha256": [*known, digest]})
@@ -191,6 +194,12 @@ class Run:
 
     def _weights(self, which):
         return self.folder / "weights" / f"{which}.weights.h5"
+
+    def set_epochs(self, epochs: int):
+        """Changes how many epochs the run is to have."""
+        if epochs != self.config.training.epochs:
+            self.config = self.config.updated({"training": {"epochs": epochs}})
+            write_text(self.folder / "config.yaml", self.config.to_yaml())
 
     def record_scores(self, scores: dict):
         """Adds scores to the manifest."""
