@@ -1,0 +1,202 @@
+"""The project as a whole: set-up scripts, lock, package."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+import keras_transformer
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "keras_transformer"
+COMMANDS = ["scripts/demo.sh", "scripts/test.sh", ".ci/run"]
+SHELL_SCRIPTS = [*COMMANDS, "scripts/lock.sh", "scripts/_setup.sh"]
+
+
+def locked() -> dict[str, Version]:
+    """The versions of requirements.lock by canonical name."""
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    pairs = [line.split("==") for line in lines if not line.startswith("#")]
+    return {canonicalize_name(name): Version(text) for name, text in pairs}
+
+
+def settings() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+# Scripts.
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, "scripts/download_corpus.py"])
+def test_command_is_executable(name):
+    assert os.access(ROOT / name, os.X_OK)
+
+
+@pytest.mark.parametrize("name", SHELL_SCRIPTS)
+def test_shell_script_is_well_formed(name):
+    subprocess.run(["bash", "-n", ROOT / name], check=True)
+
+
+@pytest.fixture
+def bare_checkout(tmp_path):
+    """A checkout in a path with a space, and a PATH that has no Python.
+
+    Returns a function that runs a script of it with a pretended `python3`.
+    """
+    folder = tmp_path / "a checkout"
+    shutil.copytree(ROOT / "scripts", folder / "scripts")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "env", "dirname", "basename", "cat", "head"):
+        (programs / name).symlink_to(shutil.which(name))
+
+    def run(script, python=None):
+        if python is not None:
+            program = programs / "python3"
+            program.write_text(f"#!/bin/sh\n{python}\n")
+            program.chmod(0o755)
+        return subprocess.run(
+            [folder / script],
+            env={"PATH": str(programs)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("script", ["scripts/demo.sh", "scripts/test.sh"])
+def test_machine_without_python_is_told_what_is_needed(bare_checkout, script):
+    result = bare_checkout(script)
+    assert result.returncode == 2
+    assert result.stderr == (
+        f"{Path(script).name}: needs Python 3.11, 3.12 or 3.13 on PATH; "
+        "no python3 is there\n"
+    )
+
+
+def test_machine_with_an_old_python_is_told_its_version(bare_checkout):
+    old = 'case "$1" in --version) echo Python 3.9.2 ;; *) exit 1 ;; esac'
+    result = bare_checkout("scripts/test.sh", python=old)
+    assert result.returncode == 2
+    assert result.stderr.endswith("on PATH; python3 is Python 3.9.2\n")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_machine_without_the_venv_module_is_told_the_package(bare_checkout):
+    # As on Debian: the Python is fine, `import ensurepip` fails.
+    without_venv = (
+        'case "$2" in *ensurepip*) exit 1 ;; esac\n'
+        f'exec "{sys.executable}" "$@"'
+    )
+    result = bare_checkout("scripts/demo.sh", python=without_venv)
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert result.returncode == 2
+    assert result.stderr.endswith(f"apt-get install python{version}-venv\n")
+    assert len(result.stderr.splitlines()) == 1
+
+
+# Lock.
+
+
+def test_lock_has_only_names_and_versions():
+    for line in (ROOT / "requirements.lock").read_text().splitlines():
+        assert re.fullmatch(r"#.*|[\w.-]+==[\w.]+", line), line
+        assert "://" not in line
+        assert "@" not in line
+
+
+def test_lock_satisfies_the_ranges_of_the_project():
+    project = settings()["project"]
+    texts = [
+        *settings()["build-system"]["requires"],
+        *project["dependencies"],
+        *project["optional-dependencies"]["dev"],
+    ]
+    versions = locked()
+    for requirement in map(Requirement, texts):
+        version = versions[canonicalize_name(requirement.name)]
+        assert version in requirement.specifier, requirement
+
+
+def test_lock_holds_every_dependency_of_what_it_holds():
+    versions = locked()
+    for name in versions:
+        for text in metadata.requires(name) or []:
+            needed = Requirement(text)
+            marker = needed.marker
+            if marker is None or marker.evaluate({"extra": ""}):
+                assert canonicalize_name(needed.name) in versions, (name, text)
+
+
+def test_lock_leaves_out_the_project_and_pip():
+    assert not {"keras-transformer", "pip"} & set(locked())
+
+
+# Package.
+
+
+def test_version_is_the_installed_one():
+    version = keras_transformer.__version__
+    assert str(Version(version)) == version
+    assert metadata.version("keras-transformer") == version
+
+
+def test_changelog_has_an_unreleased_part_on_top():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    parts = re.findall(r"^## \[(.+?)\]", text, flags=re.MULTILINE)
+    assert parts[0] == "Unreleased"
+
+
+def test_licence_is_apache():
+    first_lines = (ROOT / "LICENSE").read_text().split("\n", 3)
+    assert "Apache License" in " ".join(first_lines)
+    assert settings()["project"]["license"] == "Apache-2.0"
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["keras_transformer", "keras_transformer.__main__"],
+)
+def test_importing_the_package_does_not_import_tensorflow(module):
+    code = (
+        f"import sys, {module}\n"
+        "heavy = {'tensorflow', 'keras', 'numpy'} & set(sys.modules)\n"
+        "sys.exit(f'imported: {heavy}' if heavy else 0)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_no_module_is_longer_than_400_lines():
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines())
+        for folder in (PACKAGE, ROOT / "scripts")
+        for path in folder.rglob("*.py")
+    }
+    assert {name: n for name, n in lengths.items() if n > 400} == {}
+
+
+def test_every_folder_of_the_package_is_a_package():
+    folders = {path.parent for path in PACKAGE.rglob("*.py")}
+    missing = [
+        folder for folder in folders if not (folder / "__init__.py").exists()
+    ]
+    assert missing == []
