@@ -1,0 +1,104 @@
+"""The main notebook's own model, number by number (see shared/reference)."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.config import ModelConfig
+from keras_transformer.constants import START_ID
+from keras_transformer.models import IncrementalTransformer, build_transformer
+
+ROLES = ("query", "key", "value", "output")
+
+
+@pytest.fixture(scope="module")
+def reference(shared):
+    return np.load(shared / "reference" / "notebook_model.npz")
+
+
+@pytest.fixture(scope="module")
+def model(reference):
+    source, target, layers, d_model, d_ff, heads = map(int, reference["meta"])
+    config = ModelConfig(
+        num_encoder_layers=layers,
+        num_decoder_layers=layers,
+        d_model=d_model,
+        num_heads=heads,
+        d_ff=d_ff,
+        # The notebook's variance divides by D - 1, Keras' by D.
+        layer_norm_epsilon=1e-6 * (d_model - 1) / d_model,
+    )
+    model = build_transformer(config, source, target)
+    for weight in model.trainable_weights:
+        weight.assign(_notebook_value(reference, weight.path, d_model))
+    return model
+
+
+def _notebook_value(reference, path, d_model):
+    """The notebook's weight for one of ours, by path."""
+    layer, *rest = path.split("/")
+    if layer in ("source_embedding", "target_embedding"):
+        return reference[f"w.{layer[0]}e.0.lut.weight"]
+    if layer == "logits":
+        return _dense(reference, "w.gen", rest[-1])
+    if layer.endswith("_norm"):
+        stack = layer.removesuffix("_norm")
+        return _norm(reference, f"w.{stack}.norm", rest[-1], d_model)
+    stack, _, number = layer.split("_")
+    prefix = f"w.{stack}.ls.{number}"
+    kind = rest[0]
+    sublayers = ["self_attention", "feedforward"]
+    if stack == "decoder":
+        sublayers.insert(1, "cross_attention")
+    if kind.endswith("_layer_norm"):
+        place = sublayers.index(kind.removesuffix("_layer_norm"))
+        return _norm(reference, f"{prefix}.sub.{place}.norm", rest[-1], d_model)
+    if kind == "feedforward":
+        name = {"inner": "w1", "outer": "w2"}[rest[1]]
+        return _dense(reference, f"{prefix}.f.{name}", rest[-1])
+    part = {"self_attention": "a", "cross_attention": "c"}[kind]
+    place = ROLES.index(rest[1])
+    return _dense(reference, f"{prefix}.{part}.linears.{place}", rest[-1])
+
+
+def _dense(reference, prefix, name):
+    if name == "kernel":
+        return reference[f"{prefix}.weight"].T
+    return reference[f"{prefix}.bias"]
+
+
+def _norm(reference, prefix, name, d_model):
+    if name == "gamma":
+        return reference[f"{prefix}.a"] * np.sqrt((d_model - 1) / d_model)
+    return reference[f"{prefix}.b"]
+
+
+def test_memory_equals_the_notebook(model, reference):
+    ids = reference["source_ids"]
+    memory = np.array(IncrementalTransformer(model).encode(ids))
+    real = ids != 0
+    np.testing.assert_allclose(
+        memory[real], reference["memory"][real], atol=1e-4
+    )
+
+
+def test_logits_equal_the_notebook(model, reference):
+    ids = reference["target_ids"][:, :-1]
+    logits = np.array(
+        model({"source_ids": reference["source_ids"], "target_ids": ids})
+    )
+    real = ids != 0
+    np.testing.assert_allclose(
+        logits[real], reference["logits"][real], atol=1e-4
+    )
+
+
+def test_greedy_ids_equal_the_notebook(model, reference):
+    expected = reference["greedy_ids"]
+    incremental = IncrementalTransformer(model)
+    steps = expected.shape[1] - 1
+    cache = incremental.start(reference["source_ids"], 1, steps)
+    ids = [np.full((len(expected), 1), START_ID, dtype="int32")]
+    for index in range(steps):
+        logits, cache = incremental.step(ids[-1], cache, index)
+        ids.append(np.array(logits).argmax(-1).astype("int32"))
+    np.testing.assert_array_equal(np.concatenate(ids, axis=1), expected)

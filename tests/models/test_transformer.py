@@ -1,0 +1,113 @@
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer.config import ModelConfig
+from keras_transformer.errors import InputError
+from keras_transformer.models import IncrementalTransformer, build_transformer
+
+CONFIG = ModelConfig(
+    num_encoder_layers=2,
+    num_decoder_layers=2,
+    d_model=8,
+    num_heads=2,
+    d_ff=16,
+    max_length=16,
+)
+VARIANTS = {
+    "pre": {},
+    "post": {"norm": "post"},
+    "tied": {"tied_embeddings": "target", "activation": "gelu"},
+    "shared": {"tied_embeddings": "all", "positions": "learned"},
+}
+SOURCE = np.array([[2, 5, 7, 9, 3], [2, 8, 3, 0, 0]], dtype="int32")
+TARGET = np.array([[2, 4, 6, 8], [2, 9, 0, 0]], dtype="int32")
+
+
+def build(variant="pre", **changes):
+    keras.utils.set_random_seed(1)
+    config = dataclasses.replace(CONFIG, **{**VARIANTS[variant], **changes})
+    return build_transformer(config, 12, 12)
+
+
+def logits(model, source=SOURCE, target=TARGET):
+    return np.array(model({"source_ids": source, "target_ids": target}))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_saved_and_loaded_gives_the_same_logits(variant, tmp_path):
+    model = build(variant)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(logits(loaded), logits(model), atol=1e-6)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_step_by_step_equals_all_at_once(variant):
+    model = build(variant)
+    whole = logits(model)
+    incremental = IncrementalTransformer(model)
+    cache = incremental.start(SOURCE, 1, 4)
+    for index in range(4):
+        step, cache = incremental.step(
+            TARGET[:, index : index + 1], cache, index
+        )
+        real = TARGET[:, index] != 0
+        np.testing.assert_allclose(
+            np.array(step)[real, 0], whole[real, index], atol=1e-5
+        )
+
+
+@pytest.mark.parametrize(
+    ("variant", "embeddings", "projections"),
+    [("pre", 2, 1), ("tied", 2, 0), ("shared", 1, 0)],
+)
+def test_tying_shares_matrices(variant, embeddings, projections):
+    paths = [w.path for w in build(variant).weights]
+    assert sum(p.endswith("tokens/embeddings") for p in paths) == embeddings
+    assert sum(p == "logits/kernel" for p in paths) == projections
+
+
+def test_padding_does_not_change_logits():
+    model = build()
+    padded = np.pad(SOURCE, ((0, 0), (0, 3)))
+    np.testing.assert_allclose(
+        logits(model, source=padded), logits(model), atol=1e-5
+    )
+
+
+def test_an_empty_source_gives_finite_logits():
+    source = np.zeros((2, 3), dtype="int32")
+    assert np.isfinite(logits(build(), source=source)).all()
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_logits_are_float32_under_mixed_policies(policy):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        model = build()
+    finally:
+        keras.config.set_dtype_policy(before)
+    result = model({"source_ids": SOURCE, "target_ids": TARGET})
+    assert keras.backend.standardize_dtype(result.dtype) == "float32"
+    assert np.isfinite(np.array(result)).all()
+    np.testing.assert_allclose(result, logits(build()), atol=0.1)
+
+
+def test_one_shared_embedding_needs_one_vocabulary():
+    config = dataclasses.replace(CONFIG, tied_embeddings="all")
+    with pytest.raises(InputError, match="12 source and 13 target"):
+        build_transformer(config, 12, 13)
+
+
+def test_summary_and_parameter_count():
+    # Worked by hand: two embeddings and a projection over 12 tokens, four
+    # layers with their norms, two final norms.
+    attention, feedforward, norm = 4 * (8 * 8 + 8), 8 * 16 * 2 + 16 + 8, 16
+    encoder = 2 * (attention + feedforward + 2 * norm)
+    decoder = 2 * (2 * attention + feedforward + 3 * norm)
+    ends = 2 * 12 * 8 + 8 * 12 + 12 + 2 * norm
+    assert build().count_params() == encoder + decoder + ends

@@ -1,0 +1,103 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer.training.loss import SmoothedCrossEntropy, kl_constant
+
+RNG = np.random.default_rng(1)
+LOGITS = RNG.normal(size=(2, 3, 7)).astype("float32")
+LABELS = np.array([[4, 6, 3], [5, 3, 0]], dtype="int32")
+
+
+def smoothed_target(labels, size, epsilon):
+    """The notebooks' table, one row per label."""
+    table = np.full((len(labels), size), epsilon / (size - 2))
+    table[np.arange(len(labels)), labels] = 1 - epsilon
+    table[:, 0] = 0
+    table[labels == 0] = 0
+    return table
+
+
+def log_softmax(logits):
+    shifted = logits - logits.max(-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
+def test_equals_the_notebooks_divergence_less_its_constant(epsilon):
+    labels = LABELS.reshape(-1)
+    target = smoothed_target(labels, 7, epsilon)
+    log_probabilities = log_softmax(LOGITS.reshape(-1, 7).astype("float64"))
+    entropy = np.where(target > 0, target * np.log(target + 1e-300), 0)
+    divergence = (entropy - target * log_probabilities).sum() / 5
+    loss = float(SmoothedCrossEntropy(epsilon)(LABELS, LOGITS))
+    assert loss + kl_constant(epsilon, 7) == pytest.approx(divergence, 1e-5)
+
+
+def test_equals_the_notebook_per_token(shared):
+    reference = np.load(shared / "reference" / "notebook_model.npz")
+    labels, logits = reference["target_ids"][:, 1:], reference["logits"]
+    for epsilon, expected in zip(
+        reference["loss_eps"], reference["loss"], strict=True
+    ):
+        loss = float(SmoothedCrossEntropy(float(epsilon))(labels, logits))
+        constant = kl_constant(float(epsilon), logits.shape[-1])
+        assert loss + constant == pytest.approx(float(expected), abs=1e-4)
+
+
+def test_smoothing_table_of_the_notebook_is_what_the_loss_pulls_to(shared):
+    # Minus the gradient by log-probabilities is the smoothed target.
+    reference = np.load(shared / "reference" / "notebook_model.npz")
+    labels = reference["smoothing_target"].astype("int32")
+    size = reference["smoothing_table"].shape[1]
+    loss = SmoothedCrossEntropy(0.4)
+    uniform = np.zeros((1, len(labels), size), dtype="float32")
+    for column in range(size):
+        nudged = uniform.copy()
+        nudged[..., column] = 1e-2
+        difference = np.array(loss.call(labels[None], uniform)) - np.array(
+            loss.call(labels[None], nudged)
+        )
+        real = labels != 0
+        softmax = 1 / size
+        got = difference[0] / 1e-2 + softmax
+        np.testing.assert_allclose(
+            got[real], reference["smoothing_table"][real, column], atol=5e-3
+        )
+
+
+def test_padding_changes_nothing():
+    loss = SmoothedCrossEntropy(0.1)
+    before = float(loss(LABELS, LOGITS))
+    labels = np.pad(LABELS, ((0, 1), (0, 2)))
+    logits = np.pad(LOGITS, ((0, 1), (0, 2), (0, 0)), constant_values=9.0)
+    assert float(loss(labels, logits)) == pytest.approx(before, rel=1e-6)
+
+
+def test_only_padding_is_zero_and_finite():
+    assert float(SmoothedCrossEntropy(0.1)(LABELS * 0, LOGITS)) == 0.0
+
+
+def test_sample_weights_weigh_tokens():
+    loss = SmoothedCrossEntropy()
+    weights = np.array([[1.0], [0.0]])
+    first = float(loss(LABELS[:1], LOGITS[:1]))
+    weighted = float(loss(LABELS, LOGITS, sample_weight=weights))
+    assert weighted == pytest.approx(first, rel=1e-6)
+
+
+def test_huge_logits_stay_finite():
+    value = float(SmoothedCrossEntropy(0.1)(LABELS, LOGITS * 1e4))
+    assert np.isfinite(value)
+
+
+def test_config_round_trip():
+    loss = SmoothedCrossEntropy(0.3)
+    config = keras.losses.serialize(loss)
+    revived = keras.losses.deserialize(config)
+    assert revived.get_config() == loss.get_config()
+
+
+def test_wrong_smoothing_is_refused():
+    with pytest.raises(ValueError, match="below 1. Received: 1.0"):
+        SmoothedCrossEntropy(1.0)

@@ -1,0 +1,63 @@
+import math
+
+import numpy as np
+import pytest
+
+from keras_transformer.training.metrics import (
+    CrossEntropy,
+    Perplexity,
+    TokenAccuracy,
+)
+
+# Two batches of unequal size and padding: averages of averages would differ.
+LABELS = (np.array([[4, 3]]), np.array([[5, 0, 0], [4, 6, 3]]))
+RNG = np.random.default_rng(1)
+LOGITS = tuple(RNG.normal(size=(*y.shape, 7)) for y in LABELS)
+
+
+def expected_mean(values):
+    real = [v[y != 0] for v, y in zip(values, LABELS, strict=True)]
+    return np.concatenate(real).mean()
+
+
+def nll(labels, logits):
+    log_sum = np.log(np.exp(logits).sum(-1))
+    true = np.take_along_axis(logits, labels[..., None], -1)[..., 0]
+    return log_sum - true
+
+
+def measured(metric):
+    for labels, logits in zip(LABELS, LOGITS, strict=True):
+        metric.update_state(labels, logits)
+    return float(metric.result())
+
+
+def test_cross_entropy_is_per_real_token_over_all_batches():
+    values = [nll(y, z) for y, z in zip(LABELS, LOGITS, strict=True)]
+    assert measured(CrossEntropy()) == pytest.approx(expected_mean(values))
+
+
+def test_perplexity_is_its_exponential():
+    expected = math.exp(measured(CrossEntropy()))
+    assert measured(Perplexity()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_accuracy_counts_real_tokens():
+    values = [
+        (z.argmax(-1) == y).astype(float)
+        for y, z in zip(LABELS, LOGITS, strict=True)
+    ]
+    assert measured(TokenAccuracy()) == pytest.approx(expected_mean(values))
+
+
+def test_reset_forgets():
+    metric = CrossEntropy()
+    measured(metric)
+    metric.reset_state()
+    assert float(metric.count) == 0 and float(metric.result()) == 0
+
+
+@pytest.mark.parametrize("kind", [CrossEntropy, Perplexity, TokenAccuracy])
+def test_config_round_trip(kind):
+    metric = kind()
+    assert kind.from_config(metric.get_config()).name == metric.name
