@@ -42,6 +42,10 @@ class _TransientError(Exception):
         self.wait = wait
 
 
+class _RangeRefusedError(_TransientError):
+    """The server has nothing from this byte on: the part is of no use."""
+
+
 class Progress:
     """A bar on a terminal, a line per tenth (or per 30 s) in a log."""
 
@@ -152,7 +156,9 @@ def open_url(url: str, timeout: float, headers: dict | None = None):
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == 416:
-            return None
+            raise _RangeRefusedError(
+                "the server cannot go on from here"
+            ) from error
         if error.code in (404, 410):
             raise NotFoundError(f"{url}: not found ({error.code})") from error
         if error.code in TRANSIENT_STATUSES:
@@ -178,10 +184,7 @@ def fetch_text(url: str, timeout: float, attempts: int) -> str:
     """Returns a small UTF-8 document, at most 1 MiB of it."""
 
     def read() -> str:
-        response = open_url(url, timeout)
-        if response is None:
-            raise DownloadError(f"{url}: the server answered 416")
-        with response:
+        with open_url(url, timeout) as response:
             return _read(response, 1 << 20).decode("utf-8", "replace")
 
     return _with_retries(read, url, attempts, Progress(url))
@@ -265,10 +268,11 @@ def _attempt(url, partial, timeout, progress) -> None:
     headers = {}
     if offset:
         headers = {"Range": f"bytes={offset}-", "If-Range": validator}
-    response = open_url(url, timeout, headers)
-    if response is None:
+    try:
+        response = open_url(url, timeout, headers)
+    except _RangeRefusedError:
         partial.discard()
-        raise _TransientError("the server cannot go on from here")
+        raise
     with response:
         length = response.headers.get("Content-Length", "")
         remaining = int(length) if length.isdigit() else None

@@ -177,6 +177,14 @@ def test_the_client_names_itself(tatoeba, server):
     assert server.requests[0][2].startswith("keras-transformer")
 
 
+def test_real_lines_come_through_unchanged(tatoeba, server, tmp_path, shared):
+    text = (shared / "data/tatoeba/train.tsv").read_text(encoding="utf-8")
+    server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": text})
+    assert tatoeba() == 0
+    output = tmp_path / "corpora/en-zh.tsv"
+    assert output.read_text(encoding="utf-8") == text
+
+
 # Going on after a cut.
 
 
@@ -242,6 +250,20 @@ def test_a_part_from_elsewhere_is_not_joined(tatoeba, server):
     server.files["/cmn-eng.zip"] = content
     server.cut_after = [100_000]
     server.shift_range = 10
+    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
+    assert [asked for _, asked, _ in server.requests] == [
+        None,
+        "bytes=100000-",
+        None,
+    ]
+
+
+def test_a_part_that_is_too_long_is_dropped(tatoeba, server):
+    content = large_zip()
+    server.files["/cmn-eng.zip"] = content
+    server.cut_after = [100_000]
+    assert tatoeba("--attempts", "1") == 2
+    server.statuses = [416]
     assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
     assert [asked for _, asked, _ in server.requests] == [
         None,
