@@ -31,8 +31,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         _run(options)
-    except (DownloadError, OSError) as error:
+    except DownloadError as error:
         print(f"download_corpus.py: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        # Writing to a full disk names no file.
+        where = error.filename or Path(options.out).parent
+        reason = error.strerror or error
+        print(f"download_corpus.py: {where}: {reason}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(

@@ -1,5 +1,6 @@
 """The download script against a server of this machine, good and bad."""
 
+import errno
 import hashlib
 import importlib
 import io
@@ -391,6 +392,34 @@ def test_an_address_that_is_no_web_address_is_refused(
 ):
     assert tatoeba("--base-url", f"file://{tmp_path}") == 2
     assert "no http or https address" in error_line(capsys)
+
+
+def test_a_full_disk_is_one_line_and_the_part_is_kept(
+    tatoeba, server, tmp_path, capsys, monkeypatch
+):
+    content = large_zip()
+    server.files["/cmn-eng.zip"] = content
+    server.cut_after = [100_000]
+    assert tatoeba("--attempts", "1") == 2
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("resumable_download._copy", full)
+        assert tatoeba() == 2
+    line = error_line(capsys)
+    assert f"{tmp_path / 'corpora'}: No space left on device" in line
+    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
+    assert server.requests[-1][1] == "bytes=100000-"
+
+
+def test_a_folder_that_cannot_be_made_is_named(
+    tatoeba, server, tmp_path, capsys
+):
+    (tmp_path / "corpora").write_text("a file")
+    assert tatoeba() == 2
+    assert f"{tmp_path / 'corpora'}: File exists" in error_line(capsys)
 
 
 def test_an_archive_can_be_kept_and_used_again(tatoeba, server, tmp_path):
