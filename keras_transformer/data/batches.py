@@ -11,7 +11,7 @@ import contextlib
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.constants import PAD_ID
 from keras_transformer.data.batch_plan import (
     BatchSize,
     count_batches,
@@ -20,6 +20,7 @@ from keras_transformer.data.batch_plan import (
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
 from keras_transformer.errors import InputError
+from keras_transformer.text.framing import frame
 
 # What framing adds: START and END to a source, one of them to a target.
 _FRAME_LENGTHS = np.array([2, 1], np.int32)
@@ -281,15 +282,10 @@ def _flat_plan(batches):
 
 
 def _example(sources, targets):
-    """Frames and pads plain ids, each ragged int32 [B, None]."""
-    starts = tf.fill([sources.nrows(), 1], START_ID)
-    ends = tf.fill([sources.nrows(), 1], END_ID)
-
-    def padded(*parts):
-        return tf.concat(parts, axis=1).to_tensor(PAD_ID)
-
+    """Frames, shifts and pads plain ids, each ragged int32 [B, None]."""
+    targets = frame(targets)
     features = {
-        "source_ids": padded(starts, sources, ends),
-        "target_ids": padded(starts, targets),
+        "source_ids": frame(sources).to_tensor(PAD_ID),
+        "target_ids": targets[:, :-1].to_tensor(PAD_ID),
     }
-    return features, padded(targets, ends)
+    return features, targets[:, 1:].to_tensor(PAD_ID)

@@ -15,8 +15,7 @@ from keras_transformer.data.cleaning import (
     clean_pairs,
 )
 from keras_transformer.data.corpus import read_pairs
-from keras_transformer.text.build import is_chinese
-from keras_transformer.text.chinese import simplify
+from keras_transformer.text.chinese import is_chinese, simplify
 
 Progress = Callable[[str, int, int | None], None]
 

@@ -45,8 +45,8 @@ from keras_transformer.data.splitting import (
     sentence_groups,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.text.build import build_tokenizer, is_chinese
-from keras_transformer.text.chinese import character_table
+from keras_transformer.text.build import build_tokenizer
+from keras_transformer.text.chinese import is_chinese
 
 
 def prepare(
@@ -137,8 +137,6 @@ class _Preparation:
     def __init__(self, config: DataConfig, progress: Progress | None):
         self._config = config
         self._progress = progress or (lambda stage, done, total: None)
-        # Keys are compared across scripts even if text isn't simplified.
-        self._simplified = str.maketrans(character_table())
 
     def clean(self, files, dev, work) -> tuple[dict[str, CleanText], int]:
         """The cleaned text of each split, and the overlap of a dev file."""
@@ -148,7 +146,7 @@ class _Preparation:
         train = self._clean_train(
             files,
             work,
-            lambda pairs: keys.append(pair_keys(pairs, self._simplified)),
+            lambda pairs: keys.append(pair_keys(pairs)),
         )
         if dev is None:
             return {"train": train}, None
@@ -172,16 +170,14 @@ class _Preparation:
             self._config,
             self._stage("reading dev"),
             remove_duplicates=False,
-            on_chunk=lambda pairs: keys.append(
-                pair_keys(pairs, self._simplified)
-            ),
+            on_chunk=lambda pairs: keys.append(pair_keys(pairs)),
         )
         _require_pairs(dev_text, str(dev))
         overlap = Overlap(np.concatenate(keys))
         train = self._clean_train(
             files,
             work,
-            lambda pairs: overlap.add(pair_keys(pairs, self._simplified)),
+            lambda pairs: overlap.add(pair_keys(pairs)),
         )
         return {"train": train, "dev": dev_text}, overlap.count
 

@@ -7,47 +7,38 @@ split, so that nothing held out was trained on.
 """
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from keras_transformer.data.cleaning import contains, hash_strings
+from keras_transformer.text.chinese import simplify
 
 
-def sentence_key(text: str, simplified: Mapping[int, str] | None = None) -> str:
-    """The normalised form under which two sentences are the same.
+def sentence_keys(texts: Iterable[str]) -> Iterator[str]:
+    """The normalised forms under which two sentences are the same.
 
-    Args:
-        text: a sentence.
-        simplified: `str.translate` table from traditional characters.
-
-    Returns:
-        The key; the text itself if it has no letter and no digit, so that
-        "?" and "!" stay apart.
+    A text without any letter or digit is its own key, so that "?" and "!"
+    stay apart.
     """
-    folded = unicodedata.normalize("NFKC", text).lower()
-    key = "".join(filter(str.isalnum, folded))
-    if not key:
-        return text
-    return key.translate(simplified) if simplified else key
+    return simplify(_letters_and_digits(text) or text for text in texts)
 
 
-def pair_keys(
-    pairs: Sequence[tuple[str, str]],
-    simplified: Mapping[int, str] | None = None,
-) -> np.ndarray:
+def pair_keys(pairs: Sequence[tuple[str, str]]) -> np.ndarray:
     """The hashed sentence keys of both sides.
 
     Returns:
         uint64 [len(pairs), 2]: source, target; the two sides never meet.
     """
-    sources = hash_strings(
-        "source\t" + sentence_key(source, simplified) for source, _ in pairs
+    sources = sentence_keys(source for source, _ in pairs)
+    targets = sentence_keys(target for _, target in pairs)
+    return np.stack(
+        [
+            hash_strings(f"source\t{key}" for key in sources),
+            hash_strings(f"target\t{key}" for key in targets),
+        ],
+        axis=1,
     )
-    targets = hash_strings(
-        "target\t" + sentence_key(target, simplified) for _, target in pairs
-    )
-    return np.stack([sources, targets], axis=1)
 
 
 def sentence_groups(keys: np.ndarray) -> np.ndarray:
@@ -125,3 +116,8 @@ class Overlap:
         """Dev pairs whose source or target was met so far."""
         met_keys = self._sorted[self._met]
         return int(contains(met_keys, self._dev_keys).any(axis=1).sum())
+
+
+def _letters_and_digits(text):
+    folded = unicodedata.normalize("NFKC", text).lower()
+    return "".join(filter(str.isalnum, folded))
