@@ -6,6 +6,7 @@ from keras_transformer.config import DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from keras_transformer.text.character import CharacterTokenizer
+from keras_transformer.text.chinese import is_chinese
 from keras_transformer.text.normalization import Normalizer
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.sentencepiece_training import train_sentencepiece
@@ -55,7 +56,14 @@ def build_tokenizer(
         "simplify": simplify,
     }
     if kind == "sentencepiece":
-        return _sentencepiece(lines, config, language, size, normalization)
+        model = train_sentencepiece(
+            lines(),
+            size,
+            model_type=config.sentencepiece_model,
+            seed=config.seed,
+            normalizer=Normalizer(**normalization),
+        )
+        return SentencePieceTokenizer(model, **normalization)
     if kind == "word":
         cls, option = WordTokenizer, {"lowercase": config.lowercase}
     else:
@@ -70,25 +78,3 @@ def build_tokenizer(
             "Accepted: at least one line that isn't blank"
         )
     return cls(frequent_tokens(counts, size), **option, **normalization)
-
-
-def is_chinese(language: str) -> bool:
-    """Whether the language tag ("zh", "zh-TW", "zh_Hans") is Chinese."""
-    return _base(language) == "zh"
-
-
-def _sentencepiece(lines, config, language, size, normalization):
-    model = train_sentencepiece(
-        lines(),
-        size,
-        model_type=config.sentencepiece_model,
-        # Of thousands of Chinese characters the rarest needn't be pieces.
-        character_coverage=(0.9995 if _base(language) in ("zh", "ja") else 1.0),
-        seed=config.seed,
-        normalizer=Normalizer(**normalization),
-    )
-    return SentencePieceTokenizer(model, **normalization)
-
-
-def _base(language):
-    return language.lower().replace("_", "-").split("-")[0]

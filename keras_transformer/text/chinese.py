@@ -1,33 +1,15 @@
 """Traditional to simplified Chinese, with OpenCC's dictionaries."""
 
 import functools
+import importlib.resources
+import re
 from collections.abc import Iterable, Iterator
 
 import opencc
 import tensorflow as tf
 
-
-@functools.cache
-def _converter():
-    return opencc.OpenCC("t2s")
-
-
-@functools.cache
-def character_table() -> dict[str, str]:
-    """Each traditional character that OpenCC changes, with what it becomes.
-
-    What OpenCC does to a character alone; in a few hundred phrases (乾隆,
-    慰藉) it decides otherwise, which one character can't show.
-    """
-    converter = _converter()
-    blocks = ((0x2E80, 0xA000), (0xF900, 0xFB00), (0x20000, 0x32000))
-    table = {}
-    for start, stop in blocks:
-        for character in map(chr, range(start, stop)):
-            simplified = converter.convert(character)
-            if simplified != character:
-                table[character] = simplified
-    return table
+# Wraps phrases for a moment; the normalizer lets none through from outside.
+_MARK = "\ufdd0"
 
 
 def simplify(lines: Iterable[str]) -> Iterator[str]:
@@ -37,36 +19,86 @@ def simplify(lines: Iterable[str]) -> Iterator[str]:
         yield converter.convert(line)
 
 
-class CharacterSimplifier(tf.Module):
-    """`character_table` as graph code.
+def is_chinese(language: str) -> bool:
+    """Whether the language tag ("zh", "zh-TW", "zh_Hans") is Chinese."""
+    return language.lower().replace("_", "-").split("-")[0] == "zh"
+
+
+class Simplifier(tf.Module):
+    """OpenCC's dictionaries as graph code, to use where text is served.
 
     Call arguments:
-        strings: valid UTF-8, any number of strings `[B]`.
+        strings: valid UTF-8 `[B]`, as `Normalizer` leaves it.
 
     Returns:
-        The strings `[B]` with every character of the table replaced.
+        The strings `[B]`. They are OpenCC's, except where two phrases of its
+        dictionary overlap and it takes the later one.
     """
 
     def __init__(self):
         super().__init__()
-        table = character_table()
-        keys = [ord(key) for key in table]
-        values = [ord(value) for value in table.values()]
-        # One code point of its own stands for "not in the table".
-        self._table = tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(
-                keys, values, tf.int64, tf.int64
-            ),
-            default_value=-1,
+        phrases = _simplified("TSPhrases.txt")
+        characters = _simplified("TSCharacters.txt")
+        # RE2 takes the first alternative that fits: longest first.
+        longest_first = sorted(phrases, key=len, reverse=True)
+        self._pattern = "(" + "|".join(map(re.escape, longest_first)) + ")"
+        self._phrases = _table(
+            tf.constant(list(phrases)), tf.constant(list(phrases.values())), ""
+        )
+        self._characters = _table(
+            [ord(key) for key in characters],
+            [ord(value) for value in characters.values()],
+            -1,
         )
 
     def __call__(self, strings):
-        points = tf.strings.unicode_decode(strings, "UTF-8")  # [B, None]
+        # Phrases and what lies between them, apart: "a\ufdd0phrase\ufdd0b".
+        strings = tf.strings.regex_replace(
+            strings, self._pattern, rf"{_MARK}\1{_MARK}"
+        )
+        parts = tf.strings.split(strings, _MARK)  # [B, None]
+        parts = tf.ragged.map_flat_values(self._simplify_parts, parts)
+        return tf.strings.reduce_join(parts, axis=1)
+
+    def _simplify_parts(self, parts):
+        phrases = self._phrases.lookup(parts)
+        return tf.where(
+            phrases == "", self._simplify_characters(parts), phrases
+        )
+
+    def _simplify_characters(self, parts):
+        points = tf.strings.unicode_decode(parts, "UTF-8")  # [B, None]
 
         def replace(values):
-            values = tf.cast(values, tf.int64)
-            found = self._table.lookup(values)
-            return tf.cast(tf.where(found < 0, values, found), tf.int32)
+            found = self._characters.lookup(tf.cast(values, tf.int64))
+            return tf.where(found < 0, values, tf.cast(found, tf.int32))
 
         points = tf.ragged.map_flat_values(replace, points)
         return tf.strings.unicode_encode(points, "UTF-8")
+
+
+@functools.cache
+def _converter():
+    return opencc.OpenCC("t2s")
+
+
+@functools.cache
+def _simplified(name):
+    """The entries of one of OpenCC's dictionaries, with what it makes of them.
+
+    Asking OpenCC instead of reading its second column settles which of
+    several values it takes.
+    """
+    path = importlib.resources.files("opencc") / "dictionary" / name
+    lines = path.read_text(encoding="utf-8").splitlines()
+    keys = [line.split("\t")[0] for line in lines if line]
+    return dict(zip(keys, simplify(keys), strict=True))
+
+
+def _table(keys, values, default):
+    """A hash table; plain numbers are 64 bits wide."""
+    dtype = None if tf.is_tensor(keys) else tf.int64
+    return tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(keys, values, dtype, dtype),
+        default_value=default,
+    )

@@ -35,8 +35,8 @@ class Normalizer(tf.Module):
         nfc: bring text to Unicode normalization form C.
         remove_control: control characters and line separators become
             spaces; byte order and direction marks disappear.
-        simplify: map traditional Chinese characters to simplified ones,
-            one by one (see `keras_transformer.text.chinese`).
+        simplify: traditional Chinese characters become simplified ones
+            (see `keras_transformer.text.chinese`).
     """
 
     def __init__(self, *, nfc=True, remove_control=True, simplify=False):
@@ -44,7 +44,7 @@ class Normalizer(tf.Module):
         self.nfc = nfc
         self.remove_control = remove_control
         self.simplify = simplify
-        self._simplifier = chinese.CharacterSimplifier() if simplify else None
+        self._simplifier = chinese.Simplifier() if simplify else None
 
     def __call__(self, strings):
         """Normalises a string tensor of rank 1."""

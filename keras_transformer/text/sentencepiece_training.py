@@ -1,12 +1,15 @@
 """Training of SentencePiece models: the same text gives the same model."""
 
 import io
+import os
 import random
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 
 import sentencepiece
 import tensorflow as tf
+from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.constants import (
     END_ID,
@@ -16,15 +19,33 @@ from keras_transformer.constants import (
     UNK_ID,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.text.normalization import Normalizer, squeeze
+from keras_transformer.text.normalization import MARK, Normalizer, squeeze
 from keras_transformer.text.tokenizer import UNKNOWN
 from keras_transformer.text.vocabulary import batches
 
 _BATCH_SIZE = 4096
 # SentencePiece holds its sentences in memory: about a gigabyte at this many.
 MAX_SENTENCES = 2_000_000
-# Above it, SentencePiece leaves a sentence out (bytes).
-_MAX_SENTENCE_BYTES = 4192
+
+# The normalizer has done it all, and NFKC, SentencePiece's default, would turn
+# ， into a comma. The one rule meets nothing, but without any SentencePiece
+# logs a line wherever the model is loaded.
+_RULES = f"{ord(MARK):X}\tFFFD\n"
+_FIXED_OPTIONS = {
+    "hard_vocab_limit": False,
+    "max_sentence_length": 4192,  # bytes; longer ones are left out
+    "pad_id": PAD_ID,
+    "unk_id": UNK_ID,
+    "bos_id": START_ID,
+    "eos_id": END_ID,
+    "pad_piece": SPECIAL_TOKENS[PAD_ID],
+    "unk_piece": SPECIAL_TOKENS[UNK_ID],
+    "bos_piece": SPECIAL_TOKENS[START_ID],
+    "eos_piece": SPECIAL_TOKENS[END_ID],
+    "unk_surface": UNKNOWN,
+    "num_threads": 4,  # sums depend on their number: the same everywhere
+    "minloglevel": 4,
+}
 
 
 def train_sentencepiece(
@@ -32,7 +53,6 @@ def train_sentencepiece(
     vocabulary_size: int,
     *,
     model_type: str = "unigram",
-    character_coverage: float = 1.0,
     seed: int = 1,
     max_sentences: int = MAX_SENTENCES,
     normalizer: Normalizer | None = None,
@@ -45,8 +65,6 @@ def train_sentencepiece(
         lines: text, streamed.
         vocabulary_size: pieces wanted, the four reserved ones included.
         model_type: "unigram" or "bpe".
-        character_coverage: share of all characters that get a piece of their
-            own; below 1, the rarest become unknown.
         seed: chooses the sentences where there are more than
             `max_sentences`.
         max_sentences: sentences held in memory.
@@ -65,34 +83,44 @@ def train_sentencepiece(
             "there is no text to train a SentencePiece model on. "
             "Accepted: at least one line that isn't blank"
         )
-    model = io.BytesIO()
+    options = {
+        **_FIXED_OPTIONS,
+        "model_type": model_type,
+        "vocab_size": vocabulary_size,
+        "character_coverage": _character_coverage(lines, vocabulary_size),
+    }
     try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
-            model_writer=model,
-            model_type=model_type,
-            vocab_size=vocabulary_size,
-            hard_vocab_limit=False,
-            character_coverage=character_coverage,
-            # The normalizer has done it all; NFKC would turn ， into a comma.
-            normalization_rule_name="identity",
-            max_sentence_length=_MAX_SENTENCE_BYTES,
-            pad_id=PAD_ID,
-            unk_id=UNK_ID,
-            bos_id=START_ID,
-            eos_id=END_ID,
-            pad_piece=SPECIAL_TOKENS[PAD_ID],
-            unk_piece=SPECIAL_TOKENS[UNK_ID],
-            bos_piece=SPECIAL_TOKENS[START_ID],
-            eos_piece=SPECIAL_TOKENS[END_ID],
-            unk_surface=UNKNOWN,
-            # Sums over threads depend on their number: the same everywhere.
-            num_threads=4,
-            minloglevel=4,
-        )
+        return _train(lines, options)
     except RuntimeError as error:
         raise InputError(_reason(error, vocabulary_size)) from None
-    return model.getvalue()
+
+
+def _train(lines, options) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        rules = os.path.join(folder, "rules.tsv")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write(_RULES)
+        written = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=written,
+            normalization_rule_tsv=rules,
+            **options,
+        )
+    model = sentencepiece_model_pb2.ModelProto.FromString(written.getvalue())
+    # A temporary path has no place in the model, and would make each differ.
+    model.normalizer_spec.ClearField("normalization_rule_tsv")
+    return model.SerializeToString(deterministic=True)
+
+
+def _character_coverage(lines, vocabulary_size) -> float:
+    """The share of all characters in the text that get a piece.
+
+    All, unless that takes more than half of the vocabulary: then, as
+    SentencePiece advises, the rarest 0.05 % of the text become unknown.
+    """
+    distinct = len(set().union(*lines))
+    return 1.0 if 2 * distinct <= vocabulary_size else 0.9995
 
 
 def _normalised(lines, normalizer) -> Iterator[str]:

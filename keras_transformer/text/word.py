@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.word_rules import SPLIT_RULES
-from keras_transformer.text.word_spacing import JOIN_RULES
+from keras_transformer.text.word_spacing import JOIN_RULES, TOKEN_SEPARATOR
 
 
 class WordTokenizer(LookupTokenizer):
@@ -46,7 +46,7 @@ class WordTokenizer(LookupTokenizer):
         return tf.strings.split(_apply(SPLIT_RULES, strings))
 
     def _join(self, tokens):
-        text = tf.strings.reduce_join(tokens, axis=1, separator=" ")
+        text = tf.strings.reduce_join(tokens, axis=1, separator=TOKEN_SEPARATOR)
         return tf.strings.strip(_apply(JOIN_RULES, text))
 
 

@@ -70,16 +70,18 @@ _CONTRACTED = (
     rf"(cannot|d'ye|g{_I}mme|gonna|gotta|lemme|more'n)([^{_WORD}])|(wanna) )",
     rf"\1 {MARK}\2\4 \3",
 )
-_CONTRACTED_IT = (
-    rf"(?i) ('t{_I}s|'twas)([^{_WORD}])",
-    rf" {MARK}\1 \2",
-)
+# These want a space before them, and one that the same rule has set doesn't
+# count: it sets another white space instead.
+_CONTRACTED_IS = (rf"(?i) ('t{_I}s)([^{_WORD}])", f" {MARK}\\1\n\\2")
+_CONTRACTED_WAS = (rf"(?i)[ \n]('twas)([^{_WORD}])", f" {MARK}\\1\r\\2")
 _CONTRACTIONS = (
     # Twice, as a match takes the character that the next one begins with.
     _CONTRACTED,
     _CONTRACTED,
-    _CONTRACTED_IT,
-    _CONTRACTED_IT,
+    _CONTRACTED_IS,
+    _CONTRACTED_IS,
+    _CONTRACTED_WAS,
+    _CONTRACTED_WAS,
     (rf"(?i){MARK}(can|d|g{_I}m|gon|got|lem|more|wan|'t)", r"\1 "),
 )
 
