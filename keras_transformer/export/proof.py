@@ -1,0 +1,78 @@
+"""Has an export checked by a process that knows nothing of its making."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import keras_transformer
+from keras_transformer.errors import InputError
+from keras_transformer.export.report import CheckResult
+
+
+def check_in_fresh_process(folder: pathlib.Path) -> tuple[CheckResult, ...]:
+    """Runs `keras_transformer.export.verify` on a version folder.
+
+    Returns:
+        The result of every check, failed ones too.
+
+    Raises:
+        InputError: the process ended without results.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        report = pathlib.Path(scratch) / "report.json"
+        process = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "keras_transformer.export.verify",
+                str(folder),
+                "--report",
+                str(report),
+            ],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if not report.is_file():
+            said = process.stderr.strip().splitlines()
+            raise InputError(
+                "the export was refused: the process that checks it ended "
+                f"with {process.returncode}: {said[-1] if said else 'silent'}"
+            )
+        results = json.loads(report.read_text(encoding="utf-8"))[str(folder)]
+    return tuple(CheckResult(**result) for result in results)
+
+
+def require_passed(checks: tuple[CheckResult, ...]):
+    """Refuses an export of which a check failed.
+
+    Raises:
+        InputError: names the first failed check and what it found.
+    """
+    failed = [check for check in checks if not check.passed]
+    if failed:
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        raise InputError(
+            "the export was refused, nothing was published: check "
+            f"{failed[0].name} failed{more}: {failed[0].detail}"
+        )
+
+
+def _environment():
+    """This process's, with the package found and the processor used."""
+    package = pathlib.Path(keras_transformer.__file__).parents[1]
+    paths = [str(package), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        # The exporting process may hold all of the accelerator's memory.
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "KERAS_BACKEND": "tensorflow",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }

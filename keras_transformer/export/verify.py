@@ -1,0 +1,146 @@
+"""Checks exported models in a fresh process, without the code that made them.
+
+    python -m keras_transformer.export.verify FOLDER ... [--report FILE]
+
+Loads each version folder as TensorFlow Serving does, XLA disabled, with the
+operations of TensorFlow and TF Text alone, and compares what it answers with
+the reference that the exporting process left in `assets.extra/`. The results
+are one JSON object: `{folder: [{name, passed, detail}, ...]}`. The exit
+status is 0 if all passed, else 1.
+
+Not provable without the server's binary: its HTTP parser, its batching
+session at run time, and its use of memory.
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import sys
+
+import tensorflow as tf
+
+from keras_transformer.errors import InputError
+from keras_transformer.export import layout
+from keras_transformer.export.replay_checks import REPLAY_CHECKS
+from keras_transformer.export.report import CheckFailed, CheckResult
+from keras_transformer.export.session import ServedModel, disable_xla
+from keras_transformer.export.static_checks import (
+    STATIC_CHECKS,
+    graph_is_readable,
+)
+from keras_transformer.files import read_json, write_json
+
+# What a damaged or unfit model makes TensorFlow raise.
+_FAILURES = (
+    CheckFailed,
+    InputError,
+    tf.errors.OpError,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    RuntimeError,
+)
+
+
+def verify(folder) -> list[CheckResult]:
+    """Runs every check; those that need what has failed are left out.
+
+    Args:
+        folder: the version folder.
+    """
+    folder = pathlib.Path(folder)
+    results = []
+
+    def run(check, *arguments):
+        outcome = None
+        try:
+            outcome = check(*arguments)
+            detail = outcome if isinstance(outcome, str) else "done"
+            result = CheckResult(check.__name__, True, detail)
+        except _FAILURES as error:
+            result = CheckResult(check.__name__, False, _one_line(error))
+        results.append(result)
+        return outcome
+
+    meta_graph = run(graph_is_readable, folder)
+    reference = run(reference_is_readable, folder)
+    if meta_graph is None or reference is None:
+        return results
+    for check in STATIC_CHECKS:
+        run(check, folder, meta_graph, reference)
+    run(xla_is_disabled)
+    served = run(session_loads, folder)
+    if served is None:
+        return results
+    for check in REPLAY_CHECKS:
+        run(check, served, folder, reference)
+    return results
+
+
+def reference_is_readable(folder) -> dict:
+    """What the live model answered, as the exporting process wrote it."""
+    reference = read_json(folder / layout.REFERENCE)
+    for key in ("texts", "outputs", "variables"):
+        if key not in reference:
+            raise CheckFailed(f"{layout.REFERENCE} has no {key!r}")
+    return reference
+
+
+def xla_is_disabled() -> str:
+    """This process refuses to compile, as the stock server does."""
+    if not disable_xla():
+        return "not possible here; the checks of the graph stand alone"
+    compiled = tf.function(lambda x: x + 1, jit_compile=True)
+    try:
+        compiled(tf.constant(1))
+    except tf.errors.OpError:
+        return "as in the stock server"
+    raise CheckFailed("XLA still compiles after it was disabled")
+
+
+def session_loads(folder) -> ServedModel:
+    """The server's way to load: graph, restore operation, initializers."""
+    # Only now: operations_are_allowed judges by what TensorFlow registers
+    # by itself.
+    import tensorflow_text  # noqa: F401
+
+    return ServedModel(folder)
+
+
+def _one_line(error):
+    """The first line of an error that says something."""
+    text = error.message if isinstance(error, tf.errors.OpError) else str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Checks the folders that the command line names."""
+    parser = argparse.ArgumentParser(
+        prog="python -m keras_transformer.export.verify",
+        description="Check exported models as TensorFlow Serving loads them.",
+    )
+    parser.add_argument("folders", nargs="+", metavar="FOLDER")
+    parser.add_argument(
+        "--report", help="JSON file for the results; standard output if none"
+    )
+    options = parser.parse_args(arguments)
+    results = {folder: verify(folder) for folder in options.folders}
+    content = {
+        folder: [dataclasses.asdict(check) for check in checks]
+        for folder, checks in results.items()
+    }
+    if options.report:
+        write_json(options.report, content)
+    else:
+        sys.stdout.write(json.dumps(content, indent=2) + "\n")
+    passed = all(
+        check.passed for checks in results.values() for check in checks
+    )
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

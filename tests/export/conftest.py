@@ -1,0 +1,78 @@
+"""A tiny trained-looking run, and one export of it, for all export tests."""
+
+import dataclasses
+import types
+
+import keras
+import pytest
+
+from keras_transformer.config import Config, DataConfig
+from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.export.saved_model import export_run
+from keras_transformer.text.character import CharacterTokenizer
+from keras_transformer.text.word import WordTokenizer
+from keras_transformer.training.run import Run
+
+SENTENCES = (
+    ("Where is the dog?", "狗在哪里？"),
+    ("The dog isn't here.", "狗不在这里。"),
+    ("I can see two birds.", "我能看见两只鸟。"),
+    ("She reads a book every day.", "她每天读一本书。"),
+    ("He doesn't like tea.", "他不喜欢茶。"),
+    ("We were at home yesterday.", "我们昨天在家。"),
+    ("Do you know him?", "你认识他吗？"),
+    ("It is raining.", "下雨了。"),
+    ("This house is bigger than that one.", "这座房子比那座大。"),
+    ("My friend bought three apples.", "我的朋友买了三个苹果。"),
+    ("Please open the window.", "请打开窗户。"),
+    ("They will come tomorrow.", "他们明天会来。"),
+)
+TEXTS = [source for source, _ in SENTENCES[:3]] + ["Zebra? 狗!"]
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory):
+    """A run of a model of 1 + 1 layers with random weights."""
+    keras.utils.set_random_seed(7)
+    source_tokenizer = _tokenizer(WordTokenizer, 0)
+    target_tokenizer = _tokenizer(CharacterTokenizer, 1, simplify=True)
+    prepared = types.SimpleNamespace(
+        config=DataConfig(),
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+        fingerprint="0" * 64,
+        counts={"train": len(SENTENCES), "dev": 0},
+    )
+    folder = tmp_path_factory.mktemp("run") / "tiny"
+    run = Run.create(folder, _config(), prepared)
+    model = run.build_model()
+    run.save_weights(model, "best", 1, {"dev_loss": 4.0})
+    run.record_scores({"dev_loss": 4.0})
+    return run
+
+
+@pytest.fixture(scope="session")
+def report(run, tmp_path_factory):
+    """What exporting the run reported; its `path` is the export."""
+    base = tmp_path_factory.mktemp("saved_models") / "tiny"
+    return export_run(run, base, warmup_texts=TEXTS)
+
+
+def _tokenizer(kind, side, **options):
+    splitter = kind(SPECIAL_TOKENS, **options)
+    lines = splitter.split([pair[side] for pair in SENTENCES])
+    tokens = {token.decode() for token in lines.flat_values.numpy()}
+    return kind([*SPECIAL_TOKENS, *sorted(tokens)], **options)
+
+
+def _config():
+    tiny = dataclasses.replace(
+        Config().model,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        d_model=16,
+        num_heads=2,
+        d_ff=32,
+        max_length=32,
+    )
+    return dataclasses.replace(Config(), model=tiny)
