@@ -1,11 +1,15 @@
 """Sentences with modal verbs, and about how well things are done."""
 
+from keras_transformer.data.builtin import nouns
 from keras_transformer.data.builtin.actions import at_place, trade
 from keras_transformer.data.builtin.activities import (
     ACTIVITIES,
+    GET_UP,
+    GO_HOME,
+    GO_TO_WORK,
     INTENDED,
     PERSON_VERBS,
-    ROUTINES,
+    REST,
     SKILLS,
     VERBS,
 )
@@ -17,20 +21,24 @@ from keras_transformer.data.builtin.people import (
     WE,
     YOU,
     I,
+    known_person,
     other_person,
+    owned,
     subject,
+    subject_of,
 )
+from keras_transformer.data.builtin.phrases import pointed_at
 from keras_transformer.data.builtin.words import Pair, question, statement
 
-_HELPFUL = PERSON_VERBS[:1] + PERSON_VERBS[2:4]
+_HELPFUL = PERSON_VERBS[:3]
 
 
 def skill(draw: Draw) -> Pair:
     """She can swim. / Can you speak French? / He can't drive."""
-    person = subject(draw)
+    style = draw.below(3)
+    person = subject_of(draw, asked=style == 0)
     activity = draw.one(SKILLS)
     action = activity.english("base")
-    style = draw.below(3)
     if style == 0:
         return question(
             f"can {person.english} {action}",
@@ -51,7 +59,7 @@ _WELL = (
 
 
 def manner(draw: Draw) -> Pair:
-    """She sings very well. 她歌唱得非常好. / Tom runs fast."""
+    """She sings very well. 她唱歌唱得非常好. / Tom runs fast."""
     person = subject(draw)
     if draw.chance(0.2):
         english, chinese, verb = draw.one(_MOVES)
@@ -92,9 +100,10 @@ _SPEEDS = (
 
 def wish(draw: Draw) -> Pair:
     """I want to buy a new coat. / He doesn't want to study."""
-    person = subject(draw)
+    style = draw.below(6)
+    person = subject_of(draw, asked=style == 0)
     want = "wants" if person.agreement == "he" else "want"
-    if draw.chance(0.5):
+    if style > 2:
         verb, chinese_verb, english, chinese = trade(draw, INTENDED, 3)
         return statement(
             f"{person.english} {want} to {verb.base} {english}",
@@ -103,7 +112,6 @@ def wish(draw: Draw) -> Pair:
     activity = draw.one(ACTIVITIES)
     where, chinese_where = at_place(draw, activity, 0.6)
     action, chinese = activity.english("base"), activity.chinese
-    style = draw.below(3)
     if style == 0:
         return question(
             f"{person.do} {person.english} want to {action}{where}",
@@ -124,19 +132,23 @@ _DUTIES = tuple(
     activity
     for activity in ACTIVITIES
     if activity.chinese
-    in ("工作", "学习", "学英语", "学中文", "做作业", "洗衣服", "做饭", "锻炼", "休息")
-) + ROUTINES  # fmt: skip
+    in ("工作", "学习", "学英语", "学中文", "做作业", "洗衣服", "做饭", "锻炼")
+) + (REST, GET_UP, GO_TO_WORK, GO_HOME)
+_FAULTY = tuple(
+    activity
+    for activity in ACTIVITIES
+    if activity.chinese
+    in ("看电视", "玩电脑游戏", "喝咖啡", "聊天", "唱歌", "跳舞", "踢足球")
+)
 
 
 def duty(draw: Draw) -> Pair:
-    """He must study English. / You should rest. / Must she work today?"""
+    """He must study English. / She doesn't have to work today."""
     person = subject(draw)
     activity = draw.one(_DUTIES)
     time, chinese_time = draw.one(
-        (("today", "今天"), ("tonight", "今天晚上"), ("tomorrow", "明天"),
-         ("now", "现在"), ("every day", "每天"), ("", ""))
-    )  # fmt: skip
-    time = f" {time}" if time else ""
+        (("", ""), (" today", "今天"), (" now", "现在"), (" tomorrow", "明天"))
+    )
     has = person.have
     modal, chinese_modal = draw.one(
         (
@@ -147,17 +159,22 @@ def duty(draw: Draw) -> Pair:
             ("shouldn't", "不应该"),
         )
     )
+    if modal == "shouldn't":
+        activity = draw.one(_FAULTY)
     return statement(
         f"{person.english} {modal} {activity.english('base')}{time}",
         f"{person.chinese}{chinese_time}{chinese_modal}{activity.chinese}",
     )
 
 
+_OFFERED = tuple(trade for trade in INTENDED if trade[1] in ("看", "吃", "喝"))
+
+
 def permission(draw: Draw) -> Pair:
-    """May I use your phone? / May we sit here? / You can't smoke here."""
+    """May I eat an apple? / May we sing here? / You can't cook here."""
     person = draw.one((I, WE))
     if draw.chance(0.5):
-        verb, chinese_verb, english, chinese = trade(draw, INTENDED[2:6], 2)
+        verb, chinese_verb, english, chinese = trade(draw, _OFFERED, 2)
         return question(
             f"may {person.english} {verb.base} {english}",
             f"{person.chinese}可以{chinese_verb}{chinese}吗",
@@ -178,7 +195,8 @@ def permission(draw: Draw) -> Pair:
 
 def favour(draw: Draw) -> Pair:
     """Can you help me? / She can't call you today."""
-    person = subject(draw)
+    style = draw.below(3)
+    person = subject_of(draw, asked=style == 0)
     other = other_person(draw, person)
     verb, frame = draw.one(_HELPFUL)
     time, chinese_time = draw.one(
@@ -186,7 +204,6 @@ def favour(draw: Draw) -> Pair:
     )
     action = f"{verb.base} {other.object} {time}"
     chinese = frame.format(other.chinese).replace("*", "")
-    style = draw.below(3)
     if style == 0:
         return question(
             f"can {person.english} {action}",
@@ -196,4 +213,26 @@ def favour(draw: Draw) -> Pair:
     return statement(
         f"{person.english} {can} {action}",
         f"{person.chinese}{chinese_time}{chinese_can}{chinese}",
+    )
+
+
+_UNABLE = (
+    ("find", "找不到", nouns.BELONGINGS, True),
+    ("afford", "买不起", nouns.VEHICLES + nouns.DEVICES + nouns.CLOTHES, False),
+    ("understand", "看不懂", nouns.READING + nouns.MOVIES, False),
+)
+
+
+def unable(draw: Draw) -> Pair:
+    """I can't find my key. 我找不到我的钥匙. / He can't afford this car."""
+    person = known_person(draw)
+    verb, chinese_verb, things, own = draw.one(_UNABLE)
+    noun = draw.one(things)
+    if own:
+        english, chinese = owned(person, noun.singular, noun.chinese)
+    else:
+        english, chinese, _ = pointed_at(draw, noun)
+    return statement(
+        f"{person.english} can't {verb} {english}",
+        f"{person.chinese}{chinese_verb}{chinese}",
     )

@@ -3,6 +3,7 @@
 from keras_transformer.data.builtin import nouns
 from keras_transformer.data.builtin.words import Activity, Noun, Verb
 
+# Base, past, participle; the gerund and third person where irregular.
 _FORMS = """
 ask asked asked
 borrow borrowed borrowed
@@ -116,7 +117,6 @@ ACTIVITIES = (
     _activity("do homework", "做 作业", "home, library, school"),
     _activity("wash clothes", "洗 衣服", "home"),
     _activity("exercise", "锻炼", "park, home"),
-    _activity("rest", "休息", "home, garden, hotel, park"),
     _activity("draw pictures", "画 画", "park, garden, school"),
     _activity("take photos", "拍 照", "park, garden, zoo"),
     _activity("write letters", "写 信", "home, office"),
@@ -130,6 +130,7 @@ MEALS = (
 )
 GET_UP = _activity("get up", "起 床")
 GO_TO_BED = _activity("go to bed", "睡 觉")
+REST = _activity("rest", "休息")
 GO_TO_WORK = _activity("go to work", "上 班")
 GO_HOME = _activity("go home", "回 家")
 ROUTINES = (GET_UP, GO_TO_BED, GO_TO_WORK, GO_HOME, *MEALS)
@@ -182,10 +183,8 @@ FEELING_VERBS = (
 # Done to people: {} is the person, * where 了 goes when it is over.
 PERSON_VERBS = (
     (VERBS["help"], "帮助*{}"),
-    (VERBS["invite"], "邀请*{}"),
-    (VERBS["visit"], "看望*{}"),
     (VERBS["call"], "给{}打*电话"),
-    (VERBS["thank"], "感谢*{}"),
+    (VERBS["visit"], "看望*{}"),
     (VERBS["meet"], "见*{}"),
 )
 # Liked in general: "likes cats" 喜欢猫.

@@ -22,7 +22,7 @@ OF_THINGS = _adjectives(
     "interesting, more interesting, most interesting, 有意思, 有意思的",
     "boring, more boring, most boring, 无聊, 无聊的",
     "difficult, more difficult, most difficult, 难, 很难的",
-    "thick, thicker, thickest, 厚, 厚",
+    "thick, thicker, thickest, 厚, 很厚的",
     "heavy, heavier, heaviest, 重, 很重的",
     "long, longer, longest, 长, 长",
     "comfortable, more comfortable, most comfortable, 舒服, 舒服的",
@@ -34,7 +34,7 @@ OF_THINGS = _adjectives(
     "delicious, more delicious, most delicious, 好吃, 好吃的",
     "cute, cuter, cutest, 可爱, 可爱的",
     "quiet, quieter, quietest, 安静, 安静的",
-    "famous, more famous, most famous, 有名, 有名的",
+    "famous, more famous, most famous, 出名, 出名的",
     "far, farther, farthest, 远, 很远的",
 )
 OF_PEOPLE = _adjectives(
@@ -45,20 +45,19 @@ OF_PEOPLE = _adjectives(
     "fat, fatter, fattest, 胖, 胖",
     "thin, thinner, thinnest, 瘦, 瘦",
     "rich, richer, richest, 有钱, 有钱的",
-    "famous, more famous, most famous, 有名, 有名的",
+    "famous, more famous, most famous, 出名, 出名的",
     "kind, kinder, kindest, 善良, 善良的",
     "friendly, friendlier, friendliest, 友好, 友好的",
     "careful, more careful, most careful, 细心, 细心的",
     "patient, more patient, most patient, 有耐心, 有耐心的",
     "lazy, lazier, laziest, 懒, 懒",
     "busy, busier, busiest, 忙, 很忙的",
-    "happy, happier, happiest, 快乐, 快乐的",
 )
 # States that pass; only said of people, not before a noun.
 FEELINGS = _adjectives(
     "tired, , , 累, ",
     "busy, , , 忙, ",
-    "happy, , , 快乐, ",
+    "happy, , , 高兴, ",
     "hungry, , , 饿, ",
     "thirsty, , , 渴, ",
     "angry, , , 生气, ",
@@ -81,6 +80,7 @@ _FITTING: tuple[tuple[tuple[Noun, ...], str], ...] = (
     (nouns.BOOKS, "interesting boring difficult thick new old good"),
     (nouns.MOVIES, "interesting boring long new old good"),
     (nouns.CLOTHES, "beautiful cheap expensive new old clean dirty"),
+    (nouns.PAIRS, "cheap expensive new old"),
     (nouns.VEHICLES, "cheap expensive new old fast beautiful"),
     (nouns.DEVICES, "cheap expensive new old good"),
     (nouns.FURNITURE, "cheap expensive new old beautiful heavy"),
@@ -89,10 +89,30 @@ _FITTING: tuple[tuple[tuple[Noun, ...], str], ...] = (
     (nouns.PLANTS, "beautiful big small"),
     (nouns.ROOMS, "clean beautiful big small quiet new old comfortable"),
 )
-COLOURED = nouns.CLOTHES + nouns.VEHICLES[:2] + nouns.BELONGINGS[1:4]
+COLOURED = (
+    nouns.CLOTHES + nouns.PAIRS[:3] + nouns.VEHICLES[:2] + nouns.BELONGINGS[1:4]
+)
 FITTING: dict[Noun, tuple[Adjective, ...]] = {
     noun: tuple(OF_THINGS[word] for word in words.split())
     for things, words in _FITTING
     for noun in things
 }
 DESCRIBED = tuple(FITTING)
+
+
+def negated(adjective: Adjective) -> str:
+    """不贵, but 没有意思: what is had (有) is negated with 没."""
+    chinese = adjective.chinese
+    return ("没" if chinese.startswith("有") else "不") + chinese
+
+
+def graded(degree: str, adjective: Adjective) -> str:
+    """The Chinese predicate for an English degree: "very ", "not ", ""."""
+    if degree == "not ":
+        return negated(adjective)
+    if degree == "too ":
+        return f"太{adjective.chinese}了"
+    return _DEGREES[degree] + adjective.chinese
+
+
+_DEGREES = {"": "很", "very ": "非常", "a little ": "有点儿"}

@@ -1,6 +1,7 @@
 """Sentences about what somebody or something is, has, or where it is."""
 
 from keras_transformer.data.builtin import adjectives, nouns, places
+from keras_transformer.data.builtin.adjectives import graded
 from keras_transformer.data.builtin.draw import Draw
 from keras_transformer.data.builtin.numbers import (
     chinese_number,
@@ -13,8 +14,10 @@ from keras_transformer.data.builtin.people import (
     PROFESSIONS,
     PRONOUNS,
     as_profession,
+    asked_about,
     known_person,
     subject,
+    subject_of,
     third_person,
 )
 from keras_transformer.data.builtin.phrases import (
@@ -28,9 +31,14 @@ from keras_transformer.data.builtin.phrases import (
 from keras_transformer.data.builtin.words import Pair, question, statement
 
 _FEELINGS = tuple(adjectives.FEELINGS.values())
-_TRAITS = tuple(adjectives.OF_PEOPLE.values())[:-2]
+_TRAITS = tuple(adjectives.OF_PEOPLE.values())[:-1]
+_GROWN = tuple(
+    person
+    for person in KIN
+    if not person.english.endswith(("parents", "grandmother", "grandfather"))
+)
 # Grown up, so that they may have a profession.
-_WORKING = PRONOUNS + NAMES + tuple(p for p in KIN if p.agreement == "he")
+_WORKING = PRONOUNS + NAMES + _GROWN
 # Doubtful compliments and plain faults take "too" and "a little".
 _FAULTS = ("tired", "busy", "hungry", "thirsty", "angry", "sad", "worried")
 _THING_FAULTS = (
@@ -41,9 +49,11 @@ _THING_FAULTS = (
 
 def identity(draw: Draw) -> Pair:
     """She is a doctor. / They aren't lawyers. / Is Tom a driver?"""
-    person = draw.one(_WORKING)
-    english, chinese = as_profession(person, draw.one(PROFESSIONS))
     style = draw.below(5)
+    person = draw.one(_WORKING)
+    while style == 0 and person.english.startswith(("I", "we", "my ")):
+        person = draw.one(_WORKING)
+    english, chinese = as_profession(person, draw.one(PROFESSIONS))
     if style == 0:
         return question(
             f"{person.be} {person.english} {english}",
@@ -63,33 +73,32 @@ def identity(draw: Draw) -> Pair:
 
 def feeling(draw: Draw) -> Pair:
     """I am very tired. / Are you hungry? / She isn't angry today."""
-    person = subject(draw)
+    asked = draw.chance(0.15)
+    person = subject_of(draw, asked)
     adjective = draw.one(_FEELINGS if draw.chance(0.6) else _TRAITS)
     english, chinese = adjective.english, adjective.chinese
-    style = draw.below(8)
-    if style == 0:
+    if asked:
         return question(
             f"{person.be} {person.english} {english}",
             f"{person.chinese}{chinese}吗",
         )
-    degrees = [("", "很"), ("very ", "非常"), ("not ", "不")]
+    degrees = ["", "very ", "not "]
     if english in _FAULTS:
-        degrees += [("too ", "太"), ("a little ", "有点儿")]
-    degree, chinese_degree = draw.one(degrees)
+        degrees += ["too ", "a little "]
+    degree = draw.one(degrees)
     time, chinese_time = "", ""
     if adjective in _FEELINGS and draw.chance(0.5):
         time, chinese_time = " today", "今天"
     return statement(
         f"{person.english} {person.be} {degree}{english}{time}",
-        f"{person.chinese}{chinese_time}{chinese_degree}{chinese}"
-        + ("了" if chinese_degree == "太" else ""),
+        f"{person.chinese}{chinese_time}{graded(degree, adjective)}",
     )
 
 
 def quality(draw: Draw) -> Pair:
     """This book is very interesting. / Are those shoes expensive?"""
     noun = draw.one(adjectives.DESCRIBED)
-    if draw.chance(0.4):
+    if draw.chance(0.4) and noun not in nouns.PAIRS:
         english, chinese = belonging(draw, noun)
         plural = False
     else:
@@ -106,22 +115,23 @@ def quality(draw: Draw) -> Pair:
         return question(
             f"{be} {english} {word}", f"{chinese}{adjective.chinese}吗"
         )
-    degrees = [("", "很"), ("very ", "非常"), ("not ", "不")]
+    degrees = ["", "very ", "not "]
     if word in _THING_FAULTS:
-        degrees += [("too ", "太")]
-    degree, chinese_degree = draw.one(degrees)
+        degrees += ["too "]
+    degree = draw.one(degrees)
     return statement(
         f"{english} {be} {degree}{word}",
-        f"{chinese}{chinese_degree}{adjective.chinese}"
-        + ("了" if chinese_degree == "太" else ""),
+        chinese + graded(degree, adjective),
     )
 
 
 def possession(draw: Draw) -> Pair:
     """She has two cats. / He doesn't have a car. / Do you have a pen?"""
-    person = known_person(draw)
-    noun = draw.one(nouns.OWNED + nouns.FAMILY)
     style = draw.below(5)
+    person = asked_about(draw) if style == 0 else known_person(draw)
+    noun = draw.one(nouns.OWNED + nouns.FAMILY)
+    while person in KIN and noun in nouns.FAMILY:
+        noun = draw.one(nouns.OWNED)
     english, chinese = counted(1, noun)
     if style == 0:
         return question(
@@ -135,7 +145,7 @@ def possession(draw: Draw) -> Pair:
         )
     if noun not in nouns.FAMILY:
         noun = maybe_described(draw, noun)
-    most = 4 if noun in nouns.FAMILY else 8
+    most = 4 if noun in nouns.FAMILY + nouns.VEHICLES else 6
     english, chinese = counted(some_number(draw, most), noun)
     return statement(
         f"{person.english} {person.have} {english}",
@@ -178,6 +188,15 @@ def belongs(draw: Draw) -> Pair:
 _SMALL = nouns.BELONGINGS + nouns.BOOKS + nouns.FRUIT + nouns.CLOTHES[:4]
 
 
+_CROWDS = (
+    (places.INSIDE["park"], nouns.PEOPLE[:6]),
+    (places.INSIDE["classroom"], nouns.PEOPLE[:2] + nouns.PEOPLE[4:7]),
+    (places.BUILDINGS["school"], nouns.PEOPLE[:1] + nouns.PEOPLE[6:7]),
+    (places.BUILDINGS["hospital"], nouns.PEOPLE[7:]),
+    (places.BUILDINGS["library"], nouns.PEOPLE[:6]),
+)
+
+
 def existence(draw: Draw) -> Pair:
     """There are three books on the table. / Is there a cat under it?"""
     spot, chinese_spot = draw.one(places.SPOTS)
@@ -189,9 +208,8 @@ def existence(draw: Draw) -> Pair:
             f"is there {english} {spot}", f"{chinese_spot}有{noun.chinese}吗"
         )
     if draw.chance(0.3):
-        place = draw.one((places.GOALS[1], places.INSIDE["park"]))
-        place = draw.one((place, places.INSIDE["classroom"]))
-        noun = draw.one(nouns.PEOPLE)
+        place, people = draw.one(_CROWDS)
+        noun = draw.one(people)
         number = draw.between(2, 40)
         english, chinese = counted(number, noun)
         return statement(
@@ -217,14 +235,14 @@ def location(draw: Draw) -> Pair:
         )
     if draw.chance(0.4):
         person = subject(draw)
-        place = draw.one(places.GOALS + (places.HOME, *places.CITIES.values()))
+        place = draw.one(places.GOALS + (places.HOME, *places.FAR_GOALS))
         no, chinese_no = draw.one((("", ""), ("", ""), (" not", "不")))
         return statement(
             f"{person.english} {person.be}{no} {place.located}",
             f"{person.chinese}{chinese_no}在{place.chinese}",
         )
     noun = draw.one(_SMALL)
-    owners = tuple(p for p in PRONOUNS) + NAMES
+    owners = PRONOUNS + NAMES
     english, chinese = belonging(draw, noun, owners)
     spot, chinese_spot = draw.one(places.SPOTS)
     return statement(f"{english} is {spot}", f"{chinese}在{chinese_spot}")
@@ -249,15 +267,29 @@ def age(draw: Draw) -> Pair:
     )
 
 
+_PRICED = tuple(
+    (noun, unit)
+    for things, units in (
+        (nouns.BOOKS, (10,)),
+        (nouns.CLOTHES + nouns.PAIRS, (10, 100)),
+        (nouns.BELONGINGS[1:4] + nouns.BELONGINGS[5:6], (10,)),
+        (nouns.BELONGINGS[7:9] + nouns.BELONGINGS[10:], (10, 100)),
+        (nouns.DEVICES + nouns.FURNITURE + nouns.VEHICLES[1:2], (100,)),
+    )
+    for noun in things
+    for unit in units
+)
+
+
 def price(draw: Draw) -> Pair:
     """This shirt costs fifty yuan. / How much is that camera?"""
-    noun = draw.one(nouns.GOODS)
+    noun, tens = draw.one(_PRICED)
     english, chinese, plural = pointed_at(draw, noun)
     while plural:
         english, chinese, plural = pointed_at(draw, noun)
     if draw.chance(0.25):
         return question(f"how much is {english}", f"{chinese}多少钱")
-    number = draw.one((10, 10, 100)) * draw.between(1, 9)
+    number = tens * draw.between(1, 9)
     number += draw.one((0, 0, 5)) if number < 100 else 0
     return statement(
         f"{english} costs {english_number(number)} yuan",
@@ -278,26 +310,31 @@ def placed_things(draw: Draw) -> Pair:
 
 
 _KEPT = (
-    ("on the wall", "墙上", "hanging", "挂", nouns.CLOTHES + nouns.BELONGINGS[4:5]),
+    ("on the wall", "墙上", "hanging", "挂", nouns.BELONGINGS[4:5]),
+    ("on the wall", "墙上", "hanging", "挂", nouns.CLOTHES[-1:]),
     ("behind the door", "门后面", "hanging", "挂", nouns.CLOTHES),
     ("on the sofa", "沙发上", "lying", "躺", nouns.PETS[:2]),
     ("on the bed", "床上", "lying", "躺", nouns.PETS[:2]),
-    ("in the park", "公园里", "standing", "站", nouns.PEOPLE),
+    ("in the park", "公园里", "standing", "站", nouns.PEOPLE[:6]),
     ("at the door", "门口", "standing", "站", nouns.PEOPLE),
     ("on the sofa", "沙发上", "sitting", "坐", nouns.PEOPLE),
-    ("in the classroom", "教室里", "sitting", "坐", nouns.PEOPLE),
+    ("in the classroom", "教室里", "sitting", "坐", nouns.PEOPLE[:2]),
 )  # fmt: skip
 
 
 def want_thing(draw: Draw) -> Pair:
     """She needs a new computer. / Do you want a cup of tea?"""
-    person = subject(draw)
-    drink = draw.chance(0.3)
-    things = nouns.DRINKS if drink else nouns.GOODS + nouns.PETS
-    english, chinese = counted_things(draw, things, 4)
-    verb, chinese_verb = draw.one((("want", "想要"), ("need", "需要")))
-    style = draw.below(5)
-    if style == 0:
+    asked = draw.chance(0.25)
+    person = subject_of(draw, asked)
+    verb, chinese_verb, things = draw.one(
+        (
+            ("want", "想要", nouns.DRINKS + nouns.PETS),
+            ("want", "想要", nouns.GOODS),
+            ("need", "需要", nouns.GOODS),
+        )
+    )
+    english, chinese = counted_things(draw, things, 3)
+    if asked:
         return question(
             f"{person.do} {person.english} {verb} {english}",
             f"{person.chinese}{chinese_verb}{chinese}吗",

@@ -33,7 +33,7 @@ def weather(draw: Draw) -> Pair:
     end = "了" if chinese_degree == "太" else ""
     if style == 0:
         rain, chinese_rain = draw.one((("rain", "雨"), ("snow", "雪")))
-        time, chinese_time = times.future_time(draw)
+        time, chinese_time = times.soon(draw)
         will, chinese_will = draw.one((("will", "会"), ("won't", "不会")))
         return statement(
             f"it {will} {rain}{where} {time}",
@@ -52,7 +52,7 @@ def weather(draw: Draw) -> Pair:
             f"{chinese_where}{chinese_time}{chinese_degree}{chinese}{end}",
         )
     if style == 3:
-        time, chinese_time = times.future_time(draw)
+        time, chinese_time = times.soon(draw)
         return question(
             f"will it be {word}{where} {time}",
             f"{chinese_where}{chinese_time}会{chinese}吗",
@@ -93,7 +93,7 @@ def time_of_day(draw: Draw) -> Pair:
         now, chinese_now = " now", "现在"
     return statement(
         f"it is{already} {english}{now}",
-        f"{chinese_now}{chinese_already}{'' if already else '是'}{chinese}{end}",
+        f"{chinese_now}{chinese_already or '是'}{chinese}{end}",
     )
 
 

@@ -3,6 +3,9 @@
 from keras_transformer.data.builtin import nouns, places
 from keras_transformer.data.builtin.activities import (
     ACTIVITIES,
+    GET_UP,
+    GO_TO_BED,
+    GO_TO_WORK,
     MEALS,
     PERSON_VERBS,
 )
@@ -38,9 +41,10 @@ _STAYED = (
 )
 
 
-def _outcome(draw: Draw, hungry: bool) -> Pair:
+def _outcome(draw: Draw, state: str) -> Pair:
     """What a person did for a reason: "didn't go to school" 没去学校."""
-    if hungry:
+    indoors = bool(state)
+    if state == "hungry":
         noun = draw.one(nouns.FOODS)
         number, chinese_number = draw.one((("two", "两"), ("three", "三")))
         return (
@@ -49,11 +53,12 @@ def _outcome(draw: Draw, hungry: bool) -> Pair:
         )
     style = draw.below(3)
     if style == 0:
-        return draw.one(_STAYED)
+        # Who is busy doesn't come home early.
+        return draw.one(_STAYED[:1] if state == "busy" else _STAYED)
     if style == 1:
         place = draw.one(places.GOALS)
         return f"didn't go {place.destination}", f"没去{place.chinese}"
-    activity = draw.one(ACTIVITIES)
+    activity = draw.one(ACTIVITIES if indoors else _OUT)
     return f"didn't {activity.english('base')}", f"没{activity.chinese}"
 
 
@@ -64,17 +69,17 @@ def because(draw: Draw) -> Pair:
         state, chinese_state = draw.one(_STATES)
         reason = f"{person.pronoun} {person.was} {state}"
         chinese_reason = f"{person.chinese_pronoun}{chinese_state}"
-        hungry = state == "hungry"
     else:
         reason, chinese_reason = draw.one(_WEATHER_REASONS)
-        hungry = False
-    outcome, chinese_outcome = _outcome(draw, hungry)
+        state = ""
+    outcome, chinese_outcome = _outcome(draw, state)
     chinese = f"因为{chinese_reason}，所以{person.chinese}{chinese_outcome}"
     if chinese_reason.startswith(person.chinese_pronoun):
         # The name comes first in Chinese, the pronoun after it.
+        state = chinese_reason.removeprefix(person.chinese_pronoun)
         chinese = (
-            f"因为{person.chinese}{chinese_reason[len(person.chinese_pronoun) :]}"
-            f"，所以{person.chinese_pronoun}{chinese_outcome}"
+            f"因为{person.chinese}{state}，"
+            f"所以{person.chinese_pronoun}{chinese_outcome}"
         )
     if draw.chance(0.5):
         return statement(
@@ -112,9 +117,7 @@ def _plan(draw: Draw, outdoors: bool) -> Pair:
 
 
 _AT_HOME = tuple(a for a in ACTIVITIES + MEALS if "home" in a.places)
-_OUT = tuple(
-    a for a in ACTIVITIES if "park" in a.places or "restaurant" in a.places
-)
+_OUT = tuple(a for a in ACTIVITIES if "park" in a.places)
 
 
 def if_weather(draw: Draw) -> Pair:
@@ -150,9 +153,9 @@ def if_person(draw: Draw) -> Pair:
             (f"{person.english} {needs} help", f"{person.chinese}需要帮助"),
         )
     )
-    verb, frame = draw.one(PERSON_VERBS[:1] + PERSON_VERBS[2:4])
-    not_, chinese_not = ("will", "就") if "busy" not in condition else (
-        "won't", "就不")  # fmt: skip
+    verb, frame = draw.one(PERSON_VERBS[:3])
+    not_, chinese_not = ("will", "就会") if "busy" not in condition else (
+        "won't", "就不会")  # fmt: skip
     if needs in condition:
         verb, frame = PERSON_VERBS[0]
     target, chinese_target = _back_to(person)
@@ -172,7 +175,7 @@ def _back_to(person: Person) -> Pair:
 
 _MOODS = (
     ("tired", "累"),
-    ("happy", "快乐"),
+    ("happy", "高兴"),
     ("sad", "难过"),
     ("nervous", "紧张"),
     ("busy", "忙"),
@@ -231,11 +234,26 @@ def when_arrived(draw: Draw) -> Pair:
     return statement(f"{main} when {clause}", chinese)
 
 
+_LEISURE = tuple(
+    a
+    for a in ACTIVITIES
+    if a.chinese
+    not in ("踢足球", "打篮球", "做饭", "工作", "拍照", "画画", "吃面条")
+)
+_HOMEWORK = tuple(a for a in ACTIVITIES if a.chinese == "做作业")
+_BEFORE = MEALS + _HOMEWORK + (GO_TO_BED, GO_TO_WORK)
+_AFTER = MEALS + _HOMEWORK + (GET_UP,)
+
+
 def before_after(draw: Draw) -> Pair:
     """He exercises before he has breakfast. 他吃早饭以前锻炼."""
     person = known_person(draw)
-    first, second = draw.two(ACTIVITIES + MEALS)
-    word, chinese = draw.one((("before", "以前"), ("after", "以后")))
+    word, chinese, events = draw.one(
+        (("before", "以前", _BEFORE), ("after", "以后", _AFTER))
+    )
+    first, second = draw.one(_LEISURE), draw.one(events)
+    while first == second:
+        first = draw.one(_LEISURE)
     often, chinese_often = draw.one(
         (("always", "总是"), ("usually", "通常"), ("often", "经常"))
     )
@@ -253,7 +271,7 @@ def although(draw: Draw) -> Pair:
     person = known_person(draw)
     state, chinese_state = draw.one(
         (("very busy", "非常忙"), ("very tired", "非常累"),
-         ("not young", "不年轻"), ("sick", "生病了"))
+         ("very nervous", "非常紧张"), ("sick", "生病了"))
     )  # fmt: skip
     activity = draw.one(_EFFORTS)
     wants = "wants" if person.agreement == "he" else "want"
@@ -282,9 +300,10 @@ _WITH_EARS = tuple(
 _WITH_HANDS = tuple(
     a
     for a in ACTIVITIES + MEALS
-    if a.chinese in ("做饭", "看报纸", "看书", "做作业", "洗衣服", "画画", "写信", "看电视",
-                     "吃早饭", "吃午饭", "吃晚饭", "工作")
-)  # fmt: skip
+    if a.chinese
+    in ("做饭", "看报纸", "看书", "做作业", "洗衣服", "画画", "写信", "工作")
+    or a in MEALS
+)
 
 
 def while_doing(draw: Draw) -> Pair:

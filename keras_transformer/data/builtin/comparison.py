@@ -5,6 +5,13 @@ from keras_transformer.data.builtin.activities import SKILLS
 from keras_transformer.data.builtin.draw import Draw
 from keras_transformer.data.builtin.numbers import YEAR, counted
 from keras_transformer.data.builtin.people import (
+    HE,
+    NAMES,
+    SHE,
+    SIBLINGS,
+    YOU,
+    I,
+    Person,
     known_person,
     other_person,
     third_person,
@@ -19,15 +26,26 @@ from keras_transformer.data.builtin.words import (
 )
 
 _TRAITS = tuple(adjectives.OF_PEOPLE.values())
+_PRAISED = tuple(
+    trait for trait in _TRAITS if trait.english not in ("strong", "fat", "thin")
+)
+_PEERS = (I, YOU, HE, SHE, *NAMES)
 _COMPARED = tuple(
     noun for noun in adjectives.DESCRIBED if noun not in nouns.PLANTS
 )
 
 
+def _peer(draw: Draw) -> Person:
+    """Somebody to compare with others: no parents with children."""
+    if draw.chance(0.7):
+        return draw.one(_PEERS)
+    return draw.one(SIBLINGS)
+
+
 def _people(draw: Draw) -> tuple[str, str, str, str, str]:
     """Two people: English, "is" or "are", Chinese; English, Chinese."""
-    person = known_person(draw)
-    other = other_person(draw, person, third_person)
+    person = _peer(draw)
+    other = other_person(draw, person, _peer)
     return (
         person.english, person.be, person.chinese, other.object, other.chinese
     )  # fmt: skip
@@ -63,7 +81,7 @@ def more_than(draw: Draw) -> Pair:
     """Tom is taller than Mary. / Is this coat cheaper than that one?"""
     if draw.chance(0.5):
         one, be, chinese_one, other, chinese_other = _people(draw)
-        adjective = draw.one(_TRAITS)
+        adjective = draw.one(_TRAITS[2:])
     else:
         adjective, one, chinese_one, other, chinese_other = _two_things(draw)
         be = "is"
@@ -98,7 +116,10 @@ def more_than(draw: Draw) -> Pair:
 
 def years_apart(draw: Draw) -> Pair:
     """Tom is three years older than Mary. 汤姆比玛丽大三岁."""
-    one, be, chinese_one, other, chinese_other = _people(draw)
+    person = draw.one(_PEERS)
+    second = other_person(draw, person, lambda draw: draw.one(_PEERS))
+    one, be, chinese_one = person.english, person.be, person.chinese
+    other, chinese_other = second.object, second.chinese
     number = draw.between(1, 12)
     length, chinese_length = counted(number, YEAR)
     length = "one year" if number == 1 else length
@@ -114,7 +135,7 @@ def as_much_as(draw: Draw) -> Pair:
     """Tom is as tall as Mary. / This bag isn't as heavy as that one."""
     if draw.chance(0.5):
         one, be, chinese_one, other, chinese_other = _people(draw)
-        adjective = draw.one(_TRAITS)
+        adjective = draw.one(_TRAITS[2:])
     else:
         adjective, one, chinese_one, other, chinese_other = _two_things(draw)
         be = "is"
@@ -129,27 +150,27 @@ def as_much_as(draw: Draw) -> Pair:
     )
 
 
+_BOY, _GIRL = ("boy", "男孩"), ("girl", "女孩")
+_MAN, _WOMAN = ("man", "男人"), ("woman", "女人")
 _GROUPS = (
-    ("in the class", "班里", (("student", "学生"), ("boy", "男孩"), ("girl", "女孩"))),
+    ("in the class", "班里", (_BOY, ("student", "学生"), _GIRL)),
     ("in the school", "学校里", (("teacher", "老师"), ("student", "学生"))),
     ("in the hospital", "医院里", (("doctor", "医生"), ("nurse", "护士"))),
-    ("in the office", "办公室里", (("man", "男人"), ("woman", "女人"), ("lawyer", "律师"))),
-    ("in the village", "村子里", (("man", "男人"), ("woman", "女人"), ("farmer", "农民"))),
-)  # fmt: skip
+    ("in the office", "办公室里", (_MAN, ("lawyer", "律师"), _WOMAN)),
+    ("in the village", "村子里", (_MAN, ("farmer", "农民"), _WOMAN)),
+)
 
 
 def superlative(draw: Draw) -> Pair:
     """Mary is the smartest student in the class."""
-    person = third_person(draw)
-    while person.plural:
-        person = third_person(draw)
+    person = draw.one((HE, SHE, *NAMES, *SIBLINGS))
     group, chinese_group, members = draw.one(_GROUPS)
     member, chinese_member = draw.one(members)
     if member in ("boy", "man") and person.pronoun == "she":
         member, chinese_member = members[-1]
     if member in ("girl", "woman") and person.pronoun == "he":
         member, chinese_member = members[0]
-    adjective = draw.one(_TRAITS)
+    adjective = draw.one(_PRAISED)
     return statement(
         f"{person.english} is the {adjective.superlative} {member} {group}",
         f"{person.chinese}是{chinese_group}最{adjective.chinese}的"
@@ -197,7 +218,7 @@ def preference(draw: Draw) -> Pair:
 
 
 def better_at(draw: Draw) -> Pair:
-    """She sings better than Tom. 她歌唱得比汤姆好."""
+    """She sings better than Tom. 她唱歌唱得比汤姆好."""
     person = known_person(draw)
     other = other_person(draw, person, third_person)
     activity = draw.one(SKILLS)

@@ -3,15 +3,17 @@
 from keras_transformer.data.builtin import adjectives, nouns, places, times
 from keras_transformer.data.builtin.actions import at_place
 from keras_transformer.data.builtin.activities import ACTIVITIES, FEELING_VERBS
+from keras_transformer.data.builtin.adjectives import graded
 from keras_transformer.data.builtin.draw import Draw
 from keras_transformer.data.builtin.people import (
     OTHERS,
     PROFESSIONS,
-    PRONOUNS,
+    Person,
     known_person,
     named_person,
     other_person,
     subject,
+    subject_of,
 )
 from keras_transformer.data.builtin.phrases import fitting, pointed_at
 from keras_transformer.data.builtin.words import (
@@ -46,14 +48,11 @@ def belief(draw: Draw) -> Pair:
         other = other_person(draw, person)
         adjective = draw.one(_TRAITS)
         english, chinese, be = other.english, other.chinese, other.be
-    degree, chinese_degree = draw.one(
-        (("very ", "非常"), ("", "很"), ("not ", "不"))
-    )
+    degree = draw.one(("very ", "", "not "))
     return statement(
         f"{person.english} {verb}{ending} that {english} {be} "
         f"{degree}{adjective.english}",
-        f"{person.chinese}{chinese_verb}{chinese}{chinese_degree}"
-        f"{adjective.chinese}",
+        f"{person.chinese}{chinese_verb}{chinese}{graded(degree, adjective)}",
     )
 
 
@@ -62,13 +61,15 @@ def hope(draw: Draw) -> Pair:
     person = subject(draw)
     other = other_person(draw, person)
     ending = "s" if person.agreement == "he" else ""
-    time, chinese_time = times.future_time(draw)
+    time, chinese_time = times.soon(draw)
     style = draw.below(3)
+    if style < 2:
+        time, chinese_time = times.future_time(draw)
     if style == 0:
         place = draw.one(places.FAR_GOALS)
         action, chinese = f"come back {place.origin}", f"从{place.chinese}回来"
     elif style == 1:
-        place = draw.one(places.FAR_GOALS + places.GOALS)
+        place = draw.one(places.FAR_GOALS)
         action, chinese = f"go {place.destination}", f"去{place.chinese}"
     else:
         activity = draw.one(ACTIVITIES)
@@ -87,7 +88,8 @@ def hope(draw: Draw) -> Pair:
 
 def indirect(draw: Draw) -> Pair:
     """I don't know where he lives. / Do you know who she is?"""
-    person = draw.one(PRONOUNS) if draw.chance(0.5) else subject(draw)
+    style = draw.below(3)
+    person = subject_of(draw, asked=style == 0)
     other = other_person(draw, person)
     lives = "lives" if other.agreement == "he" else "live"
     works = "works" if other.agreement == "he" else "work"
@@ -109,12 +111,11 @@ def indirect(draw: Draw) -> Pair:
                 f"{other.chinese}为什么想去{place.chinese}",
             ),
             (
-                f"why {other.english} {lives[:0]}{_likes(other)} {gerund}",
+                f"why {other.english} {_likes(other)} {gerund}",
                 f"{other.chinese}为什么喜欢{activity.chinese}",
             ),
         )
     )
-    style = draw.below(3)
     if style == 0:
         return question(
             f"{person.do} {person.english} know {english}",
@@ -132,7 +133,7 @@ def indirect(draw: Draw) -> Pair:
     )
 
 
-def _likes(person) -> str:
+def _likes(person: Person) -> str:
     return "likes" if person.agreement == "he" else "like"
 
 
@@ -166,7 +167,8 @@ def relative_person(draw: Draw) -> Pair:
 
 
 _MADE = (
-    ("bought", "买", nouns.BOOKS + nouns.CLOTHES + nouns.VEHICLES + nouns.DEVICES),
+    ("bought", "买", nouns.BOOKS + nouns.CLOTHES),
+    ("bought", "买", nouns.VEHICLES + nouns.DEVICES),
     ("drew", "画", nouns.PETS),
     ("sold", "卖", nouns.VEHICLES + nouns.DEVICES),
     ("lost", "丢", nouns.BELONGINGS[1:3]),
@@ -182,14 +184,12 @@ def relative_thing(draw: Draw) -> Pair:
     noun = draw.one(things)
     adjective = fitting(draw, noun)
     time, chinese_time = times.past_time(draw)
-    if adjective is None:
-        adjective = adjectives.OF_THINGS["new"]
+    while adjective.english in ("new", "old", "dirty"):
+        adjective = fitting(draw, noun)
     if adjective.comparative:
-        degree, chinese_degree = draw.one(
-            (("very ", "非常"), ("", "很"), ("not ", "不"))
-        )
+        degree = draw.one(("very ", "", "not "))
         said = f"{degree}{adjective.english}"
-        chinese_said = f"{chinese_degree}{adjective.chinese}"
+        chinese_said = graded(degree, adjective)
     else:
         said, chinese_said = adjective.english, f"是{adjective.chinese}的"
     return statement(

@@ -8,7 +8,11 @@ from keras_transformer.data.builtin.activities import (
     PERSON_VERBS,
 )
 from keras_transformer.data.builtin.draw import Draw
-from keras_transformer.data.builtin.people import other_person, subject
+from keras_transformer.data.builtin.people import (
+    other_person,
+    subject,
+    subject_of,
+)
 from keras_transformer.data.builtin.words import Pair, question, statement
 
 
@@ -17,7 +21,7 @@ def future_activity(draw: Draw) -> Pair:
     person = subject(draw)
     activity = draw.one(ACTIVITIES)
     where, chinese_where = at_place(draw, activity, 0.5)
-    time, chinese_time = times.future_time(draw)
+    time, chinese_time = times.soon(draw)
     will, chinese_will = draw.one(
         (("will", "会"), ("will", "会"), ("won't", "不会"))
     )
@@ -30,13 +34,14 @@ def future_activity(draw: Draw) -> Pair:
 
 def future_person(draw: Draw) -> Pair:
     """I will call you tomorrow. / Will Tom help us?"""
-    person = subject(draw)
+    asked = draw.chance(0.2)
+    person = subject_of(draw, asked)
     other = other_person(draw, person)
     verb, frame = draw.one(PERSON_VERBS)
     time, chinese_time = times.future_time(draw)
     action = frame.format(other.chinese).replace("*", "")
     chinese = f"{person.chinese}{chinese_time}会{action}"
-    if draw.chance(0.2):
+    if asked:
         return question(
             f"will {person.english} {verb.base} {other.object} {time}",
             chinese + "吗",
@@ -48,8 +53,9 @@ def future_person(draw: Draw) -> Pair:
 
 def going_to(draw: Draw) -> Pair:
     """I am going to buy a car next month. / Are you going to work?"""
-    person = subject(draw)
-    time, chinese_time = times.future_time(draw)
+    asked = draw.chance(0.2)
+    person = subject_of(draw, asked)
+    time, chinese_time = times.soon(draw)
     if draw.chance(0.6):
         verb, chinese_verb, english, chinese = trade(draw, INTENDED, 3)
         action, chinese_action = (
@@ -59,7 +65,7 @@ def going_to(draw: Draw) -> Pair:
     else:
         activity = draw.one(ACTIVITIES)
         action, chinese_action = activity.english("base"), activity.chinese
-    if draw.chance(0.2):
+    if asked:
         return question(
             f"{person.be} {person.english} going to {action} {time}",
             f"{person.chinese}{chinese_time}要{chinese_action}吗",

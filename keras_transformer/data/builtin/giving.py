@@ -129,6 +129,9 @@ _QUESTIONS = (nouns.Noun("question", "questions", "问题", "个"),)
 _STORIES = (nouns.Noun("story", "stories", "故事", "个"),)
 
 
+_PUT_SPOTS = tuple(spot for spot in places.SPOTS if "under" not in spot[0])
+
+
 def put_away(draw: Draw) -> Pair:
     """He put his key on the table. 他把他的钥匙放在桌子上了."""
     person = known_person(draw)
@@ -137,7 +140,7 @@ def put_away(draw: Draw) -> Pair:
         english, chinese = owned(person, noun.singular, noun.chinese)
     else:
         english, chinese = f"the {noun.singular}", noun.chinese
-    spot, chinese_spot = draw.one(places.SPOTS)
+    spot, chinese_spot = draw.one(_PUT_SPOTS)
     style = draw.below(4)
     if style == 0:
         return statement(

@@ -1,6 +1,6 @@
 """Sentences about habits, likes, and what goes on now."""
 
-from keras_transformer.data.builtin import nouns, times
+from keras_transformer.data.builtin import adjectives, nouns, times
 from keras_transformer.data.builtin.actions import at_place
 from keras_transformer.data.builtin.activities import (
     ACTIVITIES,
@@ -11,8 +11,13 @@ from keras_transformer.data.builtin.activities import (
 )
 from keras_transformer.data.builtin.draw import Draw
 from keras_transformer.data.builtin.numbers import counted
-from keras_transformer.data.builtin.people import other_person, subject
-from keras_transformer.data.builtin.phrases import maybe_described
+from keras_transformer.data.builtin.people import (
+    known_person,
+    other_person,
+    subject,
+    subject_of,
+)
+from keras_transformer.data.builtin.phrases import with_adjective
 from keras_transformer.data.builtin.words import (
     Pair,
     joined,
@@ -50,7 +55,7 @@ _ROUTINE_HOURS = {
     "go to work": ("in the morning", "早上", range(7, 10)),
     "go home": ("in the afternoon", "下午", range(4, 7)),
     "have breakfast": ("in the morning", "早上", range(6, 10)),
-    "have lunch": ("at noon", "中午", range(12, 13)),
+    "have lunch": ("", "中午", range(11, 13)),
     "have dinner": ("in the evening", "晚上", range(6, 9)),
 }
 
@@ -60,13 +65,10 @@ def routine(draw: Draw) -> Pair:
     person = subject(draw)
     activity = draw.one(ROUTINES)
     part, chinese_part, hours = _ROUTINE_HOURS[activity.english("base")]
-    if hours == range(12, 13):
-        hours = range(11, 14)
-        part, chinese_part = "", ""
     clock, chinese_clock = times.clock(draw, hours)
     if draw.chance(0.5):
         chinese = f"{person.chinese}每天{chinese_part}{chinese_clock}"
-        part = joined(part, "every day") if not part else part
+        part = part.replace("in the", "every") or "every day"
     else:
         chinese = f"{person.chinese}{chinese_part}{chinese_clock}"
     return statement(
@@ -79,10 +81,10 @@ def routine(draw: Draw) -> Pair:
 
 def not_habit(draw: Draw) -> Pair:
     """He doesn't drink coffee. / Do you play football? / He never cooks."""
-    person = subject(draw)
+    style = draw.below(3)
+    person = subject_of(draw, asked=style == 2)
     activity = draw.one(ACTIVITIES)
     action = activity.english("base")
-    style = draw.below(3)
     if style == 0:
         return statement(
             f"{person.english} never {activity.english(person.form())}",
@@ -103,12 +105,13 @@ def not_habit(draw: Draw) -> Pair:
 
 def progressive(draw: Draw) -> Pair:
     """She is reading books at the library. / Is he sleeping?"""
-    person = subject(draw)
+    asked = draw.chance(0.2)
+    person = subject_of(draw, asked)
     activity = draw.one(_BUSY)
     where, chinese_where = at_place(draw, activity, 0.6)
     action = activity.english("gerund")
     doing = f"在{chinese_where[1:]}" if chinese_where else "在"
-    if draw.chance(0.2):
+    if asked:
         return question(
             f"{person.be} {person.english} {action}{where}",
             f"{person.chinese}{doing}{activity.chinese}吗",
@@ -121,7 +124,8 @@ def progressive(draw: Draw) -> Pair:
 
 def liking(draw: Draw) -> Pair:
     """She likes cats. / Do you like swimming? / He loves his daughter."""
-    person = subject(draw)
+    style = draw.below(4)
+    person = subject_of(draw, asked=style == 0)
     kind = draw.below(3)
     if kind == 0:
         other = other_person(draw, person)
@@ -134,7 +138,6 @@ def liking(draw: Draw) -> Pair:
         verb, chinese_verb = FEELING_VERBS[0]
         activity = draw.one(ACTIVITIES)
         english, chinese = activity.english("gerund"), activity.chinese
-    style = draw.below(4)
     if style == 0:
         return question(
             f"{person.do} {person.english} {verb.base} {english}",
@@ -151,12 +154,20 @@ def liking(draw: Draw) -> Pair:
     )
 
 
+_WORN_LOOKS = (*adjectives.COLOURS.values(),) * 2 + tuple(
+    adjectives.OF_THINGS[word] for word in ("new", "old", "beautiful")
+)
+
+
 def wearing(draw: Draw) -> Pair:
     """She is wearing a red skirt. 她穿着一条红色的裙子."""
-    person = subject(draw)
-    noun = draw.one(nouns.CLOTHES[:4] + nouns.PAIRS[:3] + nouns.CLOTHES[4:])
-    english, chinese = counted(1, maybe_described(draw, noun, 0.8))
-    worn = "戴" if noun.chinese == "帽子" else "穿"
+    person = known_person(draw)
+    while person.plural:
+        person = known_person(draw)
+    noun = draw.one(nouns.CLOTHES + nouns.PAIRS)
+    worn = "戴" if noun.chinese in ("帽子", "眼镜") else "穿"
+    adjective = draw.one(_WORN_LOOKS)
+    english, chinese = counted(1, with_adjective(noun, adjective))
     return statement(
         f"{person.english} {person.be} wearing {english}",
         f"{person.chinese}{worn}着{chinese}",

@@ -3,7 +3,11 @@
 from keras_transformer.data.builtin import places, times
 from keras_transformer.data.builtin.activities import ACTIVITIES
 from keras_transformer.data.builtin.draw import Draw
-from keras_transformer.data.builtin.people import other_person, subject
+from keras_transformer.data.builtin.people import (
+    other_person,
+    subject,
+    subject_of,
+)
 from keras_transformer.data.builtin.words import Pair, question, statement
 
 _CITY_TRANSPORT = (
@@ -23,14 +27,14 @@ _LONG_TRANSPORT = (
 
 def went(draw: Draw) -> Pair:
     """She went to the museum yesterday. / Did Tom go to Paris?"""
-    person = subject(draw)
+    style = draw.below(4)
+    person = subject_of(draw, asked=style == 0)
     if draw.chance(0.3):
         place = draw.one(places.FAR_GOALS)
         time, chinese_time = times.past_year(draw)
     else:
         place = draw.one(places.GOALS)
-        time, chinese_time = times.past_time(draw)
-    style = draw.below(4)
+        time, chinese_time = times.recent_time(draw)
     if style == 0:
         return question(
             f"did {person.english} go {place.destination} {time}",
@@ -49,11 +53,15 @@ def went(draw: Draw) -> Pair:
 
 def will_go(draw: Draw) -> Pair:
     """We are going to go to the zoo tomorrow. / Will you go to Tokyo?"""
-    person = subject(draw)
-    place = draw.one(places.GOALS + places.FAR_GOALS)
-    time, chinese_time = times.future_time(draw)
-    target = place.destination
     style = draw.below(4)
+    person = subject_of(draw, asked=style == 0)
+    if draw.chance(0.6):
+        place = draw.one(places.FAR_GOALS)
+        time, chinese_time = times.future_time(draw)
+    else:
+        place = draw.one(places.GOALS)
+        time, chinese_time = times.soon(draw)
+    target = place.destination
     if style == 0:
         return question(
             f"will {person.english} go {target} {time}",
@@ -114,7 +122,7 @@ def purpose(draw: Draw) -> Pair:
             f"{person.chinese}想{chinese}",
         )
     if style == 1:
-        time, chinese_time = times.past_time(draw)
+        time, chinese_time = times.recent_time(draw)
         return statement(
             f"{person.english} went {target} {time}",
             f"{person.chinese}{chinese_time}{chinese}了",
@@ -141,10 +149,7 @@ _AWAY = tuple(
 def came_back(draw: Draw) -> Pair:
     """My father came back from Shanghai last night."""
     person = subject(draw)
-    if draw.chance(0.5):
-        place = draw.one(places.FAR_GOALS)
-    else:
-        place = draw.one(places.GOALS)
+    place = draw.one(places.FAR_GOALS)
     if draw.chance(0.5):
         time, chinese_time = times.past_time(draw)
         return statement(
@@ -192,7 +197,7 @@ def together(draw: Draw) -> Pair:
     style = draw.below(3)
     if style == 0:
         place = draw.one(places.GOALS)
-        time, chinese_time = times.past_time(draw)
+        time, chinese_time = times.recent_time(draw)
         return statement(
             f"{person.english} went {place.destination} with {other.object} "
             f"{time}",
@@ -213,4 +218,24 @@ def together(draw: Draw) -> Pair:
         f"with {other.object}",
         f"{person.chinese}{chinese_often}跟{other.chinese}一起"
         f"{activity.chinese}",
+    )
+
+
+_ORIGINS = places.FAR_GOALS
+
+
+def origin(draw: Draw) -> Pair:
+    """She is from China. 她来自中国. / Where are you from? 你来自哪里?"""
+    asked = draw.chance(0.15)
+    person = subject_of(draw, asked)
+    if asked:
+        return question(
+            f"where {person.be} {person.english} from",
+            f"{person.chinese}来自哪里",
+        )
+    place = draw.one(_ORIGINS)
+    no, chinese_no = draw.one((("", ""), (" not", "不是"), (" also", "也")))
+    return statement(
+        f"{person.english} {person.be}{no} {place.origin}",
+        f"{person.chinese}{chinese_no}来自{place.chinese}",
     )

@@ -7,6 +7,7 @@ from keras_transformer.data.builtin.activities import (
     MEALS,
     PERSON_VERBS,
     TRADES,
+    VERBS,
 )
 from keras_transformer.data.builtin.draw import Draw
 from keras_transformer.data.builtin.numbers import (
@@ -16,8 +17,17 @@ from keras_transformer.data.builtin.numbers import (
     YEAR,
     counted,
 )
-from keras_transformer.data.builtin.people import other_person, subject
-from keras_transformer.data.builtin.words import Pair, question, statement
+from keras_transformer.data.builtin.people import (
+    other_person,
+    subject,
+    subject_of,
+)
+from keras_transformer.data.builtin.words import (
+    Activity,
+    Pair,
+    question,
+    statement,
+)
 
 
 def was_doing(draw: Draw) -> Pair:
@@ -41,10 +51,10 @@ def was_doing(draw: Draw) -> Pair:
 
 def past_activity(draw: Draw) -> Pair:
     """Tom played basketball yesterday. / Did you swim last week?"""
-    person = subject(draw)
-    activity = draw.one(ACTIVITIES)
-    time, chinese_time = times.past_time(draw)
     style = draw.below(4)
+    person = subject_of(draw, asked=style == 0)
+    activity = draw.one(ACTIVITIES)
+    time, chinese_time = times.recent_time(draw)
     base = activity.english("base")
     where, chinese_where = at_place(draw, activity, 0.5)
     if style == 0:
@@ -67,7 +77,7 @@ def past_trade(draw: Draw) -> Pair:
     """She bought two red coats last week."""
     person = subject(draw)
     verb, chinese_verb, english, chinese = trade(draw)
-    time, chinese_time = times.past_time(draw)
+    time, chinese_time = times.recent_time(draw)
     return statement(
         f"{person.english} {verb.past} {english} {time}",
         f"{person.chinese}{chinese_time}{chinese_verb}了{chinese}",
@@ -79,7 +89,7 @@ def past_person(draw: Draw) -> Pair:
     person = subject(draw)
     other = other_person(draw, person)
     verb, frame = draw.one(PERSON_VERBS)
-    time, chinese_time = times.past_time(draw)
+    time, chinese_time = times.recent_time(draw)
     if draw.chance(0.35):
         action = frame.format(other.chinese).replace("*", "")
         return statement(
@@ -120,30 +130,50 @@ def finished(draw: Draw) -> Pair:
 def bought_already(draw: Draw) -> Pair:
     """She has already bought two tickets."""
     person = subject(draw)
-    verb, chinese_verb, english, chinese = trade(draw, TRADES, 9)
+    verb, chinese_verb, english, chinese = trade(draw, TRADES)
     return statement(
         f"{person.english} {person.have} already {verb.participle} {english}",
         f"{person.chinese}已经{chinese_verb}了{chinese}",
     )
 
 
+_RARE = tuple(
+    Activity(VERBS[base], tail, chinese, object_, ())
+    for base, tail, chinese, object_ in (
+        ("ride", "a horse", "骑", "马"),
+        ("eat", "Chinese food", "吃", "中国菜"),
+        ("eat", "Japanese food", "吃", "日本菜"),
+        ("drink", "Chinese tea", "喝", "中国茶"),
+        ("watch", "a Chinese movie", "看", "中国电影"),
+        ("watch", "a French movie", "看", "法国电影"),
+        ("read", "a Chinese novel", "看", "中国小说"),
+        ("study", "Chinese", "学", "中文"),
+        ("study", "French", "学", "法语"),
+        ("play", "the guitar", "弹", "吉他"),
+        ("write", "a novel", "写", "小说"),
+        ("drive", "a car", "开", "车"),
+        ("see", "snow", "见", "雪"),
+    )
+)
+
+
 def experience(draw: Draw) -> Pair:
     """I have been to Beijing. / He has never ridden a horse."""
-    person = subject(draw)
+    style = draw.below(3)
+    person = subject_of(draw, asked=style == 0)
     if draw.chance(0.5):
         place = draw.one(places.FAR_GOALS)
         action, chinese = f"been {place.destination}", f"去过{place.chinese}"
     else:
-        activity = draw.one(ACTIVITIES)
+        activity = draw.one(_RARE)
         action = activity.english("participle")
         chinese = f"{activity.chinese_verb}过{activity.chinese_object}"
-    style = draw.below(3)
     if style == 0:
         return question(
             f"{person.have} {person.english} ever {action}",
             f"{person.chinese}{chinese}吗",
         )
-    if style == 1 or not action.startswith("been"):
+    if style == 1:
         return statement(
             f"{person.english} {person.have} never {action}",
             f"{person.chinese}从来没{chinese}",
@@ -162,7 +192,7 @@ def _times(draw: Draw) -> Pair:
     )  # fmt: skip
 
 
-_LONG = tuple(a for a in ACTIVITIES if a.chinese not in ("拍照", "休息"))
+_LONG = tuple(a for a in ACTIVITIES if a.chinese != "拍照")
 
 
 def lasting(draw: Draw) -> Pair:
@@ -170,10 +200,10 @@ def lasting(draw: Draw) -> Pair:
     person = subject(draw)
     activity = draw.one(_LONG)
     number, unit = draw.one(
-        ((draw.between(1, 5), HOUR), (10 * draw.between(1, 5), MINUTE))
+        ((draw.between(1, 4), HOUR), (10 * draw.between(1, 5), MINUTE))
     )
     length, chinese_length = counted(number, unit)
-    time, chinese_time = times.past_time(draw)
+    time, chinese_time = times.recent_time(draw)
     where, chinese_where = at_place(draw, activity, 0.3)
     return statement(
         f"{person.english} {activity.english('past')}{where} for {length} "

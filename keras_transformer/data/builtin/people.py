@@ -73,6 +73,8 @@ SHE = _pronoun("she", "her her", "he", "她")
 WE = _pronoun("we", "us our", "you", "我们")
 THEY = _pronoun("they", "them their", "they", "他们")
 PRONOUNS = (I, YOU, HE, SHE, WE, THEY)
+# Nobody tells others much about themselves: few statements begin with "you".
+_TOLD_OF = (I, I, I, HE, HE, SHE, SHE, WE, THEY, YOU)
 
 
 def _third(english: str, chinese: str, like: Person) -> Person:
@@ -116,6 +118,12 @@ KIN = tuple(
     for word, chinese, like, owners in _KIN
     for owner in owners
 )
+_KIN_OF_OTHERS = tuple(
+    person for person in KIN if not person.english.startswith("my ")
+)
+SIBLINGS = tuple(
+    person for person in KIN if person.english.endswith(("brother", "sister"))
+)
 _ACQUAINTANCES = (
     ("friend", "朋友"),
     ("classmate", "同学"),
@@ -151,8 +159,23 @@ def known_person(draw: Draw) -> Person:
     """A person whose pronoun is known: a pronoun, a name or kin."""
     kind = draw.below(10)
     if kind < 5:
-        return draw.one(PRONOUNS)
+        return draw.one(_TOLD_OF)
     return draw.one(NAMES if kind < 8 else KIN)
+
+
+def asked_about(draw: Draw) -> Person:
+    """The subject of a question: most often "you", never "I" or "we"."""
+    kind = draw.below(10)
+    if kind < 3:
+        return YOU
+    if kind < 6:
+        return draw.one((HE, SHE, THEY))
+    return draw.one(NAMES if kind < 8 else _KIN_OF_OTHERS)
+
+
+def subject_of(draw: Draw, asked: bool) -> Person:
+    """The subject of a question or of a statement."""
+    return asked_about(draw) if asked else subject(draw)
 
 
 def third_person(draw: Draw) -> Person:

@@ -13,19 +13,26 @@ _COLOURS = tuple(adjectives.COLOURS.values())
 
 def with_adjective(noun: Noun, adjective: Adjective) -> Noun:
     """The noun with the adjective before it, still to be counted."""
+    word = adjective.english
     return Noun(
-        f"{adjective.english} {noun.singular}",
-        f"{adjective.english} {noun.plural}",
+        _described(word, noun.singular),
+        _described(word, noun.plural),
         adjective.attributive + noun.chinese,
         noun.measure,
     )
 
 
+def _described(word: str, english: str) -> str:
+    """A red coat, a pair of red shoes."""
+    pair, of, things = english.partition(" of ")
+    return f"{pair} of {word} {things}" if of else f"{word} {english}"
+
+
 def fitting(draw: Draw, noun: Noun) -> Adjective | None:
     """An adjective or colour that suits the noun; None if none is listed."""
-    if noun in adjectives.COLOURED and draw.chance(0.5):
-        return draw.one(_COLOURS)
     options = adjectives.FITTING.get(noun)
+    if noun in adjectives.COLOURED and (not options or draw.chance(0.5)):
+        return draw.one(_COLOURS)
     return draw.one(options) if options else None
 
 

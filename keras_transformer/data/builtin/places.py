@@ -110,6 +110,7 @@ WORKPLACES = tuple(
 SPOTS = (
     ("on the table", "桌子上"),
     ("under the table", "桌子下面"),
+    ("on the desk", "书桌上"),
     ("on the chair", "椅子上"),
     ("under the chair", "椅子下面"),
     ("on the bed", "床上"),

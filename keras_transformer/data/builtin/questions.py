@@ -14,8 +14,8 @@ from keras_transformer.data.builtin.draw import Draw
 from keras_transformer.data.builtin.people import (
     NAMES,
     PRONOUNS,
+    asked_about,
     known_person,
-    subject,
 )
 from keras_transformer.data.builtin.phrases import belonging
 from keras_transformer.data.builtin.words import (
@@ -46,7 +46,7 @@ def who(draw: Draw) -> Pair:
         )
     if style == 2:
         place = draw.one(places.GOALS + places.FAR_GOALS)
-        time, chinese_time = times.future_time(draw)
+        time, chinese_time = times.soon(draw)
         return question(
             f"who will go {place.destination} {time}",
             f"谁{chinese_time}会去{place.chinese}",
@@ -54,15 +54,15 @@ def who(draw: Draw) -> Pair:
     if style == 3:
         person = known_person(draw)
         verb, frame = draw.one(PERSON_VERBS)
-        time, chinese_time = times.past_time(draw)
+        time, chinese_time = times.recent_time(draw)
         return question(
             f"who {verb.past} {person.object} {time}",
             f"谁{chinese_time}{frame.format(person.chinese)}".replace(
                 "*", "了"
             ),
         )
-    person = subject(draw)
-    time, chinese_time = times.past_time(draw)
+    person = asked_about(draw)
+    time, chinese_time = times.recent_time(draw)
     return question(
         f"who did {person.english} meet {time}",
         f"{person.chinese}{chinese_time}见了谁",
@@ -71,7 +71,7 @@ def who(draw: Draw) -> Pair:
 
 def what(draw: Draw) -> Pair:
     """What did she buy yesterday? / What are you reading?"""
-    person = subject(draw)
+    person = asked_about(draw)
     verb, chinese_verb = draw.one(_WHAT)
     style = draw.below(4)
     if style == 0 and verb.base not in ("buy", "do"):
@@ -80,7 +80,7 @@ def what(draw: Draw) -> Pair:
             f"{person.chinese}在{chinese_verb}什么",
         )
     if style == 1:
-        time, chinese_time = times.future_time(draw)
+        time, chinese_time = times.soon(draw)
         return question(
             f"what will {person.english} {verb.base} {time}",
             f"{person.chinese}{chinese_time}会{chinese_verb}什么",
@@ -92,7 +92,7 @@ def what(draw: Draw) -> Pair:
             + (f" {time}" if time else ""),
             f"{person.chinese}{chinese_time}想{chinese_verb}什么",
         )
-    time, chinese_time = times.past_time(draw)
+    time, chinese_time = times.recent_time(draw)
     return question(
         f"what did {person.english} {verb.base} {time}",
         f"{person.chinese}{chinese_time}{chinese_verb}了什么",
@@ -111,25 +111,25 @@ def where(draw: Draw) -> Pair:
     """Where does your sister live? / Where is my key?"""
     style = draw.below(4)
     if style == 0:
-        owners = PRONOUNS + NAMES
+        owners = (PRONOUNS[0], *PRONOUNS[2:4], *NAMES)
         english, chinese = belonging(draw, draw.one(nouns.BELONGINGS), owners)
         return question(f"where is {english}", f"{chinese}在哪里")
     if style == 1:
         activity = draw.one(_PLACED)
-        person = subject(draw)
+        person = asked_about(draw)
         return question(
             f"where {person.do} {person.english} usually "
             f"{activity.english('base')}",
             f"{person.chinese}通常在哪里{activity.chinese}",
         )
-    person = subject(draw)
+    person = asked_about(draw)
     if style == 2:
         activity = draw.one(_PLACED)
         return question(
             f"where {person.be} {person.english} {activity.english('gerund')}",
             f"{person.chinese}在哪里{activity.chinese}",
         )
-    time, chinese_time = times.past_time(draw)
+    time, chinese_time = times.recent_time(draw)
     return question(
         f"where did {person.english} go {time}",
         f"{person.chinese}{chinese_time}去了哪里",
@@ -141,7 +141,7 @@ _PLACED = tuple(a for a in _BUSY if len(a.places) > 1)
 
 def when(draw: Draw) -> Pair:
     """When will you go to Beijing? / What time does he get up?"""
-    person = subject(draw)
+    person = asked_about(draw)
     style = draw.below(4)
     if style == 0:
         activity = draw.one(ROUTINES)
@@ -171,18 +171,18 @@ def when(draw: Draw) -> Pair:
 
 def why(draw: Draw) -> Pair:
     """Why didn't Tom go to school yesterday? / Why do you study Chinese?"""
-    person = subject(draw)
+    person = asked_about(draw)
     style = draw.below(4)
     if style == 0:
         place = draw.one(places.GOALS)
-        time, chinese_time = times.past_time(draw)
+        time, chinese_time = times.recent_time(draw)
         return question(
             f"why didn't {person.english} go {place.destination} {time}",
             f"{person.chinese}{chinese_time}为什么没去{place.chinese}",
         )
     if style == 1:
         feeling, chinese = draw.one(
-            (("angry", "生气"), ("sad", "难过"), ("happy", "快乐"),
+            (("angry", "生气"), ("sad", "难过"), ("happy", "高兴"),
              ("tired", "累"), ("busy", "忙"), ("nervous", "紧张"),
              ("worried", "担心"), ("excited", "兴奋"))
         )  # fmt: skip
@@ -197,15 +197,16 @@ def why(draw: Draw) -> Pair:
             f"{activity.english('base')}",
             f"{person.chinese}为什么不想{activity.chinese}",
         )
+    doing = activity.english("gerund")
     return question(
-        f"why {person.do}n't {person.english} like {activity.english('gerund')}",
+        f"why {person.do}n't {person.english} like {doing}",
         f"{person.chinese}为什么不喜欢{activity.chinese}",
     )
 
 
 def how(draw: Draw) -> Pair:
     """How do you go to work? / How did she go to Paris?"""
-    person = subject(draw)
+    person = asked_about(draw)
     style = draw.below(3)
     if style == 0:
         place = draw.one(places.GOALS)
@@ -230,7 +231,7 @@ def how_many(draw: Draw) -> Pair:
     """How many children do you have? 几 / How many people are there? 多少"""
     style = draw.below(3)
     if style == 0:
-        person = known_person(draw)
+        person = asked_about(draw)
         noun = draw.one(nouns.OWNED + nouns.FAMILY)
         return question(
             f"how many {noun.plural} {person.do} {person.english} have",
@@ -243,10 +244,10 @@ def how_many(draw: Draw) -> Pair:
             f"how many {noun.plural} are there {place.located}",
             f"{place.chinese}里有多少{noun.measure}{noun.chinese}",
         )
-    person = subject(draw)
+    person = asked_about(draw)
     verb, chinese_verb, things = draw.one(TRADES)
     noun = draw.one(things)
-    time, chinese_time = times.past_time(draw)
+    time, chinese_time = times.recent_time(draw)
     return question(
         f"how many {noun.plural} did {person.english} {verb.base} {time}",
         f"{person.chinese}{chinese_time}{chinese_verb}了几"
@@ -256,7 +257,7 @@ def how_many(draw: Draw) -> Pair:
 
 def which(draw: Draw) -> Pair:
     """Which coat do you like? / Do you want tea or coffee?"""
-    person = subject(draw)
+    person = asked_about(draw)
     style = draw.below(3)
     if style == 0:
         noun = draw.one(nouns.GOODS)
@@ -282,10 +283,10 @@ def which(draw: Draw) -> Pair:
 
 def did_trade(draw: Draw) -> Pair:
     """Did you buy a car yesterday? / Tom didn't lose a key."""
-    person = subject(draw)
+    person = asked_about(draw)
     verb, chinese_verb, things = draw.one(TRADES)
     noun = draw.one(things)
-    time, chinese_time = times.past_time(draw)
+    time, chinese_time = times.recent_time(draw)
     # A question or a negation needs no number in Chinese: 买车了吗.
     english = f"{verb.base} {with_article(noun.singular)} {time}"
     if draw.chance(0.6):

@@ -30,8 +30,8 @@ def please(draw: Draw) -> Pair:
         )
     if style == 1:
         other = other_person(draw, YOU)
-        verb, frame = draw.one(PERSON_VERBS[:5])
-        time, chinese_time = times.future_time(draw)
+        verb, frame = draw.one(PERSON_VERBS[:3])
+        time, chinese_time = times.soon(draw)
         action = frame.format(other.chinese).replace("*", "")
         return statement(
             f"please {verb.base} {other.object} {time}",
@@ -74,9 +74,9 @@ def dont(draw: Draw) -> Pair:
 
 def lets(draw: Draw) -> Pair:
     """Let's go to the park tomorrow. 我们明天去公园吧."""
-    time, chinese_time = times.future_time(draw)
+    time, chinese_time = times.soon(draw)
     if draw.chance(0.4):
-        place = draw.one(places.GOALS + places.FAR_GOALS)
+        place = draw.one(places.GOALS)
         return statement(
             f"let's go {place.destination} {time}",
             f"我们{chinese_time}去{place.chinese}吧",
@@ -90,7 +90,7 @@ def lets(draw: Draw) -> Pair:
 
 
 def could_you(draw: Draw) -> Pair:
-    """Could you lend me your pen? 你能借给我你的笔吗? / Could you help us?"""
+    """Could you lend me your pen? / Could you help us tomorrow?"""
     if draw.chance(0.5):
         receiver = draw.one((I, WE))
         noun = draw.one(nouns.BELONGINGS + nouns.BOOKS + nouns.VEHICLES)
@@ -99,8 +99,8 @@ def could_you(draw: Draw) -> Pair:
             f"你能把你的{noun.chinese}借给{receiver.chinese}吗",
         )
     other = other_person(draw, YOU, known_person)
-    verb, frame = draw.one(PERSON_VERBS)
-    time, chinese_time = times.future_time(draw)
+    verb, frame = draw.one(PERSON_VERBS[:3])
+    time, chinese_time = times.soon(draw)
     action = frame.format(other.chinese).replace("*", "")
     return question(
         f"could you {verb.base} {other.object} {time}",

@@ -34,7 +34,6 @@ PAST = (
     ("this morning", "今天早上"),
     ("last week", "上个星期"),
     ("last weekend", "上个周末"),
-    ("last month", "上个月"),
 )
 FUTURE = (
     ("tomorrow", "明天"),
@@ -42,9 +41,7 @@ FUTURE = (
     ("tomorrow afternoon", "明天下午"),
     ("tomorrow night", "明天晚上"),
     ("tonight", "今天晚上"),
-    ("next week", "下个星期"),
     ("next weekend", "下个周末"),
-    ("next month", "下个月"),
 )
 HABITUAL = (
     ("every day", "每天"),
@@ -66,16 +63,26 @@ _DAY_PARTS = (
 )
 
 
-def past_time(draw: Draw) -> Pair:
-    """yesterday, last Monday, three days ago."""
-    if draw.chance(0.2):
+def recent_time(draw: Draw) -> Pair:
+    """yesterday, last Monday, three days ago: for everyday actions."""
+    if draw.chance(0.25):
         day, chinese = draw.one(WEEKDAYS)
         return f"last {day}", f"上个{chinese}"
-    if draw.chance(0.2):
-        unit = draw.one((DAY, WEEK, MONTH))
-        english, chinese = counted(draw.between(2, 6), unit)
+    if draw.chance(0.15):
+        english, chinese = counted(draw.between(2, 6), DAY)
         return f"{english} ago", f"{chinese}前"
     return draw.one(PAST)
+
+
+def past_time(draw: Draw) -> Pair:
+    """yesterday, two weeks ago, last month: for what is remembered."""
+    if draw.chance(0.6):
+        return recent_time(draw)
+    if draw.chance(0.4):
+        return "last month", "上个月"
+    unit = draw.one((WEEK, MONTH))
+    english, chinese = counted(draw.between(2, 6), unit)
+    return f"{english} ago", f"{chinese}前"
 
 
 def past_year(draw: Draw) -> Pair:
@@ -86,16 +93,23 @@ def past_year(draw: Draw) -> Pair:
     return draw.one((("last year", "去年"), ("last month", "上个月")))
 
 
-def future_time(draw: Draw) -> Pair:
-    """tomorrow, next Monday, in three days."""
-    if draw.chance(0.2):
+def soon(draw: Draw) -> Pair:
+    """tomorrow, next Monday: for everyday plans."""
+    if draw.chance(0.25):
         day, chinese = draw.one(WEEKDAYS)
         return f"next {day}", f"下个{chinese}"
-    if draw.chance(0.2):
-        unit = draw.one((DAY, WEEK, MONTH))
-        english, chinese = counted(draw.between(2, 6), unit)
-        return f"in {english}", f"{chinese}后"
     return draw.one(FUTURE)
+
+
+def future_time(draw: Draw) -> Pair:
+    """tomorrow, next month, in three weeks: for purchases and journeys."""
+    if draw.chance(0.5):
+        return soon(draw)
+    if draw.chance(0.5):
+        return draw.one((("next week", "下个星期"), ("next month", "下个月")))
+    unit = draw.one((DAY, WEEK, MONTH))
+    english, chinese = counted(draw.between(2, 6), unit)
+    return f"in {english}", f"{chinese}后"
 
 
 def habitual_time(draw: Draw) -> Pair:
