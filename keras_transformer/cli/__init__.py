@@ -1,0 +1,1 @@
+"""The command line, a module per subcommand. Nothing else prints."""

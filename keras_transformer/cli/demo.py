@@ -1,0 +1,197 @@
+"""The whole path on the built-in English-Chinese corpus: no file needed.
+
+Prepares the corpus, trains a small model, evaluates it on held-out sentences,
+exports it, and translates through the export in a fresh process.
+"""
+
+import dataclasses
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+from keras_transformer.cli.console import (
+    Progress,
+    Stages,
+    load_tensorflow,
+    say,
+    table,
+)
+from keras_transformer.errors import InputError
+from keras_transformer.presets import preset
+
+EXAMPLE = """example:
+  keras-transformer demo
+"""
+
+SHOWN = 10  # held-out sentences translated at the end
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "--work",
+        default="runs/demo",
+        metavar="FOLDER",
+        help="for data and run; an earlier demo's is replaced "
+        "(default: runs/demo)",
+    )
+    parser.add_argument(
+        "--out",
+        default="saved_models/demo",
+        metavar="FOLDER",
+        help="for the export (default: saved_models/demo)",
+    )
+    parser.add_argument(
+        "--epochs", type=int, metavar="N", help="default: the preset's"
+    )
+    parser.add_argument(
+        "--sentences",
+        type=int,
+        metavar="N",
+        help="training pairs of the built-in corpus (default: all)",
+    )
+
+
+def run(arguments):
+    started = time.monotonic()
+    work = _clean(pathlib.Path(arguments.work))
+    say("generating the built-in corpus")
+    corpus = _write_corpus(work, arguments.sentences)
+    load_tensorflow()
+    prepared = _prepare(work)
+    the_run = _train(work, prepared, arguments.epochs)
+    evaluation = _evaluate(the_run, corpus.test)
+    report = _export(the_run, arguments.out, corpus.dev)
+    seconds = time.monotonic() - started
+    shown = _spread(corpus.test, SHOWN)
+    translations = _translate_in_fresh_process(report.path, shown)
+    print(f"\n{len(shown)} held-out sentences through {report.path}:\n")
+    for (source, reference), translation in zip(
+        shown, translations, strict=True
+    ):
+        mark = (
+            "" if translation == reference else f"   (reference: {reference})"
+        )
+        print(f"  {source}\n    {translation}{mark}")
+    counts = prepared.counts
+    held_out = counts["dev"] + len(corpus.test)
+    parameters = the_run.build_model().count_params()
+    print()
+    print(
+        table(
+            [
+                ("sentences", f"{counts['train']:,} + {held_out:,} held out"),
+                ("parameters", f"{parameters:,}"),
+                ("seconds", f"{seconds:.0f}"),
+                ("BLEU", f"{evaluation.bleu:.1f}"),
+                ("", evaluation.bleu_signature),
+                ("chrF", f"{evaluation.chrf:.1f}"),
+                ("", evaluation.chrf_signature),
+                ("export", str(report.path)),
+            ]
+        )
+    )
+    print(
+        "\nNext:\n"
+        f'  echo "She has two cats." | keras-transformer translate '
+        f"--saved-model {arguments.out}\n"
+        "  keras-transformer prepare --help"
+    )
+
+
+def _clean(work):
+    """An empty work folder; only an earlier demo's is removed."""
+    mark = work / "built-in corpus"
+    if work.exists():
+        if not (work.is_dir() and (mark.exists() or not any(work.iterdir()))):
+            raise InputError(
+                f"{work}: holds something that is not a demo's. Choose "
+                "another --work"
+            )
+        shutil.rmtree(work)
+    mark.mkdir(parents=True)
+    return work
+
+
+def _write_corpus(work, size):
+    from keras_transformer.data.builtin import generate_corpus
+
+    options = {} if size is None else {"train_size": size}
+    corpus = generate_corpus(**options)
+    for name, pairs in corpus._asdict().items():
+        lines = [f"{source}\t{target}\n" for source, target in pairs]
+        path = work / "built-in corpus" / f"{name}.tsv"
+        path.write_text("".join(lines), encoding="utf-8")
+    return corpus
+
+
+def _prepare(work):
+    from keras_transformer.data.prepare import prepare
+
+    corpus = work / "built-in corpus"
+    with Stages("pairs") as stages:
+        return prepare(
+            [corpus / "train.tsv"],
+            work / "data",
+            preset("demo").data,
+            dev=corpus / "dev.tsv",
+            progress=stages,
+        )
+
+
+def _train(work, prepared, epochs):
+    from keras_transformer.cli.train import train
+    from keras_transformer.training.run import Run
+
+    config = preset("demo")
+    if epochs is not None:
+        config = config.updated({"training": {"epochs": epochs}}, "--epochs")
+    the_run = Run.create(work / "run", config, prepared)
+    say(train(the_run, prepared))
+    return the_run
+
+
+def _evaluate(the_run, pairs):
+    from keras_transformer.evaluation.report import evaluate_run
+
+    done = 0
+    with Progress("evaluating", len(pairs), "sentences") as progress:
+
+        def advance(count):
+            nonlocal done
+            done += count
+            progress.update(done)
+
+        evaluation = evaluate_run(the_run, pairs, progress=advance)
+    the_run.record_scores(
+        {f"test_{k}": v for k, v in dataclasses.asdict(evaluation).items()}
+    )
+    return evaluation
+
+
+def _export(the_run, out, dev):
+    from keras_transformer.export.saved_model import export_run
+
+    texts = [source for source, _ in _spread(dev, SHOWN)]
+    return export_run(the_run, out, warmup_texts=texts, progress=say)
+
+
+def _translate_in_fresh_process(path, pairs):
+    say("translating in a fresh process")
+    command = [sys.executable, "-m", "keras_transformer", "translate"]
+    lines = "".join(f"{source}\n" for source, _ in pairs)
+    done = subprocess.run(
+        [*command, "--saved-model", str(path)],
+        input=lines.encode("utf-8"),
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    if done.returncode:
+        raise InputError(f"{path}: translating in a fresh process failed")
+    return done.stdout.decode("utf-8").splitlines()
+
+
+def _spread(pairs, count):
+    """So many of the pairs, evenly from first to last."""
+    return pairs[:: max(1, len(pairs) // count)][:count]

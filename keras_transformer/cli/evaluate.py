@@ -1,0 +1,96 @@
+"""Measures a run on a test set: cross-entropy, BLEU and chrF.
+
+Cross-entropy is in nats per target token, end token counted, unsmoothed.
+BLEU and chrF are sacreBLEU's, with the signatures that reproduce them.
+"""
+
+import dataclasses
+import json
+
+from keras_transformer.cli.console import Progress, load_tensorflow, table
+from keras_transformer.errors import InputError
+
+EXAMPLE = """example:
+  keras-transformer evaluate --run runs/en-zh --input test.tsv --json
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument("--run", required=True, metavar="FOLDER")
+    parser.add_argument(
+        "--input",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="TSV files or SOURCE,TARGET pairs of files",
+    )
+    parser.add_argument(
+        "--weights",
+        default="best",
+        choices=("best", "last"),
+        help="default: best",
+    )
+    add_search_options(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+
+
+def add_search_options(parser):
+    """Options of the search, default as the run was configured."""
+    parser.add_argument(
+        "--beam-size", type=int, metavar="K", help="1 is greedy"
+    )
+    parser.add_argument(
+        "--length-penalty", type=float, metavar="A", help="0 is none"
+    )
+    parser.add_argument(
+        "--batch-size", type=int, metavar="N", help="sentences at a time"
+    )
+
+
+def decoding_config(config, arguments):
+    """The run's search with the options applied."""
+    given = {
+        name: getattr(arguments, name)
+        for name in ("beam_size", "length_penalty", "batch_size")
+        if getattr(arguments, name) is not None
+    }
+    return config.updated({"decoding": given}, "options").decoding
+
+
+def run(arguments):
+    load_tensorflow()
+    from keras_transformer.data.corpus import CorpusFile, read_pairs
+    from keras_transformer.evaluation.report import evaluate_run
+    from keras_transformer.training.run import Run
+
+    the_run = Run.load(arguments.run)
+    files = [CorpusFile.parse(spec) for spec in arguments.input]
+    pairs = list(read_pairs(files))
+    if not pairs:
+        names = ", ".join(arguments.input)
+        raise InputError(f"{names}: empty, no sentence pair to evaluate on")
+    done = 0
+    with Progress("translating", len(pairs), "sentences") as progress:
+
+        def advance(count):
+            nonlocal done
+            done += count
+            progress.update(done)
+
+        evaluation = evaluate_run(
+            the_run,
+            pairs,
+            which=arguments.weights,
+            decoding=decoding_config(the_run.config, arguments),
+            progress=advance,
+        )
+    values = dataclasses.asdict(evaluation)
+    if arguments.json:
+        print(json.dumps(values))
+    else:
+        print(table([(name, format_value(v)) for name, v in values.items()]))
+
+
+def format_value(value) -> str:
+    """Numbers short, text as it is."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

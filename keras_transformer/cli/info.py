@@ -1,0 +1,52 @@
+"""Says what a folder is: prepared data, a run, or an export."""
+
+import json
+import pathlib
+
+import yaml
+
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_json
+
+EXAMPLE = """example:
+  keras-transformer info runs/en-zh
+"""
+
+# The file that makes a folder what it is.
+MARKS = {
+    "prepared data": ("manifest.json", "splits"),
+    "run": ("manifest.json", "tokenizers"),
+    "export": ("assets.extra/keras_transformer.json", "format"),
+}
+
+
+def add_arguments(parser):
+    parser.add_argument("folder", metavar="FOLDER")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+
+
+def run(arguments):
+    kind, content = describe(pathlib.Path(arguments.folder))
+    if arguments.json:
+        print(json.dumps({"kind": kind, **content}, ensure_ascii=False))
+    else:
+        print(f"{arguments.folder}: {kind}")
+        print(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+
+
+def describe(folder: pathlib.Path) -> tuple[str, dict]:
+    """The kind of a folder, and what it says about itself.
+
+    Raises:
+        InputError: it is none of the project's.
+    """
+    for kind, (name, key) in MARKS.items():
+        path = folder / name
+        if path.is_file():
+            content = read_json(path)
+            if key in content:
+                return kind, content
+    raise InputError(
+        f"{folder}: none of {', '.join(MARKS)}. An export is named with its "
+        "version, such as saved_models/demo/1"
+    )

@@ -1,0 +1,93 @@
+"""The command line: parses, calls, prints.
+
+Results go to stdout, everything else to stderr. Exit status 0, or 2 with
+one line for bad usage, bad input or an interruption.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+
+from keras_transformer.errors import InputError
+from keras_transformer.version import __version__
+
+PROGRAM = "keras-transformer"
+COMMANDS = {
+    "demo": "the whole path on a built-in corpus, in a few minutes",
+    "prepare": "a parallel corpus to ids on disk",
+    "train": "prepared data to a trained run",
+    "evaluate": "cross-entropy, BLEU and chrF of a run",
+    "translate": "lines of text to lines of text",
+    "export": "a run to a SavedModel for TensorFlow Serving",
+    "info": "what a folder of data, a run or an export is",
+}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all subcommands."""
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Parallel text in, a translation model for TensorFlow "
+        "Serving out.",
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"{PROGRAM} {__version__}"
+    )
+    subparsers = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND"
+    )
+    for name, summary in COMMANDS.items():
+        module = _module(name)
+        subparser = subparsers.add_parser(
+            name,
+            help=summary,
+            description=module.__doc__,
+            epilog=module.EXAMPLE,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(subparser)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+        argv: the arguments without the program's name; `sys.argv`'s if
+            omitted.
+
+    Returns:
+        the exit status.
+    """
+    arguments = build_parser().parse_args(argv)
+    try:
+        _module(arguments.command).run(arguments)
+        sys.stdout.flush()
+    except InputError as error:
+        return _fail(str(error))
+    except KeyboardInterrupt as error:
+        return _fail(str(error) or "interrupted; nothing is half-written")
+    except BrokenPipeError:
+        # The reader of our output has gone: nothing is left to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}")
+    return 0
+
+
+def console() -> None:
+    """Entry point of the `keras-transformer` command."""
+    sys.exit(main())
+
+
+def _module(command):
+    return importlib.import_module(f"keras_transformer.cli.{command}")
+
+
+def _fail(message) -> int:
+    line = " ".join(message.split())
+    print(f"{PROGRAM}: error: {line}", file=sys.stderr)
+    return 2

@@ -1,0 +1,91 @@
+"""Reads a parallel corpus, cleans it, builds the tokenizers, writes ids.
+
+Input is a TSV (source, target, further columns ignored), or two files line
+by line written as SOURCE,TARGET; .gz too; several after one --train.
+"""
+
+from keras_transformer.cli.console import Stages, load_tensorflow, say
+from keras_transformer.cli.options import add_config_options, resolve_config
+
+EXAMPLE = """example:
+  keras-transformer prepare --train train.tsv --dev dev.tsv --out data/en-zh
+  keras-transformer prepare --train a.de.gz,a.en.gz b.tsv --dev 0.01 \\
+      --source-language de --target-language en --out data/de-en
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "--train",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="TSV files or SOURCE,TARGET pairs of files",
+    )
+    parser.add_argument(
+        "--dev",
+        metavar="FILE|FRACTION",
+        help="development set, or the share of the corpus to take for it",
+    )
+    parser.add_argument(
+        "--out", required=True, metavar="FOLDER", help="new folder"
+    )
+    parser.add_argument("--source-language", metavar="CODE", help="default en")
+    parser.add_argument("--target-language", metavar="CODE", help="default zh")
+    parser.add_argument(
+        "--source-tokenizer", metavar="KIND", help="word, character, ..."
+    )
+    parser.add_argument(
+        "--target-tokenizer",
+        metavar="KIND",
+        help="auto, word, character or sentencepiece",
+    )
+    parser.add_argument(
+        "--vocabulary-size",
+        type=int,
+        metavar="N",
+        help="cap for both sides (default 50000, SentencePiece 8000)",
+    )
+    add_config_options(parser, "data")
+
+
+def run(arguments):
+    config = resolve_config(
+        arguments,
+        {
+            "data": {
+                "source_language": arguments.source_language,
+                "target_language": arguments.target_language,
+                "source_tokenizer": arguments.source_tokenizer,
+                "target_tokenizer": arguments.target_tokenizer,
+                "source_vocabulary_size": arguments.vocabulary_size,
+                "target_vocabulary_size": arguments.vocabulary_size,
+            }
+        },
+    )
+    load_tensorflow()
+    from keras_transformer.data.prepare import prepare
+
+    with Stages("pairs") as stages:
+        prepared = prepare(
+            arguments.train,
+            arguments.out,
+            config.data,
+            dev=_dev(arguments.dev),
+            progress=stages,
+        )
+    describe(prepared, arguments.out)
+
+
+def _dev(text):
+    """A path, or a share if it reads as a number."""
+    try:
+        return float(text) if text is not None else None
+    except ValueError:
+        return text
+
+
+def describe(prepared, out):
+    """Prints what preparing found."""
+    say(str(prepared.report))
+    print(f"{out}: {prepared.counts}")

@@ -1,0 +1,217 @@
+"""Trains a model on prepared data into a run folder.
+
+Ctrl-C finishes the step at hand and writes a checkpoint; --resume goes on
+from it (or from the last one before a kill) as if nothing had happened.
+"""
+
+import contextlib
+import dataclasses
+import signal
+
+from keras_transformer.cli.console import Progress, load_tensorflow, say
+from keras_transformer.cli.options import (
+    add_config_options,
+    config_given,
+    resolve_config,
+)
+from keras_transformer.errors import InputError
+
+EXAMPLE = """example:
+  keras-transformer train --data data/en-zh --preset notebook --out runs/en-zh
+  keras-transformer train --data data/en-zh --out runs/en-zh --resume
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "--data", required=True, metavar="FOLDER", help="prepared data"
+    )
+    parser.add_argument(
+        "--out", required=True, metavar="FOLDER", help="the run's folder"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with the run in --out"
+    )
+    parser.add_argument("--epochs", type=int, metavar="N")
+    parser.add_argument("--seed", type=int, metavar="N")
+    parser.add_argument(
+        "--batch-tokens", type=int, metavar="N", help="target tokens a batch"
+    )
+    parser.add_argument(
+        "--batch-sentences",
+        type=int,
+        metavar="N",
+        help="sentences a batch, instead of tokens",
+    )
+    parser.add_argument(
+        "--precision",
+        metavar="POLICY",
+        help="float32, mixed_bfloat16 or mixed_float16",
+    )
+    add_config_options(parser, "model, training, decoding")
+
+
+def run(arguments):
+    overrides = {
+        "training": {
+            "epochs": arguments.epochs,
+            "seed": arguments.seed,
+            "batch_tokens": arguments.batch_tokens,
+            "batch_sentences": arguments.batch_sentences,
+            "precision": arguments.precision,
+        }
+    }
+    config = resolve_config(arguments, overrides)
+    load_tensorflow()
+    from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.training.run import Run
+
+    prepared = PreparedData.load(arguments.data)
+    if arguments.resume:
+        the_run = Run.load(arguments.out)
+        _continue_with(the_run, arguments, config, overrides)
+    else:
+        the_run = Run.create(arguments.out, config, prepared)
+    best = train(the_run, prepared, resume=arguments.resume)
+    print(f"{arguments.out}: {best}")
+
+
+def train(the_run, prepared, resume=False) -> str:
+    """Fits the run with progress on stderr.
+
+    Returns:
+        a line about the best epoch.
+    """
+    from keras_transformer.evaluation.evaluate import dev_scorer
+    from keras_transformer.training.fit import fit
+
+    observer = TrainingProgress(the_run.config.training.epochs)
+    measure = None
+    if the_run.config.training.bleu_every:
+        measure = dev_scorer(the_run, prepared.dev_pairs())
+    with observer, stop_on_signal() as stop_requested:
+        fit(
+            the_run,
+            prepared,
+            resume=resume,
+            observer=observer,
+            measure=measure,
+            stop_requested=stop_requested,
+        )
+    scores = the_run.manifest["scores"]
+    loss = scores.get("val_cross_entropy", scores.get("loss"))
+    return f"best epoch {scores['best_epoch']}, dev loss {loss:.4f}"
+
+
+class TrainingProgress:
+    """A `training.fit.Observer` that shows a bar for each epoch.
+
+    Args:
+        epochs: int, how many there will be.
+    """
+
+    def __init__(self, epochs):
+        self._epochs = epochs
+        self._progress = None
+        self._total = None
+
+    def start(self, model, batches):
+        self._total = batches.batches_per_epoch
+        say(
+            f"{model.count_params():,} parameters, {self._total} steps an epoch"
+        )
+
+    def vectors(self, side, found):
+        say(f"{side} embeddings: vectors found for {found:.1%} of the tokens")
+
+    def step(self, epoch, batch, logs):
+        if self._progress is None:
+            title = f"epoch {epoch}/{self._epochs}"
+            self._progress = Progress(title, self._total, "steps")
+        self._progress.update(batch, _short(logs))
+
+    def epoch(self, epoch, logs):
+        self.close()
+        dev = "".join(
+            f" {name.removeprefix('val_')}={logs[name]:.4g}"
+            for name in logs
+            if name.startswith("val_")
+        )
+        say(
+            f"epoch {epoch}/{self._epochs} {_short(logs)} "
+            f"{logs['seconds']:.0f} s; dev{dev}"
+        )
+
+    def close(self):
+        if self._progress is not None:
+            self._progress.close()
+            self._progress = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def _short(logs):
+    return (
+        f"cross-entropy={logs['cross_entropy']:.4f} accuracy={logs['token_accuracy']:.3f} "
+        f"rate={logs['learning_rate']:.2e} "
+        f"{logs['tokens_per_second']:.0f} target tokens/s"
+    )
+
+
+def _continue_with(the_run, arguments, config, overrides):
+    """Applies a longer training; refuses any other change of a run."""
+    own = the_run.config
+    training = own.training
+    if config_given(arguments):
+        wanted = config
+    else:
+        given = {
+            k: v for k, v in overrides["training"].items() if v is not None
+        }
+        wanted = own.updated({"training": given}, "options")
+    kept = dataclasses.replace(wanted.training, epochs=training.epochs)
+    changed = [
+        f"{section}.{field.name}"
+        for section, new, old in (
+            ("model", wanted.model, own.model),
+            ("training", kept, training),
+            ("decoding", wanted.decoding, own.decoding),
+        )
+        for field in dataclasses.fields(new)
+        if getattr(new, field.name) != getattr(old, field.name)
+    ]
+    if changed:
+        raise InputError(
+            f"{the_run.folder}: a resumed run keeps its configuration, only "
+            f"--epochs may change. Received other values: {', '.join(changed)}"
+        )
+    the_run.set_epochs(wanted.training.epochs)
+
+
+@contextlib.contextmanager
+def stop_on_signal():
+    """Turns the first Ctrl-C or SIGTERM into a request to stop.
+
+    Yields:
+        a callable that tells whether stopping was asked for. The second
+        signal interrupts at once.
+    """
+    asked = []
+
+    def ask(number, frame):
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        say("stopping after this step (once more: at once)")
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, ask) for number in numbers]
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,154 @@
+"""Everything that is measured of a run on a test set."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.data.batches import pair_batches
+from keras_transformer.decoding.stream import text_translator, translate_lines
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.errors import InputError
+from keras_transformer.evaluation.loss import cross_entropy
+from keras_transformer.evaluation.metrics import scores
+from keras_transformer.models import IncrementalTransformer
+from keras_transformer.text.chinese import is_chinese, simplify
+from keras_transformer.training.run import Run
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What a run reaches on a test set.
+
+    Attributes:
+        sentences: pairs measured.
+        cross_entropy: nats per target token, the end token counted, no
+            smoothing, the reference being given token by token.
+        tokens: target tokens that this is a mean of.
+        bleu: corpus BLEU, 0 to 100.
+        chrf: corpus chrF, 0 to 100.
+        bleu_signature: sacreBLEU's, to reproduce the number.
+        chrf_signature: likewise.
+        beam_size: of the search that translated.
+        length_penalty: likewise.
+        seconds: of translating.
+    """
+
+    sentences: int
+    cross_entropy: float
+    tokens: int
+    bleu: float
+    chrf: float
+    bleu_signature: str
+    chrf_signature: str
+    beam_size: int
+    length_penalty: float
+    seconds: float
+
+
+def evaluate_run(
+    run: Run,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    which: str = "best",
+    decoding: DecodingConfig | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Evaluation:
+    """Measures a run on source and reference sentences.
+
+    References pass through the same simplification of Chinese as the run's
+    training data did, for the model can only write what it was shown.
+
+    Args:
+        run: a trained run.
+        pairs: source and target sentences; held in memory.
+        which: weights, "best" or "last".
+        decoding: the search; None: the run's own.
+        progress: called with the number of sentences just translated.
+
+    Raises:
+        InputError: there is no pair, or the weights are damaged.
+    """
+    decoding = decoding or run.config.decoding
+    sources, references = _columns(run, pairs)
+    model = run.load_model(which)
+    batches = pair_batches(
+        zip(sources, references, strict=True),
+        run.source_tokenizer,
+        run.target_tokenizer,
+        run.config.model.max_length,
+    )
+    loss, tokens = cross_entropy(model, batches)
+    started = time.perf_counter()
+    hypotheses = _translations(run, model, sources, decoding, progress)
+    seconds = time.perf_counter() - started
+    measured = scores(hypotheses, references, run.config.data.target_language)
+    return Evaluation(
+        sentences=len(sources),
+        cross_entropy=loss,
+        tokens=tokens,
+        bleu=measured.bleu,
+        chrf=measured.chrf,
+        bleu_signature=measured.bleu_signature,
+        chrf_signature=measured.chrf_signature,
+        beam_size=decoding.beam_size,
+        length_penalty=decoding.length_penalty,
+        seconds=round(seconds, 2),
+    )
+
+
+def dev_scorer(
+    run: Run, pairs: Iterable[tuple[str, str]]
+) -> Callable[..., dict]:
+    """A `measure` for `training.fit`: BLEU and chrF of greedy translations.
+
+    Args:
+        run: the run that is being trained.
+        pairs: dev sentences; held in memory.
+    """
+    sources, references = _columns(run, pairs)
+    greedy = dataclasses.replace(run.config.decoding, beam_size=1)
+
+    def measure(model):
+        hypotheses = _translations(run, model, sources, greedy)
+        language = run.config.data.target_language
+        measured = scores(hypotheses, references, language)
+        return {"bleu": measured.bleu, "chrf": measured.chrf}
+
+    return measure
+
+
+def run_translator(run: Run, model, decoding: DecodingConfig) -> Translator:
+    """The text-to-text graph of a run's model."""
+    incremental = IncrementalTransformer(model)
+    return Translator(
+        run.source_tokenizer,
+        run.target_tokenizer,
+        incremental.start,
+        incremental.step,
+        decoding,
+        run.config.model.max_length,
+    )
+
+
+def _translations(run, model, sources, decoding, progress=None):
+    translator = run_translator(run, model, decoding)
+    return list(
+        translate_lines(
+            sources,
+            text_translator(translator.translate),
+            decoding.batch_size,
+            progress=progress,
+        )
+    )
+
+
+def _columns(run, pairs):
+    pairs = list(pairs)
+    if not pairs:
+        raise InputError("no sentence pair to evaluate on. Accepted: 1 or more")
+    sources, references = map(list, zip(*pairs, strict=True))
+    data = run.config.data
+    if is_chinese(data.target_language) and data.simplify_chinese:
+        references = list(simplify(references))
+    return sources, references
