@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.constants import PAD_ID
+from keras_transformer.errors import InputError
+from keras_transformer.evaluation.loss import (
+    batch_cross_entropy,
+    cross_entropy,
+)
+
+TABLE = tf.random.stateless_normal([9, 9], [1, 2])
+LABELS = [[4, 5, 6, 3], [7, 3], [8, 8, 3], [3]]
+
+
+def model(features, training):
+    """Logits that depend on the last token only."""
+    if training:
+        raise ValueError("evaluation runs the model in training mode")
+    return tf.gather(TABLE, features["target_ids"])
+
+
+def batch(rows, extra=0):
+    """A batch padded to its longest row, and `extra` positions more."""
+    width = max(map(len, rows)) + extra
+    labels = np.full([len(rows), width], PAD_ID, np.int32)
+    for row, ids in zip(labels, rows, strict=True):
+        row[: len(ids)] = ids
+    inputs = np.pad(labels[:, :-1], [(0, 0), (1, 0)], constant_values=2)
+    features = {"source_ids": inputs, "target_ids": inputs}
+    return tf.nest.map_structure(tf.constant, (features, labels))
+
+
+def expected():
+    values = []
+    log_softmax = tf.nn.log_softmax(tf.cast(TABLE, tf.float64)).numpy()
+    for row in LABELS:
+        for last, token in zip([2, *row[:-1]], row, strict=True):
+            values.append(-log_softmax[last, token])
+    return np.mean(values)
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [batch(LABELS)],
+        [batch(LABELS[:1]), batch(LABELS[1:])],
+        [batch(LABELS[:3], extra=5), batch(LABELS[3:])],
+        [batch([row]) for row in reversed(LABELS)],
+    ],
+    ids=["one batch", "unequal batches", "more padding", "singly"],
+)
+def test_mean_over_tokens_whatever_the_batches(batches):
+    value, tokens = cross_entropy(model, batches)
+    assert tokens == 10
+    assert value == pytest.approx(expected(), rel=1e-6)
+
+
+def test_a_batch_gives_sum_and_count():
+    total, count = batch_cross_entropy(
+        tf.zeros([1, 3, 8], tf.float16), tf.constant([[5, 3, 0]])
+    )
+    assert total.dtype == tf.float64
+    assert count == 2
+    np.testing.assert_allclose(total, 2 * np.log(8), rtol=1e-6)
+
+
+def test_takes_a_dataset_and_a_keras_model():
+    import keras
+
+    ids = keras.Input([None], dtype="int32", name="target_ids")
+    source_ids = keras.Input([None], dtype="int32", name="source_ids")
+    layer = keras.layers.Embedding(9, 9)
+    network = keras.Model(
+        {"source_ids": source_ids, "target_ids": ids}, layer(ids)
+    )
+    layer.set_weights([TABLE.numpy()])
+    dataset = tf.data.Dataset.from_tensors(batch(LABELS))
+    value, tokens = cross_entropy(network, dataset)
+    assert tokens == 10
+    assert value == pytest.approx(expected(), rel=1e-6)
+
+
+def test_nothing_is_refused():
+    with pytest.raises(InputError, match="0 target tokens"):
+        cross_entropy(model, [])
