@@ -1,0 +1,185 @@
+"""Pre-trained word vectors: word2vec (text, binary) and GloVe (text)."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.errors import InputError
+
+_ACCEPTED = "Accepted: word2vec text or binary, or GloVe text"
+# Bytes. No sound file has longer ones; a damaged one can't fill the memory.
+_LONGEST_TOKEN = 4096
+_LONGEST_LINE = 1 << 20
+
+
+def load_vectors(path, tokens: list[str], width: int):
+    """The vectors of a vocabulary, from a file of many more.
+
+    The format is recognised by the content: word2vec begins with a line of
+    two counts, GloVe with the first vector. A gzip file is read as it is.
+    Only the vocabulary's rows are kept in memory; of a token that stands in
+    the file twice, the first.
+
+    Args:
+        path: the file.
+        tokens: a vocabulary in the order of its ids, as `Tokenizer.tokens`.
+        width: numbers a vector, the model's `d_model`.
+
+    Returns:
+        A float32 matrix `[len(tokens), width]` whose rows are NaN for tokens
+        that the file doesn't have, and the share of the vocabulary, reserved
+        tokens left out, that it has.
+
+    Raises:
+        InputError: no such file, a vector of another width, or a damaged
+            file; the message names the file and the line.
+    """
+    reserved = len(SPECIAL_TOKENS)
+    rows = {
+        token.encode(): row
+        for row, token in enumerate(tokens)
+        if row >= reserved
+    }
+    matrix = np.full((len(tokens), width), np.nan, np.float32)
+    found = set()
+    try:
+        with _open(path) as file:
+            for token, vector in _read(file, path, rows, width):
+                if token not in found:
+                    matrix[rows[token]] = vector
+                    found.add(token)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise InputError(f"{path}: a damaged gzip file") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}. {_ACCEPTED}") from None
+    return matrix, len(found) / max(1, len(rows))
+
+
+def _open(path):
+    file = open(path, "rb")
+    if file.peek(2)[:2] == b"\x1f\x8b":
+        file.close()
+        return gzip.open(path, "rb")
+    return file
+
+
+def _read(file, path, rows, width) -> Iterator[tuple[bytes, np.ndarray]]:
+    """The vectors of those tokens in the file that are in `rows`."""
+    header = file.readline(_LONGEST_LINE).split()
+    if len(header) != 2 or not all(part.isdigit() for part in header):
+        file.seek(0)
+        yield from _read_text(file, path, rows, width, line_number=1)
+        return
+    count, file_width = map(int, header)
+    if file_width != width:
+        raise _wrong_width(path, 1, file_width, width)
+    start = file.tell()
+    numbers = file.readline(_LONGEST_LINE).partition(b" ")[2]
+    file.seek(start)
+    # Written numbers use few bytes; packed ones soon use others.
+    if numbers.translate(None, b"0123456789+-.eEnaifNAIF \t\r\n"):
+        yield from _read_binary(file, path, rows, width, count)
+    else:
+        yield from _read_text(file, path, rows, width, 2, count)
+
+
+def _read_text(file, path, rows, width, line_number, count=None):
+    """Lines of a token and numbers: `count` of them, if that is known."""
+    seen = 0
+    while line := file.readline(_LONGEST_LINE):
+        token, numbers = _split_line(line.rstrip(b"\r\n "), width)
+        if token is None:
+            received = sum(map(_is_number, line.split()[1:]))
+            raise _wrong_width(path, line_number, received, width)
+        if token in rows:
+            yield token, _vector(numbers, path, line_number)
+        seen += 1
+        line_number += 1
+    if count is not None and seen != count:
+        raise InputError(
+            f"{path}, line 1: announces {count} vectors, but {seen} follow. "
+            f"{_ACCEPTED}, whole"
+        )
+    if seen == 0:
+        raise InputError(f"{path}: no vectors. {_ACCEPTED}")
+
+
+def _split_line(line, width):
+    """The token of a line and its numbers, unread; None if they don't fit."""
+    spaces = line.count(b" ")
+    if spaces < width:
+        return None, None
+    if spaces == width:  # nearly every line, so the fast way
+        token, _, numbers = line.partition(b" ")
+        return token, numbers
+    # A few tokens of GloVe hold spaces, but none ends in a number.
+    fields = line.rsplit(b" ", width)
+    if _is_number(fields[0].split()[-1] if fields[0].split() else b"0"):
+        return None, None
+    return fields[0], b" ".join(fields[1:])
+
+
+def _is_number(field):
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _vector(numbers, path, line_number):
+    try:
+        vector = np.array(numbers.split(b" "), np.float32)
+    except ValueError:
+        vector = np.array([np.nan])
+    if not np.isfinite(vector).all():
+        raise InputError(
+            f"{path}, line {line_number}: not a vector. Received: "
+            f"{numbers[:60].decode(errors='replace')!r}. {_ACCEPTED}"
+        )
+    return vector
+
+
+def _read_binary(file, path, rows, width, count):
+    """A token, a space and little-endian float32 numbers, `count` times."""
+    for entry in range(1, count + 1):
+        token = _read_token(file)
+        numbers = file.read(4 * width)
+        if token is None or len(numbers) < 4 * width:
+            raise _damaged(path, entry, count)
+        if token in rows:
+            vector = np.frombuffer(numbers, "<f4")
+            if not np.isfinite(vector).all():
+                raise _damaged(path, entry, count)
+            yield token, vector
+    if file.read(2).strip():
+        raise InputError(
+            f"{path}, line 1: announces {count} vectors of {width} numbers, "
+            f"but more follows. {_ACCEPTED}, whole"
+        )
+
+
+def _read_token(file):
+    """The bytes before the next space, or None if there is no such space."""
+    token = bytearray()
+    while (byte := file.read(1)) != b" ":
+        if not byte or len(token) > _LONGEST_TOKEN:
+            return None
+        token += byte
+    return bytes(token.lstrip(b"\n"))
+
+
+def _wrong_width(path, line_number, received, width):
+    return InputError(
+        f"{path}, line {line_number}: vectors of {received} numbers. "
+        f"Accepted: {width} numbers, as model.d_model says"
+    )
+
+
+def _damaged(path, entry, count):
+    return InputError(
+        f"{path}: damaged at vector {entry} of {count}. {_ACCEPTED}, whole"
+    )

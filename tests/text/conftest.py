@@ -1,0 +1,32 @@
+import pytest
+
+from keras_transformer.config import DataConfig
+from keras_transformer.text import build_tokenizer
+
+LINES = {
+    "en": [
+        'I can\'t see it, but he said: "Look!"',
+        "The boys' books cost $3.88 (or 50% less).",
+        "Look at the books. I see the boys.",
+    ],
+    "zh": ["我看不见，但是他说：“看！”", "他住在 New York 。", "看书吧。"],
+}
+
+
+@pytest.fixture(
+    scope="session",
+    params=["word", "character", "unigram", "bpe"],
+)
+def tokenizer(request):
+    """A small tokenizer of each kind."""
+    return _make_tokenizer(request.param)
+
+
+def _make_tokenizer(name, **options):
+    language = "zh" if name == "character" else "en"
+    if name in ("unigram", "bpe"):
+        options["sentencepiece_model"] = name
+        name = "sentencepiece"
+    return build_tokenizer(
+        name, lambda: LINES[language] * 5, DataConfig(**options), language, 60
+    )

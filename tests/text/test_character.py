@@ -1,0 +1,65 @@
+import pytest
+
+from keras_transformer.config import DataConfig
+from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.text import CharacterTokenizer, build_tokenizer
+
+
+def _split(text, **options):
+    tokenizer = CharacterTokenizer(SPECIAL_TOKENS, **options)
+    return [token.decode() for token in tokenizer.split([text]).to_list()[0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("你好。", "你 好 。"),
+        (" 你 好 ， 吗 ？ ", "你 好 ， 吗 ？"),
+        ("我 用 TF 2 。", "我 用 T F ▁ 2 。"),
+        ("ab  \u3000cd", "a b ▁ c d"),
+        ("한국 말", "한 국 ▁ 말"),
+        ("a▁b", "a ▁ b"),
+        ("😀 é", "😀 ▁ é"),
+        ("", ""),
+    ],
+)
+def test_one_token_per_character(text, tokens):
+    assert _split(text) == tokens.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("我用TensorFlow 2.21。", "我 用 TensorFlow ▁ 2 . 21 。"),
+        ("Été à3", "Été ▁ à3"),
+        ("ＡＢ你q\u0323y", "ＡＢ 你 q\u0323y"),
+        ("Привет", "П р и в е т"),
+    ],
+)
+def test_latin_runs_can_stay_together(text, tokens):
+    assert _split(text, keep_latin_runs=True) == tokens.split()
+
+
+@pytest.mark.parametrize("keep_latin_runs", [False, True])
+def test_text_comes_back(keep_latin_runs):
+    lines = ["我用TensorFlow 2和Keras。", "New York City", "“看”…— 3.5%"]
+    tokenizer = build_tokenizer(
+        "character",
+        lambda: lines,
+        DataConfig(keep_latin_runs=keep_latin_runs),
+        "zh",
+    )
+    text = tokenizer.detokenize(tokenizer.tokenize(lines)).numpy()
+    assert [line.decode() for line in text] == lines
+
+
+def test_real_sentences_come_back_but_for_their_spaces(shared):
+    path = shared / "data" / "tatoeba" / "train.tsv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    sentences = [line.split("\t")[1] for line in lines]
+    config = DataConfig(simplify_chinese=False)
+    tokenizer = build_tokenizer("character", lambda: sentences, config, "zh")
+    text = tokenizer.detokenize(tokenizer.tokenize(sentences)).numpy()
+    assert ["".join(line.decode().split()) for line in text] == [
+        "".join(sentence.split()) for sentence in sentences
+    ]

@@ -1,0 +1,60 @@
+import random
+
+import pytest
+
+from keras_transformer.text import chinese
+
+
+@pytest.fixture(scope="module")
+def simplifier():
+    return chinese.Simplifier()
+
+
+def _in_graph(simplifier, lines):
+    return [line.decode() for line in simplifier(lines).numpy()]
+
+
+def test_traditional_becomes_simplified(simplifier):
+    lines = ["漢語 abc", "計畫瞭解乾隆", "", "简体"]
+    expected = ["汉语 abc", "计划了解乾隆", "", "简体"]
+    assert list(chinese.simplify(lines)) == expected
+    assert _in_graph(simplifier, lines) == expected
+
+
+def test_graph_equals_opencc_on_real_sentences(simplifier, shared):
+    path = shared / "data" / "tatoeba" / "train.tsv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    sentences = [line.split("\t")[1] for line in lines]
+    simplified = list(chinese.simplify(sentences))
+    assert _in_graph(simplifier, sentences) == simplified
+    # Text that is simplified already stays as it is.
+    assert _in_graph(simplifier, simplified) == simplified
+
+
+def test_graph_equals_opencc_on_random_phrases(simplifier):
+    phrases = list(chinese._simplified("TSPhrases.txt"))
+    characters = list(chinese._simplified("TSCharacters.txt"))
+    generator = random.Random(0)
+    lines = [
+        "，".join(generator.choices(phrases, k=2))
+        + "".join(generator.choices(characters, k=5))
+        for _ in range(2000)
+    ]
+    differences = [
+        line
+        for line, graph, opencc in zip(
+            lines,
+            _in_graph(simplifier, lines),
+            chinese.simplify(lines),
+            strict=True,
+        )
+        if graph != opencc
+    ]
+    # Overlapping phrases, which hardly ever meet.
+    assert len(differences) <= 2
+
+
+@pytest.mark.parametrize("language", ["zh", "ZH", "zh-TW", "zh_Hans"])
+def test_chinese_is_recognised(language):
+    assert chinese.is_chinese(language)
+    assert not chinese.is_chinese("ja")

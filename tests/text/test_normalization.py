@@ -1,0 +1,32 @@
+import pytest
+
+from keras_transformer.text.normalization import MARK, Normalizer, squeeze
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("e\u0301", "é"),
+        ("a\x00b\tc\x1fd\x7fe\x9ff\u2028g", "a b c d e f g"),
+        ("\ufeffa\u200eb\u202a", "ab"),
+        ("zero\u200djoiner", "zero\u200djoiner"),
+        ("，ＡＢ…", "，ＡＢ…"),
+        (f"a{MARK}b", "a\ufffdb"),
+        (b"a\xffb", "a\ufffdb"),
+    ],
+)
+def test_default_normalisation(text, expected):
+    assert Normalizer()([text]).numpy()[0].decode() == expected
+
+
+def test_each_step_is_an_option():
+    text = "e\u0301\x07 漢\x00\n"
+    kept = Normalizer(nfc=False, remove_control=False)([text]).numpy()[0]
+    assert kept.decode() == "e\u0301\x07 漢  "
+    simplified = Normalizer(simplify=True)([text]).numpy()[0]
+    assert simplified.decode() == "é  汉  "
+
+
+def test_squeeze_knows_every_white_space():
+    text = squeeze(["\u3000 a \t\u2003b\xa0\x1fc\u2028"]).numpy()[0].decode()
+    assert text == "a b c"

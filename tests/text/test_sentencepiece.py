@@ -1,0 +1,97 @@
+import pytest
+
+from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.errors import InputError
+from keras_transformer.text import SentencePieceTokenizer
+from keras_transformer.text.sentencepiece_training import train_sentencepiece
+
+LINES = [
+    f"the {w}er is {w}ing {n}." for n in range(20) for w in ("walk", "talk")
+]
+MODELS = pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+
+
+@MODELS
+def test_the_same_text_gives_the_same_model(model_type):
+    models = [
+        train_sentencepiece(iter(LINES), 50, model_type=model_type)
+        for _ in range(2)
+    ]
+    assert models[0] == models[1]
+
+
+@MODELS
+def test_a_sample_of_the_text_depends_on_the_seed_alone(model_type):
+    def train(seed):
+        return train_sentencepiece(
+            LINES, 40, model_type=model_type, max_sentences=10, seed=seed
+        )
+
+    assert train(1) == train(1) != train(2)
+
+
+@MODELS
+@pytest.mark.parametrize("lines", [["a"], ["ab ab", ""], LINES])
+def test_a_small_corpus_gives_a_smaller_vocabulary(model_type, lines):
+    model = train_sentencepiece(lines, 8000, model_type=model_type)
+    tokenizer = SentencePieceTokenizer(model)
+    assert 4 < tokenizer.vocabulary_size < 8000
+    ids = tokenizer.tokenize(lines)
+    text = [line.decode() for line in tokenizer.detokenize(ids).numpy()]
+    assert text == lines
+
+
+@MODELS
+def test_no_text_is_refused(model_type):
+    with pytest.raises(InputError, match="no text to train a SentencePiece"):
+        train_sentencepiece(["", "  "], 100, model_type=model_type)
+
+
+@MODELS
+def test_too_small_a_vocabulary_is_refused(model_type):
+    with pytest.raises(
+        InputError, match="8 SentencePiece pieces .* Accepted: "
+    ):
+        train_sentencepiece(LINES, 8, model_type=model_type)
+
+
+def test_only_over_long_lines_are_refused_in_one_line():
+    with pytest.raises(InputError, match="can't be trained") as error:
+        train_sentencepiece(["x" * 5000], 8)
+    assert "\n" not in str(error.value)
+
+
+@MODELS
+def test_characters_stay_as_they_are(model_type):
+    lines = ["ＡＢ，你好… ﬁ ½"] * 3
+    model = train_sentencepiece(lines, 100, model_type=model_type)
+    tokenizer = SentencePieceTokenizer(model)
+    text = tokenizer.detokenize(tokenizer.tokenize(lines[:1])).numpy()
+    assert text[0].decode() == lines[0]
+
+
+@MODELS
+def test_training_and_loading_print_nothing(model_type, capfd):
+    model = train_sentencepiece(LINES, 8000, model_type=model_type)
+    SentencePieceTokenizer(model).tokenize(["a"])
+    with pytest.raises(InputError):
+        train_sentencepiece(LINES, 8, model_type=model_type)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_model_names_no_path():
+    assert b"rules.tsv" not in train_sentencepiece(LINES, 50)
+
+
+@pytest.mark.parametrize("model", [b"", b"junk"])
+def test_what_is_no_model_is_refused(model):
+    with pytest.raises(InputError, match="not a SentencePiece model"):
+        SentencePieceTokenizer(model)
+
+
+def test_reserved_text_in_training_teaches_no_reserved_id():
+    model = train_sentencepiece(["<s> x </s> <pad> <unk>"] * 20, 60)
+    tokenizer = SentencePieceTokenizer(model)
+    assert tuple(tokenizer.tokens()[:4]) == SPECIAL_TOKENS
+    ids = tokenizer.tokenize(["<s> x </s> <pad> <unk>"]).to_list()[0]
+    assert not {0, 2, 3} & set(ids)

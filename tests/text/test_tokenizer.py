@@ -1,0 +1,147 @@
+import json
+import re
+
+import pytest
+import tensorflow as tf
+
+from keras_transformer.constants import END_ID, PAD_ID, SPECIAL_TOKENS, START_ID
+from keras_transformer.errors import InputError
+from keras_transformer.text import frame, load_tokenizer
+
+TEXT = ["看！ I see, the books.", "", "   ", "他说"]
+
+
+def test_ids_are_ragged_int32_and_within_the_vocabulary(tokenizer):
+    ids = tokenizer.tokenize(TEXT)
+    assert isinstance(ids, tf.RaggedTensor)
+    assert ids.dtype == tf.int32
+    assert ids.shape.as_list() == [4, None]
+    assert ids.row_lengths().numpy()[1] == 0
+    assert ids.row_lengths().numpy()[2] == 0
+    assert int(tf.reduce_max(ids)) < tokenizer.vocabulary_size
+
+
+def test_reserved_tokens_come_first(tokenizer):
+    tokens = tokenizer.tokens()
+    assert tuple(tokens[:4]) == SPECIAL_TOKENS
+    assert len(tokens) == tokenizer.vocabulary_size == len(set(tokens))
+
+
+def test_text_that_spells_reserved_tokens_never_becomes_their_ids(tokenizer):
+    ids = tokenizer.tokenize(["<s> </s> <pad> <unk>", "<pad>", "</s>x<s>"])
+    assert not {PAD_ID, START_ID, END_ID} & set(ids.flat_values.numpy())
+
+
+def test_detokenize_skips_pad_and_start_and_stops_at_end(tokenizer):
+    ids = tokenizer.tokenize(TEXT)
+    expected = tokenizer.detokenize(ids).numpy().tolist()
+    framed = frame(ids)
+    assert tokenizer.detokenize(framed).numpy().tolist() == expected
+    assert tokenizer.detokenize(framed.to_tensor()).numpy().tolist() == expected
+    followed = tf.concat([framed, framed], axis=1)
+    assert tokenizer.detokenize(followed).numpy().tolist() == expected
+    assert (
+        tokenizer.detokenize(tf.cast(framed, tf.int64)).numpy().tolist()
+        == expected
+    )
+
+
+def test_unknown_is_shown_in_the_same_way(tokenizer):
+    assert tokenizer.tokenize(["☃"]).flat_values.numpy()[-1] == 1
+    assert "⁇" in tokenizer.detokenize([[1]]).numpy()[0].decode()
+    assert tokenizer.detokenize([[1]]).numpy()[0].decode().strip() == "⁇"
+
+
+def test_empty_batch(tokenizer):
+    ids = tokenizer.tokenize(tf.constant([], tf.string))
+    assert ids.to_list() == []
+    assert tokenizer.detokenize(ids).shape == [0]
+    assert tokenizer.detokenize(tf.zeros([0, 0], tf.int32)).shape == [0]
+    assert tokenizer.detokenize(
+        tf.zeros([2, 0], tf.int32)
+    ).numpy().tolist() == [
+        b"",
+        b"",
+    ]
+
+
+def test_any_bytes_are_text(tokenizer):
+    ids = tokenizer.tokenize([b"\xff\xfe look", b"\x00", b"\xed\xa0\x80"])
+    for text in tokenizer.detokenize(ids).numpy():
+        text.decode()
+
+
+def test_alone_equals_in_a_batch(tokenizer):
+    together = tokenizer.tokenize(TEXT).to_list()
+    assert together == [tokenizer.tokenize([t]).to_list()[0] for t in TEXT]
+
+
+def test_saved_and_loaded_is_the_same(tokenizer, tmp_path):
+    tokenizer.save(tmp_path / "a" / "b")
+    loaded = load_tokenizer(tmp_path / "a" / "b")
+    assert type(loaded) is type(tokenizer)
+    assert loaded.fingerprint() == tokenizer.fingerprint()
+    assert loaded.tokens() == tokenizer.tokens()
+    assert loaded.options() == tokenizer.options()
+    assert loaded.tokenize(TEXT).to_list() == tokenizer.tokenize(TEXT).to_list()
+    assert len(list((tmp_path / "a" / "b").iterdir())) == 2
+
+
+def test_loading_a_missing_folder_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"nothing.tokenizer\.json: No such"):
+        load_tokenizer(tmp_path / "nothing")
+
+
+def test_loading_without_the_vocabulary_is_refused(tokenizer, tmp_path):
+    tokenizer.save(tmp_path)
+    (tmp_path / tokenizer.content_file).unlink()
+    with pytest.raises(InputError, match=re.escape(tokenizer.content_file)):
+        load_tokenizer(tmp_path)
+
+
+def test_loading_a_changed_vocabulary_is_refused(tokenizer, tmp_path):
+    tokenizer.save(tmp_path)
+    path = tmp_path / tokenizer.content_file
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(InputError, match=f"{tokenizer.content_file}: not the"):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("{", "damaged"),
+        ("[]", "not the description"),
+        ({"kind": "sound"}, "unknown kind 'sound'. Accepted: "),
+        ({"kind": 3}, "not the description"),
+        ({"format": 9}, "format 9. Accepted by this version: 1"),
+        ({"options": {"colour": 1}}, "options that a"),
+        ({"vocabulary_size": 3}, "vocabulary_size is 3, but"),
+    ],
+    ids=str,
+)
+def test_a_damaged_description_is_refused(tokenizer, tmp_path, change, message):
+    tokenizer.save(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    if isinstance(change, dict):
+        change = json.dumps(json.loads(path.read_text()) | change)
+    path.write_text(change)
+    with pytest.raises(InputError, match="tokenizer.json: " + message) as error:
+        load_tokenizer(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tokenizer, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="can't write the tokenizer"):
+        tokenizer.save(tmp_path / "file" / "folder")
+
+
+def test_frame_puts_start_and_end_around_each_row():
+    framed = frame(tf.ragged.constant([[5, 6], []], tf.int32))
+    assert framed.to_list() == [[START_ID, 5, 6, END_ID], [START_ID, END_ID]]
+    assert framed.dtype == tf.int32
+    empty = tf.RaggedTensor.from_row_lengths(
+        tf.zeros([0], tf.int32), tf.zeros([0], tf.int64)
+    )
+    assert frame(empty).to_list() == []

@@ -1,0 +1,99 @@
+"""A tokenizer inside a SavedModel, as TensorFlow Serving would run it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+TEXT = [
+    b'I can\'t see the books: "Look!"',
+    "他住在 New York，看書。".encode(),
+    b"",
+    b"\xff\xfe broken \xed\xa0\x80",
+    b"<s> <pad> </s>",
+]
+
+# What the graphs may use beyond core TensorFlow; all in TF Text 2.12.
+TEXT_OPS = {
+    "NormalizeUTF8",
+    "SentencepieceOp",
+    "SentencepieceTokenizeOp",
+    "SentencepieceDetokenizeOp",
+}
+
+# Prints the operations that a process without TF Text doesn't know.
+UNKNOWN_OPS = """
+import json, sys
+from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.python.framework import op_def_registry
+import tensorflow
+model = saved_model_pb2.SavedModel()
+with open(sys.argv[1] + "/saved_model.pb", "rb") as file:
+    model.ParseFromString(file.read())
+graph = model.meta_graphs[0].graph_def
+nodes = list(graph.node)
+for function in graph.library.function:
+    nodes.extend(function.node_def)
+names = {node.op for node in nodes} - {
+    function.signature.name for function in graph.library.function
+}
+print(json.dumps(sorted(n for n in names if op_def_registry.get(n) is None)))
+"""
+
+
+class _Served(tf.Module):
+    def __init__(self, tokenizer):
+        super().__init__()
+        self.tokenizer = tokenizer
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
+    def serve(self, text):
+        ids = self.tokenizer.tokenize(text)
+        return {
+            "ids": ids.to_tensor(),
+            "round_trip": self.tokenizer.detokenize(ids),
+        }
+
+
+@pytest.fixture(scope="module")
+def saved(tokenizer, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("saved"))
+    served = _Served(tokenizer)
+    tf.saved_model.save(served, path, signatures=served.serve)
+    return path
+
+
+def _run_in_session(path, batches):
+    with tf.compat.v1.Session(graph=tf.Graph()) as session:
+        loaded = tf.compat.v1.saved_model.load(session, ["serve"], path)
+        signature = loaded.signature_def["serving_default"]
+        outputs = {n: t.name for n, t in signature.outputs.items()}
+        text = signature.inputs["text"].name
+        return [session.run(outputs, {text: batch}) for batch in batches]
+
+
+def test_a_session_gives_the_same_ids_and_text(saved, tokenizer):
+    result, empty = _run_in_session(saved, [TEXT, []])
+    ids = tokenizer.tokenize(TEXT)
+    assert result["ids"].tolist() == ids.to_tensor().numpy().tolist()
+    expected = tokenizer.detokenize(ids).numpy().tolist()
+    assert result["round_trip"].tolist() == expected
+    assert empty["ids"].shape[0] == empty["round_trip"].shape[0] == 0
+
+
+def test_loaded_in_python_gives_the_same_ids(saved, tokenizer):
+    loaded = tf.saved_model.load(saved).signatures["serving_default"]
+    ids = loaded(tf.constant(TEXT))["ids"].numpy().tolist()
+    assert ids == tokenizer.tokenize(TEXT).to_tensor().numpy().tolist()
+
+
+def test_only_operations_that_servers_have(saved):
+    run = subprocess.run(
+        [sys.executable, "-c", UNKNOWN_OPS, saved],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(json.loads(run.stdout)) <= TEXT_OPS

@@ -1,0 +1,108 @@
+import gzip
+import re
+
+import numpy as np
+import pytest
+
+from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.errors import InputError
+from keras_transformer.text.vectors import load_vectors
+
+TOKENS = [*SPECIAL_TOKENS, "the", "你", "rare", "."]
+VECTORS = {
+    "</s>": [9, 9, 9],
+    "the": [0.5, -1, 2],
+    "other": [0.1, 1e-3, 7],
+    ".": [1, 2, 3],
+    "你": [-0.25, 0, 1.5],
+}
+
+
+def _text(vectors=VECTORS, end="\n"):
+    rows = (
+        f"{token} {' '.join(map(str, numbers))}"
+        for token, numbers in vectors.items()
+    )
+    return "".join(row + end for row in rows).encode()
+
+
+def _binary(separator=b"\n"):
+    body = b"".join(
+        token.encode() + b" " + np.array(numbers, "<f4").tobytes() + separator
+        for token, numbers in VECTORS.items()
+    )
+    return b"5 3\n" + body
+
+
+FORMATS = {
+    "glove": _text(),
+    "glove-windows": _text(end="\r\n"),
+    "word2vec-text": b"5 3\n" + _text(),
+    "word2vec-text-trailing-space": b"5 3\n" + _text(end=" \n"),
+    "word2vec-binary": _binary(),
+    "word2vec-binary-without-line-ends": _binary(b""),
+    "gzip": gzip.compress(_binary()),
+}
+
+
+@pytest.mark.parametrize("content", FORMATS.values(), ids=FORMATS)
+def test_every_format_is_recognised(tmp_path, content):
+    path = tmp_path / "vectors"
+    path.write_bytes(content)
+    matrix, found = load_vectors(path, TOKENS, 3)
+    assert matrix.dtype == np.float32 and matrix.shape == (8, 3)
+    assert found == 3 / 4
+    np.testing.assert_array_equal(matrix[4], np.float32([0.5, -1, 2]))
+    np.testing.assert_array_equal(matrix[5], np.float32([-0.25, 0, 1.5]))
+    np.testing.assert_array_equal(matrix[7], np.float32([1, 2, 3]))
+    assert np.isnan(matrix[[0, 1, 2, 3, 6]]).all()
+
+
+def test_the_first_of_two_vectors_counts_and_tokens_may_hold_spaces(tmp_path):
+    path = tmp_path / "vectors"
+    path.write_bytes(b". . 4 5 6\nthe 1 2 3\nthe 7 8 9\n")
+    matrix, found = load_vectors(path, TOKENS, 3)
+    assert found == 1 / 4
+    assert matrix[4].tolist() == [1, 2, 3]
+
+
+DAMAGED = {
+    "empty": (b"", "no vectors"),
+    "wrong width in GloVe": (b"a 1 2 3\nthe 1 2\n", "line 2: vectors of 2 num"),
+    "wider GloVe": (
+        b"a 1 2 3 4\n",
+        "line 1: vectors of 4 numbers. Accepted: 3",
+    ),
+    "wrong width in word2vec": (b"5 4\n", "line 1: vectors of 4 numbers"),
+    "not a number": (b"a 1 2 3\nthe 1 x 3\n", "line 2: not a vector"),
+    "not finite": (b"the 1 nan 3\n", "line 1: not a vector"),
+    "prose": (b"It was a dark night.\n", "line 1: vectors of 0 numbers"),
+    "cut text": (b"5 3\n" + _text()[:-20], "line 5: vectors of|announces 5"),
+    "cut text at a line": (b"9 3\n" + _text(), "line 1: announces 9 vectors"),
+    "cut binary": (_binary()[:-9], "damaged at vector 5 of 5"),
+    "longer binary": (_binary() + b"more", "line 1: announces 5 vectors"),
+    "cut gzip": (gzip.compress(_binary())[:-12], "a damaged gzip file"),
+    "binary noise": (b"5 3\n" + b"\xff" * 9000, "damaged at vector 1 of 5"),
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), DAMAGED.values(), ids=list(DAMAGED)
+)
+def test_a_damaged_file_is_refused_by_name_and_line(tmp_path, content, message):
+    path = tmp_path / "vectors"
+    path.write_bytes(content)
+    pattern = f"^{re.escape(str(path))}.*({message})"
+    with pytest.raises(InputError, match=pattern) as error:
+        load_vectors(path, TOKENS, 3)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match="nothing: No such file"):
+        load_vectors(tmp_path / "nothing", TOKENS, 3)
+
+
+def test_a_folder_is_refused(tmp_path):
+    with pytest.raises(InputError, match="directory"):
+        load_vectors(tmp_path, TOKENS, 3)
