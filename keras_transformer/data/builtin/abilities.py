@@ -104,7 +104,7 @@ def wish(draw: Draw) -> Pair:
     person = subject_of(draw, asked=style == 0)
     want = "wants" if person.agreement == "he" else "want"
     if style > 2:
-        verb, chinese_verb, english, chinese = trade(draw, INTENDED, 3)
+        verb, chinese_verb, english, chinese = trade(draw, INTENDED)
         return statement(
             f"{person.english} {want} to {verb.base} {english}",
             f"{person.chinese}想{chinese_verb}{chinese}",
@@ -174,7 +174,7 @@ def permission(draw: Draw) -> Pair:
     """May I eat an apple? / May we sing here? / You can't cook here."""
     person = draw.one((I, WE))
     if draw.chance(0.5):
-        verb, chinese_verb, english, chinese = trade(draw, _OFFERED, 2)
+        verb, chinese_verb, english, chinese = trade(draw, _OFFERED)
         return question(
             f"may {person.english} {verb.base} {english}",
             f"{person.chinese}可以{chinese_verb}{chinese}吗",

@@ -96,7 +96,7 @@ def _activity(english: str, chinese: str, places: str = "") -> Activity:
 ACTIVITIES = (
     _activity("read books", "看 书", "library, home, school, park"),
     _activity("read the newspaper", "看 报纸", "home, office, garden"),
-    _activity("watch television", "看 电视", "home, living room, hotel"),
+    _activity("watch television", "看 电视", "home, living room"),
     _activity("listen to music", "听 音乐", "home, park, living room"),
     _activity("play basketball", "打 篮球", "school, park, university"),
     _activity("play football", "踢 足球", "school, park"),
@@ -120,7 +120,7 @@ ACTIVITIES = (
     _activity("draw pictures", "画 画", "park, garden, school"),
     _activity("take photos", "拍 照", "park, garden, zoo"),
     _activity("write letters", "写 信", "home, office"),
-    _activity("eat noodles", "吃 面条", "restaurant, home, school"),
+    _activity("eat noodles", "吃 面条", "restaurant, home"),
     _activity("chat", "聊 天", "park, restaurant, classroom"),
 )
 MEALS = (

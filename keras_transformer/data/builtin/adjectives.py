@@ -30,7 +30,7 @@ OF_THINGS = _adjectives(
     "dirty, dirtier, dirtiest, 脏, 脏",
     "fast, faster, fastest, 快, 很快的",
     "fresh, fresher, freshest, 新鲜, 新鲜的",
-    "sweet, sweeter, sweetest, 甜, 甜的",
+    "sweet, sweeter, sweetest, 甜, 很甜的",
     "delicious, more delicious, most delicious, 好吃, 好吃的",
     "cute, cuter, cutest, 可爱, 可爱的",
     "quiet, quieter, quietest, 安静, 安静的",
@@ -76,10 +76,14 @@ COLOURS = _adjectives(
 )
 
 # Which adjectives suit which things.
+_CLOTHES = nouns.CLOTHES + nouns.SKIRT
 _FITTING: tuple[tuple[tuple[Noun, ...], str], ...] = (
     (nouns.BOOKS, "interesting boring difficult thick new old good"),
     (nouns.MOVIES, "interesting boring long new old good"),
-    (nouns.CLOTHES, "beautiful cheap expensive new old clean dirty"),
+    (
+        nouns.CLOTHES + nouns.SKIRT,
+        "beautiful cheap expensive new old clean dirty",
+    ),
     (nouns.PAIRS, "cheap expensive new old"),
     (nouns.VEHICLES, "cheap expensive new old fast beautiful"),
     (nouns.DEVICES, "cheap expensive new old good"),
@@ -90,7 +94,7 @@ _FITTING: tuple[tuple[tuple[Noun, ...], str], ...] = (
     (nouns.ROOMS, "clean beautiful big small quiet new old comfortable"),
 )
 COLOURED = (
-    nouns.CLOTHES + nouns.PAIRS[:3] + nouns.VEHICLES[:2] + nouns.BELONGINGS[1:4]
+    _CLOTHES + nouns.PAIRS[:3] + nouns.VEHICLES[:2] + nouns.BELONGINGS[1:4]
 )
 FITTING: dict[Noun, tuple[Adjective, ...]] = {
     noun: tuple(OF_THINGS[word] for word in words.split())

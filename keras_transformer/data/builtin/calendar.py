@@ -14,10 +14,10 @@ _WEATHER = (
 _DEGREES = (("", "很"), ("very ", "非常"), ("not ", "不"), ("too ", "太"))
 _PLACES = tuple(places.CITIES.values()) + tuple(places.COUNTRIES.values())
 _SEASONS = (
-    ("in spring", "春天"),
-    ("in summer", "夏天"),
-    ("in autumn", "秋天"),
-    ("in winter", "冬天"),
+    ("in spring", "春天", "warm", "暖和"),
+    ("in summer", "夏天", "hot", "热"),
+    ("in autumn", "秋天", "cool", "凉快"),
+    ("in winter", "冬天", "cold", "冷"),
 )
 
 
@@ -29,7 +29,8 @@ def weather(draw: Draw) -> Pair:
         where, chinese_where = "", ""
     style = draw.below(5)
     word, chinese = draw.one(_WEATHER)
-    degree, chinese_degree = draw.one(_DEGREES)
+    mild = word in ("warm", "cool")
+    degree, chinese_degree = draw.one(_DEGREES[:3] if mild else _DEGREES)
     end = "了" if chinese_degree == "太" else ""
     if style == 0:
         rain, chinese_rain = draw.one((("rain", "雨"), ("snow", "雪")))
@@ -40,7 +41,9 @@ def weather(draw: Draw) -> Pair:
             f"{chinese_where}{chinese_time}{chinese_will}下{chinese_rain}",
         )
     if style == 1:
-        season, chinese_season = draw.one(_SEASONS)
+        season, chinese_season, word, chinese = draw.one(_SEASONS)
+        degree, chinese_degree = draw.one(_DEGREES[:3])
+        end = ""
         return statement(
             f"it is {degree}{word}{where} {season}",
             f"{chinese_where}{chinese_season}{chinese_degree}{chinese}{end}",

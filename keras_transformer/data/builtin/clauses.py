@@ -1,26 +1,22 @@
-"""Two clauses in one sentence: because, if, when, before, although, while."""
+"""Two clauses tied by a reason or condition: because, if, although, but."""
 
 from keras_transformer.data.builtin import nouns, places
 from keras_transformer.data.builtin.activities import (
     ACTIVITIES,
-    GET_UP,
-    GO_TO_BED,
-    GO_TO_WORK,
     MEALS,
     PERSON_VERBS,
+    VERBS,
 )
 from keras_transformer.data.builtin.draw import Draw
 from keras_transformer.data.builtin.people import (
     Person,
     known_person,
-    named_person,
     other_person,
     subject,
 )
 from keras_transformer.data.builtin.words import Pair, statement
 
-# A reason said of a person with "was", and what it kept him from or made
-# him do. {} is the person.
+# Reasons: states that a person was in, or the weather.
 _STATES = (
     ("tired", "很累"),
     ("busy", "很忙"),
@@ -31,8 +27,8 @@ _STATES = (
 _WEATHER_REASONS = (
     ("it was raining", "下雨"),
     ("it was snowing", "下雪"),
-    ("it was too cold", "太冷"),
-    ("it was too hot", "太热"),
+    ("it was too cold", "天气太冷"),
+    ("it was too hot", "天气太热"),
 )
 _STAYED = (
     ("stayed at home", "待在家里"),
@@ -42,8 +38,10 @@ _STAYED = (
 
 
 def _outcome(draw: Draw, state: str) -> Pair:
-    """What a person did for a reason: "didn't go to school" 没去学校."""
-    indoors = bool(state)
+    """What a person did for a reason: "didn't go to school" 没去学校.
+
+    An empty state means that the reason was the weather.
+    """
     if state == "hungry":
         noun = draw.one(nouns.FOODS)
         number, chinese_number = draw.one((("two", "两"), ("three", "三")))
@@ -58,39 +56,34 @@ def _outcome(draw: Draw, state: str) -> Pair:
     if style == 1:
         place = draw.one(places.GOALS)
         return f"didn't go {place.destination}", f"没去{place.chinese}"
-    activity = draw.one(ACTIVITIES if indoors else _OUT)
+    activity = draw.one(ACTIVITIES if state else _OUT)
     return f"didn't {activity.english('base')}", f"没{activity.chinese}"
 
 
 def because(draw: Draw) -> Pair:
     """Tom didn't go to school because he was sick."""
     person = known_person(draw)
+    reason_first = draw.chance(0.5)
+    # The name comes first and the pronoun after it: always so in Chinese,
+    # where the reason comes first; in English as the clauses stand.
+    named, again = person.english, person.pronoun
+    of_reason, of_outcome = (named, again) if reason_first else (again, named)
     if draw.chance(0.6):
         state, chinese_state = draw.one(_STATES)
-        reason = f"{person.pronoun} {person.was} {state}"
-        chinese_reason = f"{person.chinese_pronoun}{chinese_state}"
-    else:
-        reason, chinese_reason = draw.one(_WEATHER_REASONS)
-        state = ""
-    outcome, chinese_outcome = _outcome(draw, state)
-    chinese = f"因为{chinese_reason}，所以{person.chinese}{chinese_outcome}"
-    if chinese_reason.startswith(person.chinese_pronoun):
-        # The name comes first in Chinese, the pronoun after it.
-        state = chinese_reason.removeprefix(person.chinese_pronoun)
+        outcome, chinese_outcome = _outcome(draw, state)
+        reason = f"{of_reason} {person.was} {state}"
         chinese = (
-            f"因为{person.chinese}{state}，"
+            f"因为{person.chinese}{chinese_state}，"
             f"所以{person.chinese_pronoun}{chinese_outcome}"
         )
-    if draw.chance(0.5):
-        return statement(
-            f"{person.english} {outcome} because {reason}", chinese
-        )
-    if person.pronoun != person.english and "it " not in reason:
-        reason = reason.replace(person.pronoun, person.english, 1)
-        subject_again = person.pronoun
     else:
-        subject_again = person.english
-    return statement(f"because {reason}, {subject_again} {outcome}", chinese)
+        reason, chinese_reason = draw.one(_WEATHER_REASONS)
+        outcome, chinese_outcome = _outcome(draw, "")
+        of_outcome = named
+        chinese = f"因为{chinese_reason}，所以{person.chinese}{chinese_outcome}"
+    if reason_first:
+        return statement(f"because {reason}, {of_outcome} {outcome}", chinese)
+    return statement(f"{of_outcome} {outcome} because {reason}", chinese)
 
 
 _CONDITIONS = (
@@ -140,29 +133,37 @@ def if_weather(draw: Draw) -> Pair:
 
 
 def if_person(draw: Draw) -> Pair:
-    """If you have time tomorrow, I will help you."""
+    """If you need help, I will help you. / If Tom is busy, I won't call."""
     person = known_person(draw)
     other = other_person(draw, person)
-    has = person.have
-    needs = "needs" if person.agreement == "he" else "need"
-    condition, chinese_condition = draw.one(
-        (
-            (f"{person.english} {has} time", f"{person.chinese}有时间"),
-            (f"{person.english} {person.be} busy", f"{person.chinese}很忙"),
-            (f"{person.english} {person.be} at home", f"{person.chinese}在家"),
-            (f"{person.english} {needs} help", f"{person.chinese}需要帮助"),
-        )
-    )
-    verb, frame = draw.one(PERSON_VERBS[:3])
-    not_, chinese_not = ("will", "就会") if "busy" not in condition else (
-        "won't", "就不会")  # fmt: skip
-    if needs in condition:
-        verb, frame = PERSON_VERBS[0]
+    help_, call, visit = PERSON_VERBS[:3]
     target, chinese_target = _back_to(person)
+    condition, chinese_condition, will, chinese_will, verbs = draw.one(
+        (
+            (f"{person.be} at home", "在家", "will", "会", (call, visit)),
+            (f"{person.be} busy", "很忙", "won't", "不会", (call, visit)),
+            (f"{person.present(VERBS['need'])} help", "需要帮助", "will", "会",
+             (help_,)),
+        )
+    )  # fmt: skip
+    verb, frame = draw.one(verbs)
+    helper, chinese_helper = other.english, other.chinese
+    if draw.chance(0.3):
+        # Who has time helps others himself.
+        condition, chinese_condition = f"{person.have} time", "有时间"
+        (verb, frame), will, chinese_will = (
+            draw.one((help_, visit)),
+            "will",
+            "会",
+        )
+        helper, chinese_helper = person.pronoun, person.chinese_pronoun
+        target, chinese_target = other.object, other.chinese
     action = frame.format(chinese_target).replace("*", "")
     return statement(
-        f"if {condition}, {other.english} {not_} {verb.base} {target}",
-        f"如果{chinese_condition}，{other.chinese}{chinese_not}{action}",
+        f"if {person.english} {condition}, {helper} {will} {verb.base} "
+        f"{target}",
+        f"如果{person.chinese}{chinese_condition}，"
+        f"{chinese_helper}就{chinese_will}{action}",
     )
 
 
@@ -173,105 +174,12 @@ def _back_to(person: Person) -> Pair:
     return target, person.chinese_pronoun
 
 
-_MOODS = (
-    ("tired", "累"),
-    ("happy", "高兴"),
-    ("sad", "难过"),
-    ("nervous", "紧张"),
-    ("busy", "忙"),
-)
-
-
-def when_state(draw: Draw) -> Pair:
-    """When she is tired, she often listens to music."""
-    person = known_person(draw)
-    mood, chinese_mood = draw.one(_MOODS)
-    activity = draw.one(ACTIVITIES)
-    while mood == "busy" and activity.chinese != "喝咖啡":
-        mood, chinese_mood = draw.one(_MOODS)
-    often, chinese_often = draw.one(
-        (("often", "经常"), ("always", "总是"), ("never", "从来不"))
-    )
-    action = activity.english(person.form())
-    if draw.chance(0.5):
-        english = (
-            f"when {person.english} {person.be} {mood}, {person.pronoun} "
-            f"{often} {action}"
-        )
-    else:
-        english = (
-            f"{person.english} {often} {action} when {person.pronoun} "
-            f"{person.be} {mood}"
-        )
-    return statement(
-        english,
-        f"{person.chinese}{chinese_mood}的时候{chinese_often}"
-        f"{activity.chinese}",
-    )
-
-
-def when_arrived(draw: Draw) -> Pair:
-    """When I got home, my mother was cooking."""
-    person = known_person(draw)
-    other = other_person(draw, person, named_person)
-    activity = draw.one(ACTIVITIES + MEALS)
-    if draw.chance(0.4):
-        place = draw.one(places.GOALS)
-        arrival = f"got {place.destination}"
-        chinese_arrival = f"到{place.chinese}"
-    else:
-        arrival, chinese_arrival = draw.one(
-            (("got home", "到家"), ("got up", "起床"))
-        )
-    clause = f"{person.english} {arrival}"
-    main = f"{other.english} {other.was} {activity.english('gerund')}"
-    chinese = (
-        f"{person.chinese}{chinese_arrival}的时候，"
-        f"{other.chinese}正在{activity.chinese}"
-    )
-    if draw.chance(0.5):
-        return statement(f"when {clause}, {main}", chinese)
-    return statement(f"{main} when {clause}", chinese)
-
-
-_LEISURE = tuple(
-    a
-    for a in ACTIVITIES
-    if a.chinese
-    not in ("踢足球", "打篮球", "做饭", "工作", "拍照", "画画", "吃面条")
-)
-_HOMEWORK = tuple(a for a in ACTIVITIES if a.chinese == "做作业")
-_BEFORE = MEALS + _HOMEWORK + (GO_TO_BED, GO_TO_WORK)
-_AFTER = MEALS + _HOMEWORK + (GET_UP,)
-
-
-def before_after(draw: Draw) -> Pair:
-    """He exercises before he has breakfast. 他吃早饭以前锻炼."""
-    person = known_person(draw)
-    word, chinese, events = draw.one(
-        (("before", "以前", _BEFORE), ("after", "以后", _AFTER))
-    )
-    first, second = draw.one(_LEISURE), draw.one(events)
-    while first == second:
-        first = draw.one(_LEISURE)
-    often, chinese_often = draw.one(
-        (("always", "总是"), ("usually", "通常"), ("often", "经常"))
-    )
-    form = person.form()
-    return statement(
-        f"{person.english} {often} {first.english(form)} {word} "
-        f"{person.pronoun} {second.english(form)}",
-        f"{person.chinese}{second.chinese}{chinese}{chinese_often}"
-        f"{first.chinese}",
-    )
-
-
 def although(draw: Draw) -> Pair:
     """Although he is very busy, he plays basketball every day."""
     person = known_person(draw)
     state, chinese_state = draw.one(
         (("very busy", "非常忙"), ("very tired", "非常累"),
-         ("very nervous", "非常紧张"), ("sick", "生病了"))
+         ("sick", "生病了"))
     )  # fmt: skip
     activity = draw.one(_EFFORTS)
     wants = "wants" if person.agreement == "he" else "want"
@@ -290,54 +198,20 @@ def although(draw: Draw) -> Pair:
 
 
 _EFFORTS = tuple(
-    a for a in ACTIVITIES if a.chinese not in ("休息", "聊天", "看电视")
-)
-_WITH_EARS = tuple(
     a
     for a in ACTIVITIES
-    if a.chinese in ("听音乐", "唱歌", "聊天", "喝茶", "喝咖啡")
-)
-_WITH_HANDS = tuple(
-    a
-    for a in ACTIVITIES + MEALS
     if a.chinese
-    in ("做饭", "看报纸", "看书", "做作业", "洗衣服", "画画", "写信", "工作")
-    or a in MEALS
+    not in (
+        "聊天",
+        "看电视",
+        "看报纸",
+        "喝茶",
+        "喝咖啡",
+        "吃面条",
+        "听音乐",
+        "拍照",
+    )
 )
-
-
-def while_doing(draw: Draw) -> Pair:
-    """She listens to music while she cooks. 她一边做饭，一边听音乐."""
-    person = known_person(draw)
-    first, second = draw.one(_WITH_EARS), draw.one(_WITH_HANDS)
-    if second in MEALS:
-        first = _WITH_EARS[0]
-    form = person.form()
-    often, chinese_often = draw.one(
-        (("often ", "经常"), ("sometimes ", "有时候"), ("always ", "总是"))
-    )
-    return statement(
-        f"{person.english} {often}{first.english(form)} while "
-        f"{person.pronoun} {second.english(form)}",
-        f"{person.chinese}{chinese_often}一边{second.chinese}，"
-        f"一边{first.chinese}",
-    )
-
-
-def as_soon_as(draw: Draw) -> Pair:
-    """I will call you as soon as I get home. 我一到家就给你打电话."""
-    person = known_person(draw)
-    other = other_person(draw, person)
-    place = draw.one(places.GOALS[:12] + places.FAR_GOALS)
-    get = "gets" if person.agreement == "he" else "get"
-    target, chinese_place = draw.one(
-        (("home", "家"), (place.destination, place.chinese))
-    )
-    return statement(
-        f"{person.english} will call {other.object} as soon as "
-        f"{person.pronoun} {get} {target}",
-        f"{person.chinese}一到{chinese_place}就会给{other.chinese}打电话",
-    )
 
 
 def but(draw: Draw) -> Pair:

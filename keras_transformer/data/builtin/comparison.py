@@ -26,12 +26,16 @@ from keras_transformer.data.builtin.words import (
 )
 
 _TRAITS = tuple(adjectives.OF_PEOPLE.values())
+# "Younger" is for ages, and for people who aren't siblings.
+_COMPARABLE = tuple(trait for trait in _TRAITS if trait.english != "young")
 _PRAISED = tuple(
     trait for trait in _TRAITS if trait.english not in ("strong", "fat", "thin")
 )
 _PEERS = (I, YOU, HE, SHE, *NAMES)
 _COMPARED = tuple(
-    noun for noun in adjectives.DESCRIBED if noun not in nouns.PLANTS
+    noun
+    for noun in adjectives.DESCRIBED
+    if noun not in nouns.PLANTS + nouns.SKIRT
 )
 
 
@@ -81,7 +85,7 @@ def more_than(draw: Draw) -> Pair:
     """Tom is taller than Mary. / Is this coat cheaper than that one?"""
     if draw.chance(0.5):
         one, be, chinese_one, other, chinese_other = _people(draw)
-        adjective = draw.one(_TRAITS[2:])
+        adjective = draw.one(_COMPARABLE)
     else:
         adjective, one, chinese_one, other, chinese_other = _two_things(draw)
         be = "is"
@@ -135,7 +139,7 @@ def as_much_as(draw: Draw) -> Pair:
     """Tom is as tall as Mary. / This bag isn't as heavy as that one."""
     if draw.chance(0.5):
         one, be, chinese_one, other, chinese_other = _people(draw)
-        adjective = draw.one(_TRAITS[2:])
+        adjective = draw.one(_COMPARABLE)
     else:
         adjective, one, chinese_one, other, chinese_other = _two_things(draw)
         be = "is"

@@ -24,18 +24,14 @@ from keras_transformer.data.builtin.words import (
 )
 
 _TRAITS = tuple(adjectives.OF_PEOPLE.values())
-_BELIEFS = (
-    ("think", "觉得"),
-    ("know", "知道"),
-    ("hope", "希望"),
-    ("say", "说"),
-)
+_BELIEFS = (("think", "觉得"), ("know", "知道"), ("say", "说"))
 
 
 def belief(draw: Draw) -> Pair:
     """I think this book is interesting. / She knows that he is busy."""
     person = subject(draw)
-    verb, chinese_verb = draw.one(_BELIEFS[:2] + _BELIEFS[3:])
+    third = person.agreement in ("he", "they")
+    verb, chinese_verb = draw.one(_BELIEFS if third else _BELIEFS[:2])
     ending = "s" if person.agreement == "he" else ""
     if draw.chance(0.5):
         noun = draw.one(adjectives.DESCRIBED)

@@ -57,7 +57,7 @@ def going_to(draw: Draw) -> Pair:
     person = subject_of(draw, asked)
     time, chinese_time = times.soon(draw)
     if draw.chance(0.6):
-        verb, chinese_verb, english, chinese = trade(draw, INTENDED, 3)
+        verb, chinese_verb, english, chinese = trade(draw, INTENDED)
         action, chinese_action = (
             f"{verb.base} {english}",
             chinese_verb + chinese,

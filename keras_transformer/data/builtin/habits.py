@@ -32,7 +32,9 @@ def habit(draw: Draw) -> Pair:
     """She often reads books at home. / Tom swims every morning."""
     person = subject(draw)
     activity = draw.one(_BUSY)
-    where, chinese_where = at_place(draw, activity, 0.4)
+    # Everybody has dinner; where is worth saying.
+    share = 1 if activity in MEALS else 0.4
+    where, chinese_where = at_place(draw, activity, share)
     action = activity.english(person.form())
     if draw.chance(0.5):
         often, chinese_often = draw.one(times.FREQUENCY)
@@ -164,7 +166,8 @@ def wearing(draw: Draw) -> Pair:
     person = known_person(draw)
     while person.plural:
         person = known_person(draw)
-    noun = draw.one(nouns.CLOTHES + nouns.PAIRS)
+    skirts = nouns.SKIRT if person.pronoun == "she" else ()
+    noun = draw.one(nouns.CLOTHES + nouns.PAIRS + skirts)
     worn = "戴" if noun.chinese in ("帽子", "眼镜") else "穿"
     adjective = draw.one(_WORN_LOOKS)
     english, chinese = counted(1, with_adjective(noun, adjective))

@@ -25,6 +25,12 @@ _LONG_TRANSPORT = (
 )
 
 
+_CITIES = tuple(places.CITIES.values())
+_PORTS = tuple(
+    places.CITIES[name] for name in ("Shanghai", "London", "New York", "Tokyo")
+)
+
+
 def went(draw: Draw) -> Pair:
     """She went to the museum yesterday. / Did Tom go to Paris?"""
     style = draw.below(4)
@@ -84,7 +90,7 @@ def by_transport(draw: Draw) -> Pair:
     style = draw.below(3)
     if style == 0:
         transport, chinese = draw.one(_LONG_TRANSPORT)
-        place = draw.one(tuple(places.CITIES.values()))
+        place = draw.one(_PORTS if transport == "by ship" else _CITIES)
         time, chinese_time = times.past_year(draw)
         verb, chinese_verb = "went", "去了"
     elif style == 1:
@@ -96,8 +102,8 @@ def by_transport(draw: Draw) -> Pair:
     else:
         transport, chinese = draw.one(_CITY_TRANSPORT + _LONG_TRANSPORT[:2])
         far = chinese in ("坐火车", "坐飞机")
-        place = draw.one(places.FAR_GOALS[:6] if far else places.GOALS)
-        time, chinese_time = times.future_time(draw)
+        place = draw.one(_CITIES if far else places.GOALS)
+        time, chinese_time = times.soon(draw)
         verb, chinese_verb = "will go", "去"
         chinese = f"会{chinese}"
     return statement(
@@ -178,8 +184,8 @@ def arrival(draw: Draw) -> Pair:
     )
     clock, chinese_clock = times.clock(draw, hours)
     verb, chinese_verb = draw.one((("leave", "出发"), ("arrive", "到")))
-    if draw.chance(0.3):
-        place = draw.one(tuple(places.CITIES.values()))
+    if what != "the bus" and draw.chance(0.3):
+        place = draw.one(_PORTS if what == "the ship" else _CITIES)
         return statement(
             f"{what} to {place.english} leaves at {clock} {day}",
             f"去{place.chinese}的{chinese_what}{chinese_day}{chinese_clock}出发",

@@ -29,9 +29,9 @@ CLOTHES = _nouns(
     "shirt, shirts, 衬衫, 件",
     "coat, coats, 大衣, 件",
     "sweater, sweaters, 毛衣, 件",
-    "skirt, skirts, 裙子, 条",
     "hat, hats, 帽子, 顶",
 )
+SKIRT = _nouns("skirt, skirts, 裙子, 条")
 PAIRS = _nouns(
     "pair of shoes, pairs of shoes, 鞋, 双",
     "pair of socks, pairs of socks, 袜子, 双",
@@ -135,6 +135,13 @@ ROOMS = _nouns("room, rooms, 房间, 个", "house, houses, 房子, 栋")
 
 # What is bought and sold, and what is had, needed and wanted.
 GOODS = (
-    BOOKS + CLOTHES + PAIRS + VEHICLES + DEVICES + FURNITURE + BELONGINGS[:7]
+    BOOKS
+    + CLOTHES
+    + SKIRT
+    + PAIRS
+    + VEHICLES
+    + DEVICES
+    + FURNITURE
+    + BELONGINGS[:7]
 )
 OWNED = GOODS + PETS + BELONGINGS[7:]

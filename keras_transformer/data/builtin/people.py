@@ -219,6 +219,8 @@ def other_person(draw: Draw, first: Person, source=known_person) -> Person:
             continue
         if person.english in (first.english, *same):
             continue
+        if person.english in first.english.split(" and "):
+            continue
         # "Tom likes his mother" is clear, "he likes Tom's" is not asked for.
         if person.pronoun == first.english or person.english == first.pronoun:
             continue

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 
 from keras_transformer.data.builtin import adjectives
 from keras_transformer.data.builtin.draw import Draw
+from keras_transformer.data.builtin.nouns import VEHICLES
 from keras_transformer.data.builtin.numbers import counted
 from keras_transformer.data.builtin.people import KIN, NAMES, Person
 from keras_transformer.data.builtin.words import Adjective, Noun, Pair
 
+# People deal in one of these at a time.
+_LARGE = tuple(noun.singular for noun in VEHICLES)
 _COLOURS = tuple(adjectives.COLOURS.values())
 
 
@@ -52,6 +55,11 @@ def some_number(draw: Draw, most: int = 6) -> int:
 def counted_things(draw: Draw, things: Sequence[Noun], most: int = 6) -> Pair:
     """A book, three old chairs."""
     noun = maybe_described(draw, draw.one(things))
+    # What is bought, given or wanted is seldom old or dirty.
+    while noun.singular.startswith(("old ", "dirty ")):
+        noun = maybe_described(draw, draw.one(things))
+    if noun.singular.endswith(_LARGE):
+        return counted(1, noun)
     return counted(some_number(draw, most), noun)
 
 
@@ -66,7 +74,9 @@ def pointed_at(draw: Draw, noun: Noun) -> tuple[str, str, bool]:
         )
     )
     if plural:
-        return f"{word} {noun.plural}", chinese + noun.chinese, True
+        # "These shoes", not "these pairs of shoes".
+        things = noun.plural.rpartition(" of ")[2]
+        return f"{word} {things}", chinese + noun.chinese, True
     english = f"{word} {noun.singular}"
     return english, chinese + noun.measure + noun.chinese, False
 

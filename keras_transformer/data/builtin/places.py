@@ -118,7 +118,6 @@ SPOTS = (
     ("on the sofa", "沙发上"),
     ("in the bag", "包里"),
     ("in the box", "箱子里"),
-    ("behind the door", "门后面"),
 )
 SIDES = (
     ("next to", "旁边"),

@@ -89,11 +89,14 @@ def lets(draw: Draw) -> Pair:
     )
 
 
+_LENT = nouns.BOOKS + nouns.BELONGINGS[:5] + nouns.VEHICLES[:2] + nouns.DEVICES
+
+
 def could_you(draw: Draw) -> Pair:
     """Could you lend me your pen? / Could you help us tomorrow?"""
     if draw.chance(0.5):
         receiver = draw.one((I, WE))
-        noun = draw.one(nouns.BELONGINGS + nouns.BOOKS + nouns.VEHICLES)
+        noun = draw.one(_LENT)
         return question(
             f"could you lend {receiver.object} your {noun.singular}",
             f"你能把你的{noun.chinese}借给{receiver.chinese}吗",
