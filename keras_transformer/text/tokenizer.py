@@ -180,8 +180,9 @@ def load_tokenizer(folder) -> Tokenizer:
 
 
 def _read_description(path):
+    content = _read(path)
     try:
-        description = json.loads(_read(path))
+        description = json.loads(content)
     except ValueError:  # not JSON, or not UTF-8
         raise InputError(
             f"{path}: damaged. Accepted: the JSON of a saved tokenizer"

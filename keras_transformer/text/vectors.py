@@ -80,10 +80,11 @@ def _read(file, path, rows, width) -> Iterator[tuple[bytes, np.ndarray]]:
     numbers = file.readline(_LONGEST_LINE).partition(b" ")[2]
     file.seek(start)
     # Written numbers use few bytes; packed ones soon use others.
-    if numbers.translate(None, b"0123456789+-.eEnaifNAIF \t\r\n"):
-        yield from _read_binary(file, path, rows, width, count)
-    else:
+    packed = numbers.translate(None, b"0123456789+-.eEnaifNAIF \t\r\n")
+    if numbers and not packed:
         yield from _read_text(file, path, rows, width, 2, count)
+    else:
+        yield from _read_binary(file, path, rows, width, count)
 
 
 def _read_text(file, path, rows, width, line_number, count=None):
@@ -94,8 +95,11 @@ def _read_text(file, path, rows, width, line_number, count=None):
         if token is None:
             received = sum(map(_is_number, line.split()[1:]))
             raise _wrong_width(path, line_number, received, width)
-        if token in rows:
-            yield token, _vector(numbers, path, line_number)
+        # The first is read in any case: it shows what is no such file.
+        if token in rows or seen == 0:
+            vector = _vector(numbers, path, line_number)
+            if token in rows:
+                yield token, vector
         seen += 1
         line_number += 1
     if count is not None and seen != count:

@@ -76,7 +76,7 @@ DAMAGED = {
     "wrong width in word2vec": (b"5 4\n", "line 1: vectors of 4 numbers"),
     "not a number": (b"a 1 2 3\nthe 1 x 3\n", "line 2: not a vector"),
     "not finite": (b"the 1 nan 3\n", "line 1: not a vector"),
-    "prose": (b"It was a dark night.\n", "line 1: vectors of 0 numbers"),
+    "prose": (b"It was a dark night.\n", "line 1: not a vector"),
     "cut text": (b"5 3\n" + _text()[:-20], "line 5: vectors of|announces 5"),
     "cut text at a line": (b"9 3\n" + _text(), "line 1: announces 9 vectors"),
     "cut binary": (_binary()[:-9], "damaged at vector 5 of 5"),
