@@ -102,7 +102,9 @@ belief	I think that Mary is not rich.	我觉得玛丽没有钱。
 indirect	I don't know where you live.	我不知道你住在哪里。
 relative_person	The man who is dancing is my friend.	在跳舞的男人是我的朋友。
 relative_thing	The movie that I watched yesterday is long.	我昨天看的电影很长。
-please	Please open the window.	请打开窗户。
+chore	Please open the window.	请打开窗户。
+chore	She cleaned the room yesterday.	她昨天打扫了房间。
+please	Please wait for me at the station.	请在车站等我。
 dont	Don't take photos here.	别在这里拍照。
 lets	Let's go to the park tomorrow.	我们明天去公园吧。
 could_you	Could you lend me your pen?	你能把你的笔借给我吗？

@@ -68,6 +68,7 @@ teach taught taught
 tell told told
 thank thanked thanked
 think thought thought
+turn turned turned
 travel traveled traveled
 trust trusted trusted
 use used used

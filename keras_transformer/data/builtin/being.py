@@ -87,7 +87,7 @@ def age(draw: Draw) -> Pair:
             f"how old {person.be} {person.english}", f"{person.chinese}多大"
         )
     elder = person.english.endswith(("grandmother", "grandfather"))
-    low, high = (60, 95) if elder else (20, 60)
+    low, high = (60, 80) if elder else (20, 60)
     if person.english.endswith(("son", "daughter", "younger brother")):
         low, high = 3, 19
     number = draw.between(low, high)

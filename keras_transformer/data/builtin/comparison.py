@@ -74,6 +74,8 @@ def _two_things(draw: Draw) -> tuple[Adjective, str, str, str, str]:
     chinese_one = first[1] + noun.measure + noun.chinese
     other = f"{second[0]} one"
     chinese_other = second[1] + noun.measure
+    if noun in nouns.FARM_ANIMALS:
+        return adjective, one, chinese_one, other, chinese_other
     if draw.chance(0.5):
         other, chinese_other = belonging(draw, noun)
     elif draw.chance(0.5):

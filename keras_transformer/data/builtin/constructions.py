@@ -47,5 +47,6 @@ CONSTRUCTIONS = (
     embedded.belief, embedded.hope, embedded.indirect,
     embedded.relative_person, embedded.relative_thing,
     embedded.relative_object,
-    requests.please, requests.dont, requests.lets, requests.could_you,
+    requests.please, requests.chore, requests.dont, requests.lets,
+    requests.could_you,
 )  # fmt: skip

@@ -2,7 +2,11 @@
 
 from keras_transformer.data.builtin import nouns, places, times
 from keras_transformer.data.builtin.actions import at_place
-from keras_transformer.data.builtin.activities import ACTIVITIES, PERSON_VERBS
+from keras_transformer.data.builtin.activities import (
+    ACTIVITIES,
+    PERSON_VERBS,
+    VERBS,
+)
 from keras_transformer.data.builtin.draw import Draw
 from keras_transformer.data.builtin.numbers import counted
 from keras_transformer.data.builtin.people import (
@@ -11,12 +15,13 @@ from keras_transformer.data.builtin.people import (
     I,
     known_person,
     other_person,
+    subject,
 )
 from keras_transformer.data.builtin.words import Pair, question, statement
 
 
 def please(draw: Draw) -> Pair:
-    """Please give me a cup of tea. / Please call Tom tomorrow."""
+    """Please give me a cup of tea. / Please wait for Tom."""
     style = draw.below(3)
     if style == 0:
         receiver = draw.one((I, WE))
@@ -37,27 +42,66 @@ def please(draw: Draw) -> Pair:
             f"please {verb.base} {other.object} {time}",
             f"请{chinese_time}{action}",
         )
-    command, chinese = draw.one(_COMMANDS)
-    return statement(f"please {command}", f"请{chinese}")
+    place = draw.one(places.GOALS)
+    other = other_person(draw, YOU)
+    return statement(
+        f"please wait for {other.object} {place.located}",
+        f"请在{place.chinese}等{other.chinese}",
+    )
 
 
-_COMMANDS = (
-    ("open the door", "打开门"),
-    ("open the window", "打开窗户"),
-    ("close the door", "关上门"),
-    ("close the window", "关上窗户"),
-    ("sit down", "坐下"),
-    ("stand up", "站起来"),
-    ("come in", "进来"),
-    ("wait here", "在这里等"),
-    ("be quiet", "安静"),
-    ("say it again", "再说一次"),
-    ("speak slowly", "说慢一点儿"),
-    ("turn on the light", "打开灯"),
-    ("turn off the light", "关上灯"),
-    ("clean your room", "打扫你的房间"),
-    ("wash your hands", "洗手"),
+# Verb, the words after it, Chinese with * where 了 goes when it is over.
+_CHORES = (
+    ("open", "the door", "打开*门"),
+    ("open", "the window", "打开*窗户"),
+    ("close", "the door", "关上*门"),
+    ("close", "the window", "关上*窗户"),
+    ("turn", "on the light", "打开*灯"),
+    ("turn", "off the light", "关上*灯"),
+    ("turn", "on the television", "打开*电视"),
+    ("turn", "off the television", "关上*电视"),
+    ("turn", "on the computer", "打开*电脑"),
+    ("turn", "off the computer", "关上*电脑"),
+    ("clean", "the room", "打扫*房间"),
+    ("clean", "the kitchen", "打扫*厨房"),
+    ("clean", "the classroom", "打扫*教室"),
+    ("wash", "the dishes", "洗*碗"),
 )
+
+
+def chore(draw: Draw) -> Pair:
+    """Please open the window. / Tom closed the door. / Could you …?"""
+    base, tail, frame = draw.one(_CHORES)
+    verb, action, chinese = (
+        VERBS[base],
+        f"{base} {tail}",
+        frame.replace("*", ""),
+    )
+    style = draw.below(6)
+    if style == 0:
+        word, start = draw.one((("please", "请"), ("don't", "别")))
+        return statement(f"{word} {action}", f"{start}{chinese}")
+    if style == 1:
+        return question(f"could you {action}", f"你能{chinese}吗")
+    person = subject(draw)
+    if style == 2:
+        return statement(
+            f"{person.english} {person.present(VERBS['want'])} to {action}",
+            f"{person.chinese}想{chinese}",
+        )
+    time, chinese_time = times.recent_time(draw)
+    if tail.startswith("o") or base in ("open", "close"):
+        time, chinese_time = "", ""
+    time = time and f" {time}"
+    if style == 3:
+        return statement(
+            f"{person.english} didn't {action}{time}",
+            f"{person.chinese}{chinese_time}没{chinese}",
+        )
+    return statement(
+        f"{person.english} {verb.past} {tail}{time}",
+        f"{person.chinese}{chinese_time}{frame.replace('*', '了')}",
+    )
 
 
 def dont(draw: Draw) -> Pair:

@@ -33,10 +33,13 @@ _THING_FAULTS = (
 )  # fmt: skip
 
 
+_NOT_OWNED = nouns.PAIRS + nouns.SKIRT + nouns.FARM_ANIMALS
+
+
 def quality(draw: Draw) -> Pair:
     """This book is very interesting. / Are those shoes expensive?"""
     noun = draw.one(adjectives.DESCRIBED)
-    if draw.chance(0.4) and noun not in nouns.PAIRS + nouns.SKIRT:
+    if draw.chance(0.4) and noun not in _NOT_OWNED:
         english, chinese = belonging(draw, noun)
         plural = False
     else:
