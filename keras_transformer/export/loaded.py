@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers its operations)
-from google.protobuf.message import DecodeError
 
 from keras_transformer.errors import InputError
 from keras_transformer.export import layout
@@ -44,16 +43,9 @@ class SavedTranslator:
         try:
             # Kept: the functions don't keep the variables alive.
             self._module = tf.saved_model.load(str(self.path))
-        except (
-            tf.errors.OpError,
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            RuntimeError,
-            DecodeError,
-        ) as error:
+        # TensorFlow has a different error for every damage: of its own, of
+        # protobuf, IndexError, KeyError...
+        except Exception as error:
             text = getattr(error, "message", None) or str(error)
             reason = text.strip().splitlines()[0] if text.strip() else "unread"
             raise InputError(

@@ -116,7 +116,8 @@ def writing(goal: pathlib.Path) -> Iterator[None]:
     except tf.errors.ResourceExhaustedError as error:
         raise InputError(f"{goal}: {_FULL}") from error
     except tf.errors.OpError as error:
-        reason = error.message.splitlines()[0]
+        # "PATH; No space left on device", and more lines in a traceback.
+        reason = error.message.splitlines()[0].rsplit("; ", 1)[-1]
         raise InputError(f"{goal}: can't be written ({reason})") from error
 
 

@@ -9,6 +9,7 @@ import pytest
 from keras_transformer.config import Config, DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.export.saved_model import export_run
+from keras_transformer.export.served_translator import ServedTranslator
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.training.run import Run
@@ -56,6 +57,23 @@ def report(run, tmp_path_factory):
     """What exporting the run reported; its `path` is the export."""
     base = tmp_path_factory.mktemp("saved_models") / "tiny"
     return export_run(run, base, warmup_texts=TEXTS)
+
+
+@pytest.fixture(scope="session")
+def served(run):
+    """The run's signatures, traced once for all tests that break them."""
+    return ServedTranslator(
+        run.load_model(),
+        run.source_tokenizer,
+        run.target_tokenizer,
+        run.config.decoding,
+    )
+
+
+@pytest.fixture
+def texts():
+    """The texts that `report`'s export was checked with."""
+    return list(TEXTS)
 
 
 def _tokenizer(kind, side, **options):

@@ -1,0 +1,108 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.errors import InputError
+from keras_transformer.export import layout
+from keras_transformer.export.loaded import SavedTranslator, find_saved_model
+
+
+@pytest.fixture(scope="module")
+def translator(report):
+    return SavedTranslator(report.path.parent)
+
+
+@pytest.fixture
+def copy(report, tmp_path):
+    """An export that may be damaged."""
+    return shutil.copytree(report.path, tmp_path / "2")
+
+
+def test_translates_as_the_live_model(translator, report, texts):
+    reference = json.loads((report.path / layout.REFERENCE).read_text("utf-8"))
+    expected = reference["outputs"][layout.BEAM]
+    translations, scores = translator.translate([*texts, ""])
+    assert translations == expected[layout.TRANSLATION]
+    np.testing.assert_allclose(scores, expected[layout.SCORE], atol=1e-4)
+    assert scores.dtype == np.float32
+
+
+def test_no_text_gives_no_translation(translator):
+    translations, scores = translator.translate([])
+    assert translations == []
+    assert scores.shape == (0,)
+
+
+def test_text_that_utf8_cannot_hold_is_translated(translator):
+    translations, _ = translator.translate(["a dog \udcff"])
+    assert len(translations) == 1
+
+
+def test_description_is_read(translator):
+    assert translator.description["languages"]["source"] == "en"
+
+
+def test_highest_version_is_opened(tmp_path):
+    for name in ("2", "10", ".tmp-11-5"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / layout.SAVED_MODEL).write_bytes(b"")
+    assert find_saved_model(tmp_path) == tmp_path / "10"
+    assert find_saved_model(tmp_path / "2") == tmp_path / "2"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none", "none doesn't exist"),
+        ("file", "file is a file"),
+        ("empty", "empty: no SavedModel"),
+        ("versions", "versions/4: no SavedModel"),
+    ],
+)
+def test_folder_without_a_saved_model_is_named(tmp_path, name, message):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "versions" / "4").mkdir(parents=True)
+    with pytest.raises(InputError, match=message) as caught:
+        SavedTranslator(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        layout.SAVED_MODEL,
+        f"{layout.VARIABLES}.index",
+        f"{layout.VARIABLES}.data-00000-of-00001",
+    ],
+)
+@pytest.mark.parametrize("damage", ["cut", "changed", "removed"])
+def test_damaged_file_is_refused(copy, name, damage):
+    if (name, damage) == (layout.SAVED_MODEL, "removed"):
+        pytest.skip("then it isn't a SavedModel: see the test above")
+    path = copy / name
+    content = bytearray(path.read_bytes())
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "changed":
+        middle = len(content) // 2
+        content[middle : middle + 64] = bytes(64)
+        path.write_bytes(content)
+    with pytest.raises(InputError, match="2: damaged SavedModel") as caught:
+        SavedTranslator(copy)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_signatures_are_refused(report, tmp_path):
+    with pytest.raises(InputError, match="no signature 'xla'. It has: "):
+        SavedTranslator(report.path, signature="xla")
+    module = tf.Module()
+    spec = tf.TensorSpec([None], tf.float32, name="x")
+    module.double = tf.function(lambda x: 2 * x, input_signature=[spec])
+    tf.saved_model.save(module, str(tmp_path), signatures=module.double)
+    with pytest.raises(InputError, match="doesn't translate text"):
+        SavedTranslator(tmp_path)
