@@ -33,8 +33,8 @@ class TrainingBatches:
         dataset: `tf.data.Dataset` for `model.fit`. A new iterator yields the
             epoch numbered by `epoch` from its batch `first_batch` on; both
             are read when the iterator gives its first batch. Its cardinality
-            is `batches_per_epoch`, which Keras needs to run each epoch to its
-            end; an epoch begun at `first_batch` ends earlier by as much.
+            is what is left of an epoch from `first_batch` on; Keras asks for
+            it once a call, and runs each of the call's epochs so far.
         batches_per_epoch: the same in every epoch.
 
     Args:
@@ -97,9 +97,9 @@ class TrainingBatches:
     def _build(self):
         dataset = tf.data.Dataset.from_tensors(0).flat_map(self._epoch_pools)
         dataset = batches_of_pools(dataset, self._plan)
-        # `assert_cardinality` would refuse an epoch that was resumed.
+        # `assert_cardinality` would fix it when the dataset is made.
         dataset.cardinality = lambda: tf.constant(
-            self.batches_per_epoch, tf.int64
+            self.batches_per_epoch - self.first_batch, tf.int64
         )
         return dataset
 

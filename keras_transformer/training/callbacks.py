@@ -237,10 +237,12 @@ class Checkpoint(keras.callbacks.Callback):
             self._resume = False
 
     def on_train_batch_end(self, batch, logs=None):
-        self._epoch_batch = self._batches.epoch, self._done + batch + 1
+        done = self._done + batch + 1
+        if done == self._batches.batches_per_epoch:
+            return  # the end of the epoch comes first, and saves
         stop = self._stop_requested()
         if stop or (batch + 1) % self._every == 0:
-            self._save(*self._epoch_batch)
+            self._save(self._batches.epoch, done)
         if stop:
             raise Interrupted(INTERRUPTED)
 

@@ -1,7 +1,5 @@
 """Training a run on prepared data with `model.fit`."""
 
-import warnings
-
 import keras
 import numpy as np
 from keras import ops
@@ -127,21 +125,32 @@ def fit(
         dev = evaluation_batches(
             prepared, "dev", batch_tokens=training.batch_tokens
         )
-    if keep_best.exhausted(first_epoch):
-        return model
-    with damage_reported(prepared), warnings.catch_warnings():
-        # A resumed epoch has fewer batches than Keras counts on.
-        warnings.filterwarnings("ignore", "Your input ran out of data")
-        model.fit(
-            batches.dataset,
-            epochs=training.epochs,
-            initial_epoch=first_epoch,
-            validation_data=dev,
-            callbacks=callbacks,
-            shuffle=False,  # the batches do that
-            verbose=0,
-        )
+    with damage_reported(prepared):
+        for start, end in _spans(batches, first_epoch, training.epochs):
+            if keep_best.exhausted(start):
+                break
+            model.fit(
+                batches.dataset,
+                initial_epoch=start,
+                epochs=end,
+                validation_data=dev,
+                callbacks=callbacks,
+                shuffle=False,  # the batches do that
+                verbose=0,
+            )
     return model
+
+
+def _spans(batches, first_epoch, epochs):
+    """First and end epoch of each call of `model.fit`.
+
+    Keras runs all epochs of a call for the same number of steps, so what is
+    left of an interrupted epoch is a call of its own.
+    """
+    if batches.first_batch:
+        yield first_epoch, first_epoch + 1
+        first_epoch += 1
+    yield first_epoch, epochs
 
 
 def compile_model(model, training: TrainingConfig, d_model: int):

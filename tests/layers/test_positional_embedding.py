@@ -68,9 +68,7 @@ def test_reverse_projects_on_the_same_matrix():
     layer = make()
     x = np.array(layer(IDS))
     matrix = next(w for w in layer.weights if "tokens" in w.path).numpy()
-    np.testing.assert_allclose(
-        layer(x, reverse=True), x @ matrix.T, atol=1e-5
-    )
+    np.testing.assert_allclose(layer(x, reverse=True), x @ matrix.T, atol=1e-5)
 
 
 def test_a_sequence_longer_than_the_positions_is_refused():
@@ -88,7 +86,9 @@ def test_vectors_start_the_rows_they_have():
     layer.set_vectors(vectors)
     after = matrix.numpy()
     np.testing.assert_allclose(after[5] * math.sqrt(8), np.arange(8), atol=1e-5)
-    np.testing.assert_array_equal(np.delete(after, 5, 0), np.delete(before, 5, 0))
+    np.testing.assert_array_equal(
+        np.delete(after, 5, 0), np.delete(before, 5, 0)
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,225 @@
+import json
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.training.callbacks import Interrupted
+from keras_transformer.training.fit import Observer, compile_model, fit
+from keras_transformer.training.run import Run
+
+
+class Recorder(Observer):
+    """Remembers what it is told, and asks to stop after some steps."""
+
+    def __init__(self, stop_after=math.inf):
+        self.steps = []
+        self.epochs = []
+        self._stop_after = stop_after
+
+    def step(self, epoch, batch, logs):
+        self.steps.append((epoch, batch, float(logs["loss"])))
+
+    def epoch(self, epoch, logs):
+        self.epochs.append((epoch, dict(logs)))
+
+    def stop(self):
+        return len(self.steps) >= self._stop_after
+
+
+def weights_of(model):
+    return [weight.numpy() for weight in model.weights]
+
+
+@pytest.fixture(scope="module")
+def whole(prepared, config, tmp_path_factory):
+    """A run of three epochs that nothing interrupts."""
+    run = Run.create(tmp_path_factory.mktemp("run") / "run", config, prepared)
+    recorder = Recorder()
+    model = fit(run, prepared, observer=recorder)
+    return run, model, recorder
+
+
+def test_loss_falls_and_everything_is_written(whole):
+    run, _, recorder = whole
+    first, last = recorder.epochs[0][1], recorder.epochs[-1][1]
+    assert last["val_cross_entropy"] < first["val_cross_entropy"]
+    assert [epoch for epoch, _ in recorder.epochs] == [1, 2, 3]
+    history = run.history()
+    assert [line["epoch"] for line in history] == [1, 2, 3]
+    for key in ("tokens_per_second", "learning_rate", "seconds", "loss"):
+        assert history[-1][key] > 0
+    assert history[-1]["val_perplexity"] == pytest.approx(
+        math.exp(history[-1]["val_cross_entropy"]), rel=1e-4
+    )
+    manifest = json.loads((run.folder / "manifest.json").read_text())
+    assert manifest["scores"]["best_epoch"] == 3
+
+
+def test_last_and_best_weights_are_the_model(whole):
+    run, model, _ = whole
+    for which in ("last", "best"):
+        loaded = Run.load(run.folder).load_model(which)
+        for ours, theirs in zip(
+            weights_of(model), weights_of(loaded), strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("stop_after", [1, 14, 30])
+def test_an_interrupted_run_goes_on_as_if_never_stopped(
+    prepared, config, whole, tmp_path, stop_after
+):
+    run = Run.create(tmp_path / "run", config, prepared)
+    recorder = Recorder(stop_after)
+    with pytest.raises(Interrupted, match="--resume"):
+        fit(run, prepared, observer=recorder, stop_requested=recorder.stop)
+    resumed = Recorder()
+    model = fit(Run.load(run.folder), prepared, resume=True, observer=resumed)
+    _, expected_model, expected = whole
+    steps = recorder.steps + resumed.steps
+    assert [s[:2] for s in steps] == [s[:2] for s in expected.steps]
+    np.testing.assert_allclose(
+        [s[2] for s in steps], [s[2] for s in expected.steps], atol=1e-4
+    )
+    for ours, theirs in zip(
+        weights_of(model), weights_of(expected_model), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+    losses = [line["loss"] for line in run.history()]
+    expected_losses = [line["loss"] for line in whole[0].history()]
+    np.testing.assert_allclose(losses, expected_losses, atol=1e-4)
+
+
+def test_resume_of_a_finished_run_trains_no_more(prepared, whole):
+    run, _, _ = whole
+    recorder = Recorder()
+    fit(Run.load(run.folder), prepared, resume=True, observer=recorder)
+    assert recorder.steps == []
+
+
+def test_a_run_killed_before_any_checkpoint_starts_again(
+    prepared, config, tmp_path, whole
+):
+    run = Run.create(tmp_path / "run", config, prepared)
+    recorder = Recorder(stop_after=1)
+    with pytest.raises(Interrupted):
+        fit(
+            run,
+            prepared,
+            resume=True,
+            observer=recorder,
+            stop_requested=recorder.stop,
+        )
+    assert recorder.steps[0] == pytest.approx(whole[2].steps[0])
+
+
+def test_early_stopping_waits_for_patience(prepared, config, tmp_path):
+    # A rate of almost nothing: the first epoch stays the best or ties.
+    config = config.updated(
+        {
+            "training": {
+                "epochs": 9,
+                "early_stopping": 2,
+                "learning_rate_factor": 1e-12,
+            }
+        }
+    )
+    run = Run.create(tmp_path / "run", config, prepared)
+    recorder = Recorder()
+    fit(run, prepared, observer=recorder)
+    best = run.manifest["scores"]["best_epoch"]
+    assert len(recorder.epochs) == best + 2 < 9
+
+
+def test_dev_scores_are_measured_every_few_epochs(prepared, config, tmp_path):
+    config = config.updated({"training": {"bleu_every": 2}})
+    run = Run.create(tmp_path / "run", config, prepared)
+    calls = []
+
+    def measure(model):
+        calls.append(model)
+        return {"bleu": 12.5}
+
+    fit(run, prepared, measure=measure)
+    assert len(calls) == 1
+    scored = [line.get("val_bleu") for line in run.history()]
+    assert scored == [None, 12.5, None]
+
+
+def test_tensorboard_writes_events(prepared, config, tmp_path):
+    config = config.updated({"training": {"tensorboard": True, "epochs": 1}})
+    run = Run.create(tmp_path / "run", config, prepared)
+    fit(run, prepared)
+    (events,) = (run.folder / "logs").iterdir()
+    assert b"val_cross_entropy" in events.read_bytes()
+
+
+def test_word_vectors_start_the_embeddings(prepared, config, tmp_path):
+    path = tmp_path / "vectors.txt"
+    row = " ".join(["0.5"] * 16)
+    path.write_text(f"one {row}\ntwo {row}\nother {row}\n")
+    config = config.updated(
+        {
+            "training": {
+                "source_embeddings": str(path),
+                "epochs": 1,
+                "learning_rate_factor": 1e-12,
+            }
+        }
+    )
+    run = Run.create(tmp_path / "run", config, prepared)
+    found = {}
+
+    class Told(Observer):
+        def vectors(self, side, share):
+            found[side] = share
+
+    model = fit(run, prepared, observer=Told())
+    tokens = run.source_tokenizer.tokens()
+    assert found == {"source": pytest.approx(2 / (len(tokens) - 4), abs=0.15)}
+    matrix = model.get_layer("source_embedding").get_weights()[0]
+    np.testing.assert_allclose(matrix[tokens.index("one")] * 4, 0.5, atol=1e-3)
+
+
+def test_data_of_another_corpus_is_refused(prepared, config, tmp_path):
+    run = Run.create(tmp_path / "run", config, prepared)
+    run.manifest["data"]["fingerprint"] = "other"
+    with pytest.raises(InputError, match="not the data that"):
+        fit(run, prepared)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_trains(prepared, config, tmp_path, policy):
+    config = config.updated({"training": {"precision": policy}})
+    run = Run.create(tmp_path / "run", config, prepared)
+    recorder = Recorder()
+    fit(run, prepared, observer=recorder)
+    losses = [logs["val_cross_entropy"] for _, logs in recorder.epochs]
+    assert losses[-1] < losses[0]
+    assert keras.config.dtype_policy().name == "float32"
+
+
+def test_gradients_reach_every_weight(prepared, config, tmp_path):
+    import tensorflow as tf
+
+    run = Run.create(tmp_path / "run", config, prepared)
+    model = run.build_model()
+    compile_model(model, config.training, config.model.d_model)
+    rng = np.random.default_rng(1)
+    ids = {
+        name: rng.integers(4, 9, size=(2, 4))
+        for name in ("source_ids", "target_ids")
+    }
+    labels = rng.integers(4, 9, size=(2, 4))
+    with tf.GradientTape() as tape:
+        logits = model(ids, training=True)
+        loss = model.compute_loss(None, labels, logits)
+    variables = [w.value for w in model.trainable_weights]
+    for weight, gradient in zip(
+        model.trainable_weights, tape.gradient(loss, variables), strict=True
+    ):
+        values = tf.convert_to_tensor(gradient).numpy()
+        assert np.isfinite(values).all(), weight.path
