@@ -103,8 +103,10 @@ class DataConfig:
 
     source_language: str = "en"
     target_language: str = "zh"
-    source_tokenizer: str = "auto"  # en: word; zh, ja: character; else
-    target_tokenizer: str = "auto"  # sentencepiece
+    # auto: characters for zh and ja, words for an English source,
+    # sentencepiece for everything else
+    source_tokenizer: str = "auto"
+    target_tokenizer: str = "auto"
     # None: 50,000 for words and characters, 8,000 for SentencePiece
     source_vocabulary_size: int | None = None
     target_vocabulary_size: int | None = None
@@ -155,20 +157,25 @@ class DataConfig:
 
     @property
     def source_kind(self) -> str:
-        return self._kind(self.source_tokenizer, self.source_language)
+        """The source's tokenizer, "auto" resolved by language."""
+        words = {"en": "word", "zh": "character", "ja": "character"}
+        return self._kind(self.source_tokenizer, self.source_language, words)
 
     @property
     def target_kind(self) -> str:
-        return self._kind(self.target_tokenizer, self.target_language)
+        """The target's tokenizer, "auto" resolved by language."""
+        # Lower-cased English words serve as a source, not as a result.
+        characters = {"zh": "character", "ja": "character"}
+        return self._kind(
+            self.target_tokenizer, self.target_language, characters
+        )
 
     @staticmethod
-    def _kind(tokenizer, language):
+    def _kind(tokenizer, language, by_language):
         if tokenizer != "auto":
             return tokenizer
         base = language.lower().replace("_", "-").split("-")[0]
-        return {"en": "word", "zh": "character", "ja": "character"}.get(
-            base, "sentencepiece"
-        )
+        return by_language.get(base, "sentencepiece")
 
 
 @dataclasses.dataclass(frozen=True)

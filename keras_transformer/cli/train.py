@@ -82,7 +82,7 @@ def train(the_run, prepared, resume=False) -> str:
     Returns:
         a line about the best epoch.
     """
-    from keras_transformer.evaluation.evaluate import dev_scorer
+    from keras_transformer.evaluation.report import dev_scorer
     from keras_transformer.training.fit import fit
 
     observer = TrainingProgress(the_run.config.training.epochs)
@@ -156,7 +156,8 @@ class TrainingProgress:
 
 def _short(logs):
     return (
-        f"cross-entropy={logs['cross_entropy']:.4f} accuracy={logs['token_accuracy']:.3f} "
+        f"cross-entropy={logs['cross_entropy']:.4f} "
+        f"accuracy={logs['token_accuracy']:.3f} "
         f"rate={logs['learning_rate']:.2e} "
         f"{logs['tokens_per_second']:.0f} target tokens/s"
     )

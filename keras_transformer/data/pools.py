@@ -102,7 +102,7 @@ def batches_of_pools(
 
     def gathered(sources, targets, rows):
         return tf.data.Dataset.from_tensor_slices(rows).map(
-            lambda row: _example(
+            lambda row: model_example(
                 tf.gather(sources, row), tf.gather(targets, row)
             ),
             num_parallel_calls=tf.data.AUTOTUNE,
@@ -113,7 +113,7 @@ def batches_of_pools(
     return pools.flat_map(gathered).prefetch(tf.data.AUTOTUNE)
 
 
-def _example(sources, targets):
+def model_example(sources, targets):
     """Frames, shifts and pads plain ids, each ragged int32 [B, None].
 
     This is the one place where the target is shifted.

@@ -22,7 +22,10 @@ def prepared(tmp_path_factory):
     (folder / "train.tsv").write_text("".join(lines))
     (folder / "dev.tsv").write_text("".join(lines[:20]))
     config = DataConfig(
-        target_language="en", remove_duplicates=False, max_length=20
+        target_language="en",
+        target_tokenizer="word",
+        remove_duplicates=False,
+        max_length=20,
     )
     return prepare(
         [folder / "train.tsv"],
