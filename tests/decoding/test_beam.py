@@ -64,8 +64,8 @@ def test_says_the_word_that_the_model_spells(beam_size):
     assert result.finished[1, 0]
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+@pytest.mark.parametrize("seed", range(3))
 def test_a_beam_of_1_is_greedy_search(seed, alpha):
     model = RecurrentModel(seed, vocabulary_size=9)
     source_ids, lengths = random_sources(seed, rows=12)
@@ -79,17 +79,18 @@ def test_a_beam_of_1_is_greedy_search(seed, alpha):
     assert 0 < np.mean(result.finished) < 1
 
 
-@pytest.mark.parametrize("num_hypotheses", [1, None])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
-@pytest.mark.parametrize("seed", range(4))
-def test_a_wide_beam_is_exhaustive_search(seed, alpha, num_hypotheses):
+@pytest.mark.parametrize("seed", range(3))
+def test_a_wide_beam_is_exhaustive_search(seed, alpha):
     model = RecurrentModel(seed, vocabulary_size=6)
     source_ids, _ = random_sources(seed, rows=2)
     limits = [3, 4]
-    result = run(model, source_ids, limits, 121, alpha, num_hypotheses)
+    result = run(model, source_ids, limits, 121, alpha)
+    single = run(model, source_ids, limits, 121, alpha, num_hypotheses=1)
     for sentence, limit in enumerate(limits):
         every = exhaustive(model, source_ids[sentence].numpy(), limit, alpha)
-        for row, expected in enumerate(every[:num_hypotheses]):
+        assert words(single, sentence) == list(every[0][2])
+        for row, expected in enumerate(every):
             finished, score, ids, value = expected
             assert words(result, sentence, row) == list(ids)
             assert result.finished[sentence, row] == finished
@@ -162,7 +163,7 @@ def test_a_finished_hypothesis_ends_with_end_and_nothing_else_holds_it(seed):
 
 
 @pytest.mark.parametrize("num_hypotheses", [1, 2])
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
 def test_fewer_hypotheses_are_the_same_first_rows(num_hypotheses, alpha):
     model = RecurrentModel(5, vocabulary_size=12)
     source_ids, _ = random_sources(5, rows=10)

@@ -32,6 +32,11 @@ def translator(model=None, max_length=32, **options):
     )
 
 
+@pytest.fixture(scope="module", params=[1, 4], ids=["greedy", "beam 4"])
+def subject(request):
+    return translator(beam_size=request.param)
+
+
 def run(translator, texts):
     outputs = translator.translate(tf.constant(texts, tf.string))
     translations = [text.decode() for text in outputs["translation"].numpy()]
@@ -56,22 +61,19 @@ def test_blank_text_gives_blank_text(beam_size):
     assert (scores[[0, 2, 3, 5]] < 0).all()
 
 
-def test_only_blank_texts():
-    texts, scores = run(translator(), ["", " "])
+def test_only_blank_texts(subject):
+    texts, scores = run(subject, ["", " "])
     assert texts == ["", ""]
     np.testing.assert_array_equal(scores, 0.0)
 
 
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_no_text(beam_size):
-    texts, scores = run(translator(beam_size=beam_size), [])
+def test_no_text(subject):
+    texts, scores = run(subject, [])
     assert texts == []
     assert scores.shape == (0,)
 
 
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_a_text_does_not_depend_on_its_neighbours(beam_size):
-    subject = translator(beam_size=beam_size)
+def test_a_text_does_not_depend_on_its_neighbours(subject):
     together, scores = run(subject, TEXTS)
     for index, text in enumerate(TEXTS):
         alone, score = run(subject, [text])
@@ -100,22 +102,19 @@ def test_a_source_beyond_the_model_is_cut():
     assert long == cut
 
 
-def test_one_trace_serves_every_batch():
-    subject = translator()
+def test_one_trace_serves_every_batch(subject):
     run(subject, ["a"])
     run(subject, TEXTS)
     assert subject.translate.experimental_get_tracing_count() == 1
 
 
-def test_holds_the_tokenizers_and_no_model():
-    subject = translator()
+def test_holds_the_tokenizers_and_no_model(subject):
     assert subject.source_tokenizer in subject.submodules
     assert subject.target_tokenizer in subject.submodules
     assert subject.variables == ()
 
 
-def test_lines_through_a_translator():
-    subject = translator()
+def test_lines_through_a_translator(subject):
     lines = [f"{text}\n" for text in TEXTS]
     found = translate_lines(
         lines, text_translator(subject.translate), batch_size=2, window=3
