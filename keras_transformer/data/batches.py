@@ -91,36 +91,7 @@ class TrainingBatches:
     def first_batch(self, value: int):
         self._first_batch.assign(value)
 
-    def pair_batches(
-    pairs: Iterable[tuple[str, str]],
-    source_tokenizer: Tokenizer,
-    target_tokenizer: Tokenizer,
-    max_length: int,
-    batch_sentences: int = 64,
-) -> Iterator[tuple[dict, tf.Tensor]]:
-    """Batches of text that was not prepared, in order.
-
-    Args:
-        pairs: source and target sentences.
-        source_tokenizer: of the run.
-        target_tokenizer: of the run.
-        max_length: positions of the model; what is longer is cut.
-        batch_sentences: pairs a batch.
-    """
-    pairs = iter(pairs)
-    while chunk := list(itertools.islice(pairs, batch_sentences)):
-        sources, targets = (list(side) for side in zip(*chunk, strict=True))
-        yield model_example(
-            source_tokenizer.tokenize(tf.constant(sources))[
-                :, : max_length - 2
-            ],
-            target_tokenizer.tokenize(tf.constant(targets))[
-                :, : max_length - 1
-            ],
-        )
-
-
-def padding_share(self) -> float:
+    def padding_share(self) -> float:
         """`padding_share(dataset)` of the epoch, from the lengths alone."""
         tokens = positions = 0
         for unit, pool, lengths in self._pools.lengths():
