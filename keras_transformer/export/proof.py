@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 
-import keras_transformer
 from keras_transformer.errors import InputError
 from keras_transformer.export.report import CheckResult
 
@@ -66,8 +65,8 @@ def require_passed(checks: tuple[CheckResult, ...]):
 
 def _environment():
     """This process's, with the package found and the processor used."""
-    package = pathlib.Path(keras_transformer.__file__).parents[1]
-    paths = [str(package), os.environ.get("PYTHONPATH", "")]
+    root = pathlib.Path(__file__).resolve().parents[2]
+    paths = [str(root), os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),

@@ -60,10 +60,16 @@ def report(run, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def served(run):
+def model(run):
+    """The run's Keras model, the one that `served` reads."""
+    return run.load_model()
+
+
+@pytest.fixture(scope="session")
+def served(run, model):
     """The run's signatures, traced once for all tests that break them."""
     return ServedTranslator(
-        run.load_model(),
+        model,
         run.source_tokenizer,
         run.target_tokenizer,
         run.config.decoding,

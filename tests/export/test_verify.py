@@ -87,10 +87,10 @@ def _reference(report):
 
 
 def test_fresh_process_catches_what_the_server_refuses(
-    run, served, save, tmp_path
+    model, served, save, tmp_path
 ):
     # Both load and run in Python.
-    keras_model = save("keras", served.functions, model=run.build_model())
+    keras_model = save("keras", served.functions, model=model)
     compiled = save(
         "compiled",
         _all_changed(served, _compiled),
