@@ -40,10 +40,12 @@ def describe_corpus(files: Iterable[CorpusFile]) -> list[dict]:
     """Each file of a corpus, in order: `name`, `bytes`, `sha256`.
 
     Raises:
-        InputError: a file can't be read.
+        InputError: a file can't be read, or could be read only once.
     """
     described = []
     for path in (path for file in files for path in file.paths):
+        if path.is_fifo():
+            raise InputError(f"{path}: is a pipe. Accepted: a file on disk")
         try:
             described.append(describe_file(path))
         except OSError as error:

@@ -1,0 +1,56 @@
+"""Small corpora, and one of them prepared."""
+
+import pytest
+
+from keras_transformer.config import DataConfig
+from keras_transformer.data.prepare import prepare
+
+ANIMALS = ["cat", "dog", "bird", "fish", "horse", "cow", "duck", "goat"]
+CHARACTERS = "猫狗鸟鱼马牛鸭羊"
+DEV_TEXT = "the mouse ran\t老鼠跑了\nnine mice ran\t九只老鼠跑了\n"
+
+
+def pair(number):
+    """A pair of sentences, different for every number."""
+    animal = number % len(ANIMALS)
+    extra = number // len(ANIMALS)
+    source = f"the {ANIMALS[animal]} saw" + " a star" * (extra % 7)
+    return f"{source} {extra} times .", f"{CHARACTERS[animal]}看{extra}次。"
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes text or bytes to a file of that name; returns its path."""
+
+    def write_file(name, content):
+        path = tmp_path / name
+        if isinstance(content, str):
+            content = content.encode()
+        path.write_bytes(content)
+        return path
+
+    return write_file
+
+
+@pytest.fixture(scope="session")
+def pairs():
+    """The first pairs of the corpus."""
+    return [pair(number) for number in range(5)]
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    """A TSV file of 400 different pairs."""
+    path = tmp_path_factory.mktemp("corpus") / "pairs.tsv"
+    lines = ("\t".join(pair(number)) + "\n" for number in range(400))
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def prepared(corpus, tmp_path_factory):
+    """The corpus in four shards, with a dev split of its own."""
+    dev = corpus.with_name("dev.tsv")
+    dev.write_text(DEV_TEXT, encoding="utf-8")
+    out = tmp_path_factory.mktemp("prepared") / "data"
+    return prepare([corpus], out, DataConfig(shard_size=100), dev)

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from keras_transformer.data.batch_plan import (
+    BatchSize,
+    count_batches,
+    plan_pool,
+)
+
+SIZES = [
+    BatchSize(4096),
+    BatchSize(300),
+    BatchSize(20),
+    BatchSize(1),
+    BatchSize(1, sentences=64),
+    BatchSize(1, sentences=1),
+]
+
+
+def pool(pairs, seed=0):
+    random = np.random.default_rng(seed)
+    targets = 2 + random.poisson(10, pairs)
+    sources = np.maximum(2, targets + random.integers(-5, 6, pairs))
+    return np.stack([sources, targets], axis=1).astype(np.int32)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("pairs", [1, 2, 63, 64, 65, 1000])
+def test_every_pair_is_in_one_batch_and_the_count_never_changes(size, pairs):
+    lengths = pool(pairs)
+    count = count_batches(lengths, size)
+    for seed in range(10):
+        batches = plan_pool(lengths, size, np.random.default_rng(seed))
+        assert len(batches) == count
+        assert all(len(batch) for batch in batches)
+        indices = np.sort(np.concatenate(batches))
+        np.testing.assert_array_equal(indices, np.arange(pairs))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_unshuffled_plan_is_counted_too(size):
+    lengths = pool(500)
+    batches = plan_pool(lengths, size)
+    assert len(batches) == count_batches(lengths, size, shuffled=False)
+
+
+@pytest.mark.parametrize("tokens", [30, 300, 4096])
+def test_no_batch_is_larger_than_its_budget_on_either_side(tokens):
+    lengths = pool(1000)
+    lengths[::50, 0] = 100  # sources much longer than their targets
+    for batch in plan_pool(lengths, BatchSize(tokens), np.random.default_rng()):
+        longest = lengths[batch].max()
+        assert len(batch) == 1 or longest * len(batch) <= tokens
+
+
+def test_a_pair_longer_than_the_budget_is_a_batch_alone():
+    lengths = np.array([[5, 5], [900, 5], [5, 5], [5, 700]], np.int32)
+    batches = plan_pool(lengths, BatchSize(100))
+    assert sorted(len(batch) for batch in batches) == [1, 1, 2]
+
+
+def test_sentence_batches_are_full_but_for_the_shifted_ones():
+    batches = plan_pool(
+        pool(1000), BatchSize(1, sentences=64), np.random.default_rng(0)
+    )
+    sizes = sorted(len(batch) for batch in batches)
+    assert sizes[-1] == 64
+    assert sum(size < 64 for size in sizes) <= 4
+
+
+def test_empty_pool_has_no_batch():
+    assert count_batches(np.empty((0, 2), np.int32), BatchSize(100)) == 0
+
+
+def test_shuffling_changes_which_pairs_meet_and_their_order():
+    lengths = pool(1000)
+    plans = [
+        plan_pool(lengths, BatchSize(300), np.random.default_rng(seed))
+        for seed in (1, 2)
+    ]
+    together = [{frozenset(batch.tolist()) for batch in plan} for plan in plans]
+    assert len(together[0] & together[1]) < len(plans[0]) / 4
+    first_lengths = [lengths[batch[0], 1] for batch in plans[0]]
+    assert first_lengths != sorted(first_lengths)

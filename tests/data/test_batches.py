@@ -1,0 +1,385 @@
+import itertools
+import shutil
+import subprocess
+import sys
+import warnings
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import DataConfig
+from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.data.batches import (
+    TrainingBatches,
+    damage_reported,
+    evaluation_batches,
+    padding_share,
+    pair_batches,
+)
+from keras_transformer.data.prepare import prepare
+from keras_transformer.data.prepared import PreparedData
+from keras_transformer.data.records import parse
+from keras_transformer.errors import InputError
+
+# Four shards of about 100 pairs: each a pool; two of them together; one pool
+# from all; two or more pools from each.
+BUFFERS = [130, 250, 1000, 60]
+
+
+def batches_of(dataset):
+    return list(dataset.as_numpy_iterator())
+
+
+def unframed(batch):
+    """The plain pairs in a batch; checks its form."""
+    features, labels = batch
+    sources, targets = features["source_ids"], features["target_ids"]
+    assert sources.dtype == targets.dtype == labels.dtype == np.int32
+    assert targets.shape == labels.shape
+    pairs = []
+    for source, target, label in zip(sources, targets, labels, strict=True):
+        source_length = int((source != PAD_ID).sum())
+        target_length = int((target != PAD_ID).sum())
+        assert source[0] == target[0] == START_ID
+        assert source[source_length - 1] == END_ID
+        assert label[target_length - 1] == END_ID
+        assert not source[source_length:].any()
+        assert not target[target_length:].any()
+        assert not label[target_length:].any()
+        np.testing.assert_array_equal(
+            target[1:target_length], label[: target_length - 1]
+        )
+        pairs.append(
+            (
+                tuple(source[1 : source_length - 1].tolist()),
+                tuple(target[1:target_length].tolist()),
+            )
+        )
+    return pairs
+
+
+def pairs_in(batches):
+    return [pair for batch in batches for pair in unframed(batch)]
+
+
+def stored_pairs(prepared, split):
+    files = [str(path) for path in prepared.files(split)]
+    records = tf.data.TFRecordDataset(files).batch(1000).get_single_element()
+    sides = [side.to_list() for side in parse(records)]
+    return [(tuple(s), tuple(t)) for s, t in zip(*sides, strict=True)]
+
+
+def same(first, second):
+    return len(first) == len(second) and all(
+        np.array_equal(a[0][name], b[0][name])
+        for a, b in zip(first, second, strict=True)
+        for name in a[0]
+    )
+
+
+def training(prepared, **options):
+    options = {"batch_tokens": 200, "shuffle_buffer": 130, **options}
+    return TrainingBatches(prepared, **options)
+
+
+@pytest.mark.parametrize("shuffle_buffer", BUFFERS)
+@pytest.mark.parametrize("sentences", [None, 32])
+def test_an_epoch_has_every_pair_once(prepared, shuffle_buffer, sentences):
+    batches = training(
+        prepared, shuffle_buffer=shuffle_buffer, batch_sentences=sentences
+    )
+    wanted = sorted(stored_pairs(prepared, "train"))
+    for epoch in range(2):
+        batches.epoch = epoch
+        found = batches_of(batches.dataset)
+        assert sorted(pairs_in(found)) == wanted
+        assert len(found) == batches.batches_per_epoch
+    assert int(batches.dataset.cardinality()) == batches.batches_per_epoch
+
+
+def test_no_batch_exceeds_its_tokens_on_either_side(prepared):
+    for features, labels in batches_of(training(prepared).dataset):
+        assert labels.size <= 200
+        assert features["source_ids"].size <= 200
+
+
+def test_no_batch_exceeds_its_sentences(prepared):
+    batches = training(prepared, batch_tokens=1, batch_sentences=32)
+    sizes = [len(labels) for _, labels in batches_of(batches.dataset)]
+    assert max(sizes) == 32
+
+
+def test_a_pair_longer_than_a_batch_is_one_alone(prepared):
+    batches = training(prepared, batch_tokens=1)
+    assert batches.batches_per_epoch == 400
+    assert all(len(labels) == 1 for _, labels in batches_of(batches.dataset))
+
+
+def test_order_follows_from_seed_and_epoch(prepared):
+    first, again, other = (training(prepared, seed=s) for s in (1, 1, 2))
+    epochs = []
+    for epoch in range(2):
+        for batches in (first, again, other):
+            batches.epoch = epoch
+        epochs.append(batches_of(first.dataset))
+        assert same(epochs[-1], batches_of(again.dataset))
+        assert not same(epochs[-1], batches_of(other.dataset))
+    assert not same(epochs[0], epochs[1])
+    first.epoch = 0
+    assert same(epochs[0], batches_of(first.dataset))
+
+
+def test_pairs_meet_others_in_each_epoch(prepared):
+    batches = training(prepared, shuffle_buffer=1000)
+    together = []
+    for epoch in (0, 1):
+        batches.epoch = epoch
+        found = batches_of(batches.dataset)
+        together.append({frozenset(unframed(batch)) for batch in found})
+    assert len(together[0] & together[1]) < len(together[0]) / 2
+
+
+@pytest.mark.parametrize("shuffle_buffer", BUFFERS)
+def test_an_epoch_goes_on_in_its_middle(prepared, shuffle_buffer):
+    batches = training(prepared, shuffle_buffer=shuffle_buffer)
+    batches.epoch = 3
+    whole = batches_of(batches.dataset)
+    for first in (1, len(whole) // 2, len(whole)):
+        batches.first_batch = first
+        assert same(batches_of(batches.dataset), whole[first:])
+
+
+def test_another_process_makes_the_same_batches(prepared):
+    code = f"""
+import hashlib
+from keras_transformer.data.batches import TrainingBatches
+from keras_transformer.data.prepared import PreparedData
+prepared = PreparedData.load({str(prepared.path)!r})
+batches = TrainingBatches(
+    prepared, batch_tokens=200, shuffle_buffer=130, seed=5)
+batches.epoch, batches.first_batch = 2, 3
+digest = hashlib.sha256()
+for features, labels in batches.dataset.as_numpy_iterator():
+    digest.update(features["source_ids"].tobytes() + labels.tobytes())
+print(digest.hexdigest())
+"""
+    here = {}
+    exec(code, {"print": lambda digest: here.update(digest=digest)})
+    there = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert there.stdout.strip() == here["digest"]
+
+
+def test_evaluation_has_every_pair_once_shortest_first(prepared):
+    for split in ("train", "dev"):
+        dataset = evaluation_batches(prepared, split, batch_tokens=200)
+        batches = batches_of(dataset)
+        found = pairs_in(batches)
+        assert sorted(found) == sorted(stored_pairs(prepared, split))
+        assert int(dataset.cardinality()) == len(batches)
+        lengths = [len(target) for _, target in found]
+        assert lengths == sorted(lengths)
+        assert same(batches, batches_of(dataset))
+    by_sentences = evaluation_batches(prepared, "train", batch_sentences=64)
+    assert len(batches_of(by_sentences)) == -(-400 // 64)
+
+
+def test_evaluation_of_a_missing_split_is_refused(corpus, tmp_path):
+    prepared = prepare([corpus], tmp_path / "out", DataConfig())
+    with pytest.raises(InputError, match="has no dev split. Has: train"):
+        evaluation_batches(prepared, "dev", batch_tokens=200)
+
+
+def test_text_in_batches_is_that_of_its_records(prepared, pairs):
+    tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
+    made = pair_batches(pairs, *tokenizers, max_length=100, batch_sentences=2)
+    batches = [tf.nest.map_structure(np.array, batch) for batch in made]
+    assert [len(labels) for _, labels in batches] == [2, 2, 1]
+    found = pairs_in(batches)
+    assert len(found) == 5
+    assert set(found) <= set(stored_pairs(prepared, "train"))
+    made = pair_batches(pairs, *tokenizers, max_length=6)
+    features, labels = next(made)
+    assert features["source_ids"].shape == labels.shape == (5, 6)
+
+
+def test_padding_share_counts_both_sides():
+    batch = (
+        {
+            "source_ids": np.array([[2, 5, 3], [2, 3, 0]], np.int32),
+            "target_ids": np.array([[2, 5, 6, 7], [2, 0, 0, 0]], np.int32),
+        },
+        np.zeros((2, 4), np.int32),
+    )
+    dataset = tf.data.Dataset.from_tensors(batch)
+    assert padding_share(dataset) == pytest.approx(4 / 14)
+
+
+def test_planned_padding_share_is_that_of_the_batches(prepared):
+    batches = training(prepared)
+    batches.epoch = 4
+    share = padding_share(batches.dataset)
+    assert batches.padding_share() == pytest.approx(share, abs=1e-12)
+    assert 0 < share < 0.2
+
+
+def reader():
+    """A model that sums what it is given; any shape will do."""
+    sources = keras.Input((None,), dtype="int32", name="source_ids")
+    targets = keras.Input((None,), dtype="int32", name="target_ids")
+    total = keras.ops.sum(sources, 1) + keras.ops.sum(targets, 1)
+    logits = keras.layers.Dense(1)(keras.ops.cast(total[:, None], "float32"))
+    model = keras.Model({"source_ids": sources, "target_ids": targets}, logits)
+    model.compile("sgd", loss=lambda labels, logits: keras.ops.mean(logits) * 0)
+    return model
+
+
+def fit(dataset, **options):
+    # Keras warns that it can't shuffle a dataset, which nobody asked for.
+    reader().fit(dataset, shuffle=False, verbose=0, **options)
+
+
+class Recorder(keras.callbacks.Callback):
+    """Sets the epoch as a trainer does; counts the batches of each."""
+
+    def __init__(self, batches):
+        super().__init__()
+        self.batches = batches
+        self.counts = []
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.batches.epoch = epoch
+        self.counts.append(0)
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.counts[-1] += 1
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.batches.first_batch = 0
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """Every (epoch, first batch) that iterators asked for, in order."""
+    calls = []
+    plan = TrainingBatches._plan_epoch
+
+    def record(self, epoch, first_batch):
+        calls.append((int(epoch), int(first_batch)))
+        return plan(self, epoch, first_batch)
+
+    monkeypatch.setattr(TrainingBatches, "_plan_epoch", record)
+    return calls
+
+
+def test_fit_reads_the_epoch_set_when_it_begins(prepared, planned):
+    batches = training(prepared)
+    recorder = Recorder(batches)
+    fit(batches.dataset, epochs=4, callbacks=[recorder])
+    assert recorder.counts == [batches.batches_per_epoch] * 4
+    started = [call for call, _ in itertools.groupby(planned)]
+    # Keras may take one batch before training, to build the model.
+    assert started == [(0, 0), (1, 0), (2, 0), (3, 0)]
+
+
+def test_fit_goes_on_in_the_middle_and_runs_later_epochs_whole(
+    prepared, planned
+):
+    batches = training(prepared)
+    count = batches.batches_per_epoch
+    batches.epoch, batches.first_batch = 1, 5
+    assert int(batches.dataset.cardinality()) == count - 5
+    recorder = Recorder(batches)
+    # Keras gives every epoch of a call as many steps as the first.
+    for start, end in ((1, 2), (2, 4)):
+        fit(
+            batches.dataset,
+            initial_epoch=start,
+            epochs=end,
+            callbacks=[recorder],
+        )
+    assert recorder.counts == [count - 5, count, count]
+    started = [call for call, _ in itertools.groupby(planned)]
+    assert started == [(1, 5), (2, 0), (3, 0)]
+
+
+def test_fit_goes_on_after_the_last_batch_of_an_epoch(prepared):
+    batches = training(prepared)
+    batches.epoch, batches.first_batch = 0, batches.batches_per_epoch
+    recorder = Recorder(batches)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Your input ran out of data")
+        fit(batches.dataset, epochs=1, callbacks=[recorder])
+    assert recorder.counts == [0]
+
+
+def test_evaluate_ends_without_a_warning(prepared):
+    dataset = evaluation_batches(prepared, "train", batch_tokens=200)
+    assert reader().evaluate(dataset, verbose=0) == 0.0
+
+
+@pytest.mark.parametrize("damage", ["changed", "cut", "gone"])
+def test_shard_damaged_while_training_is_named(prepared, tmp_path, damage):
+    folder = shutil.copytree(prepared.path, tmp_path / "copy")
+    data = PreparedData.load(folder)
+    dataset = training(data).dataset
+    path = data.files("train")[2]
+    content = bytearray(path.read_bytes())
+    if damage == "gone":
+        path.unlink()
+    else:
+        content[len(content) // 2] ^= 0xFF
+        path.write_bytes(content[:-7] if damage == "cut" else content)
+    with pytest.raises(InputError, match="train-00002-of-00004") as caught:
+        with damage_reported(data):
+            fit(dataset)
+    assert "\n" not in str(caught.value)
+
+
+def test_damage_that_left_no_trace_is_told_too(prepared):
+    with pytest.raises(InputError, match="damaged while it was read"):
+        with damage_reported(prepared):
+            raise tf.errors.DataLossError(None, None, "corrupted record")
+
+
+def test_empty_shards_do_no_harm(write, tmp_path):
+    pairs = zip("abcdefgh", "一二三四五六七八", strict=True)
+    path = write("a.tsv", "".join(f"{s}\t{t}\n" for s, t in pairs))
+    config = DataConfig(shard_size=1)
+    prepared = prepare([path], tmp_path / "out", config)
+    assert 0 in prepared.shard_sizes("train")
+    batches = training(prepared, shuffle_buffer=2)
+    found = batches_of(batches.dataset)
+    assert len(found) == batches.batches_per_epoch
+    assert sorted(pairs_in(found)) == sorted(stored_pairs(prepared, "train"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [{"batch_tokens": 4096}, {"batch_tokens": 4096, "batch_sentences": 128}],
+    ids=["4,096 tokens", "128 sentences"],
+)
+def test_padding_share_on_tatoeba(shared, tmp_path, options):
+    data = shared / "data" / "tatoeba"
+    prepared = prepare([data / "train.tsv"], tmp_path / "out", DataConfig())
+    batches = TrainingBatches(prepared, **options)
+    for epoch in range(3):
+        batches.epoch = epoch
+        assert padding_share(batches.dataset) < 0.08
+        assert batches.padding_share() < 0.08
+
+
+def test_padding_share_on_a_part_of_tatoeba(shared, write, tmp_path):
+    with open(
+        shared / "data" / "tatoeba" / "train.tsv", encoding="utf-8"
+    ) as lines:
+        part = "".join(itertools.islice(lines, 0, None, 5))
+    path = write("part.tsv", part)
+    prepared = prepare([path], tmp_path / "out", DataConfig())
+    # A fifth of the corpus, in batches of a fifth of their size.
+    batches = TrainingBatches(prepared, batch_tokens=819)
+    assert padding_share(batches.dataset) < 0.08

@@ -1,0 +1,377 @@
+import errno
+import hashlib
+import itertools
+import json
+import os
+
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import DataConfig
+from keras_transformer.constants import UNK_ID
+from keras_transformer.data.corpus import read_pairs
+from keras_transformer.data.prepare import prepare
+from keras_transformer.data.prepared import PreparedData
+from keras_transformer.data.records import SplitWriter, parse
+from keras_transformer.data.splitting import Overlap, pair_keys
+from keras_transformer.errors import InputError
+
+
+def texts(prepared, split):
+    """The detokenized pairs of a split, sorted."""
+    files = [str(path) for path in prepared.files(split)]
+    records = tf.data.TFRecordDataset(files).batch(1000).get_single_element()
+    tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
+    sides = [
+        [line.decode() for line in tokenizer.detokenize(ids).numpy()]
+        for tokenizer, ids in zip(tokenizers, parse(records), strict=True)
+    ]
+    return sorted(zip(*sides, strict=True))
+
+
+def test_folder_has_what_the_manifest_says(prepared):
+    names = [*os.listdir(prepared.path)]
+    shards = [f"train-0000{n}-of-00004.tfrecord" for n in range(4)]
+    assert sorted(names) == sorted(
+        [
+            *shards,
+            "dev-00000-of-00001.tfrecord",
+            "dev.lengths.npy",
+            "dev.tsv",
+            "manifest.json",
+            "source_tokenizer",
+            "target_tokenizer",
+            "train.lengths.npy",
+        ]
+    )
+    assert [path.name for path in prepared.files("train")] == shards
+    assert prepared.counts == {"train": 400, "dev": 2}
+    prepared.verify()
+
+
+def test_records_hold_every_pair(prepared, corpus):
+    wanted = sorted(read_pairs([corpus]))
+    found = texts(prepared, "train")
+    assert len(found) == len(wanted)
+    assert [target for _, target in found] == [target for _, target in wanted]
+
+
+def test_manifest_tells_where_the_data_comes_from(prepared, corpus):
+    manifest = json.loads((prepared.path / "manifest.json").read_text())
+    digest = hashlib.sha256(corpus.read_bytes()).hexdigest()
+    assert manifest["input"]["train"] == [
+        {
+            "name": corpus.name,
+            "bytes": corpus.stat().st_size,
+            "sha256": digest,
+        }
+    ]
+    assert manifest["versions"].keys() >= {
+        "keras_transformer",
+        "python",
+        "tensorflow",
+        "tensorflow-text",
+        "sentencepiece",
+        "opencc",
+    }
+    assert prepared.config == DataConfig(shard_size=100)
+
+
+def test_unknown_tokens_of_dev_are_counted(prepared):
+    # Of "the mouse ran" and "nine mice ran", only "the" is known.
+    shares = prepared.report["dev_unknown_share"]
+    assert shares["source"] == pytest.approx(5 / 6)
+    assert shares["target"] == 1.0
+    sizes = prepared.report["vocabulary_sizes"]
+    assert sizes["source"] == prepared.source_tokenizer.vocabulary_size
+    assert sizes["target"] == prepared.target_tokenizer.vocabulary_size
+
+
+def test_vocabulary_comes_from_training_text_only(prepared):
+    assert "mouse" not in prepared.source_tokenizer.tokens()
+    ids = prepared.source_tokenizer.tokenize(tf.constant(["mouse"]))
+    assert ids.to_list() == [[UNK_ID]]
+
+
+def test_same_input_gives_the_same_files(corpus, tmp_path):
+    results = [
+        prepare([corpus], tmp_path / name, DataConfig(), 0.1) for name in "ab"
+    ]
+    contents = [
+        {
+            str(path.relative_to(data.path)): path.read_bytes()
+            for path in data.path.rglob("*")
+            if path.is_file()
+        }
+        for data in results
+    ]
+    assert contents[0] == contents[1]
+
+
+def test_fingerprint_follows_content_and_configuration(write, tmp_path):
+    first = write("first.tsv", "a b\t中文\nc d\t文字\n")
+    renamed = write("renamed.tsv", first.read_text())
+    changed = write("changed.tsv", first.read_text() + "e\t字\n")
+    prints = [
+        prepare([path], tmp_path / str(n), config).fingerprint
+        for n, (path, config) in enumerate(
+            [
+                (first, DataConfig()),
+                (renamed, DataConfig()),
+                (changed, DataConfig()),
+                (first, DataConfig(seed=2)),
+            ]
+        )
+    ]
+    assert prints[0] == prints[1]
+    assert len(set(prints)) == 3
+
+
+def test_every_reason_is_counted(write, tmp_path):
+    path = write(
+        "a.tsv",
+        "a b c\t中文字\n"  # kept
+        "a b c \t中文字\n"  # duplicate once stripped
+        "a b c\t中文字\r\n"  # duplicate
+        "a\t \n"  # empty
+        "\n"  # empty
+        f"a\t{'中' * 11}\n"  # over-long
+        "a\t中中中中\n"  # uneven
+        "a b c d\t这個漢字\n"  # kept
+        "a b c d\t这个汉字\n",  # duplicate once simplified
+    )
+    config = DataConfig(max_length=10, max_length_ratio=3.0)
+    prepared = prepare([path], tmp_path / "out", config)
+    assert prepared.report["cleaning"] == {
+        "train": {
+            "read": 9,
+            "kept": 2,
+            "empty": 2,
+            "duplicate": 3,
+            "over_long": 1,
+            "length_ratio": 1,
+        }
+    }
+    assert prepared.counts == {"train": 2}
+    assert texts(prepared, "train") == [
+        ("a b c", "中文字"),
+        ("a b c d", "这个汉字"),
+    ]
+
+
+def test_chinese_stays_traditional_on_demand(write, tmp_path):
+    path = write("a.tsv", "a b c d\t这個漢字\n")
+    config = DataConfig(simplify_chinese=False)
+    prepared = prepare([path], tmp_path / "out", config)
+    assert texts(prepared, "train") == [("a b c d", "这個漢字")]
+
+
+def test_dev_file_keeps_duplicates_and_uneven_pairs(write, corpus, tmp_path):
+    dev = write(
+        "dev.tsv",
+        f"the cat\t猫\nthe cat\t猫\nthe\t{'猫' * 50}\n\t猫\nx\t{'猫' * 200}\n",
+    )
+    prepared = prepare([corpus], tmp_path / "out", DataConfig(), dev)
+    assert prepared.report["cleaning"]["dev"] == {
+        "read": 5,
+        "kept": 3,
+        "empty": 1,
+        "duplicate": 0,
+        "over_long": 1,
+        "length_ratio": 0,
+    }
+    assert list(prepared.dev_pairs()) == [
+        ("the cat", "猫"),
+        ("the cat", "猫"),
+        ("the", "猫" * 50),
+    ]
+    assert prepared.counts["dev"] == 3
+
+
+def test_overlap_of_a_dev_file_is_counted(write, corpus, tmp_path):
+    dev = write("dev.tsv", "THE CAT saw 0 times\t猫\nmouse\t貓看0次\nm\t鼠\n")
+    prepared = prepare([corpus], tmp_path / "out", DataConfig(), dev)
+    assert prepared.report["dev_overlap"] == 2
+
+
+def test_fraction_is_held_out_of_training(corpus, tmp_path):
+    prepared = prepare([corpus], tmp_path / "out", DataConfig(), 0.1)
+    assert prepared.counts == {"train": 360, "dev": 40}
+    assert prepared.report["dev_overlap"] is None
+    cleaning = prepared.report["cleaning"]
+    assert cleaning["train"]["read"] + cleaning["dev"]["read"] == 400
+    dev = list(prepared.dev_pairs())
+    everything = list(read_pairs([corpus]))
+    assert len(dev) == 40
+    assert set(dev) < set(everything)
+    overlap = Overlap(pair_keys(dev))
+    overlap.add(pair_keys([pair for pair in everything if pair not in dev]))
+    assert overlap.count == 0
+
+
+def test_several_files_of_both_kinds_and_gzip(write, tmp_path):
+    table = write("a.tsv", "a b\t中文\n")
+    source, target = write("b.en", "c d\n"), write("b.zh", "文字\n")
+    specs = [str(table), f"{source},{target}"]
+    prepared = prepare(specs, tmp_path / "out", DataConfig())
+    assert texts(prepared, "train") == [("a b", "中文"), ("c d", "文字")]
+    assert len(prepared.manifest["input"]["train"]) == 3
+
+
+def test_shared_vocabulary_is_one_tokenizer(corpus, tmp_path):
+    config = DataConfig(
+        source_tokenizer="sentencepiece",
+        target_tokenizer="sentencepiece",
+        source_vocabulary_size=80,
+        shared_vocabulary=True,
+        max_length_ratio=0.0,
+    )
+    prepared = prepare([corpus], tmp_path / "out", config)
+    assert (
+        prepared.source_tokenizer.fingerprint()
+        == prepared.target_tokenizer.fingerprint()
+    )
+    assert texts(prepared, "train") == sorted(read_pairs([corpus]))
+
+
+def test_progress_reaches_the_total_of_each_stage(corpus, tmp_path):
+    calls = {}
+    prepare(
+        [corpus],
+        tmp_path / "out",
+        DataConfig(),
+        0.1,
+        lambda stage, done, total: calls.update({stage: (done, total)}),
+    )
+    assert calls == {
+        "reading train": (400, None),
+        "source vocabulary": (360, 360),
+        "target vocabulary": (360, 360),
+        "writing train": (360, 360),
+        "writing dev": (40, 40),
+    }
+
+
+def test_tatoeba_part_is_prepared(shared, write, tmp_path):
+    data = shared / "data" / "tatoeba"
+    with open(data / "train.tsv", encoding="utf-8") as lines:
+        part = "".join(itertools.islice(lines, 0, None, 10))
+    prepared = prepare(
+        [write("part.tsv", part)],
+        tmp_path / "out",
+        DataConfig(),
+        data / "dev.tsv",
+    )
+    assert prepared.counts["train"] > 2600
+    assert prepared.counts["dev"] == 1077
+    assert prepared.report["dev_overlap"] == 0
+
+
+# Bad input: one line, and nothing left behind.
+
+
+def refused(train, folder, match, dev=None, config=None):
+    out = folder / "goal" / "out"
+    out.parent.mkdir(exist_ok=True)
+    with pytest.raises(InputError, match=match) as caught:
+        prepare(train, out, config or DataConfig(), dev)
+    assert "\n" not in str(caught.value)
+    assert os.listdir(out.parent) == []
+
+
+def test_no_file_at_all(tmp_path):
+    refused([], tmp_path, "no training file")
+
+
+@pytest.mark.parametrize("where", ["train", "dev"])
+def test_missing_file(corpus, tmp_path, where):
+    missing = tmp_path / "none.tsv"
+    train, dev = ([missing], None) if where == "train" else ([corpus], missing)
+    refused(train, tmp_path, r"none\.tsv: No such file", dev)
+
+
+@pytest.mark.parametrize("where", ["train", "dev"])
+def test_line_of_one_column(write, corpus, tmp_path, where):
+    path = write("bad.tsv", "a\tb\nlonely\n")
+    train, dev = ([path], None) if where == "train" else ([corpus], path)
+    refused(train, tmp_path, r"bad\.tsv, line 2: one column", dev)
+
+
+def test_invalid_utf8(write, tmp_path):
+    refused([write("bad.tsv", b"a\t\xff\n")], tmp_path, "line 1: invalid UTF-8")
+
+
+def test_folder_instead_of_a_file(tmp_path):
+    refused([tmp_path], tmp_path, "is a folder. Accepted: a text file")
+
+
+def test_pipe_instead_of_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    refused([tmp_path / "pipe"], tmp_path, "is a pipe. Accepted: a file")
+
+
+@pytest.mark.parametrize("where", ["train", "dev"])
+def test_empty_corpus(write, corpus, tmp_path, where):
+    path = write("empty.tsv", "")
+    train, dev = ([path], None) if where == "train" else ([corpus], path)
+    refused(train, tmp_path, r"empty\.tsv: no sentence pair. Accepted", dev)
+
+
+def test_corpus_of_empty_lines(write, tmp_path):
+    refused(
+        [write("blank.tsv", "\n\t\n")],
+        tmp_path,
+        r"no sentence pair is left \(read 2, kept 0, empty 2",
+    )
+
+
+def test_corpus_all_filtered_out(write, tmp_path):
+    refused(
+        [write("long.tsv", "a b\t中文中文\na\t中文\n")],
+        tmp_path,
+        r"train: no sentence pair is left \(read 2, kept 0, empty 0, "
+        "duplicate 0, over_long 1, length_ratio 1",
+        config=DataConfig(max_length=3, max_length_ratio=1.0),
+    )
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, 2, "1.5"])
+def test_fraction_out_of_range(corpus, tmp_path, fraction):
+    refused([corpus], tmp_path, "above 0 and below 1, or a file", fraction)
+
+
+def test_fraction_that_gives_an_empty_split(write, corpus, tmp_path):
+    refused([corpus], tmp_path, "leaves a split empty", 0.0001)
+    one_group = write("one.tsv", "a\t中\na\t文\nb\t文\n")
+    refused([one_group], tmp_path, "3 pairs in 1 sentence groups", 0.9)
+
+
+def test_goal_that_holds_something_is_refused_and_untouched(corpus, tmp_path):
+    (tmp_path / "mine").write_text("x")
+    with pytest.raises(InputError, match="exists and isn't empty"):
+        prepare([corpus], tmp_path, DataConfig())
+    assert os.listdir(tmp_path) == ["mine"]
+
+
+@pytest.mark.parametrize("method", ["write", "finish"])
+def test_full_disk(corpus, tmp_path, monkeypatch, method):
+    def fail(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(SplitWriter, method, fail)
+    refused([corpus], tmp_path, "out: the disk is full; nothing was written")
+
+
+def test_interrupted_preparation_leaves_nothing(corpus, tmp_path):
+    def interrupt(stage, done, total):
+        if stage == "writing train":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare([corpus], tmp_path / "out", DataConfig(), None, interrupt)
+    assert os.listdir(tmp_path) == []
+
+
+def test_prepared_data_is_what_load_gives(prepared):
+    again = PreparedData.load(prepared.path)
+    assert again.manifest == prepared.manifest

@@ -1,0 +1,136 @@
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from keras_transformer.data.prepared import PreparedData
+from keras_transformer.errors import InputError
+
+
+@pytest.fixture
+def copy(prepared, tmp_path):
+    """A copy of prepared data, to be damaged."""
+    return shutil.copytree(prepared.path, tmp_path / "copy")
+
+
+def change_manifest(folder, **changes):
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def refused(folder, match):
+    with pytest.raises(InputError, match=match) as caught:
+        PreparedData.load(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_loaded_data_offers_everything(copy, prepared):
+    data = PreparedData.load(str(copy))
+    assert data.counts == prepared.counts
+    assert data.fingerprint == prepared.fingerprint
+    assert len(data.files("train")) == 4
+    assert all(path.is_file() for path in data.files("train"))
+    assert sum(data.shard_sizes("train")) == 400
+    assert data.lengths("train").shape == (400, 2)
+    assert list(data.dev_pairs()) == [
+        ("the mouse ran", "老鼠跑了"),
+        ("nine mice ran", "九只老鼠跑了"),
+    ]
+    assert (
+        data.source_tokenizer.fingerprint()
+        == prepared.source_tokenizer.fingerprint()
+    )
+    data.verify()
+
+
+def test_lengths_are_those_of_the_records(prepared):
+    lengths = prepared.lengths("dev")
+    assert sorted(lengths.tolist()) == [[3, 4], [3, 6]]
+    assert lengths.dtype == np.int32
+
+
+def test_unknown_split_is_refused(prepared):
+    with pytest.raises(InputError, match="no test split. Has: train, dev"):
+        prepared.files("test")
+
+
+def test_folder_that_is_no_prepared_data(tmp_path):
+    refused(tmp_path / "none", "is no folder. Accepted: a folder written by")
+    refused(tmp_path, r"has no manifest\.json. Accepted: a folder written by")
+
+
+def test_file_instead_of_a_folder(write):
+    refused(write("file", "x"), "is no folder")
+
+
+@pytest.mark.parametrize(
+    "content, match",
+    [
+        (b"{", "not JSON"),
+        (b"\xff", "not JSON"),
+        (b"[]", "not of prepared data"),
+        (b'{"format": "keras_transformer.run"}', "not of prepared data"),
+    ],
+    ids=["not JSON", "not UTF-8", "a list", "a run"],
+)
+def test_manifest_of_another_thing(copy, content, match):
+    (copy / "manifest.json").write_bytes(content)
+    refused(copy, match)
+
+
+def test_unknown_format_version(copy):
+    change_manifest(copy, format_version=99)
+    refused(copy, "format version 99. Accepted: 1")
+
+
+def test_damaged_manifest(copy):
+    change_manifest(copy, counts=None)
+    refused(copy, "damaged, counts is missing or wrong")
+    change_manifest(copy, counts={}, splits={"train": {}})
+    refused(copy, "damaged list of files")
+
+
+def test_configuration_of_another_version(copy):
+    change_manifest(copy, config={"max_lenght": 5})
+    refused(copy, "unknown key data.max_lenght, did you mean data.max_length")
+
+
+@pytest.mark.parametrize("name", ["train-00001", "train.lengths", "dev.tsv"])
+def test_missing_file_is_named(copy, name):
+    (path,) = copy.glob(f"{name}*")
+    path.unlink()
+    refused(copy, f"{path.name}: No such file.*prepare the data again")
+
+
+def test_cut_shard_is_named(copy):
+    (path,) = copy.glob("train-00002*")
+    os.truncate(path, path.stat().st_size - 1)
+    refused(copy, r"train-00002.*damaged, \d+ bytes and not \d+")
+
+
+def test_verify_names_a_shard_of_the_same_size(copy):
+    (path,) = copy.glob("train-00002*")
+    content = bytearray(path.read_bytes())
+    content[50] ^= 1
+    path.write_bytes(content)
+    data = PreparedData.load(copy)
+    with pytest.raises(InputError, match="train-00002.*damaged, its SHA-256"):
+        data.verify()
+
+
+def test_missing_tokenizer_is_named(copy):
+    shutil.rmtree(copy / "target_tokenizer")
+    with pytest.raises(InputError, match="target_tokenizer"):
+        _ = PreparedData.load(copy).target_tokenizer
+
+
+def test_damaged_lengths_are_named(copy, monkeypatch):
+    data = PreparedData.load(copy)
+    (copy / "train.lengths.npy").write_bytes(b"no array")
+    with pytest.raises(InputError, match=r"train\.lengths\.npy: damaged"):
+        data.lengths("train")
+    np.save(copy / "train.lengths.npy", np.zeros((3, 2), np.int32))
+    with pytest.raises(InputError, match=r"damaged \(shape \(3, 2\)\)"):
+        data.lengths("train")

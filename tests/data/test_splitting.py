@@ -1,0 +1,116 @@
+import itertools
+
+import numpy as np
+
+from keras_transformer.data.corpus import read_pairs
+from keras_transformer.data.splitting import (
+    Overlap,
+    choose_dev,
+    pair_keys,
+    sentence_groups,
+    sentence_keys,
+)
+
+
+def key(text):
+    return next(iter(sentence_keys([text])))
+
+
+def same_group(groups, first, second):
+    return groups[first] == groups[second]
+
+
+def test_key_ignores_case_width_punctuation_and_script():
+    assert key("Don't STOP!") == key("dont stop") == "dontstop"
+    assert key("ＡＢＣ　１２") == "abc12"
+    assert key("這是漢語。") == key("这是汉语") == "这是汉语"
+
+
+def test_texts_without_letters_stay_apart():
+    assert key("?!") != key("...")
+
+
+def test_pairs_that_share_a_side_are_one_group_transitively():
+    groups = sentence_groups(
+        pair_keys(
+            [
+                ("Hi.", "嗨。"),
+                ("Run!", "跑！"),
+                ("hi", "你好。"),
+                ("Hello", "你好！"),
+                ("Go", "走"),
+                ("hello!", "您好"),
+            ]
+        )
+    )
+    assert same_group(groups, 0, 2)
+    assert same_group(groups, 0, 5)
+    assert len(set(groups.tolist())) == 3
+
+
+def test_a_source_and_a_target_do_not_make_a_group():
+    groups = sentence_groups(pair_keys([("ok", "a"), ("b", "ok")]))
+    assert groups[0] != groups[1]
+
+
+def test_a_long_chain_is_one_group():
+    numbers = np.random.default_rng(0).permutation(2001)
+    pairs = [
+        (f"s{numbers[(n + 1) // 2]}", f"t{numbers[n // 2]}")
+        for n in range(2000)
+    ]
+    groups = sentence_groups(pair_keys(pairs))
+    assert len(set(groups.tolist())) == 1
+
+
+def test_dev_is_whole_groups_and_not_more_than_its_share():
+    groups = np.random.default_rng(0).integers(0, 300, 1000)
+    chosen = choose_dev(groups, 0.1, seed=3)
+    assert 95 <= chosen.sum() <= 100
+    assert not set(groups[chosen]) & set(groups[~chosen])
+
+
+def test_dev_follows_from_the_seed():
+    groups = np.arange(1000)
+    first = choose_dev(groups, 0.1, seed=3)
+    np.testing.assert_array_equal(first, choose_dev(groups, 0.1, seed=3))
+    assert (first != choose_dev(groups, 0.1, seed=4)).any()
+
+
+def test_a_group_larger_than_dev_is_passed_over():
+    groups = np.array([0] * 90 + list(range(1, 11)))
+    chosen = choose_dev(groups, 0.05, seed=1)
+    assert chosen.sum() == 5
+    assert not chosen[:90].any()
+
+
+def test_overlap_counts_dev_pairs_with_a_side_in_training():
+    overlap = Overlap(
+        pair_keys([("a", "b"), ("c", "d"), ("e", "f"), ("A!", "x")])
+    )
+    assert overlap.count == 0
+    overlap.add(pair_keys([("a.", "z"), ("y", "D")]))
+    assert overlap.count == 3
+    overlap.add(pair_keys([("f", "e")]))
+    assert overlap.count == 3
+
+
+def test_tatoeba_dev_does_not_overlap_its_training_part(shared):
+    data = shared / "data" / "tatoeba"
+    overlap = Overlap(pair_keys(list(read_pairs([data / "dev.tsv"]))))
+    train = list(read_pairs([data / "train.tsv"]))
+    overlap.add(pair_keys(train))
+    assert overlap.count == 0
+    overlap.add(pair_keys(list(read_pairs([data / "dev.tsv"]))[:3]))
+    assert overlap.count >= 3
+
+
+def test_splitting_tatoeba_leaves_no_overlap(shared):
+    path = shared / "data" / "tatoeba" / "train.tsv"
+    pairs = list(itertools.islice(read_pairs([path]), 0, None, 5))
+    keys = pair_keys(pairs)
+    chosen = choose_dev(sentence_groups(keys), 0.05, seed=1)
+    overlap = Overlap(keys[chosen])
+    overlap.add(keys[~chosen])
+    assert overlap.count == 0
+    assert abs(chosen.mean() - 0.05) < 0.001
