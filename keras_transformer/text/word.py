@@ -10,7 +10,9 @@ from keras_transformer.text.word_spacing import JOIN_RULES, TOKEN_SEPARATOR
 class WordTokenizer(LookupTokenizer):
     """English words and punctuation.
 
-    Splits as `nltk.word_tokenize(text.lower(), preserve_line=True)` does.
+    Splits as `nltk.word_tokenize(text.lower(), preserve_line=True)` does,
+    except next to characters whose class or lower case Unicode settled after
+    the version that RE2, ICU or Python follows (as U+2C2F, added in 2021).
     `detokenize` gives back readable text, in lower case if it was lowered.
 
     Args:

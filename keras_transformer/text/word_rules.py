@@ -18,7 +18,8 @@ _QUOTE_WORD = (
 )
 # Members of a word, as NLTK's contractions see it: Python's \w.
 _WORD = r"\p{L}\p{N}_"
-# Python ignores case for these as well; RE2 doesn't.
+# Python takes these for i where case is ignored; RE2 doesn't. And RE2 folds the
+# case of a negated class too, so only the words themselves ignore it.
 _I = "[iİı]"
 
 _OPENING_QUOTES = (
@@ -30,7 +31,7 @@ _OPENING_QUOTES = (
     (rf"(^|[^{_QUOTE_WORD}])'([{_QUOTE_WORD}])", rf"\1'{MARK}\2"),
     # ...unless the word is an ending that was cut off: 's, 'll.
     (
-        rf"(?i)'{MARK}(re|ve|ll|[mtsdn])([^{_QUOTE_WORD}]|$)",
+        rf"'{MARK}((?i:re|ve|ll|[mtsdn]))([^{_QUOTE_WORD}]|$)",
         r"'\1\2",
     ),
     (f"'{MARK}", "' "),
@@ -66,14 +67,15 @@ _CLOSING_QUOTES = (
 )
 
 _CONTRACTED = (
-    rf"(?i)([^{_WORD}{MARK}])(?:"
-    rf"(cannot|d'ye|g{_I}mme|gonna|gotta|lemme|more'n)([^{_WORD}])|(wanna) )",
+    rf"([^{_WORD}{MARK}])(?:"
+    rf"((?i:cannot|d'ye|g{_I}mme|gonna|gotta|lemme|more'n))([^{_WORD}])"
+    "|((?i:wanna)) )",
     rf"\1 {MARK}\2\4 \3",
 )
 # These want a space before them, and one that the same rule has set doesn't
 # count: it sets another white space instead.
-_CONTRACTED_IS = (rf"(?i) ('t{_I}s)([^{_WORD}])", f" {MARK}\\1\n\\2")
-_CONTRACTED_WAS = (rf"(?i)[ \n]('twas)([^{_WORD}])", f" {MARK}\\1\r\\2")
+_CONTRACTED_IS = (rf" ((?i:'t{_I}s))([^{_WORD}])", f" {MARK}\\1\n\\2")
+_CONTRACTED_WAS = (rf"[ \n]((?i:'twas))([^{_WORD}])", f" {MARK}\\1\r\\2")
 _CONTRACTIONS = (
     # Twice, as a match takes the character that the next one begins with.
     _CONTRACTED,

@@ -1,4 +1,5 @@
 import random
+import unicodedata
 
 import pytest
 import tensorflow as tf
@@ -118,6 +119,17 @@ def test_splits_real_sentences_as_nltk(shared, name):
     sentences = [line.split("\t")[0] for line in lines]
     assert len(sentences) > 1000
     assert _differences(sentences, lowercase=True) == []
+
+
+def test_splits_beside_any_assigned_character_as_nltk():
+    late = {0x2C2F}  # its lower case came with Unicode 14
+    characters = [
+        chr(point)
+        for point in range(1, 0x2E80)
+        if unicodedata.category(chr(point)) != "Cn" and point not in late
+    ]
+    lines = [f"'{c}a {c}'d s{c} '{c} {c}cannot 's{c}" for c in characters]
+    assert _differences(lines, lowercase=True) == []
 
 
 def test_without_removal_of_control_characters_white_space_still_separates():
