@@ -92,7 +92,7 @@ class Stages:
 
 def load_tensorflow():
     """Imports TensorFlow without the chatter of its C++ start-up."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if "tensorflow" in sys.modules or "TF_CPP_VERBOSE" in os.environ:
         return
     with _quiet_stderr():

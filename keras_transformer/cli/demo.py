@@ -60,6 +60,7 @@ def run(arguments):
     corpus = _write_corpus(work, arguments.sentences)
     load_tensorflow()
     prepared = _prepare(work)
+    say(f"prepared {prepared.counts['train']:,} pairs")
     the_run = _train(work, prepared, arguments.epochs)
     evaluation = _evaluate(the_run, corpus.test)
     report = _export(the_run, arguments.out, corpus.dev)

@@ -4,7 +4,12 @@ Input is a TSV (source, target, further columns ignored), or two files line
 by line written as SOURCE,TARGET; .gz too; several after one --train.
 """
 
-from keras_transformer.cli.console import Stages, load_tensorflow, say
+from keras_transformer.cli.console import (
+    Stages,
+    load_tensorflow,
+    say,
+    table,
+)
 from keras_transformer.cli.options import add_config_options, resolve_config
 
 EXAMPLE = """example:
@@ -86,6 +91,24 @@ def _dev(text):
 
 
 def describe(prepared, out):
-    """Prints what preparing found."""
-    say(str(prepared.report))
-    print(f"{out}: {prepared.counts}")
+    """Prints what preparing found; warns of what spoils a measurement."""
+    report = prepared.report
+    rows = [
+        (name, ", ".join(f"{count:,} {what}" for what, count in counts.items()))
+        for name, counts in report["cleaning"].items()
+    ]
+    for side, size in report["vocabulary_sizes"].items():
+        kind = getattr(prepared.config, f"{side}_kind")
+        unknown = ""
+        if report["dev_unknown_share"]:
+            share = report["dev_unknown_share"][side]
+            unknown = f", {share:.2%} of the dev tokens unknown"
+        rows.append((side, f"{size:,} {kind} tokens{unknown}"))
+    rows.append(("written", str(out)))
+    print(table(rows))
+    if report["dev_overlap"]:
+        pairs, total = report["dev_overlap"], prepared.counts["dev"]
+        say(
+            f"warning: {pairs} of {total} dev pairs share a sentence with "
+            "training; scores on them will be too good"
+        )

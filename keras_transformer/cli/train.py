@@ -118,7 +118,8 @@ class TrainingProgress:
     def start(self, model, batches):
         self._total = batches.batches_per_epoch
         say(
-            f"{model.count_params():,} parameters, {self._total} steps an epoch"
+            f"{model.count_params():,} parameters, {self._total} steps an "
+            f"epoch, {batches.padding_share():.1%} padding"
         )
 
     def vectors(self, side, found):

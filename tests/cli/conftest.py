@@ -1,0 +1,88 @@
+"""The command line on the toy corpus: prepared, trained, exported once."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.cli.main import main
+from tests.toy import MODEL, write_corpus
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+DATA_OPTIONS = ["--target-language", "en", "--target-tokenizer", "word"]
+TRAIN_OPTIONS = [
+    *(f"--set=model.{key}={value}" for key, value in MODEL.items()),
+    "--set=training.warmup_steps=20",
+    "--set=training.checkpoint_every=2",
+    "--batch-sentences=16",
+]
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("toy")
+    write_corpus(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def data(corpus):
+    out = corpus / "data"
+    options = ["--train", str(corpus / "train.tsv")]
+    options += ["--dev", str(corpus / "dev.tsv"), "--out", str(out)]
+    keep = "--set=data.remove_duplicates=false"
+    assert main(["prepare", *options, *DATA_OPTIONS, keep]) == 0
+    return out
+
+
+@pytest.fixture(scope="session")
+def run(corpus, data):
+    out = corpus / "run"
+    options = ["--data", str(data), "--out", str(out), "--epochs", "1"]
+    assert main(["train", *options, *TRAIN_OPTIONS]) == 0
+    return out
+
+
+@pytest.fixture
+def refuses(capsys):
+    """Checks that a command exits with 2 and one line that says why."""
+
+    def check(*arguments, says):
+        capsys.readouterr()
+        assert main([str(a) for a in arguments]) == 2
+        said = capsys.readouterr()
+        last = said.err.splitlines()[-1]
+        assert last.startswith("keras-transformer: error: ")
+        assert "Traceback" not in said.err and not said.out
+        for part in says:
+            assert str(part) in last
+        return last
+
+    return check
+
+
+def start(*arguments, limit_file_size=None, **options):
+    """Starts the command line in a process of its own."""
+
+    def limit():
+        import resource
+
+        resource.setrlimit(
+            resource.RLIMIT_FSIZE, (limit_file_size, limit_file_size)
+        )
+
+    return subprocess.Popen(
+        [sys.executable, "-m", "keras_transformer", *map(str, arguments)],
+        stdin=options.pop("stdin", subprocess.DEVNULL),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        cwd=ROOT,
+        preexec_fn=limit if limit_file_size else None,
+        **options,
+    )

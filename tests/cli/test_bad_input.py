@@ -1,0 +1,271 @@
+"""Bad input gets one line that names it, exit 2, and harms nothing."""
+
+import errno
+import json
+import os
+import shutil
+
+import pytest
+
+from keras_transformer.cli.main import main
+from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.text.word import WordTokenizer
+from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, start
+
+
+@pytest.fixture
+def prepare(refuses, tmp_path):
+    """Prepares a TSV of the given bytes, and expects a refusal."""
+
+    def check(content, *options, says):
+        path = tmp_path / "corpus.tsv"
+        path.write_bytes(content)
+        out = tmp_path / "data"
+        command = ["prepare", "--train", path, "--out", out]
+        refuses(*command, *DATA_OPTIONS, *options, says=says)
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["corpus.tsv"]
+
+    return check
+
+
+@pytest.fixture
+def copy(run, tmp_path):
+    """The trained run's copy, to be damaged."""
+    return shutil.copytree(run, tmp_path / "run")
+
+
+def test_missing_corpus(refuses, tmp_path):
+    path = tmp_path / "no.tsv"
+    command = ["prepare", "--train", path, "--out", tmp_path / "data"]
+    refuses(*command, says=[path, "No such file"])
+
+
+def test_a_folder_as_corpus(refuses, tmp_path):
+    command = ["prepare", "--train", tmp_path, "--out", tmp_path / "data"]
+    refuses(*command, says=[tmp_path])
+
+
+def test_a_line_with_one_column(prepare):
+    prepare(b"a\tb\nalone\n", says=["corpus.tsv", "line 2"])
+
+
+def test_invalid_utf8(prepare):
+    prepare(b"a\tb\nc\t\xff\xfe\n", says=["corpus.tsv", "line 2", "UTF-8"])
+
+
+def test_empty_corpus(prepare):
+    prepare(b"", says=["corpus.tsv"])
+
+
+def test_corpus_all_filtered_out(prepare):
+    prepare(b"a\t\n\tb\n", says=["empty", "2"])
+
+
+def test_width_not_divisible_by_heads(data, refuses, tmp_path):
+    out = tmp_path / "run"
+    command = ["train", "--data", data, "--out", out]
+    refuses(
+        *command,
+        "--set=model.d_model=30",
+        says=["model.d_model", "model.num_heads (8)", "30"],
+    )
+    assert not out.exists()
+
+
+def test_unknown_key_in_a_file(data, refuses, tmp_path):
+    path = tmp_path / "my.yaml"
+    path.write_text("model:\n  d_modle: 32\n")
+    command = ["train", "--data", data, "--out", tmp_path / "run"]
+    refuses(
+        *command,
+        *("--config", path),
+        says=[path, "model.d_modle", "did you mean model.d_model?"],
+    )
+
+
+def test_a_file_that_is_no_yaml(data, refuses, tmp_path):
+    path = tmp_path / "my.yaml"
+    path.write_text("model:\n  d_model: [1\n")
+    command = ["train", "--data", data, "--out", tmp_path / "run"]
+    refuses(*command, "--config", path, says=[path, "line"])
+
+
+def test_a_value_of_the_wrong_type(data, refuses, tmp_path):
+    command = ["train", "--data", data, "--out", tmp_path / "run"]
+    refuses(
+        *command,
+        "--set=model.d_model=wide",
+        says=["model.d_model takes a int", "'wide'"],
+    )
+
+
+def test_unknown_preset(data, refuses, tmp_path):
+    command = ["train", "--data", data, "--out", tmp_path / "run"]
+    refuses(
+        *command, "--preset=huge", says=["'huge'", "notebook", "base", "small"]
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["evaluate", "--input", "dev.tsv", "--run"],
+        ["export", "--out", "models", "--run"],
+        ["translate", "--input", os.devnull, "--run"],
+        ["info"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_folder_that_is_no_run(refuses, tmp_path, command):
+    refuses(*command, tmp_path, says=[tmp_path])
+
+
+def test_a_folder_that_is_no_data(refuses, tmp_path):
+    command = ["train", "--out", tmp_path / "run", "--data", tmp_path]
+    refuses(*command, says=[tmp_path, "prepare"])
+
+
+def test_a_folder_that_is_no_export(refuses, tmp_path):
+    command = ["translate", "--input", os.devnull, "--saved-model", tmp_path]
+    refuses(*command, says=[tmp_path, "saved_model.pb"])
+
+
+def test_a_run_is_never_overwritten(data, run, refuses):
+    before = (run / "manifest.json").read_bytes()
+    command = ["train", "--data", data, "--out", run]
+    refuses(*command, *TRAIN_OPTIONS, says=[run])
+    assert (run / "manifest.json").read_bytes() == before
+
+
+def test_damaged_shard(data, refuses, tmp_path):
+    broken = shutil.copytree(data, tmp_path / "data")
+    shard = next(broken.glob("train-*.tfrecord"))
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    shard.write_bytes(content)
+    command = ["train", "--data", broken, "--out", tmp_path / "run"]
+    refuses(*command, *TRAIN_OPTIONS, says=[shard.name, "damaged"])
+
+
+def test_truncated_shard(data, refuses, tmp_path):
+    broken = shutil.copytree(data, tmp_path / "data")
+    shard = next(broken.glob("train-*.tfrecord"))
+    shard.write_bytes(shard.read_bytes()[:-10])
+    command = ["train", "--data", broken, "--out", tmp_path / "run"]
+    refuses(*command, *TRAIN_OPTIONS, says=[shard.name, "damaged"])
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "empty"])
+def test_damaged_weights(copy, corpus, refuses, damage):
+    path = copy / "weights" / "best.weights.h5"
+    content = bytearray(path.read_bytes())
+    if damage == "flip":
+        content[-100] ^= 0xFF
+    path.write_bytes(
+        {"flip": content, "truncate": content[:-50]}.get(damage, b"")
+    )
+    command = ["evaluate", "--run", copy, "--input", corpus / "dev.tsv"]
+    refuses(*command, says=[path, "damaged"])
+
+
+def test_weights_that_are_no_weights_and_have_no_notes(copy, corpus, refuses):
+    path = copy / "weights" / "best.weights.h5"
+    path.write_bytes(b"not an HDF5 file")
+    (copy / "weights" / "best.json").unlink()
+    command = ["evaluate", "--run", copy, "--input", corpus / "dev.tsv"]
+    refuses(*command, says=[path, "damaged"])
+
+
+def test_damaged_checkpoint(copy, data, refuses):
+    path = copy / "checkpoint.npz"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+    command = ["train", "--data", data, "--out", copy, "--resume"]
+    refuses(*command, "--epochs=2", says=[path, "damaged"])
+
+
+def test_a_tokenizer_that_does_not_fit_the_weights(copy, corpus, refuses):
+    folder = copy / "target_tokenizer"
+    shutil.rmtree(folder)
+    WordTokenizer([*SPECIAL_TOKENS, "other"]).save(folder)
+    command = ["evaluate", "--run", copy, "--input", corpus / "dev.tsv"]
+    refuses(*command, says=[folder, "doesn't fit the run's weights"])
+
+
+def test_missing_test_set(run, refuses, tmp_path):
+    path = tmp_path / "no.tsv"
+    refuses("evaluate", "--run", run, "--input", path, says=[path])
+
+
+def test_empty_test_set(run, refuses, tmp_path):
+    path = tmp_path / "empty.tsv"
+    path.touch()
+    refuses("evaluate", "--run", run, "--input", path, says=[path])
+
+
+def test_translate_names_the_line_that_is_no_utf8(run, refuses, tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_bytes(b"one\ntwo\n\xff\n")
+    out = tmp_path / "out.txt"
+    options = ["--input", path, "--output", out]
+    refuses("translate", "--run", run, *options, says=[path, "line 3"])
+    assert not out.exists()
+
+
+def test_translate_of_a_missing_file(run, refuses, tmp_path):
+    path = tmp_path / "no.txt"
+    refuses("translate", "--run", run, "--input", path, says=[path])
+
+
+def test_an_export_never_overwrites_a_version(run, refuses, tmp_path):
+    (tmp_path / "1").mkdir()
+    options = ["--out", tmp_path, "--model-version", "1"]
+    refuses("export", "--run", run, *options, says=["1"])
+    assert list((tmp_path / "1").iterdir()) == []
+
+
+def test_a_beam_of_zero(run, corpus, refuses):
+    command = ["evaluate", "--run", run, "--input", corpus / "dev.tsv"]
+    refuses(*command, "--beam-size=0", says=["decoding.beam_size", "0"])
+
+
+def test_bad_usage_exits_with_2(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["train"])
+    assert stop.value.code == 2
+    assert "--data" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("step", ["prepare", "train", "export"])
+def test_disk_full_leaves_nothing_half_written(
+    step, corpus, data, run, tmp_path
+):
+    # A limit on file sizes fails a write as a full disk does.
+    out = tmp_path / "out"
+    command, limit = {
+        "prepare": (
+            ["prepare", "--train", corpus / "train.tsv", *DATA_OPTIONS],
+            2_000,
+        ),
+        "train": (["train", "--data", data, *TRAIN_OPTIONS], 20_000),
+        "export": (["export", "--run", run], 20_000),
+    }[step]
+    process = start(*command, "--out", out, limit_file_size=limit)
+    _, err = process.communicate()
+    assert process.returncode == 2, err
+    last = err.splitlines()[-1]
+    assert last.startswith("keras-transformer: error: ")
+    assert "Traceback" not in err
+    assert any(
+        reason in last
+        for reason in ("disk", os.strerror(errno.EFBIG), str(out))
+    )
+    left = [p for p in tmp_path.rglob("*") if "tmp" in p.name]
+    assert left == []
+    if step == "train":
+        # What had been finished before stands and is sound.
+        json.loads((out / "manifest.json").read_text())
+        assert not (out / "checkpoint.npz").exists()
+    else:
+        assert not out.exists() or list(out.iterdir()) == []

@@ -1,0 +1,147 @@
+"""The whole path as a user walks it."""
+
+import io
+import json
+import subprocess
+
+import pytest
+
+from keras_transformer.cli.main import main
+from tests.cli.conftest import TRAIN_OPTIONS, start
+
+
+@pytest.fixture(scope="module")
+def export(corpus, run):
+    base = corpus / "saved_models" / "toy"
+    assert main(["export", "--run", str(run), "--out", str(base)]) == 0
+    return base
+
+
+def feed(monkeypatch, data: bytes):
+    stream = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", stream)
+
+
+def test_prepare_prints_counts(data, corpus, capsys, tmp_path):
+    options = ["--train", str(corpus / "train.tsv"), "--dev", "0.1"]
+    options += ["--target-language", "en", "--target-tokenizer", "word"]
+    assert main(["prepare", *options, "--out", str(tmp_path / "d")]) == 0
+    said = capsys.readouterr()
+    assert "duplicate" in said.out and "dev" in said.out
+
+
+def test_prepare_warns_of_a_dev_set_that_is_in_training(
+    corpus, capsys, tmp_path
+):
+    options = ["--train", str(corpus / "train.tsv")]
+    options += ["--dev", str(corpus / "dev.tsv")]
+    options += ["--target-language", "en", "--target-tokenizer", "word"]
+    assert main(["prepare", *options, "--out", str(tmp_path / "d")]) == 0
+    warning = capsys.readouterr().err
+    assert "20 of 20 dev pairs" in warning
+
+
+def test_evaluate_gives_json_with_signatures(run, corpus, capsys):
+    options = ["--run", str(run), "--input", str(corpus / "dev.tsv")]
+    assert main(["evaluate", *options, "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["sentences"] == 20
+    assert values["cross_entropy"] > 0
+    assert "tok:13a" in values["bleu_signature"]
+    assert values["beam_size"] == 4
+
+
+def test_evaluate_agrees_with_training_on_the_dev_loss(run, corpus, capsys):
+    options = ["--run", str(run), "--input", str(corpus / "dev.tsv")]
+    assert main(["evaluate", *options, "--json", "--beam-size=1"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    line = json.loads((run / "history.jsonl").read_text().splitlines()[0])
+    assert values["cross_entropy"] == pytest.approx(
+        line["val_cross_entropy"], rel=1e-4
+    )
+
+
+def test_translate_keeps_order_and_blank_lines(
+    run, capsys, monkeypatch, tmp_path
+):
+    lines = b"one two\n\ntwo three four\r\n   \nfive"
+    feed(monkeypatch, lines)
+    assert main(["translate", "--run", str(run)]) == 0
+    together = capsys.readouterr().out.split("\n")
+    assert together[-1] == "" and len(together) == 6
+    assert together[1] == together[3] == ""
+    for place, line in ((0, b"one two"), (2, b"two three four")):
+        feed(monkeypatch, line)
+        assert main(["translate", "--run", str(run)]) == 0
+        assert capsys.readouterr().out == together[place] + "\n"
+
+
+def test_translate_of_nothing_is_nothing(run, capsys, monkeypatch):
+    feed(monkeypatch, b"")
+    assert main(["translate", "--run", str(run)]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_translate_from_file_to_file_with_scores(run, corpus, tmp_path):
+    source = tmp_path / "in.txt"
+    source.write_text("one two\nthree\n")
+    target = tmp_path / "out.txt"
+    options = ["--input", str(source), "--output", str(target), "--scores"]
+    assert main(["translate", "--run", str(run), *options]) == 0
+    rows = [line.split("\t") for line in target.read_text().splitlines()]
+    assert len(rows) == 2 and all(float(row[1]) < 0 for row in rows)
+
+
+def test_the_export_translates_like_the_run(export, run):
+    text = "one two three\n\nfour\n"
+    outputs = []
+    for options in (("--saved-model", export), ("--run", run)):
+        process = start("translate", *options, stdin=subprocess.PIPE)
+        out, err = process.communicate(text)
+        assert process.returncode == 0, err
+        outputs.append(out)
+    assert outputs[0] == outputs[1]
+    assert outputs[0].count("\n") == 3
+
+
+def test_a_second_export_is_the_next_version(export, run, capsys):
+    assert main(["export", "--run", str(run), "--out", str(export)]) == 0
+    assert sorted(p.name for p in export.iterdir()) == ["1", "2"]
+
+
+def test_info_names_each_kind(data, run, export, capsys):
+    for folder, kind in (
+        (data, "prepared data"),
+        (run, "run"),
+        (export / "1", "export"),
+    ):
+        assert main(["info", str(folder), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["kind"] == kind
+
+
+def test_resume_refuses_another_configuration(run, data, refuses):
+    refuses(
+        *("train", "--data", data, "--out", run, "--resume"),
+        *TRAIN_OPTIONS,
+        "--set=model.d_ff=64",
+        says=["model.d_ff"],
+    )
+
+
+def test_resume_for_more_epochs_goes_on(corpus, data, tmp_path, capsys):
+    out = tmp_path / "run"
+    options = ["--data", str(data), "--out", str(out)]
+    assert main(["train", *options, "--epochs=1", *TRAIN_OPTIONS]) == 0
+    assert main(["train", *options, "--epochs=2", "--resume"]) == 0
+    history = (out / "history.jsonl").read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in history] == [1, 2]
+
+
+def test_help_has_an_example_for_every_command(capsys):
+    from keras_transformer.cli.main import COMMANDS
+
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as stop:
+            main([command, "--help"])
+        assert stop.value.code == 0
+        assert f"keras-transformer {command}" in capsys.readouterr().out
