@@ -50,7 +50,7 @@ def prepare(
     """Turns a parallel corpus into a folder of prepared data.
 
     The folder appears when all is written, or not at all. Memory is that of
-    the vocabularies and some 30 bytes a pair (80 with a fraction as `dev`);
+    the vocabularies and some 30 bytes a pair (170 with a fraction as `dev`);
     on disk, the cleaned text stands beside the records until they are done.
 
     Of a dev file, pairs that are empty or over-long are left out and counted,

@@ -84,8 +84,10 @@ def training(prepared, **options):
     return TrainingBatches(prepared, **options)
 
 
-@pytest.mark.parametrize("shuffle_buffer", BUFFERS)
-@pytest.mark.parametrize("sentences", [None, 32])
+@pytest.mark.parametrize(
+    "shuffle_buffer, sentences",
+    [*((buffer, None) for buffer in BUFFERS), (130, 32)],
+)
 def test_an_epoch_has_every_pair_once(prepared, shuffle_buffer, sentences):
     batches = training(
         prepared, shuffle_buffer=shuffle_buffer, batch_sentences=sentences
@@ -141,7 +143,7 @@ def test_pairs_meet_others_in_each_epoch(prepared):
     assert len(together[0] & together[1]) < len(together[0]) / 2
 
 
-@pytest.mark.parametrize("shuffle_buffer", BUFFERS)
+@pytest.mark.parametrize("shuffle_buffer", [130, 60])
 def test_an_epoch_goes_on_in_its_middle(prepared, shuffle_buffer):
     batches = training(prepared, shuffle_buffer=shuffle_buffer)
     batches.epoch = 3
