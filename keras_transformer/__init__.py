@@ -1,9 +1,60 @@
 """Parallel text in, a translation model for TensorFlow Serving out.
 
-The package imports nothing heavy: each room is imported by the one who needs
-it.
+The public names are imported on first use, so that `import
+keras_transformer` is instant, and the layers need no TensorFlow.
 """
+
+import importlib
 
 from keras_transformer.version import __version__
 
-__all__ = ["__version__"]
+_PUBLIC = {
+    "Config": "config",
+    "DataConfig": "config",
+    "DecodingConfig": "config",
+    "ModelConfig": "config",
+    "TrainingConfig": "config",
+    "preset": "presets",
+    "InputError": "errors",
+    "CharacterTokenizer": "text.character",
+    "SentencePieceTokenizer": "text.sentencepiece",
+    "WordTokenizer": "text.word",
+    "load_tokenizer": "text.tokenizer",
+    "PreparedData": "data.prepared",
+    "prepare": "data.prepare",
+    "DecoderLayer": "layers",
+    "EncoderLayer": "layers",
+    "FeedForward": "layers",
+    "MultiHeadAttention": "layers",
+    "PositionalEmbedding": "layers",
+    "IncrementalTransformer": "models",
+    "build_transformer": "models",
+    "CrossEntropy": "training.metrics",
+    "Perplexity": "training.metrics",
+    "SmoothedCrossEntropy": "training.loss",
+    "TokenAccuracy": "training.metrics",
+    "WarmupSchedule": "training.schedule",
+    "Run": "training.run",
+    "fit": "training.fit",
+    "SearchResult": "decoding.hypotheses",
+    "beam_search": "decoding.beam",
+    "greedy_search": "decoding.greedy",
+    "Translator": "decoding.translator",
+    "translate_lines": "decoding.stream",
+    "evaluate_run": "evaluation.report",
+    "export_run": "export.saved_model",
+    "SavedTranslator": "export.loaded",
+}
+
+__all__ = ["__version__", *_PUBLIC]
+
+
+def __getattr__(name):
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{_PUBLIC[name]}")
+    return getattr(module, name)
+
+
+def __dir__():
+    return sorted(__all__)

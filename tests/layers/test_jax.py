@@ -1,0 +1,72 @@
+"""Layers, model, loss and schedule on Keras' JAX backend."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+SCRIPT = """
+import sys
+
+# An import of TensorFlow fails here, as where it isn't installed.
+sys.modules["tensorflow"] = None
+import keras
+import numpy as np
+
+from keras_transformer.config import ModelConfig
+from keras_transformer.models import IncrementalTransformer, build_transformer
+from keras_transformer.training.loss import SmoothedCrossEntropy
+from keras_transformer.training.metrics import CrossEntropy, TokenAccuracy
+from keras_transformer.training.schedule import WarmupSchedule
+
+assert keras.backend.backend() == "jax"
+keras.utils.set_random_seed(1)
+model = build_transformer(
+    ModelConfig(
+        num_encoder_layers=2, num_decoder_layers=2, d_model=16, num_heads=2,
+        d_ff=32, max_length=16,
+    ),
+    12,
+    12,
+)
+rng = np.random.default_rng(1)
+source = rng.integers(4, 12, (32, 5)).astype("int32")
+target = np.concatenate([np.full((32, 1), 2), source[:, ::-1]], 1)
+features = {"source_ids": source, "target_ids": target[:, :-1]}
+labels = target[:, 1:].astype("int32")
+model.compile(
+    keras.optimizers.Adam(WarmupSchedule(16, 20)),
+    SmoothedCrossEntropy(0.1),
+    metrics=[CrossEntropy(), TokenAccuracy()],
+)
+losses = model.fit(
+    features, labels, epochs=12, batch_size=8, verbose=0
+).history["cross_entropy"]
+assert losses[-1] < losses[0] - 0.2, losses
+
+whole = np.array(model(features))
+incremental = IncrementalTransformer(model)
+cache = incremental.start(source, 1, 5)
+for index in range(5):
+    ids = target[:, index : index + 1].astype("int32")
+    logits, cache = incremental.step(ids, cache, index)
+    np.testing.assert_allclose(logits[:, 0], whole[:, index], atol=1e-4)
+print("agreed")
+"""
+
+
+def test_trains_and_steps_under_jax_without_tensorflow():
+    if importlib.util.find_spec("jax") is None:
+        pytest.skip("jax isn't installed; it is no dependency of the project")
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(SCRIPT)],
+        env={**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "agreed\n"

@@ -1,0 +1,46 @@
+import importlib
+import pathlib
+
+import pytest
+
+import keras_transformer
+
+SOURCES = pathlib.Path(keras_transformer.__file__).parent
+
+
+@pytest.mark.parametrize("name", keras_transformer.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(keras_transformer, name) is not None
+    assert name in dir(keras_transformer)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="'nothing'"):
+        keras_transformer.nothing  # noqa: B018
+
+
+def test_rooms_know_only_the_rooms_before_them():
+    rooms = (
+        "text data layers models training decoding evaluation export cli"
+    ).split()
+    for place, room in enumerate(rooms):
+        later = rooms[place + 1 :]
+        for path in (SOURCES / room).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            for other in later:
+                assert f"keras_transformer.{other}" not in text, path
+
+
+def test_layers_models_loss_and_schedule_never_name_tensorflow():
+    paths = [*SOURCES.glob("layers/*.py"), *SOURCES.glob("models/*.py")]
+    names = ("loss", "schedule", "metrics")
+    paths += [SOURCES / "training" / f"{name}.py" for name in names]
+    for path in paths:
+        assert "tensorflow" not in path.read_text(encoding="utf-8"), path
+
+
+def test_every_module_can_be_imported():
+    for path in SOURCES.rglob("*.py"):
+        parts = path.relative_to(SOURCES.parent).with_suffix("").parts
+        if parts[-1] not in ("__init__", "__main__"):
+            importlib.import_module(".".join(parts))
