@@ -58,7 +58,11 @@ PRESETS = {
             "d_ff": 512,
             "max_length": 64,
         },
-        "training": {"epochs": 6, "warmup_steps": 400},
+        "training": {
+            "epochs": 8,
+            "batch_tokens": 2048,
+            "warmup_steps": 400,
+        },
     },
 }
 
