@@ -30,6 +30,7 @@ _PUBLIC = {
     "IncrementalTransformer": "models",
     "build_transformer": "models",
     "CrossEntropy": "training.metrics",
+    "DenseAdam": "training.optimizer",
     "Perplexity": "training.metrics",
     "SmoothedCrossEntropy": "training.loss",
     "TokenAccuracy": "training.metrics",

@@ -6,39 +6,29 @@ live in `keras_transformer.presets`.
 """
 
 import dataclasses
-import difflib
-import types
 import typing
 
 import yaml
 
 from keras_transformer.errors import InputError
+from keras_transformer.languages import (
+    is_chinese,
+    is_english,
+    is_japanese,
+)
+from keras_transformer.validation import (
+    fraction,
+    known,
+    mapping,
+    one_of,
+    positive,
+    require,
+    seed,
+    typed,
+)
 
 TOKENIZERS = ("auto", "word", "character", "sentencepiece")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
-
-
-def _require(condition, name, accepted, value):
-    if not condition:
-        raise InputError(f"{name} must be {accepted}. Received: {value!r}")
-
-
-def _one_of(name, value, accepted):
-    _require(value in accepted, name, "one of " + ", ".join(accepted), value)
-
-
-def _positive(section, config, *names):
-    for name in names:
-        value = getattr(config, name)
-        _require(value > 0, f"{section}.{name}", "greater than 0", value)
-
-
-def _fraction(section, config, *names):
-    for name in names:
-        value = getattr(config, name)
-        _require(
-            0 <= value < 1, f"{section}.{name}", "at least 0, below 1", value
-        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +51,7 @@ class ModelConfig:
     max_length: int = 256  # positions, start and end tokens included
 
     def __post_init__(self):
-        _positive(
+        positive(
             "model",
             self,
             "num_encoder_layers",
@@ -71,30 +61,30 @@ class ModelConfig:
             "d_ff",
             "layer_norm_epsilon",
         )
-        _fraction(
+        fraction(
             "model", self, "dropout", "attention_dropout", "feedforward_dropout"
         )
-        _require(
+        require(
             self.d_model % self.num_heads == 0,
             "model.d_model",
             f"divisible by model.num_heads ({self.num_heads})",
             self.d_model,
         )
-        _require(self.d_model % 2 == 0, "model.d_model", "even", self.d_model)
-        _require(
+        require(self.d_model % 2 == 0, "model.d_model", "even", self.d_model)
+        require(
             self.max_length >= 4,
             "model.max_length",
             "4 or more",
             self.max_length,
         )
-        _one_of("model.activation", self.activation, ("relu", "gelu", "swish"))
-        _one_of("model.norm", self.norm, ("pre", "post"))
-        _one_of(
+        one_of("model.activation", self.activation, ("relu", "gelu", "swish"))
+        one_of("model.norm", self.norm, ("pre", "post"))
+        one_of(
             "model.tied_embeddings",
             self.tied_embeddings,
             ("none", "target", "all"),
         )
-        _one_of("model.positions", self.positions, ("sinusoidal", "learned"))
+        one_of("model.positions", self.positions, ("sinusoidal", "learned"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,15 +114,16 @@ class DataConfig:
     shard_size: int = 100_000  # pairs a file
 
     def __post_init__(self):
-        _one_of("data.source_tokenizer", self.source_tokenizer, TOKENIZERS)
-        _one_of("data.target_tokenizer", self.target_tokenizer, TOKENIZERS)
-        _one_of(
+        one_of("data.source_tokenizer", self.source_tokenizer, TOKENIZERS)
+        one_of("data.target_tokenizer", self.target_tokenizer, TOKENIZERS)
+        one_of(
             "data.sentencepiece_model",
             self.sentencepiece_model,
             ("unigram", "bpe"),
         )
-        _positive("data", self, "max_length", "shard_size")
-        _require(
+        positive("data", self, "max_length", "shard_size")
+        seed("data", self)
+        require(
             self.max_length_ratio == 0 or self.max_length_ratio >= 1,
             "data.max_length_ratio",
             "0 (no limit) or at least 1",
@@ -140,7 +131,7 @@ class DataConfig:
         )
         for name in ("source_vocabulary_size", "target_vocabulary_size"):
             size = getattr(self, name)
-            _require(
+            require(
                 size is None or size > 4,
                 f"data.{name}",
                 "more than the 4 reserved tokens",
@@ -148,7 +139,7 @@ class DataConfig:
             )
         if self.shared_vocabulary:
             kinds = {self.source_kind, self.target_kind}
-            _require(
+            require(
                 kinds == {"sentencepiece"},
                 "data.shared_vocabulary",
                 "false unless both tokenizers are sentencepiece",
@@ -158,24 +149,22 @@ class DataConfig:
     @property
     def source_kind(self) -> str:
         """The source's tokenizer, "auto" resolved by language."""
-        words = {"en": "word", "zh": "character", "ja": "character"}
-        return self._kind(self.source_tokenizer, self.source_language, words)
+        if self.source_tokenizer == "auto" and is_english(self.source_language):
+            return "word"
+        return _kind(self.source_tokenizer, self.source_language)
 
     @property
     def target_kind(self) -> str:
         """The target's tokenizer, "auto" resolved by language."""
         # Lower-cased English words serve as a source, not as a result.
-        characters = {"zh": "character", "ja": "character"}
-        return self._kind(
-            self.target_tokenizer, self.target_language, characters
-        )
+        return _kind(self.target_tokenizer, self.target_language)
 
-    @staticmethod
-    def _kind(tokenizer, language, by_language):
-        if tokenizer != "auto":
-            return tokenizer
-        base = language.lower().replace("_", "-").split("-")[0]
-        return by_language.get(base, "sentencepiece")
+
+def _kind(tokenizer, language):
+    if tokenizer != "auto":
+        return tokenizer
+    by_character = is_chinese(language) or is_japanese(language)
+    return "character" if by_character else "sentencepiece"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,7 +172,7 @@ class TrainingConfig:
     """How the model is fitted."""
 
     epochs: int = 20
-    batch_tokens: int = 4096  # target tokens a batch, padding included
+    batch_tokens: int = 4096  # positions of a batch on either side
     batch_sentences: int | None = None  # if set, used instead of batch_tokens
     label_smoothing: float = 0.1
     warmup_steps: int = 4000
@@ -202,7 +191,7 @@ class TrainingConfig:
     target_embeddings: str | None = None
 
     def __post_init__(self):
-        _positive(
+        positive(
             "training",
             self,
             "epochs",
@@ -213,13 +202,14 @@ class TrainingConfig:
             "shuffle_buffer",
             "checkpoint_every",
         )
-        _fraction("training", self, "label_smoothing", "beta_1", "beta_2")
-        _one_of("training.precision", self.precision, PRECISIONS)
+        fraction("training", self, "label_smoothing", "beta_1", "beta_2")
+        seed("training", self)
+        one_of("training.precision", self.precision, PRECISIONS)
         if self.batch_sentences is not None:
-            _positive("training", self, "batch_sentences")
+            positive("training", self, "batch_sentences")
         for name in ("early_stopping", "bleu_every"):
             value = getattr(self, name)
-            _require(value >= 0, f"training.{name}", "0 or more", value)
+            require(value >= 0, f"training.{name}", "0 or more", value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,14 +226,14 @@ class DecodingConfig:
     batch_size: int = 64  # sentences decoded together
 
     def __post_init__(self):
-        _positive("decoding", self, "beam_size", "batch_size")
+        positive("decoding", self, "beam_size", "batch_size")
         for name in (
             "length_penalty",
             "max_length_ratio",
             "max_length_offset",
         ):
             value = getattr(self, name)
-            _require(value >= 0, f"decoding.{name}", "0 or more", value)
+            require(value >= 0, f"decoding.{name}", "0 or more", value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -271,17 +261,20 @@ class Config:
         Raises:
             InputError: unknown section or key, wrong type or refused value.
         """
-        sections = {f.name: getattr(self, f.name) for f in _fields(self)}
-        _mapping(values, where)
+        sections = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+        }
+        mapping(values, where)
         for name, part in values.items():
-            _known(name, sections, where)
+            known(name, sections, where)
             section = sections[name]
-            _mapping(part, f"{where}, section {name}")
+            mapping(part, f"{where}, section {name}")
             types_of = typing.get_type_hints(type(section))
             for key in part:
-                _known(key, types_of, where, prefix=f"{name}.")
+                known(key, types_of, where, prefix=f"{name}.")
             converted = {
-                key: _typed(f"{where}: {name}.{key}", value, types_of[key])
+                key: typed(f"{where}: {name}.{key}", value, types_of[key])
                 for key, value in part.items()
             }
             try:
@@ -289,67 +282,3 @@ class Config:
             except InputError as error:
                 raise InputError(f"{where}: {error}") from None
         return Config(**sections)
-
-
-def _fields(config):
-    return dataclasses.fields(config)
-
-
-def _mapping(value, where):
-    if not isinstance(value, dict):
-        raise InputError(
-            f"{where}: expected 'key: value' lines. Received: {value!r}"
-        )
-
-
-def _known(name, accepted, where, prefix=""):
-    if name in accepted:
-        return
-    close = difflib.get_close_matches(str(name), list(accepted), n=1)
-    hint = f", did you mean {prefix}{close[0]}?" if close else "."
-    raise InputError(
-        f"{where}: unknown key {prefix}{name}{hint} "
-        f"Accepted: {', '.join(accepted)}"
-    )
-
-
-def _typed(where, value, wanted):
-    """`value` as the annotated type, or an `InputError` naming both."""
-    options = (
-        typing.get_args(wanted)
-        if isinstance(wanted, types.UnionType)
-        else (wanted,)
-    )
-    if value is None and type(None) in options:
-        return None
-    kind = options[0]
-    if kind is float and isinstance(value, str):
-        # YAML 1.1 reads "1e-9" as text; a person means the number.
-        try:
-            value = float(value)
-        except ValueError:
-            pass
-    if kind is float and type(value) is int:
-        value = float(value)
-    if type(value) is not kind:
-        raise InputError(
-            f"{where} takes a {kind.__name__}. Received: {value!r}"
-        )
-    return value
-
-
-def read_yaml(path) -> dict:
-    """The mapping in a YAML file.
-
-    Raises:
-        InputError: the file can't be read, or isn't YAML.
-    """
-    try:
-        with open(path, encoding="utf-8") as file:
-            return yaml.safe_load(file) or {}
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise InputError(f"{path}{line}: not a YAML file") from None

@@ -6,6 +6,8 @@ import json
 import os
 import pathlib
 
+import yaml
+
 from keras_transformer.errors import InputError
 
 
@@ -14,22 +16,36 @@ def replacing(path, suffix=""):
     """A temporary path that takes the place of `path` on success.
 
     Args:
-        path: the goal; what stands there stays until the end.
+        path: the goal; what stands there stays until the end. A link is
+            followed, and a device or pipe is written to as it is.
         suffix: of the temporary name, for writers that insist on one.
 
     Yields:
         `pathlib.Path` in the goal's folder. On an error it is removed.
     """
-    path = pathlib.Path(path)
+    path = pathlib.Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        yield path
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp{suffix}")
     try:
         yield temporary
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and not error.filename:
+            # A full disk is told by the file that was being written.
+            error.filename = str(path)
         raise
+
+
+def remove_leftovers(folder):
+    """Removes temporary files that killed processes left in a folder."""
+    for path in pathlib.Path(folder).rglob(".*.tmp*"):
+        if path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def write_text(path, text: str):
@@ -60,24 +76,24 @@ def read_json(path) -> dict:
     return value
 
 
+def read_yaml(path) -> dict:
+    """The mapping in a YAML file.
+
+    Raises:
+        InputError: the file can't be read, or isn't YAML.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            return yaml.safe_load(file) or {}
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise InputError(f"{path}{line}: not a YAML file") from None
+
+
 def sha256(path) -> str:
     """The SHA-256 of a file's content, hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def versions() -> dict:
-    """Versions of what makes the project's artefacts, by package name."""
-    import importlib.metadata
-    import platform
-
-    from keras_transformer.version import __version__
-
-    found = {"keras_transformer": __version__}
-    found["python"] = platform.python_version()
-    for name in ("tensorflow", "keras", "tensorflow-text", "sentencepiece"):
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found

@@ -1,3 +1,33 @@
-"""The version of the package, in one place."""
+"""The version of the package, and of what its results depend on."""
+
+import importlib.metadata
+import platform
 
 __version__ = "0.1.0.dev0"
+
+# What decides ids, weights and graphs, by the names of distributions.
+_DISTRIBUTIONS = (
+    "tensorflow",
+    "keras",
+    "tensorflow-text",
+    "sentencepiece",
+    "opencc-python-reimplemented",
+    "numpy",
+)
+
+
+def versions() -> dict[str, str | None]:
+    """The versions of the package, Python and the libraries it rests on.
+
+    None stands for one installed under another distribution's name.
+    """
+    found = {
+        "keras_transformer": __version__,
+        "python": platform.python_version(),
+    }
+    for name in _DISTRIBUTIONS:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = None
+    return found

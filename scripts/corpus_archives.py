@@ -64,7 +64,7 @@ def _check_contents(archive: zipfile.ZipFile, max_gigabytes: float) -> None:
     # archive that has one is still not the one that was asked for.
     for member in archive.infolist():
         name = PurePosixPath(member.filename.replace("\\", "/"))
-        if name.is_absolute() or ".." in name.parts or ":" in name.parts[0]:
+        if name.is_absolute() or ".." in name.parts or ":" in str(name)[:2]:
             raise DamagedArchiveError(
                 f"the zip has a file outside of itself ('{member.filename}')"
             )

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import tempfile
 import time
 
 from tqdm import tqdm
@@ -16,22 +17,35 @@ def say(text: str):
     print(text, file=sys.stderr, flush=True)
 
 
-class Progress:
+class Closing:
+    """Closes itself at the end of a `with` block."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Progress(Closing):
     """A bar on a terminal, a line now and then in a log.
 
     Args:
         description: what is being done.
         total: how many units there are, if known.
         unit: name of one.
+        shown: whether anything is shown at all.
     """
 
-    def __init__(self, description, total=None, unit="lines"):
+    def __init__(self, description, total=None, unit="lines", shown=True):
         self._description = description
         self._total = total
         self._unit = unit
         self._last = time.monotonic()
+        self._done = 0
+        self._shown = shown
         self._bar = None
-        if sys.stderr.isatty():
+        if shown and sys.stderr.isatty():
             self._bar = tqdm(
                 desc=description,
                 total=total,
@@ -47,23 +61,22 @@ class Progress:
             self._bar.update(done - self._bar.n)
             return
         now = time.monotonic()
-        if now - self._last >= _LOG_INTERVAL:
+        if self._shown and now - self._last >= _LOG_INTERVAL:
             self._last = now
             of = f"/{self._total}" if self._total else ""
             say(f"{self._description}: {done}{of} {self._unit} {note}".rstrip())
+
+    def advance(self, count: int):
+        """So many units more are done."""
+        self._done += count
+        self.update(self._done)
 
     def close(self):
         if self._bar is not None:
             self._bar.close()
 
-    def __enter__(self):
-        return self
 
-    def __exit__(self, *_):
-        self.close()
-
-
-class Stages:
+class Stages(Closing):
     """A `progress(stage, done, total)` callback: a `Progress` per stage."""
 
     def __init__(self, unit="lines"):
@@ -83,17 +96,13 @@ class Stages:
             self._progress.close()
             self._progress = None
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
 
 def load_tensorflow():
     """Imports TensorFlow without the chatter of its C++ start-up."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    if "tensorflow" in sys.modules or "TF_CPP_VERBOSE" in os.environ:
+    # Text, data and export are TensorFlow's, so the command line is.
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+    if "tensorflow" in sys.modules:
         return
     with _quiet_stderr():
         import tensorflow  # noqa: F401
@@ -102,16 +111,20 @@ def load_tensorflow():
 
 @contextlib.contextmanager
 def _quiet_stderr():
-    """Keeps C++ code from writing to stderr, unless it ends in an error."""
+    """Keeps what C++ code writes to stderr to itself, unless it fails."""
     sys.stderr.flush()
     kept = os.dup(2)
-    with open(os.devnull, "wb") as null:
-        os.dup2(null.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            said.seek(0)
+            os.write(kept, said.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 def table(rows: list[tuple[str, str]]) -> str:

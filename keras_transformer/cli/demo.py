@@ -5,7 +5,9 @@ exports it, and translates through the export in a fresh process.
 """
 
 import dataclasses
+import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -55,50 +57,62 @@ def add_arguments(parser):
 
 def run(arguments):
     started = time.monotonic()
+    config = _config(arguments.epochs)
+    load_tensorflow()
+    _check_out(arguments.out)
     work = _clean(pathlib.Path(arguments.work))
     say("generating the built-in corpus")
     corpus = _write_corpus(work, arguments.sentences)
-    load_tensorflow()
     prepared = _prepare(work)
     say(f"prepared {prepared.counts['train']:,} pairs")
-    the_run = _train(work, prepared, arguments.epochs)
+    the_run = _train(work, prepared, config)
     evaluation = _evaluate(the_run, corpus.test)
     report = _export(the_run, arguments.out, corpus.dev)
     seconds = time.monotonic() - started
-    shown = _spread(corpus.test, SHOWN)
-    translations = _translate_in_fresh_process(report.path, shown)
-    print(f"\n{len(shown)} held-out sentences through {report.path}:\n")
-    for (source, reference), translation in zip(
-        shown, translations, strict=True
-    ):
-        mark = (
-            "" if translation == reference else f"   (reference: {reference})"
-        )
-        print(f"  {source}\n    {translation}{mark}")
-    counts = prepared.counts
-    held_out = counts["dev"] + len(corpus.test)
+    _print_translations(report.path, _spread(corpus.test, SHOWN))
+    held_out = prepared.counts["dev"] + len(corpus.test)
     parameters = the_run.build_model().count_params()
-    print()
+    rows = [
+        (
+            "sentences",
+            f"{prepared.counts['train']:,} + {held_out:,} held out",
+        ),
+        ("parameters", f"{parameters:,}"),
+        ("seconds", f"{seconds:.0f}"),
+        ("BLEU", f"{evaluation.bleu:.1f}"),
+        ("", evaluation.bleu_signature),
+        ("chrF", f"{evaluation.chrf:.1f}"),
+        ("", evaluation.chrf_signature),
+        ("export", str(report.path)),
+    ]
+    command = _command()
+    translate = f"translate --saved-model {shlex.quote(arguments.out)}"
     print(
-        table(
-            [
-                ("sentences", f"{counts['train']:,} + {held_out:,} held out"),
-                ("parameters", f"{parameters:,}"),
-                ("seconds", f"{seconds:.0f}"),
-                ("BLEU", f"{evaluation.bleu:.1f}"),
-                ("", evaluation.bleu_signature),
-                ("chrF", f"{evaluation.chrf:.1f}"),
-                ("", evaluation.chrf_signature),
-                ("export", str(report.path)),
-            ]
-        )
+        f"\n{table(rows)}\n\nNext:\n"
+        f'  echo "She has two cats." | {command} {translate}\n'
+        f"  {command} prepare --help"
     )
-    print(
-        "\nNext:\n"
-        f'  echo "She has two cats." | keras-transformer translate '
-        f"--saved-model {arguments.out}\n"
-        "  keras-transformer prepare --help"
-    )
+
+
+def _print_translations(path, pairs):
+    """Translates through the export; shows the reference where it differs."""
+    translations = _translate_in_fresh_process(path, pairs)
+    print(f"\n{len(pairs)} held-out sentences through {path}:\n")
+    for (source, reference), translation in zip(
+        pairs, translations, strict=True
+    ):
+        differs = translation != reference
+        note = f"   (reference: {reference})" if differs else ""
+        print(f"  {source}\n    {translation}{note}")
+
+
+def _command():
+    """How the command line is called from here."""
+    name = "keras-transformer"
+    beside = pathlib.Path(sys.executable).with_name(name)
+    if shutil.which(name) or not beside.exists():
+        return name
+    return shlex.quote(os.path.relpath(beside))
 
 
 def _clean(work):
@@ -141,13 +155,24 @@ def _prepare(work):
         )
 
 
-def _train(work, prepared, epochs):
-    from keras_transformer.cli.train import train
-    from keras_transformer.training.run import Run
-
+def _config(epochs):
     config = preset("demo")
     if epochs is not None:
         config = config.updated({"training": {"epochs": epochs}}, "--epochs")
+    return config
+
+
+def _check_out(out):
+    """Refuses a place for the export before anything is done."""
+    from keras_transformer.export.versions import choose_version
+
+    choose_version(out, None)
+
+
+def _train(work, prepared, config):
+    from keras_transformer.cli.train import train
+    from keras_transformer.training.run import Run
+
     the_run = Run.create(work / "run", config, prepared)
     say(train(the_run, prepared))
     return the_run
@@ -156,18 +181,9 @@ def _train(work, prepared, epochs):
 def _evaluate(the_run, pairs):
     from keras_transformer.evaluation.report import evaluate_run
 
-    done = 0
     with Progress("evaluating", len(pairs), "sentences") as progress:
-
-        def advance(count):
-            nonlocal done
-            done += count
-            progress.update(done)
-
-        evaluation = evaluate_run(the_run, pairs, progress=advance)
-    the_run.record_scores(
-        {f"test_{k}": v for k, v in dataclasses.asdict(evaluation).items()}
-    )
+        evaluation = evaluate_run(the_run, pairs, progress=progress.advance)
+    the_run.record_scores("test", dataclasses.asdict(evaluation))
     return evaluation
 
 

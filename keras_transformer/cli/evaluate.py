@@ -16,7 +16,9 @@ EXAMPLE = """example:
 
 
 def add_arguments(parser):
-    parser.add_argument("--run", required=True, metavar="FOLDER")
+    parser.add_argument(
+        "--run", required=True, metavar="FOLDER", help="a run's folder"
+    )
     parser.add_argument(
         "--input",
         nargs="+",
@@ -24,14 +26,18 @@ def add_arguments(parser):
         metavar="FILE",
         help="TSV files or SOURCE,TARGET pairs of files",
     )
-    parser.add_argument(
-        "--weights",
-        default="best",
-        choices=("best", "last"),
-        help="default: best",
-    )
+    add_weights_option(parser)
     add_search_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object")
+
+
+def add_weights_option(parser):
+    """Which of a run's weights are used."""
+    parser.add_argument(
+        "--weights",
+        choices=("best", "last"),
+        help="best: the epoch of lowest dev loss (default); last: the newest",
+    )
 
 
 def add_search_options(parser):
@@ -69,20 +75,13 @@ def run(arguments):
     if not pairs:
         names = ", ".join(arguments.input)
         raise InputError(f"{names}: empty, no sentence pair to evaluate on")
-    done = 0
     with Progress("translating", len(pairs), "sentences") as progress:
-
-        def advance(count):
-            nonlocal done
-            done += count
-            progress.update(done)
-
         evaluation = evaluate_run(
             the_run,
             pairs,
-            which=arguments.weights,
+            which=arguments.weights or "best",
             decoding=decoding_config(the_run.config, arguments),
-            progress=advance,
+            progress=progress.advance,
         )
     values = dataclasses.asdict(evaluation)
     if arguments.json:

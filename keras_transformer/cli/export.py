@@ -7,7 +7,11 @@ after a fresh process has loaded it as the server does and compared.
 import json
 
 from keras_transformer.cli.console import load_tensorflow, say, table
-from keras_transformer.cli.evaluate import add_search_options, decoding_config
+from keras_transformer.cli.evaluate import (
+    add_search_options,
+    add_weights_option,
+    decoding_config,
+)
 
 EXAMPLE = """example:
   keras-transformer export --run runs/en-zh --out saved_models/en-zh
@@ -15,7 +19,9 @@ EXAMPLE = """example:
 
 
 def add_arguments(parser):
-    parser.add_argument("--run", required=True, metavar="FOLDER")
+    parser.add_argument(
+        "--run", required=True, metavar="FOLDER", help="a run's folder"
+    )
     parser.add_argument(
         "--out",
         required=True,
@@ -28,12 +34,7 @@ def add_arguments(parser):
         metavar="N",
         help="default: one above the highest there",
     )
-    parser.add_argument(
-        "--weights",
-        default="best",
-        choices=("best", "last"),
-        help="default: best",
-    )
+    add_weights_option(parser)
     add_search_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object")
 
@@ -48,7 +49,7 @@ def run(arguments):
         the_run,
         arguments.out,
         version=arguments.model_version,
-        which=arguments.weights,
+        which=arguments.weights or "best",
         decoding=decoding_config(the_run.config, arguments),
         progress=say,
     )

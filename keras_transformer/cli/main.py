@@ -7,6 +7,7 @@ one line for bad usage, bad input or an interruption.
 import argparse
 import importlib
 import os
+import signal
 import sys
 
 from keras_transformer.errors import InputError
@@ -75,12 +76,33 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
+    except MemoryError:
+        return _fail("out of memory. Try smaller batches")
+    except Exception as error:
+        if not _is_out_of_resources(error):
+            raise
+        return _fail(f"out of memory or disk: {error.message.splitlines()[0]}")
     return 0
 
 
 def console() -> None:
     """Entry point of the `keras-transformer` command."""
+    # A terminal of another encoding would end a translation in a traceback.
+    sys.stdout.reconfigure(encoding="utf-8")
+    # Temporary files are removed on the way out, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(main())
+
+
+def _interrupt(number, frame):
+    raise KeyboardInterrupt
+
+
+def _is_out_of_resources(error) -> bool:
+    tensorflow = sys.modules.get("tensorflow")
+    return tensorflow is not None and isinstance(
+        error, tensorflow.errors.ResourceExhaustedError
+    )
 
 
 def _module(command):

@@ -1,36 +1,48 @@
 """Options that several subcommands share, and the `Config` they make."""
 
+import dataclasses
+import typing
+
 import yaml
 
-from keras_transformer.config import Config, read_yaml
+from keras_transformer.config import Config
 from keras_transformer.errors import InputError
-from keras_transformer.presets import PRESETS, preset
+from keras_transformer.files import read_yaml
+from keras_transformer.presets import preset
+
+_EXAMPLES = {
+    "data": "data.max_length=60",
+    "model": "model.tied_embeddings=target",
+}
 
 
-def add_config_options(parser, sections: str):
-    """`--preset`, `--config` and `--set`.
+def add_config_options(parser, sections, preset_help=None):
+    """`--config` and `--set`, and `--preset` where there is a choice.
 
     Args:
         parser: `argparse` parser.
-        sections: the sections that the command uses, for the help.
+        sections: the sections that the command uses.
+        preset_help: what `--preset` accepts; None leaves it out.
     """
-    parser.add_argument(
-        "--preset",
-        metavar="NAME",
-        help=f"start from a named recipe: {', '.join(PRESETS)}",
-    )
+    parser.set_defaults(preset=None)
+    if preset_help:
+        parser.add_argument(
+            "--preset", metavar="NAME", help=f"a recipe: {preset_help}"
+        )
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help=f"YAML file with sections {sections}; overrides the preset",
+        help="YAML file with any of the keys below",
     )
     parser.add_argument(
         "--set",
         metavar="SECTION.KEY=VALUE",
         action="append",
         default=[],
-        help="one value, overrides the file; may be repeated",
+        help=f"one value, such as {_EXAMPLES[sections[0]]}; may be repeated",
     )
+    keys = [f"{section}: {', '.join(_types(section))}" for section in sections]
+    parser.add_argument_group("keys of --config and --set", "\n".join(keys))
 
 
 def config_given(arguments) -> bool:
@@ -38,38 +50,54 @@ def config_given(arguments) -> bool:
     return bool(arguments.preset or arguments.config or arguments.set)
 
 
-def resolve_config(arguments, overrides: dict | None = None) -> Config:
+def resolve_config(
+    arguments, sections, overrides: dict, default_preset=None
+) -> Config:
     """Preset, then file, then `--set`, then an option's own values.
 
     Args:
         arguments: parsed, with the options of `add_config_options`.
+        sections: those that the command uses; `--set` takes no others.
         overrides: `{section: {key: value or None}}`; None leaves as is.
+        default_preset: where none is named; None: the fields' defaults.
 
     Raises:
         InputError: an unknown preset, key, or a value that isn't accepted.
     """
-    config = preset(arguments.preset) if arguments.preset else Config()
+    name = arguments.preset or default_preset
+    config = preset(name) if name else Config()
     if arguments.config:
         config = config.updated(read_yaml(arguments.config), arguments.config)
     # Together, since two settings may only fit in company.
     values = {}
     for setting in arguments.set:
-        section, key, value = _setting(setting)
+        section, key, value = _setting(setting, sections)
         values.setdefault(section, {})[key] = value
     config = config.updated(values, "--set")
     given = {
         section: {k: v for k, v in part.items() if v is not None}
-        for section, part in (overrides or {}).items()
+        for section, part in overrides.items()
     }
     return config.updated(given, "options")
 
 
-def _setting(text):
+def _setting(text, sections):
     name, equals, value = text.partition("=")
     section, dot, key = name.partition(".")
-    if not (equals and dot):
-        raise InputError(f"--set takes SECTION.KEY=VALUE. Received: {text!r}")
+    if not (equals and dot and section in sections):
+        raise InputError(
+            "--set takes SECTION.KEY=VALUE, here with section "
+            f"{' or '.join(sections)}. Received: {text!r}"
+        )
+    if _types(section).get(key) is str:
+        return section, key, value  # "no" is Norwegian, not false
     try:
         return section, key, yaml.safe_load(value)
     except yaml.YAMLError:
         raise InputError(f"--set {name}: not a YAML value: {value!r}") from None
+
+
+def _types(section):
+    """The keys of a section and their types."""
+    fields = {field.name: field for field in dataclasses.fields(Config)}
+    return typing.get_type_hints(fields[section].type)

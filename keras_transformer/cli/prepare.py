@@ -37,26 +37,26 @@ def add_arguments(parser):
     )
     parser.add_argument("--source-language", metavar="CODE", help="default en")
     parser.add_argument("--target-language", metavar="CODE", help="default zh")
-    parser.add_argument(
-        "--source-tokenizer", metavar="KIND", help="word, character, ..."
-    )
-    parser.add_argument(
-        "--target-tokenizer",
-        metavar="KIND",
-        help="auto, word, character or sentencepiece",
-    )
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}-tokenizer",
+            metavar="KIND",
+            help="word, character, sentencepiece, or auto (default): by "
+            "language",
+        )
     parser.add_argument(
         "--vocabulary-size",
         type=int,
         metavar="N",
         help="cap for both sides (default 50000, SentencePiece 8000)",
     )
-    add_config_options(parser, "data")
+    add_config_options(parser, ("data",))
 
 
 def run(arguments):
     config = resolve_config(
         arguments,
+        ("data",),
         {
             "data": {
                 "source_language": arguments.source_language,
@@ -76,18 +76,10 @@ def run(arguments):
             arguments.train,
             arguments.out,
             config.data,
-            dev=_dev(arguments.dev),
+            dev=arguments.dev,
             progress=stages,
         )
     describe(prepared, arguments.out)
-
-
-def _dev(text):
-    """A path, or a share if it reads as a number."""
-    try:
-        return float(text) if text is not None else None
-    except ValueError:
-        return text
 
 
 def describe(prepared, out):

@@ -5,21 +5,33 @@ from it (or from the last one before a kill) as if nothing had happened.
 """
 
 import contextlib
-import dataclasses
 import signal
 
-from keras_transformer.cli.console import Progress, load_tensorflow, say
+from keras_transformer.cli.console import (
+    Closing,
+    Progress,
+    load_tensorflow,
+    say,
+)
 from keras_transformer.cli.options import (
     add_config_options,
     config_given,
     resolve_config,
 )
 from keras_transformer.errors import InputError
+from keras_transformer.presets import PRESETS
 
 EXAMPLE = """example:
   keras-transformer train --data data/en-zh --preset notebook --out runs/en-zh
   keras-transformer train --data data/en-zh --out runs/en-zh --resume
 """
+
+
+SECTIONS = ("model", "training", "decoding")
+DEFAULT_PRESET = "small"
+
+# Options that name a key of the training section.
+DIRECT = ("seed", "batch_tokens", "batch_sentences", "precision")
 
 
 def add_arguments(parser):
@@ -32,10 +44,17 @@ def add_arguments(parser):
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run in --out"
     )
-    parser.add_argument("--epochs", type=int, metavar="N")
-    parser.add_argument("--seed", type=int, metavar="N")
     parser.add_argument(
-        "--batch-tokens", type=int, metavar="N", help="target tokens a batch"
+        "--epochs", type=int, metavar="N", help="passes over the data"
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="of weights, order and dropout"
+    )
+    parser.add_argument(
+        "--batch-tokens",
+        type=int,
+        metavar="N",
+        help="positions of a batch on either side, padding included",
     )
     parser.add_argument(
         "--batch-sentences",
@@ -48,20 +67,18 @@ def add_arguments(parser):
         metavar="POLICY",
         help="float32, mixed_bfloat16 or mixed_float16",
     )
-    add_config_options(parser, "model, training, decoding")
+    add_config_options(
+        parser,
+        SECTIONS,
+        f"{', '.join(PRESETS)} (default: {DEFAULT_PRESET})",
+    )
 
 
 def run(arguments):
-    overrides = {
-        "training": {
-            "epochs": arguments.epochs,
-            "seed": arguments.seed,
-            "batch_tokens": arguments.batch_tokens,
-            "batch_sentences": arguments.batch_sentences,
-            "precision": arguments.precision,
-        }
-    }
-    config = resolve_config(arguments, overrides)
+    direct = {name: getattr(arguments, name) for name in ("epochs", *DIRECT)}
+    config = resolve_config(
+        arguments, SECTIONS, {"training": direct}, DEFAULT_PRESET
+    )
     load_tensorflow()
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.training.run import Run
@@ -69,7 +86,7 @@ def run(arguments):
     prepared = PreparedData.load(arguments.data)
     if arguments.resume:
         the_run = Run.load(arguments.out)
-        _continue_with(the_run, arguments, config, overrides)
+        _continue_with(the_run, arguments, config)
     else:
         the_run = Run.create(arguments.out, config, prepared)
     best = train(the_run, prepared, resume=arguments.resume)
@@ -83,6 +100,7 @@ def train(the_run, prepared, resume=False) -> str:
         a line about the best epoch.
     """
     from keras_transformer.evaluation.report import dev_scorer
+    from keras_transformer.training.callbacks import Interrupted
     from keras_transformer.training.fit import fit
 
     observer = TrainingProgress(the_run.config.training.epochs)
@@ -90,20 +108,33 @@ def train(the_run, prepared, resume=False) -> str:
     if the_run.config.training.bleu_every:
         measure = dev_scorer(the_run, prepared.dev_pairs())
     with observer, stop_on_signal() as stop_requested:
-        fit(
-            the_run,
-            prepared,
-            resume=resume,
-            observer=observer,
-            measure=measure,
-            stop_requested=stop_requested,
+        try:
+            fit(
+                the_run,
+                prepared,
+                resume=resume,
+                observer=observer,
+                measure=measure,
+                stop_requested=stop_requested,
+            )
+        except Interrupted:
+            raise KeyboardInterrupt(
+                f"interrupted; {the_run.folder} goes on with "
+                "keras-transformer train ... --resume"
+            ) from None
+    best = the_run.manifest["scores"].get("best")
+    if best is None:
+        raise InputError(
+            f"{the_run.folder}: the loss was never a number. Try a smaller "
+            "training.learning_rate_factor or a longer training.warmup_steps"
         )
-    scores = the_run.manifest["scores"]
-    loss = scores.get("val_cross_entropy", scores.get("loss"))
-    return f"best epoch {scores['best_epoch']}, dev loss {loss:.4f}"
+    name, loss = "dev", best.get("val_cross_entropy")
+    if loss is None:
+        name, loss = "training", best["cross_entropy"]
+    return f"best epoch {best['epoch']}, {name} cross-entropy {loss:.4f}"
 
 
-class TrainingProgress:
+class TrainingProgress(Closing):
     """A `training.fit.Observer` that shows a bar for each epoch.
 
     Args:
@@ -140,19 +171,13 @@ class TrainingProgress:
         )
         say(
             f"epoch {epoch}/{self._epochs} {_short(logs)} "
-            f"{logs['seconds']:.0f} s; dev{dev}"
+            f"{logs['seconds']:.0f} s" + (f"; dev{dev}" if dev else "")
         )
 
     def close(self):
         if self._progress is not None:
             self._progress.close()
             self._progress = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
 
 def _short(logs):
@@ -164,34 +189,36 @@ def _short(logs):
     )
 
 
-def _continue_with(the_run, arguments, config, overrides):
-    """Applies a longer training; refuses any other change of a run."""
+def _continue_with(the_run, arguments, config):
+    """Applies a longer training; refuses any other change of a run.
+
+    The options may be those that the run was started with, or none.
+    """
     own = the_run.config
-    training = own.training
-    if config_given(arguments):
-        wanted = config
-    else:
-        given = {
-            k: v for k, v in overrides["training"].items() if v is not None
-        }
-        wanted = own.updated({"training": given}, "options")
-    kept = dataclasses.replace(wanted.training, epochs=training.epochs)
-    changed = [
-        f"{section}.{field.name}"
-        for section, new, old in (
-            ("model", wanted.model, own.model),
-            ("training", kept, training),
-            ("decoding", wanted.decoding, own.decoding),
-        )
-        for field in dataclasses.fields(new)
-        if getattr(new, field.name) != getattr(old, field.name)
-    ]
-    if changed:
-        raise InputError(
-            f"{the_run.folder}: a resumed run keeps its configuration, only "
-            f"--epochs may change. Received other values: {', '.join(changed)}"
-        )
-    the_run.set_epochs(wanted.training.epochs)
+    if _options_given(arguments):
+        kept = {"training": {"epochs": own.training.epochs}}
+        wanted = config.updated(kept).to_dict()
+        changed = [
+            f"{name}.{key}"
+            for name in SECTIONS
+            for key, value in own.to_dict()[name].items()
+            if value != wanted[name][key]
+        ]
+        if changed:
+            raise InputError(
+                f"{the_run.folder}: a resumed run keeps its configuration, "
+                "only --epochs may change. Received other values: "
+                f"{', '.join(changed)}"
+            )
+    if arguments.epochs is not None:
+        the_run.set_epochs(arguments.epochs)
+
+
+def _options_given(arguments) -> bool:
+    """Whether anything but --epochs was said about the configuration."""
+    return config_given(arguments) or any(
+        getattr(arguments, name) is not None for name in DIRECT
+    )
 
 
 @contextlib.contextmanager

@@ -7,8 +7,12 @@ blank lines. Any number of lines: they are read a window at a time.
 import contextlib
 import sys
 
-from keras_transformer.cli.console import Progress, load_tensorflow
-from keras_transformer.cli.evaluate import add_search_options, decoding_config
+from keras_transformer.cli.console import Progress, load_tensorflow, say
+from keras_transformer.cli.evaluate import (
+    add_search_options,
+    add_weights_option,
+    decoding_config,
+)
 from keras_transformer.errors import InputError
 
 EXAMPLE = """example:
@@ -27,12 +31,7 @@ def add_arguments(parser):
     )
     parser.add_argument("--input", metavar="FILE", help="default: stdin")
     parser.add_argument("--output", metavar="FILE", help="default: stdout")
-    parser.add_argument(
-        "--weights",
-        default="best",
-        choices=("best", "last"),
-        help="of a run; default: best",
-    )
+    add_weights_option(parser)
     parser.add_argument(
         "--scores",
         action="store_true",
@@ -42,6 +41,9 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    interactive = arguments.input is None and sys.stdin.isatty()
+    if interactive:
+        say("type a line to be translated; Ctrl-D ends")
     lines = _lines(arguments.input)
     first = next(lines, None)  # a missing file is told before a long start
     load_tensorflow()
@@ -52,22 +54,19 @@ def run(arguments):
         lines = iter(())
     else:
         lines = _chain(first, lines)
-    interactive = arguments.input is None and sys.stdin.isatty()
-    done = 0
-    with Progress("translating") as progress, _output(arguments.output) as out:
-
-        def advance(count):
-            nonlocal done
-            done += count
-            progress.update(done)
-
+    # A bar between translations on one terminal would garble both.
+    apart = arguments.output is not None or not sys.stdout.isatty()
+    with (
+        Progress("translating", shown=apart) as progress,
+        _output(arguments.output) as out,
+    ):
         for translation, score in translate_lines(
             lines,
             translate,
             batch_size,
             window=1 if interactive else None,
             blank=("", 0.0),
-            progress=advance,
+            progress=progress.advance,
         ):
             end = f"\t{score:.4f}\n" if arguments.scores else "\n"
             out.write(translation + end)
@@ -91,7 +90,7 @@ def _translator(arguments):
 
     the_run = Run.load(arguments.run)
     decoding = decoding_config(the_run.config, arguments)
-    model = the_run.load_model(arguments.weights)
+    model = the_run.load_model(arguments.weights or "best")
     graph = run_translator(the_run, model, decoding).translate
 
     def translate(lines):
@@ -115,6 +114,8 @@ def _from_saved_model(arguments):
             "--saved-model: --beam-size 1 (its greedy signature), or neither "
             "--beam-size nor --length-penalty"
         )
+    if arguments.weights:
+        raise InputError("--weights goes with --run: an export has one set")
     signature = "greedy" if arguments.beam_size == 1 else "serving_default"
     translator = SavedTranslator(arguments.saved_model, signature)
 

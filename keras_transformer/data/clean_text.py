@@ -15,7 +15,8 @@ from keras_transformer.data.cleaning import (
     clean_pairs,
 )
 from keras_transformer.data.corpus import read_pairs
-from keras_transformer.text.chinese import is_chinese, simplify
+from keras_transformer.languages import is_chinese
+from keras_transformer.text.chinese import simplify
 
 Progress = Callable[[str, int, int | None], None]
 

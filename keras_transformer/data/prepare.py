@@ -28,7 +28,6 @@ from keras_transformer.data.prepared import (
 from keras_transformer.data.provenance import (
     describe_corpus,
     fingerprint,
-    versions,
 )
 from keras_transformer.data.splits import (
     clean_splits,
@@ -36,8 +35,9 @@ from keras_transformer.data.splits import (
     require_pairs,
 )
 from keras_transformer.errors import InputError
+from keras_transformer.languages import is_chinese
 from keras_transformer.text.build import build_tokenizer
-from keras_transformer.text.chinese import is_chinese
+from keras_transformer.version import versions
 
 
 def prepare(

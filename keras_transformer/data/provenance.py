@@ -1,39 +1,14 @@
-"""What data was made from, and by which versions."""
+"""What data was made from."""
 
 import dataclasses
 import hashlib
-import importlib.metadata
 import json
-import platform
 from collections.abc import Iterable
 
 from keras_transformer.config import DataConfig
 from keras_transformer.data.corpus import CorpusFile, unreadable
 from keras_transformer.data.records import describe_file
 from keras_transformer.errors import InputError
-from keras_transformer.version import __version__
-
-_DISTRIBUTIONS = {
-    "tensorflow": "tensorflow",
-    "tensorflow-text": "tensorflow-text",
-    "sentencepiece": "sentencepiece",
-    "opencc": "opencc-python-reimplemented",
-    "numpy": "numpy",
-}
-
-
-def versions() -> dict[str, str | None]:
-    """The versions of the package, Python and what makes ids of text."""
-    found = {
-        "keras_transformer": __version__,
-        "python": platform.python_version(),
-    }
-    for name, distribution in _DISTRIBUTIONS.items():
-        try:
-            found[name] = importlib.metadata.version(distribution)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = None  # installed under another distribution's name
-    return found
 
 
 def describe_corpus(files: Iterable[CorpusFile]) -> list[dict]:

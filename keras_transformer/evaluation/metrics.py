@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from sacrebleu.metrics import BLEU, CHRF
 
 from keras_transformer.errors import InputError
+from keras_transformer.languages import base_language, is_chinese
 
 # Codes of languages written without spaces, whose words a tokenizer must
 # find. Neither downloads anything: "char" is used where MeCab, a package of
 # its own, isn't installed.
-_CHINESE = ("zh", "zho", "chi", "cmn", "yue", "lzh", "wuu")
 _MECAB = {
     "ja": ("ja-mecab", ("MeCab", "ipadic")),
     "jpn": ("ja-mecab", ("MeCab", "ipadic")),
@@ -48,9 +48,9 @@ def bleu_tokenizer(language: str) -> str:
     Args:
         language: a code such as "zh", "pt-BR" or "zh_Hans".
     """
-    code = language.lower().replace("_", "-").split("-")[0]
-    if code in _CHINESE:
+    if is_chinese(language):
         return "zh"
+    code = base_language(language)
     if code in _MECAB:
         name, modules = _MECAB[code]
         return name if all(map(_is_installed, modules)) else "char"

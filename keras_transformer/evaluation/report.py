@@ -1,6 +1,7 @@
 """Everything that is measured of a run on a test set."""
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Iterable
 
@@ -11,8 +12,9 @@ from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.loss import cross_entropy
 from keras_transformer.evaluation.metrics import scores
+from keras_transformer.languages import is_chinese
 from keras_transformer.models import IncrementalTransformer
-from keras_transformer.text.chinese import is_chinese, simplify
+from keras_transformer.text.chinese import simplify
 from keras_transformer.training.run import Run
 
 
@@ -80,7 +82,8 @@ def evaluate_run(
     )
     loss, tokens = cross_entropy(model, batches)
     started = time.perf_counter()
-    hypotheses = _translations(run, model, sources, decoding, progress)
+    translator = run_translator(run, model, decoding)
+    hypotheses = _translations(translator, sources, decoding, progress)
     seconds = time.perf_counter() - started
     measured = scores(hypotheses, references, run.config.data.target_language)
     return Evaluation(
@@ -109,8 +112,12 @@ def dev_scorer(
     sources, references = _columns(run, pairs)
     greedy = dataclasses.replace(run.config.decoding, beam_size=1)
 
+    @functools.cache  # tracing the search takes longer than using it
+    def translator_of(model):
+        return run_translator(run, model, greedy)
+
     def measure(model):
-        hypotheses = _translations(run, model, sources, greedy)
+        hypotheses = _translations(translator_of(model), sources, greedy)
         language = run.config.data.target_language
         measured = scores(hypotheses, references, language)
         return {"bleu": measured.bleu, "chrf": measured.chrf}
@@ -131,8 +138,7 @@ def run_translator(run: Run, model, decoding: DecodingConfig) -> Translator:
     )
 
 
-def _translations(run, model, sources, decoding, progress=None):
-    translator = run_translator(run, model, decoding)
+def _translations(translator, sources, decoding, progress=None):
     return list(
         translate_lines(
             sources,

@@ -6,7 +6,8 @@ import keras
 
 from keras_transformer.config import Config
 from keras_transformer.export import layout
-from keras_transformer.files import read_json, versions
+from keras_transformer.files import read_json
+from keras_transformer.version import versions
 
 FORMAT = "keras_transformer.saved_model"
 FORMAT_VERSION = 1

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from keras_transformer.config import DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
+from keras_transformer.languages import is_chinese
 from keras_transformer.text.character import CharacterTokenizer
-from keras_transformer.text.chinese import is_chinese
 from keras_transformer.text.normalization import Normalizer
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.sentencepiece_training import train_sentencepiece

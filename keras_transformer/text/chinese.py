@@ -19,11 +19,6 @@ def simplify(lines: Iterable[str]) -> Iterator[str]:
         yield converter.convert(line)
 
 
-def is_chinese(language: str) -> bool:
-    """Whether the language tag ("zh", "zh-TW", "zh_Hans") is Chinese."""
-    return language.lower().replace("_", "-").split("-")[0] == "zh"
-
-
 class Simplifier(tf.Module):
     """OpenCC's dictionaries as graph code, to use where text is served.
 

@@ -16,7 +16,6 @@ from keras_transformer.training.checkpoint import (
 )
 
 DEV_LOSS = "val_cross_entropy"
-INTERRUPTED = "interrupted; a checkpoint is written, go on with --resume"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -130,7 +129,7 @@ class KeepBest(keras.callbacks.Callback):
         if loss < (np.inf if best is None else best):
             self.memory = {"best": loss, "best_epoch": epoch}
             self._run.save_weights(self.model, "best", epoch + 1, scores)
-            self._run.record_scores({"best_epoch": epoch + 1, **scores})
+            self._run.record_scores("best", {"epoch": epoch + 1, **scores})
         self._run.save_weights(self.model, "last", epoch + 1, scores)
         if self.exhausted(epoch + 1):
             self.model.stop_training = True
@@ -212,18 +211,21 @@ class Checkpoint(keras.callbacks.Callback):
         batches: `TrainingBatches`, told where to go on.
         keep_best: `KeepBest`, whose memory is kept too.
         speed: `Speed`, whose time is kept too.
-        every: int, steps between checkpoints.
+        training: `TrainingConfig`: how often to write, how many epochs.
         stop_requested: callable; once true, the step at hand is finished,
             a checkpoint written, and `Interrupted` raised.
     """
 
-    def __init__(self, path, batches, keep_best, speed, every, stop_requested):
+    def __init__(
+        self, path, batches, keep_best, speed, training, stop_requested
+    ):
         super().__init__()
         self.path = path
         self._batches = batches
         self._keep_best = keep_best
         self._speed = speed
-        self._every = every
+        self._every = training.checkpoint_every
+        self._epochs = training.epochs
         self._stop_requested = stop_requested
         self._resume = False
         self._done = 0  # batches of the present epoch
@@ -244,12 +246,12 @@ class Checkpoint(keras.callbacks.Callback):
         if stop or (batch + 1) % self._every == 0:
             self._save(self._batches.epoch, done)
         if stop:
-            raise Interrupted(INTERRUPTED)
+            raise Interrupted
 
     def on_epoch_end(self, epoch, logs=None):
         self._save(epoch + 1, 0)
-        if self._stop_requested():
-            raise Interrupted(INTERRUPTED)
+        if self._stop_requested() and epoch + 1 < self._epochs:
+            raise Interrupted
 
     def _save(self, epoch, batch):
         note = {

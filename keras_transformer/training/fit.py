@@ -12,6 +12,8 @@ from keras_transformer.data.batches import (
     evaluation_batches,
 )
 from keras_transformer.errors import InputError
+from keras_transformer.files import remove_leftovers
+from keras_transformer.text.vectors import load_vectors
 from keras_transformer.training.callbacks import (
     Checkpoint,
     DevScores,
@@ -28,6 +30,7 @@ from keras_transformer.training.metrics import (
     Perplexity,
     TokenAccuracy,
 )
+from keras_transformer.training.optimizer import DenseAdam
 from keras_transformer.training.schedule import WarmupSchedule
 
 
@@ -79,15 +82,14 @@ def fit(
     """
     observer = observer or Observer()
     training = run.config.training
-    if prepared.fingerprint != run.manifest["data"]["fingerprint"]:
-        raise InputError(
-            f"{prepared.path}: not the data that {run.folder} was started "
-            "with (the fingerprints differ)"
-        )
-    prepared.verify()
+    _check_same_data(run, prepared)
+    remove_leftovers(run.folder)
+    path = run.folder / "checkpoint.npz"
+    resume = resume and _has_checkpoint(path, run)
     keras.utils.set_random_seed(training.seed)
     model = run.build_model()
-    _start_from_vectors(model, run, observer)
+    if not resume:
+        _start_from_vectors(model, run, observer)
     cross_entropy = compile_model(model, training, run.config.model.d_model)
     batches = TrainingBatches(
         prepared,
@@ -100,12 +102,7 @@ def fit(
     keep_best = KeepBest(run, training.early_stopping)
     report = Report(observer)
     checkpoint = Checkpoint(
-        run.folder / "checkpoint.npz",
-        batches,
-        keep_best,
-        speed,
-        training.checkpoint_every,
-        stop_requested,
+        path, batches, keep_best, speed, training, stop_requested
     )
     callbacks = [Position(batches), speed]
     if measure is not None and training.bleu_every:
@@ -114,31 +111,56 @@ def fit(
     if training.tensorboard:
         callbacks.append(TensorBoard(run.folder / "logs"))
     callbacks += [report, checkpoint]
-    # A run killed before its first checkpoint starts again, which is the
-    # same as going on.
-    started = checkpoint.path.is_file() or run.history()
-    first_epoch = checkpoint.restore(model) if resume and started else 0
+    first_epoch = checkpoint.restore(model) if resume else 0
     report.first_batch = batches.first_batch
     observer.start(model, batches)
-    dev = None
-    if prepared.counts.get("dev"):
-        dev = evaluation_batches(
-            prepared, "dev", batch_tokens=training.batch_tokens
-        )
-    with damage_reported(prepared):
-        for start, end in _spans(batches, first_epoch, training.epochs):
-            if keep_best.exhausted(start):
-                break
+    for start, end in _spans(batches, first_epoch, training.epochs):
+        if keep_best.exhausted(start):
+            break
+        with damage_reported(prepared):
             model.fit(
                 batches.dataset,
                 initial_epoch=start,
                 epochs=end,
-                validation_data=dev,
+                validation_data=_dev_batches(prepared, training),
                 callbacks=callbacks,
                 shuffle=False,  # the batches do that
                 verbose=0,
             )
     return model
+
+
+def _check_same_data(run, prepared):
+    """Refuses data that isn't whole, or isn't what the run began with."""
+    same = prepared.fingerprint == run.manifest["data"]["fingerprint"]
+    for side in ("source", "target"):
+        # The same text may have been prepared by other code.
+        theirs = getattr(prepared, f"{side}_tokenizer").fingerprint()
+        ours = run.manifest["tokenizers"][side]["fingerprint"]
+        same = same and theirs == ours
+    if not same:
+        raise InputError(
+            f"{prepared.path}: not the data that {run.folder} was started "
+            "with (the fingerprints differ)"
+        )
+    prepared.verify()
+
+
+def _has_checkpoint(path, run):
+    """Whether there is something to go on from.
+
+    A run killed before its first checkpoint, which is written at the end of
+    its first epoch at the latest, starts again: the same as going on.
+    """
+    return path.is_file() or len(run.history()) > 1
+
+
+def _dev_batches(prepared, training):
+    if not prepared.counts.get("dev"):
+        return None
+    return evaluation_batches(
+        prepared, "dev", batch_tokens=training.batch_tokens
+    )
 
 
 def _spans(batches, first_epoch, epochs):
@@ -163,7 +185,7 @@ def compile_model(model, training: TrainingConfig, d_model: int):
     """
     cross_entropy = CrossEntropy()
     model.compile(
-        optimizer=keras.optimizers.Adam(
+        optimizer=DenseAdam(
             WarmupSchedule(
                 d_model, training.warmup_steps, training.learning_rate_factor
             ),
@@ -192,8 +214,6 @@ def _start_from_vectors(model, run, observer):
         path = getattr(run.config.training, f"{side}_embeddings")
         if not path:
             continue
-        from keras_transformer.text.vectors import load_vectors
-
         tokens = getattr(run, f"{side}_tokenizer").tokens()
         vectors, found = load_vectors(path, tokens, run.config.model.d_model)
         tied = run.config.model.tied_embeddings == "all"

@@ -16,19 +16,21 @@ import pathlib
 
 import keras
 
-from keras_transformer.config import Config, read_yaml
+from keras_transformer.config import Config
 from keras_transformer.data.folder import new_folder
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
     read_json,
+    read_yaml,
     replacing,
     sha256,
-    versions,
     write_json,
     write_text,
 )
 from keras_transformer.models import build_transformer
 from keras_transformer.text.tokenizer import load_tokenizer
+from keras_transformer.training.preflight import check_fits
+from keras_transformer.version import versions
 
 FORMAT = 1
 SIDES = ("source", "target")
@@ -62,9 +64,11 @@ class Run:
             prepared: `PreparedData`.
 
         Raises:
-            InputError: something stands there already.
+            InputError: something stands there already, or the data can't
+                be trained on with this configuration.
         """
         folder = pathlib.Path(folder)
+        check_fits(config, prepared)
         config = Config(
             config.model, prepared.config, config.training, config.decoding
         )
@@ -109,9 +113,9 @@ class Run:
                 "what `keras-transformer train --out` wrote"
             )
         manifest = read_json(path)
-        if manifest.get("format") != FORMAT or "tokenizers" not in manifest:
+        if not _is_run_manifest(manifest):
             raise InputError(
-                f"{path}: not the manifest of a run of format {FORMAT}"
+                f"{path}: damaged, or not of a run of format {FORMAT}"
             )
         where = folder / "config.yaml"
         config = Config().updated(read_yaml(where), str(where))
@@ -181,7 +185,7 @@ class Run:
         """
         path = self._weights(which)
         notes = path.with_suffix("").with_suffix(".json")
-        known = read_json(notes)["sha256"][-1:] if notes.is_file() else []
+        known = read_json(notes)["sha256"] if notes.is_file() else []
         # A view of the same layers that is not compiled: without the
         # optimizer's slots the file is a third as large.
         bare = keras.Model(model.inputs, model.outputs)
@@ -201,9 +205,14 @@ class Run:
             self.config = self.config.updated({"training": {"epochs": epochs}})
             write_text(self.folder / "config.yaml", self.config.to_yaml())
 
-    def record_scores(self, scores: dict):
-        """Adds scores to the manifest."""
-        self.manifest["scores"].update(scores)
+    def record_scores(self, name: str, scores: dict):
+        """Writes a set of scores into the manifest, in place of its like.
+
+        Args:
+            name: "best" for those of the best epoch, else of a test set.
+            scores: JSON-able.
+        """
+        self.manifest["scores"][name] = scores
         write_json(self.folder / "manifest.json", self.manifest)
 
     def history(self) -> list[dict]:
@@ -211,10 +220,25 @@ class Run:
         path = self.folder / "history.jsonl"
         if not path.is_file():
             return []
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines]
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+            return [dict(json.loads(line)) for line in lines]
+        except (ValueError, TypeError):
+            raise InputError(f"{path}: damaged, not JSON lines") from None
 
     def write_history(self, epochs: list[dict]):
         """Replaces the history."""
         lines = [json.dumps(epoch, ensure_ascii=False) for epoch in epochs]
         write_text(self.folder / "history.jsonl", "\n".join([*lines, ""]))
+
+
+def _is_run_manifest(manifest):
+    try:
+        return (
+            manifest["format"] == FORMAT
+            and isinstance(manifest["data"]["fingerprint"], str)
+            and isinstance(manifest["scores"], dict)
+            and all(manifest["tokenizers"][s]["fingerprint"] for s in SIDES)
+        )
+    except (KeyError, TypeError):
+        return False

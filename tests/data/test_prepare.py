@@ -72,7 +72,7 @@ def test_manifest_tells_where_the_data_comes_from(prepared, corpus):
         "tensorflow",
         "tensorflow-text",
         "sentencepiece",
-        "opencc",
+        "opencc-python-reimplemented",
     }
     assert prepared.config == DataConfig(shard_size=100)
 

@@ -1,0 +1,59 @@
+"""What must fit before a run is started, told before anything is written."""
+
+import os
+
+from keras_transformer.config import Config
+from keras_transformer.errors import InputError
+
+# START and END on a source; START on what the decoder reads.
+_FRAMES = (2, 1)
+
+
+def check_fits(config: Config, prepared):
+    """Refuses a configuration that this data can't be trained with.
+
+    Args:
+        config: model and training.
+        prepared: `PreparedData`.
+
+    Raises:
+        InputError: names the setting and what would be accepted.
+    """
+    _check_lengths(config, prepared)
+    sizes = [
+        prepared.source_tokenizer.vocabulary_size,
+        prepared.target_tokenizer.vocabulary_size,
+    ]
+    if config.model.tied_embeddings == "all" and sizes[0] != sizes[1]:
+        raise InputError(
+            "model.tied_embeddings 'all' needs data prepared with "
+            f"data.shared_vocabulary. Received: {prepared.path} with "
+            f"{sizes[0]} source and {sizes[1]} target tokens"
+        )
+    if config.training.bleu_every and not prepared.counts.get("dev"):
+        raise InputError(
+            "training.bleu_every needs a dev set. Received: "
+            f"{prepared.path}, prepared without --dev"
+        )
+    for side in ("source", "target"):
+        path = getattr(config.training, f"{side}_embeddings")
+        if path and not os.access(path, os.R_OK):
+            raise InputError(
+                f"training.{side}_embeddings: {path} can't be read. Accepted: "
+                "a file of word vectors"
+            )
+
+
+def _check_lengths(config, prepared):
+    longest = 0
+    for split, pairs in prepared.counts.items():
+        if pairs:
+            lengths = prepared.lengths(split).max(axis=0)
+            longest = max(longest, *(int(n) for n in lengths + _FRAMES))
+    if longest > config.model.max_length:
+        raise InputError(
+            f"{prepared.path}: the longest sentence takes {longest} positions. "
+            f"Accepted: model.max_length of {longest} or more (it is "
+            f"{config.model.max_length}), or data prepared with a smaller "
+            "data.max_length"
+        )

@@ -1,0 +1,117 @@
+import dataclasses
+
+import pytest
+import yaml
+
+from keras_transformer.config import (
+    Config,
+    DataConfig,
+    ModelConfig,
+    TrainingConfig,
+)
+from keras_transformer.errors import InputError
+from keras_transformer.presets import PRESETS, preset
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_come_back_from_their_yaml(name):
+    config = preset(name)
+    values = yaml.safe_load(config.to_yaml())
+    assert Config().updated(values) == config
+
+
+def test_notebook_preset_is_the_notebooks():
+    config = preset("notebook")
+    model, training = config.model, config.training
+    assert (model.num_encoder_layers, model.num_decoder_layers) == (6, 6)
+    assert (model.d_model, model.num_heads, model.d_ff) == (256, 8, 1024)
+    assert model.attention_dropout == 0.1 and model.norm == "pre"
+    assert training.batch_sentences == 128
+    assert training.warmup_steps == 2000
+    assert training.learning_rate_factor == 1.0
+    assert (training.beta_1, training.beta_2) == (0.9, 0.98)
+    assert training.adam_epsilon == 1e-9
+
+
+def test_base_preset_is_the_papers():
+    config = preset("base")
+    assert (config.model.d_model, config.model.d_ff) == (512, 2048)
+    assert config.model.norm == "post"
+    assert config.training.label_smoothing == 0.1
+    assert config.training.warmup_steps == 4000
+
+
+def test_unknown_preset_lists_those_there_are():
+    with pytest.raises(InputError, match="'tiny'.*notebook, base, small"):
+        preset("tiny")
+
+
+def test_updated_leaves_the_rest_and_the_original():
+    config = Config()
+    changed = config.updated({"model": {"d_model": 64}})
+    assert changed.model.d_model == 64 and config.model.d_model == 512
+    assert changed.training == config.training
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        changed.model.d_model = 3
+
+
+def test_settings_that_fit_only_together_are_taken_together():
+    config = Config().updated({"model": {"d_model": 30, "num_heads": 5}})
+    assert config.model.num_heads == 5
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"model": {"d_modle": 8}}, "my.yaml: .*did you mean model.d_model?"),
+        ({"modle": {}}, "unknown key modle, did you mean model"),
+        ({"model": {"d_model": "8"}}, "d_model takes a whole number.*'8'"),
+        ({"model": {"d_model": True}}, "takes a whole number. Received: True"),
+        ({"model": {"dropout": 1.0}}, "below 1. Received: 1.0"),
+        ({"model": {"d_model": 9, "num_heads": 3}}, "even. Received: 9"),
+        ({"model": {"activation": "tanh"}}, "relu, gelu, swish.*'tanh'"),
+        ({"model": 3}, "section model: expected"),
+        ([1], "my.yaml: expected"),
+        ({"data": {"target_language": False}}, "use quotes"),
+        ({"data": {"max_length_ratio": 0.5}}, "at least 1. Received: 0.5"),
+        ({"data": {"source_vocabulary_size": 4}}, "more than the 4 reserved"),
+        ({"data": {"shared_vocabulary": True}}, "sentencepiece"),
+        ({"training": {"precision": "int8"}}, "mixed_bfloat16"),
+        ({"training": {"seed": -1}}, "training.seed.*Received: -1"),
+        ({"training": {"epochs": 0}}, "greater than 0. Received: 0"),
+        ({"decoding": {"beam_size": 0}}, "decoding.beam_size"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_accepted(values, message):
+    with pytest.raises(InputError, match=message) as error:
+        Config().updated(values, "my.yaml")
+    assert "\n" not in str(error.value)
+
+
+def test_numbers_as_people_write_them():
+    values = yaml.safe_load("training: {adam_epsilon: 1e-8, beta_1: 0}")
+    training = Config().updated(values).training
+    assert (training.adam_epsilon, training.beta_1) == (1e-8, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "kinds"),
+    [
+        ("en", "zh", ("word", "character")),
+        ("zh-TW", "en", ("character", "sentencepiece")),
+        ("de", "fr", ("sentencepiece", "sentencepiece")),
+        ("ja", "cmn", ("character", "character")),
+    ],
+)
+def test_tokenizers_follow_the_languages(source, target, kinds):
+    config = DataConfig(source_language=source, target_language=target)
+    assert (config.source_kind, config.target_kind) == kinds
+
+
+def test_a_chosen_tokenizer_wins_over_the_language():
+    config = DataConfig(source_tokenizer="sentencepiece")
+    assert config.source_kind == "sentencepiece"
+
+
+def test_defaults_are_valid():
+    assert Config() == Config(ModelConfig(), DataConfig(), TrainingConfig())

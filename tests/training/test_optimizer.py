@@ -1,0 +1,59 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.training.optimizer import DenseAdam
+
+SLICES = np.array([[1, 1], [2, -1], [0.5, 3]], "float32")
+ROWS = [1, 1, 3]  # the second row twice, as a token that stands twice
+
+
+def adam(gradients, rate=0.1, beta_1=0.9, beta_2=0.98, epsilon=1e-9):
+    """Algorithm 1 of Kingma and Ba, from a weight of zeros."""
+    weight = mean = square = np.zeros_like(gradients[0])
+    for step, gradient in enumerate(gradients, 1):
+        mean = beta_1 * mean + (1 - beta_1) * gradient
+        square = beta_2 * square + (1 - beta_2) * gradient**2
+        scale = np.sqrt(square / (1 - beta_2**step)) + epsilon
+        weight = weight - rate * mean / (1 - beta_1**step) / scale
+    return weight
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_equals_the_algorithm_also_for_repeated_rows(sparse):
+    optimizer = DenseAdam(0.1, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+    weight = keras.Variable(np.zeros((5, 2), "float32"))
+    dense = []
+    for step in range(1, 4):
+        gradient = tf.IndexedSlices(
+            tf.constant(SLICES * step), tf.constant(ROWS), tf.constant([5, 2])
+        )
+        dense.append(tf.convert_to_tensor(gradient).numpy())
+        optimizer.apply([gradient if sparse else dense[-1]], [weight])
+    np.testing.assert_allclose(weight.numpy(), adam(dense), atol=1e-5)
+
+
+def test_an_embedding_learns_the_same_as_by_a_matrix_product():
+    ids = np.array([[1, 1, 2, 1]])
+    target = np.linspace(-1, 1, 8, dtype="float32").reshape(1, 4, 2)
+    tables = []
+    for by_product in (False, True):
+        table = keras.Variable(np.full((4, 2), 0.3, "float32"))
+        optimizer = DenseAdam(0.05)
+        for _ in range(5):
+            with tf.GradientTape() as tape:
+                if by_product:
+                    rows = tf.tensordot(tf.one_hot(ids, 4), table.value, 1)
+                else:
+                    rows = tf.gather(table.value, ids)
+                loss = tf.reduce_sum((rows - target) ** 2)
+            optimizer.apply([tape.gradient(loss, table.value)], [table])
+        tables.append(table.numpy())
+    np.testing.assert_allclose(*tables, atol=1e-5)
+
+
+def test_serialises():
+    config = keras.optimizers.serialize(DenseAdam(0.3, beta_2=0.98))
+    revived = keras.optimizers.deserialize(config)
+    assert isinstance(revived, DenseAdam) and revived.beta_2 == 0.98

@@ -1,0 +1,98 @@
+import json
+import shutil
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.files import sha256
+from keras_transformer.training.run import Run
+
+
+@pytest.fixture
+def run(prepared, config, tmp_path):
+    return Run.create(tmp_path / "run", config, prepared)
+
+
+def test_a_loaded_run_is_the_created_one(run, prepared):
+    loaded = Run.load(run.folder)
+    assert loaded.config == run.config
+    assert loaded.config.data == prepared.config
+    assert loaded.manifest == run.manifest
+    tokens = prepared.target_tokenizer.tokens()
+    assert loaded.target_tokenizer.tokens() == tokens
+
+
+def test_a_taken_folder_is_refused(run, config, prepared):
+    with pytest.raises(InputError, match="exists and isn't empty"):
+        Run.create(run.folder, config, prepared)
+
+
+def test_notes_accept_the_weights_at_every_moment(run, monkeypatch):
+    # Killed between the new notes and the new weights: the old still load.
+    model = run.build_model()
+    run.save_weights(model, "best", 1, {})
+    path = run.folder / "weights" / "best.weights.h5"
+    digest = sha256(path)
+    model.layers[-2].set_weights([w * 0 for w in model.layers[-2].weights])
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    for _ in range(3):
+        with monkeypatch.context() as patch:
+            patch.setattr("os.replace", _only_notes(killed))
+            with pytest.raises(KeyboardInterrupt):
+                run.save_weights(model, "best", 2, {})
+        assert sha256(path) == digest
+        run.load_model("best")
+
+
+def _only_notes(killed):
+    import os
+
+    replace = os.replace
+
+    def replace_notes(source, target):
+        if str(target).endswith(".json"):
+            return replace(source, target)
+        return killed()
+
+    return replace_notes
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda manifest: manifest.pop("data"),
+        lambda manifest: manifest.update(tokenizers=[]),
+        lambda manifest: manifest.update(format=99),
+    ],
+)
+def test_a_damaged_manifest_is_named(run, damage):
+    path = run.folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    damage(manifest)
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match="manifest.json"):
+        Run.load(run.folder)
+
+
+def test_missing_weights_are_named(run):
+    with pytest.raises(InputError, match="last.weights.h5: no such weights"):
+        run.load_model("last")
+
+
+def test_weights_of_another_shape_are_named(run, config, prepared, tmp_path):
+    run.save_weights(run.build_model(), "best", 1, {})
+    wider = config.updated({"model": {"d_ff": 64}})
+    other = Run.create(tmp_path / "other", wider, prepared)
+    for name in ("best.weights.h5", "best.json"):
+        shutil.copy(run.folder / "weights" / name, other.folder / "weights")
+    with pytest.raises(InputError, match="best.weights.h5: damaged weights"):
+        other.load_model("best")
+
+
+def test_damaged_history_is_named(run):
+    (run.folder / "history.jsonl").write_text('{"epoch": 1}\n{"epo')
+    with pytest.raises(InputError, match="history.jsonl: damaged"):
+        run.history()
