@@ -30,5 +30,5 @@ def _summed(gradient):
     return ops.scatter(
         ops.expand_dims(indices, axis=-1),
         gradient.values,
-        gradient.dense_shape,
+        ops.cast(gradient.dense_shape, indices.dtype),
     )
