@@ -225,6 +225,17 @@ def test_an_export_never_overwrites_a_version(run, refuses, tmp_path):
     assert list((tmp_path / "1").iterdir()) == []
 
 
+def test_translate_to_a_full_disk_leaves_no_output(run, tmp_path):
+    source, out = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("one two three four\n" * 300)
+    command = ["translate", "--run", run, "--input", source, "--output", out]
+    process = start(*command, "--beam-size=1", limit_file_size=1000)
+    _, err = process.communicate()
+    assert process.returncode == 2
+    assert "out.txt" in err.splitlines()[-1] and "Traceback" not in err
+    assert list(tmp_path.iterdir()) == [source]
+
+
 def test_a_beam_of_zero(run, corpus, refuses):
     command = ["evaluate", "--run", run, "--input", corpus / "dev.tsv"]
     refuses(*command, "--beam-size=0", says=["decoding.beam_size", "0"])
