@@ -217,7 +217,7 @@ class DecodingConfig:
     """How translations are searched for."""
 
     beam_size: int = 4  # 1: greedy
-    length_penalty: float = 0.6  # GNMT alpha (Wu et al. 2016); 0: none
+    length_penalty: float = 1.0  # GNMT alpha (Wu et al. 2016); 0: none
     # Output tokens allowed for a source of n tokens:
     # max_length_ratio * n + max_length_offset, and never more than
     # model.max_length - 1.
