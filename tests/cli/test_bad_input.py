@@ -67,7 +67,7 @@ def test_width_not_divisible_by_heads(data, refuses, tmp_path):
     refuses(
         *command,
         "--set=model.d_model=30",
-        says=["model.d_model", "model.num_heads (8)", "30"],
+        says=["model.d_model", "model.num_heads (4)", "30"],
     )
     assert not out.exists()
 
@@ -95,7 +95,7 @@ def test_a_value_of_the_wrong_type(data, refuses, tmp_path):
     refuses(
         *command,
         "--set=model.d_model=wide",
-        says=["model.d_model takes a int", "'wide'"],
+        says=["model.d_model takes a whole number", "'wide'"],
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from keras_transformer.cli.main import main
 from tests.cli.conftest import TRAIN_OPTIONS, start
 
-EPOCHS = "--epochs=12"
+EPOCHS = "--epochs=6"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_a_stopped_run_goes_on_to_the_same_end(how, data, whole, tmp_path):
         last = err.splitlines()[-1]
         assert last.startswith("keras-transformer: error: interrupted")
         assert "--resume" in last and "Traceback" not in err
-    assert len(losses(out)) < 12 if (out / "history.jsonl").exists() else True
+    assert len(losses(out)) < 6 if (out / "history.jsonl").exists() else True
     assert main(["train", *options, *TRAIN_OPTIONS, "--resume"]) == 0
     np.testing.assert_allclose(losses(out), losses(whole), atol=1e-3)
     assert [p for p in out.rglob("*") if ".tmp" in p.name] == []
