@@ -33,7 +33,7 @@ def commands():
             yield words[1:]
 
 
-@pytest.mark.parametrize("words", commands(), ids=" ".join)
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
 def test_commands_have_the_options_that_are_shown(words):
     arguments = build_parser().parse_args(words)
     assert arguments.command == words[0]
