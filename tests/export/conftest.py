@@ -4,6 +4,7 @@ import dataclasses
 import types
 
 import keras
+import numpy as np
 import pytest
 
 from keras_transformer.config import Config, DataConfig
@@ -43,12 +44,13 @@ def run(tmp_path_factory):
         target_tokenizer=target_tokenizer,
         fingerprint="0" * 64,
         counts={"train": len(SENTENCES), "dev": 0},
+        lengths=lambda split: np.full((len(SENTENCES), 2), 9),
     )
     folder = tmp_path_factory.mktemp("run") / "tiny"
     run = Run.create(folder, _config(), prepared)
     model = run.build_model()
     run.save_weights(model, "best", 1, {"dev_loss": 4.0})
-    run.record_scores({"dev_loss": 4.0})
+    run.record_scores("best", {"dev_loss": 4.0})
     return run
 
 

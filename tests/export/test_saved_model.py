@@ -72,7 +72,7 @@ def test_export_describes_itself(report, run):
         "fingerprint": run.target_tokenizer.fingerprint(),
     }
     assert description["data"] == run.manifest["data"]
-    assert description["scores"] == {"dev_loss": 4.0}
+    assert description["scores"] == {"best": {"dev_loss": 4.0}}
     assert description["weights"]["which"] == "best"
     assert description["weights"]["epoch"] == 1
     assert description["signatures"]["serving_default"]["beam_size"] == 4
