@@ -52,9 +52,3 @@ def test_graph_equals_opencc_on_random_phrases(simplifier):
     ]
     # Overlapping phrases, which hardly ever meet.
     assert len(differences) <= 2
-
-
-@pytest.mark.parametrize("language", ["zh", "ZH", "zh-TW", "zh_Hans"])
-def test_chinese_is_recognised(language):
-    assert chinese.is_chinese(language)
-    assert not chinese.is_chinese("ja")
