@@ -10,7 +10,7 @@ from tests.cli.conftest import start
 @pytest.mark.slow
 def test_the_demo_walks_the_whole_path(tmp_path):
     process = start(
-        *("demo", "--epochs=2", "--sentences=4000"),
+        *("demo", "--epochs=2"),
         *("--work", tmp_path / "work", "--out", tmp_path / "models"),
     )
     out, err = process.communicate()
@@ -19,7 +19,7 @@ def test_the_demo_walks_the_whole_path(tmp_path):
     for row in ("parameters", "seconds", "BLEU", "tok:zh", "chrF", "Next:"):
         assert row in out
     manifest = tmp_path / "work" / "run" / "manifest.json"
-    assert json.loads(manifest.read_text())["scores"]["test"]["bleu"] > 5
+    assert json.loads(manifest.read_text())["scores"]["test"]["bleu"] > 40
     assert (tmp_path / "models" / "1" / "saved_model.pb").is_file()
 
 
