@@ -81,6 +81,8 @@ def typed(where, value, wanted):
     if value is None and type(None) in options:
         return None
     kind = options[0]
+    if typing.get_origin(kind) is tuple:
+        return _texts(where, value)
     if kind is float and isinstance(value, str):
         # YAML 1.1 reads "1e-9" as text; a person means the number.
         try:
@@ -95,3 +97,12 @@ def typed(where, value, wanted):
             f"{where} takes {_KINDS[kind]}. Received: {value!r}{quotes}"
         )
     return value
+
+
+def _texts(where, value):
+    """A list of texts as a tuple."""
+    if not isinstance(value, list | tuple) or not all(
+        isinstance(item, str) for item in value
+    ):
+        raise InputError(f"{where} takes a list of texts. Received: {value!r}")
+    return tuple(value)

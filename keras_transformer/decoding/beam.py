@@ -19,19 +19,21 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.decoding.constraints import Constraints, Sentences
 from keras_transformer.decoding.hypotheses import (
     SearchResult,
     length_penalty,
+    score,
 )
 from keras_transformer.decoding.loop import (
+    first_room,
     room,
-    same_shapes,
+    run_loop,
     write_tokens,
 )
 from keras_transformer.decoding.probabilities import (
     log_normalizer,
     log_probability,
-    without_banned,
 )
 
 # The log-probability of a row that holds no hypothesis.
@@ -45,27 +47,31 @@ class Hypotheses(NamedTuple):
         ids: int32 `(B, K, T)`, PAD after the end.
         lengths: int32 `(B, K)`.
         log_probabilities: float32 `(B, K)`.
-        scores: float32 `(B, K)`, normalised by length.
+        values: float32 `(B, K)`, the same with penalties for repetition.
+        scores: float32 `(B, K)`, values normalised by length and coverage.
     """
 
-    ids: tf.Tensor
-    lengths: tf.Tensor
-    log_probabilities: tf.Tensor
-    scores: tf.Tensor
+    ids: Any
+    lengths: Any
+    log_probabilities: Any
+    values: Any
+    scores: Any
 
 
 class Candidates(NamedTuple):
-    """Continuations of live hypotheses, the most probable first.
+    """Continuations of live hypotheses, the best first.
 
     Attributes:
-        log_probabilities: float32 `(B, C)`, of the hypothesis continued.
+        values: float32 `(B, C)`, of the hypothesis continued.
+        log_probabilities: float32 `(B, C)`, likewise, without penalties.
         parents: int32 `(B, C)`, the row of the live hypothesis.
         tokens: int32 `(B, C)`, what it is continued with.
     """
 
-    log_probabilities: tf.Tensor
-    parents: tf.Tensor
-    tokens: tf.Tensor
+    values: Any
+    log_probabilities: Any
+    parents: Any
+    tokens: Any
 
 
 class BeamState(NamedTuple):
@@ -77,155 +83,181 @@ class BeamState(NamedTuple):
         live: `Hypotheses` that may grow.
         finished: `Hypotheses` that end with END.
         done: bool `(B,)`, sentences whose hypotheses no longer change.
-        beams: the model's cache, every tensor `(B, K, ...)`.
+        coverage: float32 `(B, K, S)`, attention that each source token
+            received from the live hypotheses; `()` if nobody asks.
+        sentences: `Sentences`, what is asked of each.
+        cache: the model's.
     """
 
-    step: tf.Tensor
-    tokens: tf.Tensor
+    step: Any
+    tokens: Any
     live: Hypotheses
     finished: Hypotheses
-    done: tf.Tensor
-    beams: Any
+    done: Any
+    coverage: Any
+    sentences: Sentences
+    cache: Any
 
 
 def beam_search(
-    start,
-    step,
+    model,
     source_ids,
-    limits,
+    sentences: Sentences,
+    constraints: Constraints,
     beam_size: int,
-    alpha: float = 0.0,
     num_hypotheses: int | None = None,
+    early_stopping: bool = False,
+    compiled_steps: int | None = None,
 ) -> SearchResult:
     """Translates by keeping the most probable prefixes.
 
-    A sentence is done when `beam_size` hypotheses have ended, when no live
-    one can still come among the best `num_hypotheses`, or at its limit.
+    A sentence is done when no live hypothesis can still come among the best
+    `num_hypotheses`, or at its limit.
 
     Args:
-        start: `(source_ids, beam_size, max_steps) -> cache`, a named tuple
-            with `beams` (every tensor `(B, K, ...)`, reordered here) and
-            `source` (every tensor `(B, ...)`, left alone).
-        step: `(ids int32 (B, K), cache, index) -> (logits (B, K, V), cache)`
-            where `ids` are the tokens at position `index`.
-        source_ids: int32 `(B, S)`, as `start` takes them.
-        limits: int32 `(B,)`, the output tokens allowed, END included.
+        model: a `StepModel`, see `decoding.search`.
+        source_ids: int32 `(B, S)`.
+        sentences: what is asked of each sentence.
+        constraints: what may be generated, and how it is scored.
         beam_size: `K`, at least 1.
-        alpha: exponent of `length_penalty`.
         num_hypotheses: rows to return, at most `beam_size`; None: all. Fewer
             are the same first rows, found in fewer steps.
+        early_stopping: whether a sentence is done, too, when `beam_size`
+            hypotheses have ended, although a live one may still win.
+        compiled_steps: for XLA, the steps to make room for; None: not
+            for XLA.
 
     Returns:
         A `SearchResult` of `num_hypotheses` rows a sentence.
     """
     num_hypotheses = num_hypotheses or beam_size
-    max_steps = room(limits)
-    cache = start(source_ids, beam_size, max_steps)
+    max_steps = compiled_steps or room(sentences.limits)
 
     def advance(state):
-        logits, stepped = step(
-            state.tokens, cache._replace(beams=state.beams), state.step
+        step = model.step(state.tokens, state.cache, state.step)
+        candidates = expand(
+            step.logits, state.live, constraints, state.sentences, state.step
         )
-        candidates = expand(logits, state.live.log_probabilities)
-        finished = merge(
-            state.finished, ended(state.live, candidates, state.step, alpha)
-        )
+        coverage = _covered(state.coverage, step.attention)
+        ends = ended(state.live, candidates, state.step, constraints, coverage)
+        finished = merge(state.finished, ends)
         chosen = select(candidates, beam_size)
-        live = extend(state.live, chosen, state.step, alpha)
-        over = state.step + 1 >= limits
-        return (
-            BeamState(
-                step=state.step + 1,
-                tokens=chosen.tokens,
-                live=freeze(state.done, state.live, live),
-                finished=freeze(state.done, state.finished, finished),
-                done=state.done
-                | over
-                | is_decided(live, finished, limits, alpha, num_hypotheses),
-                beams=same_shapes(
-                    reorder(stepped.beams, chosen.parents), state.beams
-                ),
-            ),
+        live = extend(state.live, chosen, state.step, constraints, coverage)
+        over = state.step + 1 >= state.sentences.limits
+        decided = is_decided(
+            live,
+            finished,
+            state.sentences.limits,
+            constraints.normalization,
+            num_hypotheses,
+            early_stopping,
+        )
+        return state._replace(
+            step=state.step + 1,
+            tokens=chosen.tokens,
+            live=freeze(state.done, state.live, live),
+            finished=freeze(state.done, state.finished, finished),
+            done=state.done | over | decided,
+            coverage=reorder(coverage, chosen.parents),
+            cache=model.reorder(step.cache, chosen.parents),
         )
 
-    (final,) = tf.while_loop(
-        lambda state: ~tf.reduce_all(state.done),
+    cache = model.start(
+        source_ids, beam_size, compiled_steps or first_room(max_steps)
+    )
+    state = initial_state(sentences, beam_size, max_steps, cache)
+    if constraints.normalization.coverage:
+        state = state._replace(coverage=_uncovered(source_ids, beam_size))
+    final = run_loop(
+        model,
+        state,
         advance,
-        (initial_state(limits, beam_size, max_steps, cache.beams),),
-        parallel_iterations=1,
-        maximum_iterations=max_steps,
+        lambda state: ~state.done,
+        compiled_steps is not None,
     )
     return best(final.live, final.finished, num_hypotheses)
 
 
-def initial_state(limits, beam_size, max_steps, beams) -> BeamState:
+def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
     """One empty live hypothesis a sentence; the other rows EMPTY.
 
     Equal live hypotheses would fill the beam with `K` copies of the best.
     """
-    batch_size = tf.shape(limits)[0]
+    batch_size = tf.shape(sentences.limits)[0]
     rows = [batch_size, beam_size]
+    nothing = tf.fill(rows, EMPTY)
     empty = Hypotheses(
         ids=tf.fill([batch_size, beam_size, max_steps], PAD_ID),
         lengths=tf.zeros(rows, tf.int32),
-        log_probabilities=tf.fill(rows, EMPTY),
-        scores=tf.fill(rows, EMPTY),
+        log_probabilities=nothing,
+        values=nothing,
+        scores=nothing,
     )
     first = tf.where(tf.range(beam_size) == 0, 0.0, EMPTY)
     first = tf.broadcast_to(first, rows)
     return BeamState(
         step=tf.constant(0),
         tokens=tf.fill(rows, START_ID),
-        live=empty._replace(log_probabilities=first, scores=first),
+        live=empty._replace(log_probabilities=first, values=first),
         finished=empty,
-        done=limits <= 0,
-        beams=beams,
+        done=sentences.limits <= 0,
+        coverage=(),
+        sentences=sentences,
+        cache=cache,
     )
 
 
-def expand(logits, log_probabilities) -> Candidates:
+def expand(logits, live, constraints, sentences, step) -> Candidates:
     """The `2 K` best continuations of each sentence's live hypotheses.
 
     Equal ones are taken in the order of their parents, then of their ids.
 
     Args:
-        logits: `(B, K, V)`.
-        log_probabilities: float32 `(B, K)`, of the live hypotheses.
+        logits: float32 `(B, K, V)`.
+        live: the `Hypotheses` to continue.
+        constraints, sentences, step: see `Constraints.apply`.
 
     Returns:
         `Candidates` with `C = 2 K`; beyond the vocabulary they are EMPTY.
     """
-    beam_size = log_probabilities.shape[1]
-    batch_size, _, vocabulary_size = tf.unstack(tf.shape(logits))
+    batch_size, beam_size, vocabulary_size = tf.unstack(tf.shape(logits))
+    beam_size = live.ids.shape[1]
+    normalizer = log_normalizer(logits)
+    allowed = constraints.apply(logits, normalizer, live.ids, sentences, step)
     # The best of all are among the best of each row, and a row's best can be
     # found before its log-softmax is worked out.
-    width = tf.minimum(2 * beam_size, vocabulary_size)
-    values, tokens = tf.math.top_k(without_banned(logits), width)
-    values = log_probability(values, log_normalizer(logits)[..., tf.newaxis])
-    values += log_probabilities[..., tf.newaxis]
-
+    width = 2 * beam_size
+    if logits.shape[-1] is None or logits.shape[-1] < width:
+        width = tf.minimum(width, vocabulary_size)
+    values, tokens = tf.math.top_k(allowed, width)
+    values = log_probability(values, normalizer[..., tf.newaxis])
+    values += live.values[..., tf.newaxis]
     flat = [batch_size, beam_size * width]
     values, places = tf.math.top_k(tf.reshape(values, flat), 2 * beam_size)
-    return Candidates(
-        log_probabilities=values,
-        parents=places // width,
-        tokens=tf.gather(tf.reshape(tokens, flat), places, batch_dims=1),
-    )
+    tokens = tf.reshape(tokens, flat)
+    parents = places // width
+    tokens = tf.gather(tokens, places, batch_dims=1)
+    log_probabilities = values
+    if constraints.repetition_penalty != 1:
+        places = parents * vocabulary_size + tokens
+        gains = tf.gather(
+            tf.reshape(logits - normalizer[..., tf.newaxis], [batch_size, -1]),
+            places,
+            batch_dims=1,
+        )
+        log_probabilities = gains + tf.gather(
+            live.log_probabilities, parents, batch_dims=1
+        )
+    return Candidates(values, log_probabilities, parents, tokens)
 
 
-def ended(live, candidates, step, alpha) -> Hypotheses:
+def ended(live, candidates, step, constraints, coverage) -> Hypotheses:
     """The `K` best candidates as hypotheses; EMPTY those that go on."""
     beam_size = live.ids.shape[1]
     first = Candidates(*(field[:, :beam_size] for field in candidates))
     ends = first.tokens == END_ID
-    return extend(
-        live,
-        first._replace(
-            log_probabilities=tf.where(ends, first.log_probabilities, EMPTY)
-        ),
-        step,
-        alpha,
-    )
+    first = first._replace(values=tf.where(ends, first.values, EMPTY))
+    return extend(live, first, step, constraints, coverage)
 
 
 def merge(finished, new) -> Hypotheses:
@@ -240,24 +272,39 @@ def merge(finished, new) -> Hypotheses:
 
 def select(candidates, beam_size) -> Candidates:
     """The `K` best candidates that don't end."""
-    going_on = tf.where(
-        candidates.tokens == END_ID, EMPTY, candidates.log_probabilities
-    )
+    going_on = tf.where(candidates.tokens == END_ID, EMPTY, candidates.values)
     values, places = tf.math.top_k(going_on, beam_size)
-    return reorder(candidates, places)._replace(log_probabilities=values)
+    return reorder(candidates, places)._replace(values=values)
 
 
-def extend(live, candidates, step, alpha) -> Hypotheses:
+def extend(live, candidates, step, constraints, coverage) -> Hypotheses:
     """The candidates as hypotheses of `step + 1` tokens."""
     ids = reorder(live.ids, candidates.parents)
     lengths = tf.fill(tf.shape(candidates.tokens), step + 1)
-    values = candidates.log_probabilities
+    attended = reorder(coverage, candidates.parents)
     return Hypotheses(
         ids=write_tokens(ids, candidates.tokens, step),
         lengths=lengths,
-        log_probabilities=values,
-        scores=values / length_penalty(lengths, alpha),
+        log_probabilities=candidates.log_probabilities,
+        values=candidates.values,
+        scores=score(
+            candidates.values,
+            lengths,
+            constraints.normalization,
+            None if isinstance(attended, tuple) else attended,
+        ),
     )
+
+
+def _uncovered(source_ids, beam_size):
+    """No attention at tokens yet; at padding all that is needed."""
+    nothing = tf.where(source_ids == PAD_ID, 1.0, 0.0)
+    return tf.repeat(nothing[:, tf.newaxis], beam_size, axis=1)
+
+
+def _covered(coverage, attention):
+    """`coverage` with the attention of one step more."""
+    return coverage if isinstance(coverage, tuple) else coverage + attention
 
 
 def reorder(nested, places):
@@ -287,16 +334,23 @@ def freeze(done, old, new) -> Hypotheses:
     return tf.nest.map_structure(keep, old, new)
 
 
-def is_decided(live, finished, limits, alpha, num_hypotheses):
+def is_decided(
+    live, finished, limits, normalization, num_hypotheses, early_stopping
+):
     """bool `(B,)`: nothing that the caller asked for can change.
 
-    Either the beam is full of finished hypotheses, or the best live one,
-    if it ended at once with certainty and had the most favourable length,
-    would still score no more than the last that is asked for.
+    The best live one, if it ended at once with certainty, had the most
+    favourable length and had covered all of the source, would score no more
+    than the last that is asked for. With early stopping also: the beam is
+    full of finished hypotheses.
     """
-    full = tf.reduce_all(finished.scores > EMPTY, axis=1)
-    attainable = live.log_probabilities[:, 0] / length_penalty(limits, alpha)
-    return full | (attainable <= finished.scores[:, num_hypotheses - 1])
+    attainable = live.values[:, 0] / length_penalty(
+        limits, normalization.alpha, normalization.kind
+    )
+    decided = attainable <= finished.scores[:, num_hypotheses - 1]
+    if early_stopping:
+        decided |= tf.reduce_all(finished.scores > EMPTY, axis=1)
+    return decided
 
 
 def best(live, finished, num_hypotheses) -> SearchResult:

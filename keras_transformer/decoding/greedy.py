@@ -1,23 +1,21 @@
-"""Greedy search: the most probable token at every step."""
+"""One token after another: the most probable one, or one drawn at random."""
 
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
-from keras_transformer.decoding.hypotheses import (
-    SearchResult,
-    length_penalty,
-)
+from keras_transformer.decoding.constraints import Constraints, Sentences
+from keras_transformer.decoding.hypotheses import SearchResult, score
 from keras_transformer.decoding.loop import (
+    first_room,
     room,
-    same_shapes,
+    run_loop,
     write_tokens,
 )
 from keras_transformer.decoding.probabilities import (
     log_normalizer,
     log_probability,
-    without_banned,
 )
 
 
@@ -31,98 +29,102 @@ class GreedyState(NamedTuple):
         lengths: int32 `(B,)`, tokens written.
         log_probabilities: float32 `(B,)`, of the output so far.
         finished: bool `(B,)`, whether END was written.
-        beams: the model's cache, every tensor `(B, 1, ...)`.
+        sentences: `Sentences`, what is asked of each.
+        cache: the model's.
     """
 
-    step: tf.Tensor
-    tokens: tf.Tensor
-    ids: tf.Tensor
-    lengths: tf.Tensor
-    log_probabilities: tf.Tensor
-    finished: tf.Tensor
-    beams: Any
+    step: Any
+    tokens: Any
+    ids: Any
+    lengths: Any
+    log_probabilities: Any
+    finished: Any
+    sentences: Sentences
+    cache: Any
 
 
 def greedy_search(
-    start, step, source_ids, limits, alpha: float = 0.0
+    model,
+    source_ids,
+    sentences: Sentences,
+    constraints: Constraints,
+    choose=None,
+    compiled_steps: int | None = None,
 ) -> SearchResult:
-    """Translates by taking the most probable token at every step.
+    """Translates by taking one token at every step.
 
     Args:
-        start: `(source_ids, beam_size, max_steps) -> cache`, a named tuple
-            with `beams` (every tensor `(B, K, ...)`) and `source` (every
-            tensor `(B, ...)`).
-        step: `(ids int32 (B, K), cache, index) -> (logits (B, K, V), cache)`
-            where `ids` are the tokens at position `index`.
-        source_ids: int32 `(B, S)`, as `start` takes them.
-        limits: int32 `(B,)`, the output tokens allowed, END included.
-        alpha: exponent of `length_penalty` in the scores.
+        model: a `StepModel`, see `decoding.search`.
+        source_ids: int32 `(B, S)`.
+        sentences: what is asked of each sentence.
+        constraints: what may be generated, and how it is scored.
+        choose: `(logits (B, V), sentences, step) -> int32 (B,)`; None: the
+            most probable, the lowest id among equals.
+        compiled_steps: for XLA, the steps to make room for; None: not
+            for XLA.
 
     Returns:
         A `SearchResult` with one hypothesis a sentence.
     """
-    max_steps = room(limits)
-    cache = start(source_ids, 1, max_steps)
+    choose = choose or most_probable
+    max_steps = compiled_steps or room(sentences.limits)
 
     def advance(state):
-        logits, stepped = step(
-            state.tokens[:, tf.newaxis],
-            cache._replace(beams=state.beams),
+        step = model.step(state.tokens[:, tf.newaxis], state.cache, state.step)
+        logits = step.logits[:, 0]
+        normalizer = log_normalizer(logits)
+        allowed = constraints.apply(
+            step.logits,
+            normalizer[:, tf.newaxis],
+            state.ids[:, tf.newaxis],
+            state.sentences,
             state.step,
-        )
-        tokens, gains = choose(logits[:, 0])
-        following = append(state, tokens, gains, is_active(state, limits))
-        beams = same_shapes(stepped.beams, state.beams)
-        return (following._replace(beams=beams),)
+        )[:, 0]
+        tokens = choose(allowed, state.sentences, state.step)
+        chosen = tf.gather(logits, tokens, batch_dims=1)
+        gains = log_probability(chosen, normalizer)
+        return append(state, tokens, gains)._replace(cache=step.cache)
 
-    (final,) = tf.while_loop(
-        lambda state: tf.reduce_any(is_active(state, limits)),
+    cache = model.start(source_ids, 1, compiled_steps or first_room(max_steps))
+    final = run_loop(
+        model,
+        initial_state(sentences, max_steps, cache),
         advance,
-        (initial_state(limits, max_steps, cache.beams),),
-        parallel_iterations=1,
-        maximum_iterations=max_steps,
+        is_active,
+        compiled_steps is not None,
     )
-    return to_result(final, alpha)
+    return to_result(final, constraints)
 
 
-def initial_state(limits, max_steps, beams) -> GreedyState:
+def initial_state(sentences, max_steps, cache) -> GreedyState:
     """Nothing written, START to be read."""
-    nothing = tf.zeros_like(limits)
+    nothing = tf.zeros_like(sentences.limits)
     return GreedyState(
         step=tf.constant(0),
-        tokens=tf.fill(tf.shape(limits), START_ID),
-        ids=tf.fill([tf.shape(limits)[0], max_steps], PAD_ID),
+        tokens=tf.fill(tf.shape(nothing), START_ID),
+        ids=tf.fill([tf.shape(nothing)[0], max_steps], PAD_ID),
         lengths=nothing,
         log_probabilities=tf.cast(nothing, tf.float32),
         finished=tf.cast(nothing, tf.bool),
-        beams=beams,
+        sentences=sentences,
+        cache=cache,
     )
 
 
-def is_active(state: GreedyState, limits):
+def is_active(state: GreedyState):
     """bool `(B,)`: neither ended nor at its limit."""
-    return ~state.finished & (state.lengths < limits)
+    return ~state.finished & (state.lengths < state.sentences.limits)
 
 
-def choose(logits):
-    """The best token of each row and its log-probability.
-
-    Args:
-        logits: `(B, V)`.
-
-    Returns:
-        int32 `(B,)`, the lowest id among equals, and float32 `(B,)`.
-    """
-    allowed = without_banned(logits)
-    tokens = tf.argmax(allowed, axis=-1, output_type=tf.int32)
-    best = tf.reduce_max(allowed, axis=-1)
-    return tokens, log_probability(best, log_normalizer(logits))
+def most_probable(logits, sentences, step):
+    """The best token of each row, the lowest id among equals."""
+    return tf.argmax(logits, axis=-1, output_type=tf.int32)
 
 
-def append(state: GreedyState, tokens, gains, active) -> GreedyState:
+def append(state: GreedyState, tokens, gains) -> GreedyState:
     """The state after one step; rows that aren't active stay frozen."""
+    active = is_active(state)
     tokens = tf.where(active, tokens, PAD_ID)
-    gains = tf.where(active, gains, 0.0)
     return state._replace(
         step=state.step + 1,
         tokens=tokens,
@@ -134,9 +136,11 @@ def append(state: GreedyState, tokens, gains, active) -> GreedyState:
     )
 
 
-def to_result(state: GreedyState, alpha: float) -> SearchResult:
+def to_result(state: GreedyState, constraints) -> SearchResult:
     """The state as a result with `K` = 1."""
-    scores = state.log_probabilities / length_penalty(state.lengths, alpha)
+    scores = score(
+        state.log_probabilities, state.lengths, constraints.normalization
+    )
     return SearchResult(
         ids=state.ids[:, tf.newaxis],
         lengths=state.lengths[:, tf.newaxis],

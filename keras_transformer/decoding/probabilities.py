@@ -2,10 +2,6 @@
 
 import tensorflow as tf
 
-from keras_transformer.constants import PAD_ID, START_ID
-
-NEVER_GENERATED = (PAD_ID, START_ID)
-
 
 def log_normalizer(logits):
     """Log of the sum of the exponentials: `(..., V)` to float32 `(...)`.
@@ -14,20 +10,6 @@ def log_normalizer(logits):
     size of the vocabulary.
     """
     return tf.reduce_logsumexp(tf.cast(logits, tf.float32), axis=-1)
-
-
-def without_banned(logits):
-    """float32 logits with minus infinity where no search may go.
-
-    The unknown token stays allowed: the model was trained to say it. What is
-    banned keeps its share of the probability, so that scores are those of
-    the model as trained.
-    """
-    positions = tf.range(tf.shape(logits)[-1])
-    banned = tf.zeros_like(positions, tf.bool)
-    for token in NEVER_GENERATED:
-        banned |= positions == token
-    return tf.where(banned, -float("inf"), tf.cast(logits, tf.float32))
 
 
 def log_probability(logits, normalizer):

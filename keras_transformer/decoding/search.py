@@ -1,44 +1,149 @@
-"""The search that a `DecodingConfig` asks for."""
+"""The search that a `DecodingConfig` asks for, and what it asks of a model."""
+
+from typing import Any, Protocol
 
 from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import UNK_ID
 from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.constraints import Constraints, Sentences
 from keras_transformer.decoding.greedy import greedy_search
-from keras_transformer.decoding.hypotheses import SearchResult
+from keras_transformer.decoding.hypotheses import (
+    Normalization,
+    SearchResult,
+    output_limits,
+    output_minimums,
+)
+from keras_transformer.decoding.sampling import Sampler
+from keras_transformer.errors import InputError
+
+
+class StepModel(Protocol):
+    """All that a search knows of a model.
+
+    A cache is any structure of tensors. `IncrementalTransformer` is one such
+    model.
+    """
+
+    def start(self, source_ids, beam_size: int, max_steps) -> Any:
+        """The cache before the first step, with room for `max_steps`.
+
+        Args:
+            source_ids: int32 `(B, S)`, padded with 0.
+        """
+
+    def step(self, ids, cache, index) -> Any:
+        """One position: `logits` float32 `(B, K, V)`, `attention` float32
+        `(B, K, S)` or None, and the `cache` for the next one.
+
+        Args:
+            ids: int32 `(B, K)`, the tokens at position `index`.
+        """
+
+    def reorder(self, cache, parents) -> Any:
+        """The cache in which beam `k` goes on from beam `parents[:, k]`."""
+
+    def take(self, cache, sentences) -> Any:
+        """The cache of the sentences at places `sentences` `(B',)`."""
+
+    def grow(self, cache, steps) -> Any:
+        """The cache with room for `steps` more."""
 
 
 def search(
-    start,
-    step,
+    model: StepModel,
     source_ids,
-    limits,
+    sentences: Sentences,
     config: DecodingConfig,
+    banned: tuple[int, ...] = (),
     num_hypotheses: int | None = None,
+    compiled_steps: int | None = None,
 ) -> SearchResult:
-    """Greedy for a beam of 1, beam search otherwise.
-
-    The model is known only as `start` and `step`; see `beam_search`.
+    """Sampling if asked for; else greedy for a beam of 1, else beam search.
 
     Args:
-        start: `(source_ids, beam_size, max_steps) -> cache`.
-        step: `(ids, cache, index) -> (logits, cache)`.
+        model: the model.
         source_ids: int32 `(B, S)`.
-        limits: int32 `(B,)`, as `output_limits` gives them.
-        config: beam size and length penalty.
+        sentences: what is asked of each, as `demands` gives it.
+        config: the search.
+        banned: ids that are never generated.
         num_hypotheses: rows to return, at most the beam size; None: all.
-
-    Returns:
-        A `SearchResult`.
+        compiled_steps: for XLA, the steps to make room for; None: not
+            for XLA.
     """
-    if config.beam_size == 1:
+    constraints = Constraints(
+        banned=banned,
+        no_repeat_ngram_size=config.no_repeat_ngram_size,
+        repetition_penalty=config.repetition_penalty,
+        normalization=Normalization(
+            config.length_normalization,
+            config.length_penalty,
+            config.coverage_penalty,
+        ),
+    )
+    if config.sampling or config.beam_size == 1:
         return greedy_search(
-            start, step, source_ids, limits, config.length_penalty
+            model,
+            source_ids,
+            sentences,
+            constraints,
+            choose=sampler(config) if config.sampling else None,
+            compiled_steps=compiled_steps,
         )
     return beam_search(
-        start,
-        step,
+        model,
         source_ids,
-        limits,
+        sentences,
+        constraints,
         config.beam_size,
-        config.length_penalty,
         num_hypotheses,
+        config.early_stopping,
+        compiled_steps,
     )
+
+
+def demands(
+    source_ids, source_lengths, config: DecodingConfig, max_length, prefixes=()
+) -> Sentences:
+    """What a configuration asks of each sentence.
+
+    Args:
+        source_ids: int32 `(B, S)`.
+        source_lengths: int32 `(B,)`, tokens without START and END.
+        config: the search.
+        max_length: int, the positions that the model has.
+        prefixes: int32 `(B, P)`, what the outputs begin with, PAD after.
+    """
+    return Sentences(
+        limits=output_limits(source_lengths, config, max_length),
+        minimums=output_minimums(source_lengths, config),
+        prefixes=prefixes,
+        randomness=(
+            sampler(config).randomness(source_ids) if config.sampling else ()
+        ),
+    )
+
+
+def sampler(config: DecodingConfig) -> Sampler:
+    """The sampler that a configuration describes."""
+    return Sampler(
+        config.temperature, config.top_k, config.top_p, config.sampling_seed
+    )
+
+
+def banned_ids(config: DecodingConfig, tokenizer) -> tuple[int, ...]:
+    """The ids of the tokens that a configuration bans.
+
+    Raises:
+        InputError: a banned token isn't in the vocabulary.
+    """
+    ids = [UNK_ID] if config.ban_unknown else []
+    if config.banned_tokens:
+        places = {token: i for i, token in enumerate(tokenizer.tokens())}
+        for token in config.banned_tokens:
+            if token not in places:
+                raise InputError(
+                    "decoding.banned_tokens: not in the target's vocabulary: "
+                    f"{token!r}"
+                )
+            ids.append(places[token])
+    return tuple(sorted(set(ids)))

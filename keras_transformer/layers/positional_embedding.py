@@ -138,6 +138,10 @@ class PositionalEmbedding(keras.layers.Layer):
             )
         return table[:length]
 
+    def position_table(self):
+        """The encodings that `call` adds, float array `(max_length, D)`."""
+        return keras.ops.convert_to_numpy(self._position_table)
+
     def set_vectors(self, vectors):
         """Starts rows of the embedding matrix from pre-trained vectors.
 

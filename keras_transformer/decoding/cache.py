@@ -1,0 +1,172 @@
+"""The keys and values of past steps, written in place and never moved.
+
+Axes: Y layers, B sentences, K beams, N heads, T steps that there is room for,
+H head width, S source.
+
+A beam search keeps picking other beams, and to gather the caches of all of
+them costs more than attending to them. Here step `t` of beam `k` is written
+to slot `t * K + k` of its sentence and stays there; what is reordered is a
+mask that says whose past a slot belongs to. The slots of a sentence are keys
+to its K queries, like the source in cross-attention, and are read once.
+"""
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+# Added to the score of a key that must not be seen. Finite, so that a row
+# that sees none stays a number.
+HIDDEN = -1e9
+
+
+class Cache(NamedTuple):
+    """What the Transformer carries from step to step.
+
+    Few tensors, because a loop spends time on each at every step. With one
+    beam, keys and values are whole rows, of the model's width D; with more
+    they are apart by heads (see `attention`).
+
+    Attributes:
+        past: float32 `(2 Y, B, T, D)` or `(2 Y, B * N, T, K * H)`, keys and
+            values of each layer's self-attention in turn.
+        mask: float32 `(1, 1, T)` or `(B, 1, K, T * K)`, 0 where a slot
+            belongs to the past of a beam, HIDDEN elsewhere.
+        source_keys: float32 `(Y, B, S, D)` or `(Y, B, N, H, S)`.
+        source_values: float32 `(Y, B, S, D)` or `(Y, B, N, S, H)`.
+        source_mask: float32 `(B, 1, S)` or `(B, 1, 1, S)`, 0 or HIDDEN.
+    """
+
+    past: Any
+    mask: Any
+    source_keys: Any
+    source_values: Any
+    source_mask: Any
+
+
+class Slots:
+    """Where one step is written, worked out once for all layers.
+
+    Args:
+        past: `Cache.past` before the step, `(2 Y, B * G, T, W)`.
+        index: int32 scalar, the step.
+        groups: G, rows that a sentence has: 1, or N.
+        compiled: whether this is for XLA.
+    """
+
+    def __init__(self, past, index, groups, compiled):
+        self._index = index
+        self._groups = groups
+        self._compiled = compiled
+        self._width = past.shape[3]
+        self._shape = tf.shape(past)
+        rows, steps = self._shape[1], self._shape[2]
+        # The new keys of a sentence come before its values; in the cache
+        # the keys of all sentences do.
+        firsts = tf.reshape(tf.range(2 * rows), [2, -1, groups])
+        firsts = tf.reshape(tf.transpose(firsts, [1, 0, 2]), [-1])
+        self._places = firsts * steps + index
+        self._layer_rows = 2 * rows * steps
+
+    def write(self, past, layer, new):
+        """Writes the keys and values of a layer, in place.
+
+        A scatter or a `where` would copy the whole cache at every step.
+
+        Args:
+            past: `Cache.past`, as the layer before left it.
+            layer: int.
+            new: 2 * G rows of width W a sentence, keys, then values; any
+                shape.
+        """
+        if self._compiled:
+            return self._write_compiled(past, layer, new)
+        flat = tf.raw_ops.InplaceUpdate(
+            x=tf.reshape(past, [-1, self._width]),
+            i=self._places + layer * self._layer_rows,
+            v=tf.reshape(new, [-1, self._width]),
+        )
+        return tf.reshape(flat, self._shape)
+
+    def _write_compiled(self, past, layer, new):
+        new = tf.reshape(new, [-1, 2, self._groups, self._width])
+        new = tf.reshape(
+            tf.transpose(new, [1, 0, 2, 3]), [2, -1, 1, self._width]
+        )
+        return tf.raw_ops.XlaDynamicUpdateSlice(
+            input=past,
+            update=new,
+            indices=tf.stack([2 * layer, 0, self._index, 0]),
+        )
+
+
+def empty_past(shape, dtype, compiled: bool):
+    """Zeros that `Slots.write` may write to.
+
+    Outside XLA each call's own: equal constants would be merged into one
+    tensor by the graph's optimizer, and what is written in place to one
+    would appear in the other.
+    """
+    if compiled:
+        return tf.zeros(shape, dtype)
+    return tf.raw_ops.Empty(shape=shape, dtype=dtype, init=True)
+
+
+def show_own(mask, index):
+    """`mask` with the slots of step `index` shown to the beams they are of.
+
+    Args:
+        mask: `(..., K, T * K)`.
+        index: int32 scalar.
+    """
+    beam_size = mask.shape[-2]
+    slots = tf.range(tf.shape(mask)[-1])
+    own = slots == index * beam_size + tf.range(beam_size)[:, tf.newaxis]
+    return tf.where(own, 0.0, mask)
+
+
+def reorder(cache: Cache, parents) -> Cache:
+    """The past of beam `k` becomes that of beam `parents[:, k]`.
+
+    Args:
+        parents: int32 `(B, K)`.
+    """
+    if cache.mask.shape.rank == 3:
+        return cache
+    mask = tf.gather(cache.mask[:, 0], parents, batch_dims=1)
+    return cache._replace(mask=mask[:, tf.newaxis])
+
+
+def take(cache: Cache, sentences, groups: int) -> Cache:
+    """The cache of some of the sentences.
+
+    Args:
+        sentences: int32 `(B',)`, their places.
+        groups: rows of `past` that a sentence has.
+    """
+    rows = sentences[:, tf.newaxis] * groups + tf.range(groups)
+    shared = cache.mask.shape.rank == 3
+    return Cache(
+        past=tf.gather(cache.past, tf.reshape(rows, [-1]), axis=1),
+        mask=cache.mask if shared else tf.gather(cache.mask, sentences),
+        source_keys=tf.gather(cache.source_keys, sentences, axis=1),
+        source_values=tf.gather(cache.source_values, sentences, axis=1),
+        source_mask=tf.gather(cache.source_mask, sentences),
+    )
+
+
+def grow(cache: Cache, steps) -> Cache:
+    """The cache with room for `steps` steps more.
+
+    Args:
+        steps: int or int scalar tensor.
+    """
+    slots = steps * cache.mask.shape[-2]
+    none = [0, 0]
+    return cache._replace(
+        past=tf.pad(cache.past, [none, none, [0, steps], none]),
+        mask=tf.pad(
+            cache.mask,
+            [none] * (cache.mask.shape.rank - 1) + [[0, slots]],
+            constant_values=HIDDEN,
+        ),
+    )
