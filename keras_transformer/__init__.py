@@ -27,7 +27,7 @@ _PUBLIC = {
     "FeedForward": "layers",
     "MultiHeadAttention": "layers",
     "PositionalEmbedding": "layers",
-    "IncrementalTransformer": "models",
+    "IncrementalTransformer": "decoding.incremental",
     "build_transformer": "models",
     "CrossEntropy": "training.metrics",
     "DenseAdam": "training.optimizer",

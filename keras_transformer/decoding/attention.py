@@ -43,9 +43,8 @@ class ByHeads:
             max_steps: int or int scalar tensor, T.
             compiled: whether this is for XLA.
         """
-        batch_size, length, _, layers, _ = sizes(memory)
-        split = [-1, length, 2, layers, self._num_heads, self._head_width]
-        memory = tf.reshape(memory, split)
+        batch_size, _, _, layers, _ = sizes(memory)
+        source_keys, source_values = self.split_memory(memory)
         slots = max_steps * self._beam_size
         return Cache(
             past=_empty(
@@ -57,10 +56,24 @@ class ByHeads:
                 compiled,
             ),
             mask=tf.fill([batch_size, 1, self._beam_size, slots], HIDDEN),
-            # Stored as the products read them, transposed once for all.
-            source_keys=tf.transpose(memory[:, :, 0], [2, 0, 3, 4, 1]),
-            source_values=tf.transpose(memory[:, :, 1], [2, 0, 3, 1, 4]),
+            source_keys=source_keys,
+            source_values=source_values,
             source_mask=source_mask(source_ids),
+        )
+
+    def split_memory(self, memory):
+        """Keys `(Y, B, N, H, S)` and values `(Y, B, N, S, H)`.
+
+        As the products read them, transposed once for all steps.
+        """
+        _, length, _, layers, _ = sizes(memory)
+        memory = tf.reshape(
+            memory,
+            [-1, length, 2, layers, self._num_heads, self._head_width],
+        )
+        return (
+            tf.transpose(memory[:, :, 0], [2, 0, 3, 4, 1]),
+            tf.transpose(memory[:, :, 1], [2, 0, 3, 1, 4]),
         )
 
     def split(self, projected):
@@ -209,6 +222,12 @@ def source_mask(source_ids):
     """float32 `(B, 1, 1, S)`, HIDDEN at padding."""
     mask = tf.where(source_ids == PAD_ID, HIDDEN, 0.0)
     return mask[:, tf.newaxis, tf.newaxis]
+
+
+def causal_mask(length):
+    """float32 `(length, length)`, HIDDEN where a key lies in the future."""
+    places = tf.range(length)
+    return tf.where(places > places[:, tf.newaxis], HIDDEN, 0.0)
 
 
 def sizes(tensor):

@@ -12,6 +12,7 @@ to its K queries, like the source in cross-attention, and are read once.
 
 from typing import Any, NamedTuple
 
+import keras
 import tensorflow as tf
 
 # Added to the score of a key that must not be seen. Finite, so that a row
@@ -92,11 +93,8 @@ class Slots:
         new = tf.reshape(
             tf.transpose(new, [1, 0, 2, 3]), [2, -1, 1, self._width]
         )
-        return tf.raw_ops.XlaDynamicUpdateSlice(
-            input=past,
-            update=new,
-            indices=tf.stack([2 * layer, 0, self._index, 0]),
-        )
+        start = tf.stack([2 * layer, 0, self._index, 0])
+        return keras.ops.slice_update(past, start, new)
 
 
 def empty_past(shape, dtype, compiled: bool):

@@ -14,6 +14,7 @@ from keras_transformer.decoding.attention import (
     ByHeads,
     ByRows,
     attend,
+    causal_mask,
     join_heads,
     sizes,
     source_mask,
@@ -113,7 +114,7 @@ class IncrementalTransformer:
         )
         mask = source_mask(source_ids)
         for layer in self._parameters.encoder:
-            x = self._encoder_attention(x, layer.self_attention, mask, length)
+            x = self._attend_to_itself(x, layer.self_attention, mask, length)
             x = self._feedforward(x, layer.feedforward)
         return self._normalise(x, self._parameters.encoder_norm)
 
@@ -128,14 +129,8 @@ class IncrementalTransformer:
         Returns:
             the `Cache` before the first step.
         """
-        _, length = sizes(source_ids)
-        memory = self._dense(self.encode(source_ids), self._parameters.memory)
-        memory = tf.reshape(
-            memory,
-            [-1, length, 2, len(self._parameters.decoder), self._width],
-        )
         return self._attention(beam_size).start(
-            memory, source_ids, max_steps, self._compiled
+            self._memory(source_ids), source_ids, max_steps, self._compiled
         )
 
     def step(self, ids, cache: Cache, index) -> Step:
@@ -185,6 +180,42 @@ class IncrementalTransformer:
             cache._replace(past=past, mask=mask),
         )
 
+    def predict(self, source_ids, target_ids):
+        """Scores every token of given translations, all at once.
+
+        Args:
+            source_ids: int32 `(B, S)`, padded with 0.
+            target_ids: int32 `(B, T)`, with START, padded with 0.
+
+        Returns:
+            logits float32 `(B, T, V)` of the token after each, and attention
+            float32 `(B, T, S)`, None unless asked for.
+        """
+        _, length = sizes(target_ids)
+        attention = ByHeads(length, self._num_heads, self._head_width)
+        keys, values = attention.split_memory(self._memory(source_ids))
+        embedding = self._parameters.target
+        x = tf.gather(embedding.tokens, target_ids)
+        x = tf.reshape(x + embedding.positions[:length], [-1, self._width])
+        mask = causal_mask(length)
+        aligned = None
+        for number, layer in enumerate(self._parameters.decoder):
+            x = self._attend_to_itself(x, layer.self_attention, mask, length)
+            context, weights = attention.source(
+                self._project(x, layer.cross_attention),
+                keys[number],
+                values[number],
+                source_mask(source_ids),
+            )
+            x = self._output(x, context, layer.cross_attention)
+            if number == self._aligned:
+                aligned = tf.reduce_mean(weights, axis=1)
+            x = self._feedforward(x, layer.feedforward)
+        x = self._normalise(x, self._parameters.decoder_norm)
+        logits = self._dense(x, self._parameters.logits)
+        shape = [-1, length, self.vocabulary_size]
+        return tf.reshape(logits, shape), aligned
+
     def reorder(self, cache: Cache, parents) -> Cache:
         """See `cache.reorder`."""
         return caches.reorder(cache, parents)
@@ -199,12 +230,19 @@ class IncrementalTransformer:
         """See `cache.grow`."""
         return caches.grow(cache, steps)
 
+    def _memory(self, source_ids):
+        """Keys and values of the source, `(B, S, 2, Y, D)`."""
+        _, length = sizes(source_ids)
+        memory = self._dense(self.encode(source_ids), self._parameters.memory)
+        layers = len(self._parameters.decoder)
+        return tf.reshape(memory, [-1, length, 2, layers, self._width])
+
     def _attention(self, beam_size):
         if beam_size == 1:
             return ByRows(self._num_heads, self._head_width)
         return ByHeads(beam_size, self._num_heads, self._head_width)
 
-    def _encoder_attention(self, x, sublayer, mask, length):
+    def _attend_to_itself(self, x, sublayer, mask, length):
         heads = split_heads(
             self._project(x, sublayer), length, 3 * self._num_heads
         )

@@ -1,13 +1,51 @@
 """The log-probability that a model gives to a translation."""
 
+from typing import Any, NamedTuple
+
 import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID, START_ID
-from keras_transformer.decoding.loop import same_shapes, write_tokens
 from keras_transformer.decoding.probabilities import (
     log_normalizer,
     log_probability,
 )
+
+
+class Scores(NamedTuple):
+    """What a model says of given translations.
+
+    Attributes:
+        token_log_probabilities: float32 `(B, T)`, 0 at PAD.
+        log_probabilities: float32 `(B,)`, their sums.
+        lengths: int32 `(B,)`, tokens, END included.
+        attention: float32 `(B, T, S)`, shares of the source that each token
+            attended to; None unless the model was asked to align.
+    """
+
+    token_log_probabilities: Any
+    log_probabilities: Any
+    lengths: Any
+    attention: Any
+
+
+def score_translations(model, source_ids, ids) -> Scores:
+    """Scores translations in one pass, every token given those before it.
+
+    Args:
+        model: an `IncrementalTransformer`.
+        source_ids: int32 `(B, S)`.
+        ids: int32 `(B, T)`, translations without START, with END, PAD after:
+            as in a `SearchResult`.
+    """
+    inputs = tf.pad(ids[:, :-1], [[0, 0], [1, 0]], constant_values=START_ID)
+    logits, attention = model.predict(source_ids, inputs)
+    values = token_log_probabilities(logits, ids)
+    return Scores(
+        token_log_probabilities=values,
+        log_probabilities=tf.reduce_sum(values, axis=1),
+        lengths=tf.math.count_nonzero(ids != PAD_ID, axis=1, dtype=tf.int32),
+        attention=attention,
+    )
 
 
 def token_log_probabilities(logits, labels):
@@ -24,42 +62,3 @@ def token_log_probabilities(logits, labels):
     chosen = tf.gather(logits, labels, batch_dims=len(labels.shape))
     values = log_probability(chosen, log_normalizer(logits))
     return tf.where(labels == PAD_ID, 0.0, values)
-
-
-def step_log_probabilities(start, step, source_ids, ids):
-    """The same step by step, through the functions that drive a search.
-
-    Args:
-        start: `(source_ids, beam_size, max_steps) -> cache`.
-        step: `(ids, cache, index) -> (logits, cache)`.
-        source_ids: int32 `(B, S)`.
-        ids: int32 `(B, K, T)`, translations without START, with END, PAD
-            after: as in a `SearchResult`.
-
-    Returns:
-        float32 `(B, K, T)`, 0 at PAD.
-    """
-    max_steps = tf.shape(ids)[2]
-    cache = start(source_ids, ids.shape[1], max_steps)
-    inputs = tf.concat(
-        [tf.fill(tf.shape(ids[:, :, :1]), START_ID), ids[:, :, :-1]], axis=2
-    )
-
-    def advance(index, values, beams):
-        logits, stepped = step(
-            inputs[:, :, index], cache._replace(beams=beams), index
-        )
-        gains = token_log_probabilities(logits, ids[:, :, index])
-        return (
-            index + 1,
-            write_tokens(values, gains, index),
-            same_shapes(stepped.beams, beams),
-        )
-
-    _, values, _ = tf.while_loop(
-        lambda index, values, beams: index < max_steps,
-        advance,
-        (tf.constant(0), tf.zeros_like(ids, tf.float32), cache.beams),
-        parallel_iterations=1,
-    )
-    return values

@@ -123,6 +123,11 @@ def demands(
     )
 
 
+def needs_alignment(config: DecodingConfig) -> bool:
+    """Whether a configuration needs a model that returns attention."""
+    return config.coverage_penalty > 0 or config.replace_unknown
+
+
 def sampler(config: DecodingConfig) -> Sampler:
     """The sampler that a configuration describes."""
     return Sampler(

@@ -1,40 +1,65 @@
-"""Text in, text out: the graph that `translate` and the export share."""
+"""Text in, text out: the graphs that `translate` and the export share."""
+
+import dataclasses
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
-from keras_transformer.constants import PAD_ID
-from keras_transformer.decoding.hypotheses import output_limits
-from keras_transformer.decoding.search import search
+from keras_transformer.constants import END_ID, PAD_ID
+from keras_transformer.decoding.hypotheses import (
+    Normalization,
+    SearchResult,
+    score,
+)
+from keras_transformer.decoding.scoring import score_translations
+from keras_transformer.decoding.search import banned_ids, demands, search
 from keras_transformer.text.framing import frame
+
+# The score of a row that holds no hypothesis: JSON has no infinity.
+NO_SCORE = -1e9
+
+_TEXT = tf.TensorSpec([None], tf.string, name="text")
+_TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
+
+
+class Source(NamedTuple):
+    """Sentences as a search takes them.
+
+    Attributes:
+        ids: int32 `(B, S)`, framed by START and END, PAD after.
+        lengths: int32 `(B,)`, tokens without START and END.
+        truncated: bool `(B,)`, whether the sentence was longer than the
+            model and lost its end.
+    """
+
+    ids: tf.Tensor
+    lengths: tf.Tensor
+    truncated: tf.Tensor
 
 
 class Translator(tf.Module):
-    """Translates a batch of strings in one graph.
+    """Translates and scores batches of strings in one graph.
 
-    Holds the tokenizers, so that their files are exported with it, and no
-    model: `start` and `step` live in a closure. TensorFlow Serving can't load
-    a module that has a Keras model as an attribute. Whoever exports the
-    module sets `_variables` to those of the traced function.
+    Holds the tokenizers, so that their files are exported with it; the model
+    lives in closures. TensorFlow Serving can't load a module that has a Keras
+    model as an attribute. Whoever exports the module tracks the variables of
+    the traced functions.
 
     Args:
         source_tokenizer: `tokenize(strings (B,)) -> ragged int32 ids`.
-        target_tokenizer: `detokenize(ids (B, T)) -> strings (B,)`.
-        start: `(source_ids, beam_size, max_steps) -> cache`.
-        step: `(ids, cache, index) -> (logits, cache)`.
+        target_tokenizer: `tokenize`, `detokenize(ids (B, T)) -> strings
+            (B,)` and `tokens()`.
+        model: an `IncrementalTransformer`, or another `StepModel` with its
+            `max_length` and, for `score`, `predict`.
         config: the search.
-        max_length: int, the positions that the model has. A longer source
-            is cut to what fits, its start and end tokens included.
 
     Example:
-        >>> model = IncrementalTransformer(run.load_model())
         >>> translator = Translator(
         ...     run.source_tokenizer,
         ...     run.target_tokenizer,
-        ...     model.start,
-        ...     model.step,
+        ...     IncrementalTransformer(run.load_model()),
         ...     run.config.decoding,
-        ...     run.config.model.max_length,
         ... )
         >>> translator.translate(tf.constant(["Good morning."]))
     """
@@ -43,45 +68,149 @@ class Translator(tf.Module):
         self,
         source_tokenizer,
         target_tokenizer,
-        start,
-        step,
+        model,
         config: DecodingConfig,
-        max_length: int,
         name: str | None = None,
     ):
         super().__init__(name=name)
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
-
-        def translate(text):
-            ids = source_tokenizer.tokenize(text)
-            ids = ids[:, : max_length - 2]
-            lengths = tf.cast(ids.row_lengths(), tf.int32)
-            result = search(
-                start,
-                step,
-                frame(ids).to_tensor(PAD_ID),
-                output_limits(lengths, config, max_length),
-                config,
-                num_hypotheses=1,
-            )
-            # A blank line has limit 0: no token, hence "" and score 0.
-            return {
-                "translation": target_tokenizer.detokenize(result.ids[:, 0]),
-                "score": result.scores[:, 0],
-            }
-
-        self._translate = tf.function(
-            translate,
-            input_signature=[tf.TensorSpec([None], tf.string, name="text")],
-        )
+        self._max_length = model.max_length
+        self._config = config
+        self._banned = banned_ids(config, target_tokenizer)
+        self._search = self._searcher(model)
+        self._score = self._scorer(model)
 
     @property
     def translate(self):
-        """The graph function.
+        """The graph function for the best translation.
 
         `text` string `(B,)` -> `{"translation": string (B,), "score":
-        float32 (B,)}`: the best translation of each and its log-probability
-        divided by the length penalty. A blank text gives "" and 0.
+        float32 (B,)}`. The score is the log-probability divided by the
+        length penalty. A blank text gives "" and 0.
         """
-        return self._translate
+        return tf.function(self._translate, input_signature=[_TEXT])
+
+    @property
+    def nbest(self):
+        """The graph function for the best `beam_size` translations.
+
+        `text` string `(B,)` -> `{"translations": string (B, K), "scores":
+        float32 (B, K)}`, the best first. A row that is left over has "" and
+        `NO_SCORE`; a blank text gives "" and 0, then such rows.
+        """
+        return tf.function(self._nbest, input_signature=[_TEXT])
+
+    @property
+    def score(self):
+        """The graph function for the score of a given translation.
+
+        `text` string `(B,)` and `translation` string `(B,)` ->
+        `{"log_probability": float32 (B,), "score": float32 (B,), "tokens":
+        int32 (B,)}`: the natural logarithm of the probability that the model
+        gives to the translation, END included; the same as `translate`
+        scores it; and the number of tokens.
+        """
+        return tf.function(self._score, input_signature=[_TEXT, _TRANSLATION])
+
+    def prepare(self, text) -> Source:
+        """Tokenizes; what exceeds the model's length is cut off."""
+        ids = self.source_tokenizer.tokenize(text)
+        lengths = tf.cast(ids.row_lengths(), tf.int32)
+        most = self._max_length - 2
+        return Source(
+            ids=frame(ids[:, :most]).to_tensor(PAD_ID),
+            lengths=tf.minimum(lengths, most),
+            truncated=lengths > most,
+        )
+
+    def search(
+        self, source: Source, num_hypotheses=None, prefixes=(), steps=None
+    ) -> SearchResult:
+        """Searches from ids to ids.
+
+        Args:
+            source: what `prepare` made.
+            num_hypotheses: rows to return; None: all.
+            prefixes: int32 `(B, P)`, what the outputs begin with, PAD after.
+            steps: for XLA, the steps to make room for; else None.
+        """
+        return self._search(source, num_hypotheses, prefixes, steps)
+
+    def _searcher(self, model):
+        def run(source, num_hypotheses, prefixes, steps):
+            sentences = demands(
+                source.ids,
+                source.lengths,
+                self._config,
+                self._max_length,
+                prefixes,
+            )
+            return search(
+                model,
+                source.ids,
+                sentences,
+                self._config,
+                self._banned,
+                num_hypotheses,
+                steps,
+            )
+
+        return run
+
+    def _translate(self, text):
+        # A blank line has limit 0: no token, hence "" and score 0.
+        result = self.search(self.prepare(text), num_hypotheses=1)
+        return {
+            "translation": self.target_tokenizer.detokenize(result.ids[:, 0]),
+            "score": tf.where(
+                result.lengths[:, 0] > 0, result.scores[:, 0], 0.0
+            ),
+        }
+
+    def _nbest(self, text):
+        result = self.search(self.prepare(text))
+        shape = tf.shape(result.scores)
+        flat = tf.reshape(result.ids, [shape[0] * shape[1], -1])
+        texts = self.target_tokenizer.detokenize(flat)
+        scores = tf.maximum(result.scores, NO_SCORE)
+        blank = (result.lengths == 0) & (tf.range(shape[1]) == 0)
+        return {
+            "translations": tf.reshape(texts, shape),
+            "scores": tf.where(blank, 0.0, scores),
+        }
+
+    def _scorer(self, model):
+        normalization = Normalization(
+            self._config.length_normalization, self._config.length_penalty
+        )
+
+        def run(text, translation):
+            source = self.prepare(text)
+            scores = score_translations(
+                model, source.ids, self.target_ids(translation)
+            )
+            return {
+                "log_probability": scores.log_probabilities,
+                "score": score(
+                    scores.log_probabilities, scores.lengths, normalization
+                ),
+                "tokens": scores.lengths,
+            }
+
+        return run
+
+    def target_ids(self, translation):
+        """A given translation as ids with END, int32 `(B, T)`, PAD after.
+
+        What exceeds the model's length is cut off.
+        """
+        ids = self.target_tokenizer.tokenize(translation)
+        ids = ids[:, : self._max_length - 1]
+        end = tf.fill([ids.nrows(), 1], END_ID)
+        return tf.concat([ids, end], axis=1).to_tensor(PAD_ID)
+
+
+def greedy(config: DecodingConfig) -> DecodingConfig:
+    """The same search with a beam of 1."""
+    return dataclasses.replace(config, beam_size=1)

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.data.batches import pair_batches
+from keras_transformer.decoding.incremental import IncrementalTransformer
+from keras_transformer.decoding.search import needs_alignment
 from keras_transformer.decoding.stream import text_translator, translate_lines
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.loss import cross_entropy
 from keras_transformer.evaluation.metrics import scores
 from keras_transformer.languages import is_chinese
-from keras_transformer.models import IncrementalTransformer
 from keras_transformer.text.chinese import simplify
 from keras_transformer.training.run import Run
 
@@ -83,7 +84,9 @@ def evaluate_run(
     loss, tokens = cross_entropy(model, batches)
     started = time.perf_counter()
     translator = run_translator(run, model, decoding)
-    hypotheses = _translations(translator, sources, decoding, progress)
+    hypotheses = _translations(
+        translator.translate, sources, decoding, progress
+    )
     seconds = time.perf_counter() - started
     measured = scores(hypotheses, references, run.config.data.target_language)
     return Evaluation(
@@ -113,11 +116,15 @@ def dev_scorer(
     greedy = dataclasses.replace(run.config.decoding, beam_size=1)
 
     @functools.cache  # tracing the search takes longer than using it
-    def translator_of(model):
-        return run_translator(run, model, greedy)
+    def steps_and_translator(model):
+        steps = IncrementalTransformer(model)
+        tokenizers = run.source_tokenizer, run.target_tokenizer
+        return steps, Translator(*tokenizers, steps, greedy).translate
 
     def measure(model):
-        hypotheses = _translations(translator_of(model), sources, greedy)
+        steps, translate = steps_and_translator(model)
+        steps.refresh(model)
+        hypotheses = _translations(translate, sources, greedy)
         language = run.config.data.target_language
         measured = scores(hypotheses, references, language)
         return {"bleu": measured.bleu, "chrf": measured.chrf}
@@ -127,22 +134,21 @@ def dev_scorer(
 
 def run_translator(run: Run, model, decoding: DecodingConfig) -> Translator:
     """The text-to-text graph of a run's model."""
-    incremental = IncrementalTransformer(model)
     return Translator(
         run.source_tokenizer,
         run.target_tokenizer,
-        incremental.start,
-        incremental.step,
+        IncrementalTransformer(
+            model, decoding.precision, align=needs_alignment(decoding)
+        ),
         decoding,
-        run.config.model.max_length,
     )
 
 
-def _translations(translator, sources, decoding, progress=None):
+def _translations(translate, sources, decoding, progress=None):
     return list(
         translate_lines(
             sources,
-            text_translator(translator.translate),
+            text_translator(translate),
             decoding.batch_size,
             progress=progress,
         )

@@ -12,9 +12,8 @@ from keras import ops
 class MultiHeadAttention(keras.layers.Layer):
     """Attention in several heads, projected in and out.
 
-    `call` is made of two public steps, `project` and `attend`, so that a
-    decoder can keep projected keys and values from one step to the next.
-    A query whose keys are all masked attends to them evenly: finite, never
+    `call` is made of two public steps, `project` and `attend`, so that
+    projected keys and values can be kept from one call to the next. A query whose keys are all masked attends to them evenly: finite, never
     NaN.
 
     Args:

@@ -1,11 +1,9 @@
-"""One layer of the decoder, whole sequences or one step at a time.
+"""One layer of the decoder.
 
-Axes: B batch, T target, S source, K beams, N heads, H head width, D model
-width, L steps that a cache holds.
+Axes: B batch, T target, S source, D model width.
 """
 
 import keras
-from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.transformer_layer import TransformerLayer
@@ -91,81 +89,6 @@ class DecoderLayer(TransformerLayer):
             training,
         )
         return self._feedforward_residual(x, training)
-
-    def project_source(self, encoder_output):
-        """Keys and values of the source, computed once for all steps.
-
-        Args:
-            encoder_output: float `(B, S, D)`.
-
-        Returns:
-            keys and values, each float `(B, N, S, H)`.
-        """
-        return self._cross_attention.project(encoder_output)
-
-    def empty_cache(self, batch_size, beam_size, max_steps):
-        """Room for the keys and values of steps to come, zero.
-
-        Returns:
-            keys and values, each float `(B, K, N, L, H)`.
-        """
-        shape = (
-            batch_size,
-            beam_size,
-            self.num_heads,
-            max_steps,
-            self.d_model // self.num_heads,
-        )
-        zeros = ops.zeros(shape, dtype=self.compute_dtype)
-        return zeros, zeros
-
-    def step(self, x, cache, source, source_mask, index):
-        """The layer at one position, earlier positions being in the cache.
-
-        Args:
-            x: float `(B, K, D)`, one position of each beam.
-            cache: keys and values, each `(B, K, N, L, H)`.
-            source: keys and values that `project_source` made, shared by
-                the beams of a sentence.
-            source_mask: bool `(B, 1, S)`, True keeps.
-            index: int scalar, the position, 0 first.
-
-        Returns:
-            float `(B, K, D)`, and the cache with this position written.
-        """
-
-        def self_attention(y):
-            nonlocal cache
-            output, cache = self._attend_to_cache(y, cache, index)
-            return output
-
-        x = self._residual(x, self_attention, self._self_attention_layer_norm)
-        # The beams of a sentence are K queries to one source, so its keys
-        # and values are never repeated.
-        x = self._residual(
-            x,
-            lambda y: self._cross_attention.attend(y, *source, source_mask),
-            self._cross_attention_layer_norm,
-        )
-        return self._feedforward_residual(x), cache
-
-    def _attend_to_cache(self, x, cache, index):
-        _, beam_size, num_heads, max_steps, head_dim = ops.shape(cache[0])
-        # Each beam has a past of its own: beams become rows of the batch.
-        rows = ops.reshape(x, (-1, 1, self.d_model))
-        new = self._self_attention.project(rows)  # (B * K, N, 1, H)
-        row_shape = (-1, num_heads, max_steps, head_dim)
-        steps = ops.arange(max_steps)
-        here = ops.reshape(ops.equal(steps, index), (1, 1, max_steps, 1))
-        keys, values = (
-            ops.where(here, added, ops.reshape(past, row_shape))
-            for past, added in zip(cache, new, strict=True)
-        )
-        past_mask = ops.reshape(ops.less_equal(steps, index), (1, 1, max_steps))
-        output = self._self_attention.attend(rows, keys, values, past_mask)
-        cache_shape = (-1, beam_size, num_heads, max_steps, head_dim)
-        cache = tuple(ops.reshape(past, cache_shape) for past in (keys, values))
-        return ops.reshape(output, ops.shape(x)), cache
 
     def compute_output_shape(
         self, x_shape, encoder_output_shape=None, **kwargs

@@ -1,6 +1,5 @@
-"""The functional Transformer, and the same one a token at a time."""
+"""The functional Transformer."""
 
-from keras_transformer.models.incremental import Cache, IncrementalTransformer
 from keras_transformer.models.transformer import build_transformer
 
-__all__ = ["Cache", "IncrementalTransformer", "build_transformer"]
+__all__ = ["build_transformer"]
