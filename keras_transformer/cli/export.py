@@ -4,6 +4,7 @@ The export goes to OUT/VERSION, text in and text out, and is published only
 after a fresh process has loaded it as the server does and compared.
 """
 
+import dataclasses
 import json
 
 from keras_transformer.cli.console import load_tensorflow, say, table
@@ -12,6 +13,7 @@ from keras_transformer.cli.evaluate import (
     add_weights_option,
     decoding_config,
 )
+from keras_transformer.errors import InputError
 
 EXAMPLE = """example:
   keras-transformer export --run runs/en-zh --out saved_models/en-zh
@@ -36,6 +38,18 @@ def add_arguments(parser):
     )
     add_weights_option(parser)
     add_search_options(parser)
+    parser.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16", "auto"),
+        help="of the weights; auto measures speed and BLEU on --dev "
+        "(default: as the run's search, float32)",
+    )
+    parser.add_argument(
+        "--dev",
+        nargs="+",
+        metavar="FILE",
+        help="pairs for --precision auto, as evaluate takes them",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
 
 
@@ -45,12 +59,13 @@ def run(arguments):
     from keras_transformer.training.run import Run
 
     the_run = Run.load(arguments.run)
+    decoding = _with_precision(the_run, arguments)
     report = export_run(
         the_run,
         arguments.out,
         version=arguments.model_version,
         which=arguments.weights or "best",
-        decoding=decoding_config(the_run.config, arguments),
+        decoding=decoding,
         progress=say,
     )
     if arguments.json:
@@ -59,8 +74,32 @@ def run(arguments):
     rows = [(check.name, check.detail) for check in report.checks]
     rows += [
         ("signatures", ", ".join(report.signatures)),
+        ("precision", decoding.precision),
         ("size", f"{report.size / 2**20:.1f} MiB"),
         ("seconds", str(report.seconds)),
         ("published", str(report.path)),
     ]
     print(table(rows))
+
+
+def _with_precision(the_run, arguments):
+    """The search, in the precision asked for or found to be the best."""
+    decoding = decoding_config(the_run.config, arguments)
+    precision = arguments.precision or decoding.precision
+    if (precision == "auto") != bool(arguments.dev):
+        raise InputError("--precision auto and --dev FILE go together")
+    if precision == "auto":
+        from keras_transformer.data.corpus import CorpusFile, read_pairs
+        from keras_transformer.export.precision import choose_precision
+
+        files = [CorpusFile.parse(spec) for spec in arguments.dev]
+        choice = choose_precision(
+            the_run,
+            read_pairs(files),
+            which=arguments.weights or "best",
+            decoding=decoding,
+            progress=say,
+        )
+        say(f"{choice.precision}: {choice.reason}")
+        precision = choice.precision
+    return dataclasses.replace(decoding, precision=precision)

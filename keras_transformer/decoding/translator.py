@@ -208,7 +208,10 @@ class Translator(tf.Module):
         ids = self.target_tokenizer.tokenize(translation)
         ids = ids[:, : self._max_length - 1]
         end = tf.fill([ids.nrows(), 1], END_ID)
-        return tf.concat([ids, end], axis=1).to_tensor(PAD_ID)
+        ids = tf.concat([ids, end], axis=1).to_tensor(PAD_ID)
+        # No translation at all still has one position.
+        missing = tf.maximum(1 - tf.shape(ids)[1], 0)
+        return tf.pad(ids, [[0, 0], [0, missing]], constant_values=PAD_ID)
 
 
 def greedy(config: DecodingConfig) -> DecodingConfig:

@@ -49,7 +49,10 @@ def describe(
         "signatures": {
             layout.BEAM: {"beam_size": config.decoding.beam_size},
             layout.GREEDY: {"beam_size": 1},
+            layout.NBEST: {"beam_size": config.decoding.beam_size},
+            layout.SCORING: {},
         },
+        "precision": config.decoding.precision,
         "tokenizers": tokenizers,
         "parameters": model.count_params(),
         "variables": variables,

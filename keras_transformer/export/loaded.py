@@ -22,7 +22,8 @@ class SavedTranslator:
     Args:
         path: a version folder, or the folder of versions: then the highest
             is taken, as the server does.
-        signature: `serving_default` (beam search) or `greedy`.
+        signature: that `translate` uses: `serving_default` (beam search) or
+            `greedy`.
 
     Attributes:
         path: the version folder.
@@ -51,31 +52,11 @@ class SavedTranslator:
             raise InputError(
                 f"{self.path}: damaged SavedModel ({reason}). {_ACCEPTED}"
             ) from error
-        self._function = self._signature(signature)
+        self._translate = self._signature(signature)
         description = self.path / layout.DESCRIPTION
         self.description = (
             read_json(description) if description.is_file() else {}
         )
-
-    def _signature(self, name):
-        signatures = getattr(self._module, "signatures", {})
-        if name not in signatures:
-            has = ", ".join(signatures) or "none"
-            raise InputError(
-                f"{self.path}: no signature {name!r}. It has: {has}"
-            )
-        function = signatures[name]
-        inputs = function.structured_input_signature[1].keys()
-        outputs = function.structured_outputs.keys()
-        if inputs != {layout.INPUT} or not {
-            layout.TRANSLATION,
-            layout.SCORE,
-        } <= set(outputs):
-            raise InputError(
-                f"{self.path}: signature {name!r} doesn't translate text. "
-                f"{_ACCEPTED}"
-            )
-        return function
 
     def translate(self, texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
         """Translates a batch.
@@ -86,14 +67,85 @@ class SavedTranslator:
         Returns:
             as many translations, and their scores, float32 `(B,)`.
         """
-        # A file read with surrogateescape holds what UTF-8 can't.
-        encoded = [text.encode("utf-8", "replace") for text in texts]
-        outputs = self._function(text=tf.constant(encoded, tf.string))
-        translations = outputs[layout.TRANSLATION].numpy()
+        outputs = self._translate(text=_encoded(texts))
         return (
-            [text.decode("utf-8", "replace") for text in translations],
+            _decoded(outputs[layout.TRANSLATION]),
             outputs[layout.SCORE].numpy(),
         )
+
+    def nbest(self, texts: Sequence[str]) -> tuple[list[list[str]], np.ndarray]:
+        """The best translations of each text, the best first.
+
+        Args:
+            texts: any number of sentences.
+
+        Returns:
+            lists of K translations, and their scores, float32 `(B, K)`; a
+            row that is left over is "" with a score of -1e9.
+
+        Raises:
+            InputError: the export has no such signature.
+        """
+        outputs = self._signature(layout.NBEST)(text=_encoded(texts))
+        return (
+            _decoded(outputs[layout.TRANSLATIONS]),
+            outputs[layout.SCORES].numpy(),
+        )
+
+    def score(
+        self, texts: Sequence[str], translations: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        """How probable given translations are.
+
+        Args:
+            texts: any number of sentences.
+            translations: as many.
+
+        Returns:
+            `log_probability` float32 `(B,)`, natural logarithms; `score`
+            float32 `(B,)`, these divided by the length penalty; `tokens`
+            int32 `(B,)`.
+
+        Raises:
+            InputError: the export has no such signature.
+        """
+        outputs = self._signature(layout.SCORING)(
+            text=_encoded(texts), translation=_encoded(translations)
+        )
+        return {name: tensor.numpy() for name, tensor in outputs.items()}
+
+    def _signature(self, name):
+        signatures = getattr(self._module, "signatures", {})
+        if name not in signatures:
+            has = ", ".join(signatures) or "none"
+            raise InputError(
+                f"{self.path}: no signature {name!r}. It has: {has}"
+            )
+        function = signatures[name]
+        expected = layout.SIGNATURES.get(name, layout.SIGNATURES[layout.BEAM])
+        inputs = function.structured_input_signature[1].keys()
+        outputs = function.structured_outputs.keys()
+        if inputs != set(expected.inputs) or not (
+            expected.outputs.keys() <= set(outputs)
+        ):
+            raise InputError(
+                f"{self.path}: signature {name!r} doesn't translate text. "
+                f"{_ACCEPTED}"
+            )
+        return function
+
+
+def _encoded(texts):
+    # A file read with surrogateescape holds what UTF-8 can't.
+    encoded = [text.encode("utf-8", "replace") for text in texts]
+    return tf.constant(encoded, tf.string)
+
+
+def _decoded(tensor):
+    """Nested lists of text."""
+    if tensor.shape.rank > 1:
+        return [_decoded(row) for row in tensor]
+    return [text.decode("utf-8", "replace") for text in tensor.numpy()]
 
 
 def find_saved_model(path: str | os.PathLike) -> pathlib.Path:

@@ -45,11 +45,14 @@ def export_run(
 ) -> ExportReport:
     """Writes, checks and publishes `base/version` as a SavedModel.
 
-    Signatures: `serving_default` (beam search) and `greedy`; both take `text`
+    Signatures: `serving_default` (beam search) and `greedy` take `text`
     string `(B,)` and give `translation` string `(B,)` and `score` float32
-    `(B,)`. Weights and computation are float32, whatever the run was trained
-    in. Until every check has passed, the folder has a name that the server
-    ignores; when one fails it is removed.
+    `(B,)`; `nbest` gives `translations` and `scores`, `(B, K)`; `score` takes
+    `text` and `translation` and gives `log_probability`, `score` and
+    `tokens`, `(B,)`. Weights are in the search's precision, float32 or
+    bfloat16, whatever the run was trained in. Until every check has passed,
+    the folder has a name that the server ignores; when one fails it is
+    removed.
 
     Args:
         run: a trained run.
@@ -83,7 +86,9 @@ def export_run(
             served.save(folder)
             (folder / layout.WARMUP).parent.mkdir(exist_ok=True)
             name = pathlib.Path(base).resolve().name
-            write_warmup(folder / layout.WARMUP, name, texts)
+            write_warmup(
+                folder / layout.WARMUP, name, _without_last(reference["inputs"])
+            )
             write_json(folder / layout.REFERENCE, reference)
             write_json(
                 folder / layout.DESCRIPTION,
@@ -97,15 +102,15 @@ def export_run(
         version=version,
         size=folder_size(goal),
         variables=served.variable_count,
-        signatures=layout.SIGNATURES,
+        signatures=tuple(layout.SIGNATURES),
         checks=checks,
         seconds=round(time.monotonic() - started, 1),
     )
 
 
 def _exported_config(config: Config, decoding) -> Config:
-    # A processor, where most servers run, is fastest and exact in float32;
-    # the weights are float32 under every policy.
+    # The layers' weights are float32 under every policy; what the export
+    # computes in is up to the search.
     return dataclasses.replace(
         config,
         decoding=decoding or config.decoding,
@@ -134,6 +139,14 @@ def _texts(run, given):
             f"Received: {len(texts)}"
         )
     return texts
+
+
+def _without_last(inputs):
+    """The reference's inputs without their last row, the empty one."""
+    return {
+        signature: {name: values[:-1] for name, values in columns.items()}
+        for signature, columns in inputs.items()
+    }
 
 
 def _frequent_tokens(tokenizer):

@@ -1,14 +1,19 @@
-"""What is exported: tokenizers, weights and two graph functions."""
+"""What is exported: tokenizers, weights and the signatures' graphs."""
 
 import contextlib
-import dataclasses
 
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
-from keras_transformer.decoding.translator import Translator
+from keras_transformer.decoding.incremental import IncrementalTransformer
+from keras_transformer.decoding.search import needs_alignment
+from keras_transformer.decoding.translator import Translator, greedy
 from keras_transformer.export import layout
-from keras_transformer.models import IncrementalTransformer
+
+# How far scores may differ between batches, absolute and relative. In
+# bfloat16, whose numbers have 8 binary digits, what float32 rounds
+# differently in another batch is seldom but visibly rounded up for down.
+TOLERANCES = {"float32": 1e-4, "bfloat16": 2e-2}
 
 
 class ServedTranslator:
@@ -23,7 +28,7 @@ class ServedTranslator:
         model: `keras.Model` that `build_transformer` made.
         source_tokenizer: `Tokenizer`.
         target_tokenizer: `Tokenizer`.
-        decoding: the search behind `serving_default`.
+        decoding: the search behind `serving_default`, and the precision.
 
     Attributes:
         module: `tf.Module` of what is saved: tokenizers and variables.
@@ -37,27 +42,28 @@ class ServedTranslator:
         target_tokenizer,
         decoding: DecodingConfig,
     ):
-        incremental = IncrementalTransformer(model)
-        searches = {
-            layout.BEAM: decoding,
-            layout.GREEDY: dataclasses.replace(decoding, beam_size=1),
+        incremental = IncrementalTransformer(
+            model, decoding.precision, align=needs_alignment(decoding)
+        )
+        beam, best = (
+            Translator(source_tokenizer, target_tokenizer, incremental, config)
+            for config in (decoding, greedy(decoding))
+        )
+        graphs = {
+            layout.BEAM: beam.translate,
+            layout.GREEDY: best.translate,
+            layout.NBEST: beam.nbest,
+            layout.SCORING: beam.score,
         }
-        self.functions = {}
-        for name, config in searches.items():
-            translator = Translator(
-                source_tokenizer,
-                target_tokenizer,
-                incremental.start,
-                incremental.step,
-                config,
-                incremental.max_length,
-            )
-            function = translator.translate.get_concrete_function()
-            self.functions[name] = function
+        self.functions = {
+            name: graph.get_concrete_function()
+            for name, graph in graphs.items()
+        }
         self.module = tf.Module()
         self.module.source_tokenizer = source_tokenizer
         self.module.target_tokenizer = target_tokenizer
         self.module.weights = _distinct(self.functions.values())
+        self._precision = decoding.precision
 
     @property
     def variable_count(self) -> int:
@@ -72,24 +78,47 @@ class ServedTranslator:
         """What this process makes of texts, for the checks to compare with.
 
         Returns:
-            `{"texts", "outputs": {signature: {"translation", "score"}},
-            "variables"}`.
+            `{"variables", "precision", "tolerance", "texts", "inputs":
+            {signature: {name: list}}, "outputs": {signature: {name:
+            list}}}`.
         """
-        text = tf.constant(texts, tf.string)
-        outputs = {}
+        inputs, outputs = {}, {}
         with _full_precision():
             for name, function in self.functions.items():
-                result = function(text=text)
-                translations = result[layout.TRANSLATION].numpy()
+                inputs[name] = {layout.TEXT: list(texts)}
+                if layout.TRANSLATION in layout.SIGNATURES[name].inputs:
+                    translations = outputs[layout.BEAM][layout.TRANSLATION]
+                    inputs[name][layout.TRANSLATION] = translations
+                result = function(
+                    **{
+                        key: tf.constant(values, tf.string)
+                        for key, values in inputs[name].items()
+                    }
+                )
                 outputs[name] = {
-                    layout.TRANSLATION: [t.decode() for t in translations],
-                    layout.SCORE: result[layout.SCORE].numpy().tolist(),
+                    key: _as_json(tensor) for key, tensor in result.items()
                 }
         return {
             "variables": self.variable_count,
+            "precision": self._precision,
+            "tolerance": TOLERANCES[self._precision],
             "texts": list(texts),
+            "inputs": inputs,
             "outputs": outputs,
         }
+
+
+def _as_json(tensor):
+    """Nested lists; strings as text."""
+    if tensor.dtype != tf.string:
+        return tensor.numpy().tolist()
+
+    def decode(value):
+        if isinstance(value, list):
+            return [decode(item) for item in value]
+        return value.decode()
+
+    return decode(tensor.numpy().tolist())
 
 
 def _distinct(functions):

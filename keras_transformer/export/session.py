@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.export.layout import INPUT, SCORE, TAG, TRANSLATION
+from keras_transformer.export.layout import TAG, TEXT
 from keras_transformer.export.report import CheckFailed
 
 # `void tensorflow::DisableXlaCompilation()`, which the stock server calls
@@ -48,37 +48,48 @@ class ServedModel:
         )
         self._signatures = dict(meta_graph.signature_def)
 
-    def predict(self, signature: str, texts: list[bytes]):
+    def predict(self, signature: str, inputs: dict) -> dict:
         """Runs a signature, and checks the outputs' types and shapes.
 
         Args:
             signature: its name.
-            texts: any bytes.
+            inputs: a list of bytes by the name of each input.
 
         Returns:
-            translations, a list of str, and scores, float32 `(B,)`.
+            by the name of each output: nested lists of text, or an array.
 
         Raises:
-            CheckFailed: a translation isn't UTF-8 or a score isn't a number,
-                or there isn't one of each for each text.
+            CheckFailed: text isn't UTF-8, a number isn't finite, or there
+                isn't a row for each of the inputs'.
             tf.errors.OpError: the graph failed.
         """
         description = self._signatures[signature]
         outputs = self._session.run(
             {name: info.name for name, info in description.outputs.items()},
-            {description.inputs[INPUT].name: np.array(texts, dtype=object)},
+            {
+                description.inputs[name].name: np.array(values, dtype=object)
+                for name, values in inputs.items()
+            },
         )
-        translations, scores = outputs[TRANSLATION], outputs[SCORE]
-        if not translations.shape == scores.shape == (len(texts),):
-            raise CheckFailed(
-                f"{signature}: {len(texts)} texts gave outputs of shape "
-                f"{translations.shape} and {scores.shape}"
-            )
-        if not np.isfinite(scores).all():
-            raise CheckFailed(f"{signature}: scores are not finite: {scores}")
-        try:
-            return [text.decode() for text in translations], scores
-        except UnicodeDecodeError as error:
-            raise CheckFailed(
-                f"{signature}: a translation is not UTF-8: {error}"
-            ) from None
+        count = len(inputs[TEXT])
+        return {
+            name: _checked(f"{signature}, {name}", values, count)
+            for name, values in outputs.items()
+        }
+
+
+def _checked(where, values, count):
+    """An output as it is compared; refuses what a client can't read."""
+    if len(values) != count:
+        raise CheckFailed(
+            f"{where}: {count} texts gave an output of shape {values.shape}"
+        )
+    if values.dtype != object:
+        if not np.isfinite(values).all():
+            raise CheckFailed(f"{where}: not finite: {values}")
+        return values
+    try:
+        flat = [text.decode() for text in values.reshape(-1)]
+    except UnicodeDecodeError as error:
+        raise CheckFailed(f"{where}: not UTF-8: {error}") from None
+    return np.array(flat, dtype=object).reshape(values.shape)

@@ -83,19 +83,13 @@ def variables_are_stored_once(folder, meta_graph, reference) -> str:
 
 def signatures_are_batches(folder, meta_graph, reference) -> str:
     """The expected signatures; tensors are dense with a free dimension 0."""
-    for name in layout.SIGNATURES:
+    for name, expected in layout.SIGNATURES.items():
         if name not in meta_graph.signature_def:
             raise CheckFailed(f"no signature {name!r}")
         signature = meta_graph.signature_def[name]
-        _check_tensors(
-            name, "input", signature.inputs, {layout.INPUT: tf.string}
-        )
-        _check_tensors(
-            name,
-            "output",
-            signature.outputs,
-            {layout.TRANSLATION: tf.string, layout.SCORE: tf.float32},
-        )
+        inputs = dict.fromkeys(expected.inputs, ("string", 1))
+        _check_tensors(name, "input", signature.inputs, inputs)
+        _check_tensors(name, "output", signature.outputs, expected.outputs)
     return ", ".join(layout.SIGNATURES)
 
 
@@ -107,13 +101,17 @@ def _check_tensors(signature, role, tensors, expected):
         )
     for name, info in tensors.items():
         where = f"{signature}: {role} {name!r}"
+        dtype, rank = expected[name]
         if info.WhichOneof("encoding") != "name":
             raise CheckFailed(f"{where} is not a dense tensor")
-        if info.dtype != expected[name]:
+        if tf.dtypes.as_dtype(info.dtype).name != dtype:
             raise CheckFailed(f"{where} is {tf.dtypes.as_dtype(info.dtype)}")
         shape = tf.TensorShape(info.tensor_shape)
-        if shape.rank != 1 or shape[0] is not None:
-            raise CheckFailed(f"{where} has shape {shape}, expected (None,)")
+        if shape.rank != rank or shape[0] is not None:
+            raise CheckFailed(
+                f"{where} has shape {shape}, expected rank {rank} and a free "
+                "first axis"
+            )
 
 
 STATIC_CHECKS = (

@@ -71,7 +71,7 @@ def verify(folder) -> list[CheckResult]:
 def reference_is_readable(folder) -> dict:
     """What the live model answered, as the exporting process wrote it."""
     reference = read_json(folder / layout.REFERENCE)
-    for key in ("texts", "outputs", "variables"):
+    for key in ("texts", "inputs", "outputs", "variables", "tolerance"):
         if key not in reference:
             raise CheckFailed(f"{layout.REFERENCE} has no {key!r}")
     return reference

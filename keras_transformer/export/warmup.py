@@ -11,12 +11,12 @@ model}.proto of TensorFlow Serving, the same from 1.x to 2.21.
 
 import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import tensorflow as tf
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from keras_transformer.export.layout import INPUT, SIGNATURES
+from keras_transformer.export.layout import SIGNATURES
 
 # The server refuses more than 1000 records: each text alone and one batch
 # of all, for each signature.
@@ -71,33 +71,39 @@ def _prediction_log():
     )
 
 
-def warmup_batches(texts: Sequence[str]) -> list[list[str]]:
-    """Each text alone, then all of them together."""
-    alone = [[text] for text in texts]
-    return [*alone, list(texts)] if len(texts) > 1 else alone
+def warmup_batches(inputs: dict[str, list[str]]) -> list[dict]:
+    """Each row of a signature's inputs alone, then all of them together."""
+    count = len(next(iter(inputs.values())))
+    alone = [
+        {name: values[row : row + 1] for name, values in inputs.items()}
+        for row in range(count)
+    ]
+    return [*alone, inputs] if count > 1 else alone
 
 
-def write_warmup(path, name: str, texts: Sequence[str]) -> int:
+def write_warmup(path, name: str, inputs: dict[str, dict]) -> int:
     """Writes the requests of all signatures.
 
     Args:
         path: of the file to write; its folder is there.
         name: the model's name, as requests give it.
-        texts: see `warmup_batches`.
+        inputs: by signature, then by input: texts.
 
     Returns:
         The number of records.
     """
     count = 0
     with tf.io.TFRecordWriter(os.fspath(path)) as writer:
-        for signature in SIGNATURES:
-            for batch in warmup_batches(texts):
+        for signature, all_values in inputs.items():
+            for batch in warmup_batches(all_values):
                 log = _prediction_log()()
                 request = log.predict_log.request
                 request.model_spec.name = name
                 request.model_spec.signature_name = signature
-                tensor = tf.io.serialize_tensor(tf.constant(batch, tf.string))
-                request.inputs[INPUT] = tensor.numpy()
+                for key, values in batch.items():
+                    tensor = tf.constant(values, tf.string)
+                    serialized = tf.io.serialize_tensor(tensor)
+                    request.inputs[key] = serialized.numpy()
                 writer.write(log.SerializeToString())
                 count += 1
     return count
