@@ -63,6 +63,14 @@ class CharacterTokenizer(LookupTokenizer):
         )
         return tf.strings.split(strings)
 
+    def _pieces_of(self, strings):
+        pieces = self._split(strings)
+        return tf.ragged.map_flat_values(_without_space, pieces)
+
     def _join(self, tokens):
         text = tf.strings.reduce_join(tokens, axis=1)
         return tf.strings.regex_replace(text, SPACE, " ")
+
+
+def _without_space(tokens):
+    return tf.where(tokens == SPACE, "", tokens)

@@ -76,18 +76,16 @@ class LookupTokenizer(Tokenizer):
         """Normalised strings `[B]` to ragged tokens `[B, None]`."""
         raise NotImplementedError
 
-    def _join(self, tokens):
-        """Ragged tokens `[B, None]` to strings `[B]`."""
-        raise NotImplementedError
-
     def _encode(self, strings):
         tokens = self._split(strings)
         ids = tf.ragged.map_flat_values(self._ids.lookup, tokens)
         return tf.cast(ids, tf.int32)
 
-    def _decode(self, ids):
-        ids = tf.cast(ids, tf.int64)
-        return self._join(tf.ragged.map_flat_values(self._strings.lookup, ids))
+    def _pieces_of(self, strings):
+        return self._split(strings)
+
+    def _strings_of(self, ids):
+        return self._strings.lookup(tf.cast(ids, tf.int64))
 
     def _content(self):
         return "".join(f"{token}\n" for token in self._tokens).encode()

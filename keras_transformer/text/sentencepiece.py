@@ -4,10 +4,13 @@ import sentencepiece
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.text.normalization import squeeze
-from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
+
+# How a piece writes a space.
+_SPACE = "▁"
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -44,8 +47,27 @@ class SentencePieceTokenizer(Tokenizer):
     def _encode(self, strings):
         return self._pieces.tokenize(squeeze(strings))
 
+    def _pieces_of(self, strings):
+        strings = squeeze(strings)
+        _, starts, ends = self._pieces.tokenize_with_offsets(strings)
+        texts = tf.gather(strings, starts.value_rowids())
+        begins = starts.flat_values
+        return starts.with_flat_values(
+            tf.strings.substr(texts, begins, ends.flat_values - begins)
+        )
+
     def _decode(self, ids):
         return self._pieces.detokenize(ids)
+
+    def _strings_of(self, ids):
+        pieces = [*self.tokens()]
+        pieces[UNK_ID] = UNKNOWN
+        return tf.gather(tf.constant(pieces), ids)
+
+    def _join(self, tokens):
+        text = tf.strings.reduce_join(tokens, axis=1)
+        text = tf.strings.regex_replace(text, _SPACE, " ")
+        return tf.strings.regex_replace(text, "^ +", "")
 
     def _content(self):
         return self._model

@@ -3,19 +3,24 @@
 import hashlib
 import json
 import os
-import tempfile
 
 import tensorflow as tf
 
-from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.constants import PAD_ID, UNK_ID
 from keras_transformer.errors import InputError
-from keras_transformer.text.normalization import Normalizer
+from keras_transformer.text.framing import framed
+from keras_transformer.text.normalization import Normalizer, squeeze
+from keras_transformer.text.storage import (
+    FORMAT,
+    read,
+    read_description,
+    write,
+)
 
 # How an unknown token is shown: DOUBLE QUESTION MARK, as in SentencePiece.
 UNKNOWN = "⁇"
 
 _DESCRIPTION = "tokenizer.json"
-_FORMAT = 1
 _KINDS = {}
 
 
@@ -27,7 +32,8 @@ class Tokenizer(tf.Module):
     an exported `tf.Module`, in TensorFlow Serving.
 
     A subclass names its `kind` and `content_file`, and provides `_encode`,
-    `_decode`, `tokens`, `options`, `_content` and `_from_content`.
+    `_pieces_of`, `_decode`, `_strings_of`, `_join`, `tokens`, `options`,
+    `_content` and `_from_content`.
 
     Args:
         nfc, remove_control, simplify: see `Normalizer`.
@@ -59,17 +65,47 @@ class Tokenizer(tf.Module):
         strings = tf.convert_to_tensor(strings, tf.string)
         return self._encode(self.normalizer(strings))
 
-    def detokenize(self, ids):
+    def surface(self, strings):
+        """What each token of each string looks like in the text.
+
+        Args:
+            strings: string tensor `[B]`, any bytes.
+
+        Returns:
+            RaggedTensor string `[B, None]`, one for one with the ids of
+            `tokenize`, known or not: normalised text, in its own case, no
+            white space around it. A token that is only space gives "".
+        """
+        strings = tf.convert_to_tensor(strings, tf.string)
+        pieces = self._pieces_of(self.normalizer(strings))
+        return tf.ragged.map_flat_values(squeeze, pieces)
+
+    def detokenize(self, ids, replacements=None):
         """The text of each row of ids.
 
         Args:
             ids: RaggedTensor or dense integer tensor `[B, T]`. PAD and START
                 are skipped; END ends the row.
+            replacements: string `[B, T]`, what stands for the tokens that
+                are unknown; "" and None leave the mark `⁇`.
 
         Returns:
-            string tensor `[B]`. An unknown token is shown as `⁇`.
+            string tensor `[B]`.
         """
-        return self._decode(_before_end(ids))
+        if isinstance(ids, tf.RaggedTensor):
+            ids = ids.to_tensor(PAD_ID)
+        ids = tf.cast(ids, tf.int32)
+        kept = framed(ids)
+        if replacements is None:
+            return self._decode(tf.ragged.boolean_mask(ids, kept))
+        given = (ids == UNK_ID) & (replacements != "")
+        ids = tf.ragged.boolean_mask(ids, kept)
+        strings = tf.where(
+            tf.boolean_mask(given, kept),
+            tf.boolean_mask(replacements, kept),
+            self._strings_of(ids.flat_values),
+        )
+        return self._join(ids.with_flat_values(strings))
 
     @property
     def vocabulary_size(self) -> int:
@@ -105,7 +141,7 @@ class Tokenizer(tf.Module):
                 (self.content_file, self._content()),
                 (_DESCRIPTION, self._description()),
             ):
-                _write(os.path.join(folder, name), content)
+                write(os.path.join(folder, name), content)
         except OSError as error:
             raise InputError(
                 f"{folder}: can't write the tokenizer ({error.strerror})"
@@ -114,7 +150,7 @@ class Tokenizer(tf.Module):
     def _description(self) -> bytes:
         content = self._content()
         description = {
-            "format": _FORMAT,
+            "format": FORMAT,
             "kind": self.kind,
             "vocabulary_size": self.vocabulary_size,
             "options": self.options(),
@@ -127,8 +163,20 @@ class Tokenizer(tf.Module):
         """Normalised strings `[B]` to ragged int32 ids `[B, None]`."""
         raise NotImplementedError
 
+    def _pieces_of(self, strings):
+        """Normalised strings `[B]` to their parts, ragged `[B, None]`."""
+        raise NotImplementedError
+
     def _decode(self, ids):
         """Ragged int32 ids `[B, None]`, PAD, START, END gone, to `[B]`."""
+        return self._join(tf.ragged.map_flat_values(self._strings_of, ids))
+
+    def _strings_of(self, ids):
+        """int32 ids `[M]` to what `_join` takes, unknown ones to `⁇`."""
+        raise NotImplementedError
+
+    def _join(self, tokens):
+        """Ragged strings `[B, None]` of tokens to texts `[B]`."""
         raise NotImplementedError
 
     def _content(self) -> bytes:
@@ -153,10 +201,10 @@ def load_tokenizer(folder) -> Tokenizer:
             together; the message names the file.
     """
     path = os.path.join(folder, _DESCRIPTION)
-    description = _read_description(path)
+    description = read_description(path, _KINDS)
     kind = _KINDS[description["kind"]]
     content_path = os.path.join(folder, kind.content_file)
-    content = _read(content_path)
+    content = read(content_path)
     if hashlib.sha256(content).hexdigest() != description["sha256"]:
         raise InputError(
             f"{content_path}: not the file that {path} describes (its SHA-256 "
@@ -177,74 +225,3 @@ def load_tokenizer(folder) -> Tokenizer:
             f"{content_path} has {tokenizer.vocabulary_size} tokens"
         )
     return tokenizer
-
-
-def _read_description(path):
-    content = _read(path)
-    try:
-        description = json.loads(content)
-    except ValueError:  # not JSON, or not UTF-8
-        raise InputError(
-            f"{path}: damaged. Accepted: the JSON of a saved tokenizer"
-        ) from None
-    wanted = {
-        "format": int,
-        "kind": str,
-        "vocabulary_size": int,
-        "options": dict,
-        "sha256": str,
-    }
-    if not isinstance(description, dict) or any(
-        not isinstance(description.get(key), type_)
-        for key, type_ in wanted.items()
-    ):
-        raise InputError(
-            f"{path}: not the description of a tokenizer. "
-            f"Accepted: a JSON object with {', '.join(wanted)}"
-        )
-    if description["format"] != _FORMAT:
-        raise InputError(
-            f"{path}: format {description['format']}. "
-            f"Accepted by this version: {_FORMAT}"
-        )
-    if description["kind"] not in _KINDS:
-        raise InputError(
-            f"{path}: unknown kind {description['kind']!r}. "
-            f"Accepted: {', '.join(_KINDS)}"
-        )
-    return description
-
-
-def _read(path):
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise InputError(
-            f"{path}: {error.strerror}. Accepted: a folder that a tokenizer "
-            "was saved to"
-        ) from None
-
-
-def _write(path, content):
-    """Writes beside `path`, then renames: never a half-written file."""
-    folder, name = os.path.split(path)
-    handle, temporary = tempfile.mkstemp(dir=folder or ".", prefix=f".{name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _before_end(ids):
-    """Rows of ids without PAD and START, cut before the first END."""
-    if isinstance(ids, tf.RaggedTensor):
-        ids = ids.to_tensor(PAD_ID)
-    ids = tf.cast(ids, tf.int32)
-    ends = tf.cumsum(tf.cast(ids == END_ID, tf.int32), axis=1)  # [B, T]
-    keep = (ends == 0) & (ids != PAD_ID) & (ids != START_ID)
-    return tf.ragged.boolean_mask(ids, keep)

@@ -42,14 +42,33 @@ class WordTokenizer(LookupTokenizer):
 
     def _split(self, strings):
         if self.lowercase:
-            # ASCII first: ICU lowers "I" by the machine's language.
-            strings = tf.strings.lower(strings)
-            strings = tf.strings.lower(strings, encoding="utf-8")
+            strings = _lower(strings)
         return tf.strings.split(_apply(SPLIT_RULES, strings))
+
+    def _pieces_of(self, strings):
+        spaced = _spaced(strings)
+        if self.lowercase:
+            # The tokens are those of lowered text, and a few rules heed case.
+            lowered = _spaced(_lower(strings))
+            spaced = tf.where(_lower(spaced) == lowered, spaced, lowered)
+        # As they were typed.
+        return tf.strings.split(tf.strings.regex_replace(spaced, "``|''", '"'))
 
     def _join(self, tokens):
         text = tf.strings.reduce_join(tokens, axis=1, separator=TOKEN_SEPARATOR)
         return tf.strings.strip(_apply(JOIN_RULES, text))
+
+
+def _lower(strings):
+    # ASCII first: ICU lowers "I" by the machine's language.
+    strings = tf.strings.lower(strings)
+    return tf.strings.lower(strings, encoding="utf-8")
+
+
+def _spaced(strings):
+    """Strings `[B]` with one space between tokens."""
+    tokens = tf.strings.split(_apply(SPLIT_RULES, strings))
+    return tf.strings.reduce_join(tokens, axis=1, separator=" ")
 
 
 def _apply(rules, strings):

@@ -18,6 +18,7 @@ TEXT_OPS = {
     "SentencepieceOp",
     "SentencepieceTokenizeOp",
     "SentencepieceDetokenizeOp",
+    "SentencepieceTokenizeWithOffsetsOp",
 }
 
 
@@ -29,9 +30,12 @@ class _Served(tf.Module):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def serve(self, text):
         ids = self.tokenizer.tokenize(text)
+        surface = self.tokenizer.surface(text).to_tensor("")
         return {
             "ids": ids.to_tensor(),
             "round_trip": self.tokenizer.detokenize(ids),
+            "surface": surface,
+            "replaced": self.tokenizer.detokenize(ids, surface),
         }
 
 
@@ -58,6 +62,10 @@ def test_a_session_gives_the_same_ids_and_text(saved, tokenizer):
     assert result["ids"].tolist() == ids.to_tensor().numpy().tolist()
     expected = tokenizer.detokenize(ids).numpy().tolist()
     assert result["round_trip"].tolist() == expected
+    surface = tokenizer.surface(TEXT).to_tensor("")
+    assert result["surface"].tolist() == surface.numpy().tolist()
+    replaced = tokenizer.detokenize(ids, surface).numpy().tolist()
+    assert result["replaced"].tolist() == replaced
     assert empty["ids"].shape[0] == empty["round_trip"].shape[0] == 0
 
 
