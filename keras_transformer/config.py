@@ -286,7 +286,14 @@ class Config:
     decoding: DecodingConfig = DecodingConfig()
 
     def to_dict(self) -> dict:
-        return dataclasses.asdict(self)
+        """The same as JSON and YAML hold it."""
+        return {
+            section: {
+                key: list(value) if isinstance(value, tuple) else value
+                for key, value in values.items()
+            }
+            for section, values in dataclasses.asdict(self).items()
+        }
 
     def to_yaml(self) -> str:
         return yaml.safe_dump(self.to_dict(), sort_keys=False)

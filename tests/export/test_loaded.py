@@ -30,6 +30,25 @@ def test_translates_as_the_live_model(translator, report, texts):
     assert scores.dtype == np.float32
 
 
+def test_best_of_many_is_the_translation(translator, texts):
+    translations, scores = translator.translate(texts)
+    rows, row_scores = translator.nbest(texts)
+    assert [row[0] for row in rows] == translations
+    np.testing.assert_allclose(row_scores[:, 0], scores, atol=1e-4)
+    assert (np.diff(row_scores, axis=1) <= 0).all()
+    assert row_scores.shape == (len(texts), 4)
+
+
+def test_given_translations_are_scored(translator):
+    scores = translator.score(["Where is the dog?"] * 2, ["狗在哪里？", ""])
+    assert scores["tokens"].tolist() == [6, 1]
+    assert (scores["log_probability"] < 0).all()
+    penalty = ((5 + scores["tokens"]) / 6.0) ** 1.0
+    np.testing.assert_allclose(
+        scores["score"] * penalty, scores["log_probability"], rtol=1e-4
+    )
+
+
 def test_no_text_gives_no_translation(translator):
     translations, scores = translator.translate([])
     assert translations == []

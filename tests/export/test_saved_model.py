@@ -114,6 +114,14 @@ def test_export_of_a_mixed_precision_run(run, tmp_path, monkeypatch):
     assert b"bfloat16" not in graph
 
 
+def test_export_in_bfloat16(run, report, tmp_path):
+    decoding = dataclasses.replace(run.config.decoding, precision="bfloat16")
+    half = export_run(run, tmp_path, decoding=decoding, warmup_texts=["A b."])
+    assert _description(half)["precision"] == "bfloat16"
+    assert half.variables == report.variables
+    assert all(check.passed for check in half.checks)
+
+
 @pytest.fixture
 def traced(monkeypatch, served):
     """Exports without tracing the graph anew."""

@@ -15,26 +15,37 @@ SERVING_API_RECORD = bytes.fromhex(
 )
 
 
+def _inputs(texts):
+    return {
+        signature: dict.fromkeys(expected.inputs, texts)
+        for signature, expected in layout.SIGNATURES.items()
+    }
+
+
 def test_records_are_those_of_tensorflow_serving_api(tmp_path):
     path = tmp_path / "requests"
-    assert write_warmup(path, "tiny", ["Hi"]) == 2
+    assert write_warmup(path, "tiny", _inputs(["Hi"])) == 4
     records = [r.numpy() for r in tf.data.TFRecordDataset(str(path))]
     assert records[1] == SERVING_API_RECORD
 
 
 def test_requests_come_back_as_written(tmp_path):
     path = tmp_path / "requests"
-    count = write_warmup(path, "tiny", ["狗", "b c"])
+    count = write_warmup(path, "tiny", _inputs(["狗", "b c"]))
     requests = list(read_warmup(path))
-    assert count == len(requests) == 6
+    assert count == len(requests) == 12
     batches = [["狗".encode()], [b"b c"], ["狗".encode(), b"b c"]]
     assert requests == [
-        (signature, {"text": batch})
-        for signature in layout.SIGNATURES
+        (signature, dict.fromkeys(expected.inputs, batch))
+        for signature, expected in layout.SIGNATURES.items()
         for batch in batches
     ]
 
 
-def test_batches_are_each_text_and_all():
-    assert warmup_batches(["a"]) == [["a"]]
-    assert warmup_batches(["a", "b"]) == [["a"], ["b"], ["a", "b"]]
+def test_batches_are_each_row_and_all():
+    assert warmup_batches({"text": ["a"]}) == [{"text": ["a"]}]
+    assert warmup_batches({"text": ["a", "b"], "translation": ["c", "d"]}) == [
+        {"text": ["a"], "translation": ["c"]},
+        {"text": ["b"], "translation": ["d"]},
+        {"text": ["a", "b"], "translation": ["c", "d"]},
+    ]
