@@ -8,7 +8,7 @@ Two choices that searches differ in:
 
 - A continuation may end a hypothesis only if it is among the `K` best, as in
   fairseq and CTranslate2. An improbable early END can't win by being short,
-  and a beam of 1 is greedy search exactly.
+  and a beam of 1 with early stopping is greedy search exactly.
 - A hypothesis at its limit without END ranks below every finished one,
   whatever its score: half a sentence isn't a better translation. It is
   returned, marked unfinished, where finished ones don't fill the rows.
@@ -198,7 +198,9 @@ def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
     return BeamState(
         step=tf.constant(0),
         tokens=tf.fill(rows, START_ID),
-        live=empty._replace(log_probabilities=first, values=first),
+        live=empty._replace(
+            log_probabilities=first, values=first, scores=first
+        ),
         finished=empty,
         done=sentences.limits <= 0,
         coverage=(),

@@ -13,7 +13,28 @@ class Cache(NamedTuple):
     source: Any
 
 
-class RecurrentModel:
+class Step(NamedTuple):
+    logits: Any
+    attention: Any
+    cache: Any
+
+
+class FakeModel:
+    """How a cache of nested tensors follows its sentences and beams."""
+
+    max_length = 32
+
+    def reorder(self, cache, parents):
+        return cache._replace(beams=_gather(cache.beams, parents, 1))
+
+    def take(self, cache, sentences):
+        return _gather(cache, sentences, 0)
+
+    def grow(self, cache, steps):
+        return cache
+
+
+class RecurrentModel(FakeModel):
     """Random logits that depend on the whole prefix and on the source.
 
     Its past is a hidden state, so a beam that isn't reordered together with
@@ -40,23 +61,29 @@ class RecurrentModel:
         width = self.embedding.shape[1]
         return Cache(
             beams={"hidden": tf.zeros([rows, beam_size, width])},
-            source=[summary],
+            source=[summary, source_ids],
         )
 
     def step(self, ids, cache, index):
-        tf.debugging.assert_equal(
-            tf.shape(cache.source[0])[0], tf.shape(ids)[0]
-        )
+        summary, source_ids = cache.source
+        tf.debugging.assert_equal(tf.shape(summary)[0], tf.shape(ids)[0])
         hidden = tf.tanh(
             cache.beams["hidden"] @ self.recurrent
             + tf.gather(self.embedding, ids)
             + 0.1 * tf.cast(index, tf.float32)
         )
-        logits = (hidden + cache.source[0][:, tf.newaxis]) @ self.output
-        return logits, cache._replace(beams={"hidden": hidden})
+        logits = (hidden + summary[:, tf.newaxis]) @ self.output
+        keys = tf.gather(self.source_embedding, source_ids)
+        scores = tf.matmul(hidden, keys, transpose_b=True)
+        scores += tf.where(source_ids == PAD_ID, -1e9, 0.0)[:, tf.newaxis]
+        return Step(
+            logits,
+            tf.nn.softmax(scores),
+            cache._replace(beams={"hidden": hidden}),
+        )
 
 
-class ScriptedModel:
+class ScriptedModel(FakeModel):
     """Logits read from a table: `table[index][last token]` is a row of V."""
 
     def __init__(self, table):
@@ -68,10 +95,11 @@ class ScriptedModel:
 
     def step(self, ids, cache, index):
         last = tf.shape(self.table)[0] - 1
-        return tf.gather(self.table[tf.minimum(index, last)], ids), cache
+        row = self.table[tf.minimum(index, last)]
+        return Step(tf.gather(row, ids), None, cache)
 
 
-class Uncached:
+class Uncached(FakeModel):
     """The functions of a search over a model that knows only full passes.
 
     Args:
@@ -86,6 +114,10 @@ class Uncached:
         ids = tf.fill([rows, beam_size, max_steps], PAD_ID)
         return Cache(beams={"ids": ids}, source=source_ids)
 
+    def grow(self, cache, steps):
+        ids = tf.pad(cache.beams["ids"], [[0, 0], [0, 0], [0, steps]])
+        return cache._replace(beams={"ids": ids})
+
     def step(self, ids, cache, index):
         prefix = cache.beams["ids"]
         here = tf.range(tf.shape(prefix)[2]) == index
@@ -95,10 +127,34 @@ class Uncached:
             tf.repeat(cache.source, beam_size, axis=0),
             tf.reshape(prefix[:, :, : index + 1], [rows * beam_size, -1]),
         )[:, -1]
-        return (
+        return Step(
             tf.reshape(logits, [rows, beam_size, -1]),
+            None,
             cache._replace(beams={"ids": prefix}),
         )
+
+
+class Watched:
+    """A model, and the steps and batch sizes that a search asked it for."""
+
+    def __init__(self, model):
+        self._model = model
+        self.steps = []
+        self.batches = []
+
+    def __getattr__(self, name):
+        return getattr(self._model, name)
+
+    def step(self, ids, cache, index):
+        self.steps.append(int(index))
+        self.batches.append(int(ids.shape[0]))
+        return self._model.step(ids, cache, index)
+
+
+def _gather(nested, places, axis):
+    return tf.nest.map_structure(
+        lambda tensor: tf.gather(tensor, places, batch_dims=axis), nested
+    )
 
 
 def chain(*words, vocabulary_size=8, strength=5.0):
@@ -138,9 +194,9 @@ def exhaustive(model, source_ids, limit, alpha):
 
 def log_softmax_step(model, last, cache, index):
     """One step of one sentence: float64 log-probabilities, and the cache."""
-    logits, cache = model.step(tf.constant([[last]]), cache, index)
-    row = np.asarray(logits, np.float64)[0, 0]
-    return row - np.log(np.exp(row).sum()), cache
+    step = model.step(tf.constant([[last]]), cache, index)
+    row = np.asarray(step.logits, np.float64)[0, 0]
+    return row - np.log(np.exp(row).sum()), step.cache
 
 
 def forced(model, source_ids, ids):
@@ -162,6 +218,17 @@ def random_sources(seed, rows=5, longest=6):
     ids = random.integers(4, 20, [rows, longest])
     ids[np.arange(longest) >= lengths[:, None]] = PAD_ID
     return tf.constant(ids, tf.int32), tf.constant(lengths, tf.int32)
+
+
+def traced(run):
+    """`run(source_ids, limits)` as a graph that knows no sizes."""
+    return tf.function(
+        run,
+        input_signature=[
+            tf.TensorSpec([None, None], tf.int32),
+            tf.TensorSpec([None], tf.int32),
+        ],
+    )
 
 
 def words(result, sentence=0, row=0):

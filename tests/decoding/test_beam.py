@@ -3,13 +3,16 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
-from keras_transformer.decoding import beam
-from keras_transformer.decoding.beam import EMPTY, Candidates, beam_search
+from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.constraints import Constraints, Sentences
 from keras_transformer.decoding.greedy import greedy_search
+from keras_transformer.decoding.hypotheses import Normalization
+from keras_transformer.decoding.loop import SEGMENT
 from tests.decoding.fake_models import (
     RecurrentModel,
     ScriptedModel,
     Uncached,
+    Watched,
     chain,
     exhaustive,
     forced,
@@ -18,41 +21,15 @@ from tests.decoding.fake_models import (
 )
 
 
-def run(model, source_ids, limits, beam_size, alpha=0.0, num_hypotheses=None):
-    limits = tf.constant(limits, tf.int32)
+def normalised(alpha):
+    return Constraints(normalization=Normalization(alpha=alpha))
+
+
+def run(model, source_ids, limits, beam_size, alpha=0.0, *options):
+    sentences = Sentences(tf.constant(limits, tf.int32))
     return beam_search(
-        model.start,
-        model.step,
-        source_ids,
-        limits,
-        beam_size,
-        alpha,
-        num_hypotheses,
+        model, source_ids, sentences, normalised(alpha), beam_size, *options
     )
-
-
-def hypotheses(log_probabilities, ids=None, length=1):
-    """`Hypotheses` of one sentence, alpha 0."""
-    rows = len(log_probabilities)
-    ids = np.zeros([rows, 3], np.int32) if ids is None else np.array(ids)
-    values = tf.constant([log_probabilities], tf.float32)
-    return beam.Hypotheses(
-        ids=tf.constant(ids[np.newaxis], tf.int32),
-        lengths=tf.fill([1, rows], length),
-        log_probabilities=values,
-        scores=values,
-    )
-
-
-def candidates(log_probabilities, parents, tokens):
-    return Candidates(
-        tf.constant([log_probabilities], tf.float32),
-        tf.constant([parents]),
-        tf.constant([tokens]),
-    )
-
-
-# The whole search.
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 4, 9])
@@ -66,12 +43,14 @@ def test_says_the_word_that_the_model_spells(beam_size):
 
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_beam_of_1_is_greedy_search(seed, alpha):
+def test_a_beam_of_1_with_early_stopping_is_greedy_search(seed, alpha):
     model = RecurrentModel(seed, vocabulary_size=9)
     source_ids, lengths = random_sources(seed, rows=12)
     limits = 2 * lengths + 3
-    expected = greedy_search(model.start, model.step, source_ids, limits, alpha)
-    result = run(model, source_ids, limits, 1, alpha)
+    expected = greedy_search(
+        model, source_ids, Sentences(limits), normalised(alpha)
+    )
+    result = run(model, source_ids, limits, 1, alpha, 1, True)
     for name in result._fields:
         np.testing.assert_array_equal(
             getattr(result, name), getattr(expected, name), err_msg=name
@@ -86,7 +65,7 @@ def test_a_wide_beam_is_exhaustive_search(seed, alpha):
     source_ids, _ = random_sources(seed, rows=2)
     limits = [3, 4]
     result = run(model, source_ids, limits, 121, alpha)
-    single = run(model, source_ids, limits, 121, alpha, num_hypotheses=1)
+    single = run(model, source_ids, limits, 121, alpha, 1)
     for sentence, limit in enumerate(limits):
         every = exhaustive(model, source_ids[sentence].numpy(), limit, alpha)
         assert words(single, sentence) == list(every[0][2])
@@ -245,24 +224,71 @@ def test_unfinished_is_returned_where_nothing_ends():
 
 
 def test_stops_when_no_live_hypothesis_can_win():
-    model = ScriptedModel(chain(5, strength=12.0))
-    seen = []
-
-    def step(ids, cache, index):
-        seen.append(int(index))
-        return model.step(ids, cache, index)
-
-    result = beam_search(
-        model.start,
-        step,
-        tf.zeros([2, 1], tf.int32),
-        tf.constant([50, 60]),
-        4,
-        0.6,
-        num_hypotheses=1,
-    )
-    assert seen == [0, 1]
+    model = Watched(ScriptedModel(chain(5, strength=12.0)))
+    result = run(model, tf.zeros([2, 1], tf.int32), [50, 60], 4, 0.6, 1)
+    assert model.steps == [0, 1]
     assert words(result) == [5, END_ID]
+
+
+def late_winner():
+    """END at once costs log 0.5; 4, 4, END costs as much but is longer."""
+    table = np.log(np.full([3, 5, 5], 1e-9))
+    table[0, :, [END_ID, 4]] = np.log(0.5)
+    table[1, :, [END_ID, 4]] = np.log([[0.01], [0.99]])
+    table[2, :, END_ID] = np.log(0.99)
+    return ScriptedModel(table)
+
+
+def test_early_stopping_ends_when_the_beam_is_full():
+    source_ids = tf.zeros([1, 1], tf.int32)
+    found = {}
+    for early_stopping in (True, False):
+        model = Watched(late_winner())
+        result = run(model, source_ids, [9], 2, 1.0, 2, early_stopping)
+        found[early_stopping] = [words(result, row=row) for row in range(2)]
+        assert len(model.steps) == (2 if early_stopping else 3)
+    assert found[True] == [[END_ID], [4, END_ID]]
+    assert found[False] == [[4, 4, END_ID], [END_ID]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_early_stopping_never_finds_better(seed):
+    model = RecurrentModel(seed, vocabulary_size=12)
+    source_ids, _ = random_sources(seed, rows=12)
+    early = run(model, source_ids, [20] * 12, 3, 1.0, 1, True)
+    late = run(model, source_ids, [20] * 12, 3, 1.0, 1, False)
+    both = (early.finished & late.finished).numpy()
+    assert both.any()
+    difference = (late.scores - early.scores).numpy()[both]
+    assert (difference > -1e-5).all()
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_sentences_that_are_done_leave_the_batch(beam_size):
+    model = Watched(RecurrentModel(3, vocabulary_size=30))
+    source_ids, _ = random_sources(3, rows=8)
+    limits = [2, 3, 9, 10, 18, 19, 26, 30]
+    together = run(model, source_ids, limits, beam_size, 0.6)
+    assert model.batches[0] == 8
+    assert model.batches[-1] < 4
+    assert len(model.batches) > 3 * SEGMENT
+    for row in range(8):
+        alone = run(
+            model,
+            source_ids[row : row + 1],
+            limits[row : row + 1],
+            beam_size,
+            0.6,
+        )
+        width = alone.ids.shape[2]
+        for name in ("ids", "scores", "lengths", "finished"):
+            expected = getattr(together, name)[row]
+            if name == "ids":
+                assert not expected[:, width:].numpy().any()
+                expected = expected[:, :width]
+            np.testing.assert_allclose(
+                getattr(alone, name)[0], expected, rtol=1e-5, err_msg=name
+            )
 
 
 def test_length_penalty_prefers_longer_outputs():
@@ -285,8 +311,9 @@ def test_no_sentence():
 
 def test_a_limit_of_0_gives_nothing():
     result = run(RecurrentModel(1), tf.zeros([2, 4], tf.int32), [0, 3], 3)
-    assert result.lengths[0, 0] == 0
-    assert result.scores[0, 0] == 0.0
+    np.testing.assert_array_equal(result.lengths[0], 0)
+    np.testing.assert_array_equal(result.scores[0], [0.0, -np.inf, -np.inf])
+    assert not result.finished[0].numpy().any()
     assert result.lengths[1, 0] > 0
 
 
@@ -297,10 +324,9 @@ def test_cached_search_equals_search_by_full_passes():
         cache = model.start(source_ids, 1, 0)
         outputs = []
         for index in range(target_ids.shape[1]):
-            output, cache = model.step(
-                target_ids[:, index : index + 1], cache, index
-            )
-            outputs.append(output[:, 0])
+            step = model.step(target_ids[:, index : index + 1], cache, index)
+            cache = step.cache
+            outputs.append(step.logits[:, 0])
         return tf.stack(outputs, axis=1)
 
     source_ids, _ = random_sources(2)
@@ -309,153 +335,3 @@ def test_cached_search_equals_search_by_full_passes():
     result = run(model, source_ids, limits, 3, 0.6)
     np.testing.assert_array_equal(result.ids, expected.ids)
     np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
-
-
-# The parts of a step.
-
-
-def test_expand_takes_twice_the_beam_from_all_continuations():
-    random = np.random.default_rng(1)
-    logits = random.normal(size=[3, 2, 9]).astype("float32")
-    live = -random.random([3, 2]).astype("float32")
-    found = beam.expand(tf.constant(logits), tf.constant(live))
-    values = tf.nn.log_softmax(logits).numpy() + live[..., np.newaxis]
-    values[:, :, [PAD_ID, START_ID]] = -np.inf
-    flat = values.reshape(3, 18)
-    places = np.argsort(-flat, axis=1)[:, :4]
-    np.testing.assert_allclose(
-        found.log_probabilities,
-        np.take_along_axis(flat, places, 1),
-        atol=1e-6,
-    )
-    np.testing.assert_array_equal(found.parents, places // 9)
-    np.testing.assert_array_equal(found.tokens, places % 9)
-
-
-def test_expand_beyond_the_vocabulary_is_empty():
-    found = beam.expand(tf.zeros([1, 5, 4]), tf.zeros([1, 5]))
-    values = found.log_probabilities[0].numpy()
-    assert values.shape == (10,)
-    assert np.isfinite(values).all()
-    found = beam.expand(tf.zeros([1, 5, 4]), tf.constant([[0.0] + 4 * [EMPTY]]))
-    values = found.log_probabilities[0].numpy()
-    assert np.isfinite(values).sum() == 2
-
-
-def test_initial_state_has_one_live_hypothesis():
-    state = beam.initial_state(tf.constant([3, 0]), 3, 5, ())
-    np.testing.assert_array_equal(
-        state.live.log_probabilities, [[0.0, EMPTY, EMPTY]] * 2
-    )
-    assert state.live.ids.shape == (2, 3, 5)
-    assert np.isneginf(state.finished.scores).all()
-    np.testing.assert_array_equal(state.tokens, START_ID)
-    np.testing.assert_array_equal(state.done, [False, True])
-
-
-def test_ended_counts_only_the_best_candidates():
-    live = hypotheses([-1.0, -2.0], [[4, 0, 0], [5, 0, 0]])
-    found = beam.ended(
-        live,
-        candidates([-2.0, -3.0, -4.0, -5.0], [0, 1, 1, 0], [4, 3, 6, 3]),
-        1,
-        0.0,
-    )
-    np.testing.assert_array_equal(found.scores, [[EMPTY, -3.0]])
-    np.testing.assert_array_equal(found.ids[0, 1], [5, END_ID, 0])
-    np.testing.assert_array_equal(found.lengths[0, 1], 2)
-
-
-def test_select_leaves_out_what_ends():
-    found = beam.select(
-        candidates([-2.0, -3.0, -4.0, -5.0], [0, 1, 1, 0], [3, 4, 6, 3]), 2
-    )
-    np.testing.assert_array_equal(found.log_probabilities, [[-3.0, -4.0]])
-    np.testing.assert_array_equal(found.parents, [[1, 1]])
-    np.testing.assert_array_equal(found.tokens, [[4, 6]])
-
-
-def test_merge_keeps_the_best_and_the_earlier_of_equals():
-    old = hypotheses([-1.0, -3.0], [[4, 3, 0], [5, 3, 0]], length=2)
-    new = hypotheses([-1.0, -2.0], [[6, 6, 3], [7, 7, 3]], length=3)
-    found = beam.merge(old, new)
-    np.testing.assert_array_equal(found.ids[0], [[4, 3, 0], [6, 6, 3]])
-    np.testing.assert_array_equal(found.lengths, [[2, 3]])
-
-
-def test_extend_normalises_by_the_new_length():
-    live = hypotheses([-1.0, -2.0], [[4, 0, 0], [5, 0, 0]])
-    found = beam.extend(live, candidates([-2.0, -3.0], [1, 1], [6, 7]), 1, 0.5)
-    np.testing.assert_array_equal(found.ids[0], [[5, 6, 0], [5, 7, 0]])
-    np.testing.assert_allclose(
-        found.scores[0], np.array([-2.0, -3.0]) / (7 / 6) ** 0.5, rtol=1e-6
-    )
-
-
-def test_reorder_takes_the_same_rows_of_every_tensor():
-    nested = {
-        "keys": [tf.reshape(tf.range(24), [2, 3, 4])],
-        "flags": (tf.constant([[True, False, False]] * 2),),
-    }
-    found = beam.reorder(nested, tf.constant([[2, 0], [1, 1]]))
-    np.testing.assert_array_equal(
-        found["keys"][0],
-        [[[8, 9, 10, 11], [0, 1, 2, 3]], [[16, 17, 18, 19]] * 2],
-    )
-    np.testing.assert_array_equal(
-        found["flags"][0], [[False, True], [False, False]]
-    )
-
-
-def test_freeze_keeps_the_old_where_done():
-    old = tf.nest.map_structure(
-        lambda x: tf.repeat(x, 2, axis=0), hypotheses([-1.0, -2.0])
-    )
-    new = tf.nest.map_structure(
-        lambda x: tf.repeat(x, 2, axis=0),
-        hypotheses([-5.0, -6.0], [[9, 9, 9]] * 2),
-    )
-    found = beam.freeze(tf.constant([True, False]), old, new)
-    np.testing.assert_array_equal(found.scores, [[-1.0, -2.0], [-5.0, -6.0]])
-    np.testing.assert_array_equal(found.ids[:, 0, 0], [0, 9])
-
-
-@pytest.mark.parametrize(
-    ("live", "finished", "num_hypotheses", "expected"),
-    [
-        ([-1.0, -9.0], [-2.0, EMPTY], 1, False),
-        ([-3.0, -9.0], [-2.0, EMPTY], 1, True),
-        ([-3.0, -9.0], [-2.0, EMPTY], 2, False),
-        ([-1.0, -9.0], [-2.0, -3.0], 2, True),
-        ([EMPTY, EMPTY], [-2.0, EMPTY], 2, True),
-        ([-1.0, -9.0], [EMPTY, EMPTY], 1, False),
-    ],
-    ids=["can win", "can't", "can be 2nd", "full", "nothing live", "none yet"],
-)
-def test_decided(live, finished, num_hypotheses, expected):
-    found = beam.is_decided(
-        hypotheses(live),
-        hypotheses(finished),
-        tf.constant([9]),
-        0.0,
-        num_hypotheses,
-    )
-    assert found.numpy().tolist() == [expected]
-
-
-def test_decided_allows_for_the_best_length():
-    # -3 over ((5 + 19) / 6) ** 1 is -0.75, which -1 doesn't beat.
-    arguments = (hypotheses([-3.0]), hypotheses([-1.0, EMPTY]))
-    assert not beam.is_decided(*arguments, tf.constant([19]), 1.0, 1)
-    assert beam.is_decided(*arguments, tf.constant([12]), 1.0, 1)
-
-
-def test_best_puts_finished_first_then_live():
-    found = beam.best(
-        hypotheses([-1.0, -1.5], [[4, 4, 4], [5, 5, 5]], length=3),
-        hypotheses([-2.0, EMPTY], [[6, 3, 0], [9, 9, 9]], length=2),
-        2,
-    )
-    np.testing.assert_array_equal(found.ids[0], [[6, 3, 0], [4, 4, 4]])
-    np.testing.assert_array_equal(found.finished, [[True, False]])
-    np.testing.assert_array_equal(found.lengths, [[2, 3]])

@@ -2,12 +2,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
 from keras_transformer.decoding import greedy
+from keras_transformer.decoding.constraints import Constraints, Sentences
 from keras_transformer.decoding.greedy import greedy_search
+from keras_transformer.decoding.hypotheses import Normalization
+from keras_transformer.decoding.loop import SEGMENT
 from tests.decoding.fake_models import (
     RecurrentModel,
     ScriptedModel,
+    Watched,
     chain,
     forced,
     random_sources,
@@ -16,12 +20,16 @@ from tests.decoding.fake_models import (
 
 
 def run(model, source_ids, limits, alpha=0.0):
-    limits = tf.constant(limits, tf.int32)
-    return greedy_search(model.start, model.step, source_ids, limits, alpha)
+    return greedy_search(
+        model,
+        source_ids,
+        Sentences(tf.constant(limits, tf.int32)),
+        Constraints(normalization=Normalization(alpha=alpha)),
+    )
 
 
 def state(limits=(3, 3)):
-    return greedy.initial_state(tf.constant(limits), 3, ())
+    return greedy.initial_state(Sentences(tf.constant(limits)), 3, ())
 
 
 def test_says_the_word_that_the_model_spells():
@@ -41,17 +49,20 @@ def test_a_sentence_at_its_limit_is_unfinished():
 
 
 def test_stops_when_every_sentence_has_ended():
-    model = ScriptedModel(chain(5))
-    seen = []
+    model = Watched(ScriptedModel(chain(5)))
+    run(model, tf.zeros([2, 1], tf.int32), [50, 60])
+    assert model.steps == [0, 1]
 
-    def step(ids, cache, index):
-        seen.append(int(index))
-        return model.step(ids, cache, index)
 
-    greedy_search(
-        model.start, step, tf.zeros([2, 1], tf.int32), tf.constant([50, 60])
-    )
-    assert seen == [0, 1]
+def test_sentences_that_are_done_leave_the_batch():
+    model = Watched(ScriptedModel(chain(*[4, 5, 6] * 10)))
+    limits = [1, 2, 2, 3 * SEGMENT, 3]
+    result = run(model, tf.zeros([5, 1], tf.int32), limits)
+    assert model.batches == [5] * SEGMENT + [1] * 2 * SEGMENT
+    np.testing.assert_array_equal(result.lengths[:, 0], limits)
+    for row, limit in enumerate(limits):
+        assert words(result, row) == ([4, 5, 6] * 10)[:limit]
+        assert not result.ids[row, 0, limit:].numpy().any()
 
 
 def test_pad_and_start_are_never_generated():
@@ -92,20 +103,19 @@ def test_a_limit_of_0_gives_nothing():
     assert result.lengths[1, 0] > 0
 
 
-def test_choose_takes_the_lowest_id_among_equals():
-    tokens, gains = greedy.choose(tf.constant([[9.0, 0.0, 9.0, 1.0, 2.0, 2.0]]))
-    assert tokens.numpy().tolist() == [4]
-    expected = tf.nn.log_softmax([9.0, 0.0, 9.0, 1.0, 2.0, 2.0])[4]
-    np.testing.assert_allclose(gains[0], expected, rtol=1e-6)
+def test_of_equals_the_lowest_id_is_taken():
+    logits = tf.constant([[1.0, 0.0, 2.0, 1.0, 2.0]])
+    assert greedy.most_probable(logits, None, 0).numpy().tolist() == [2]
+    result = run(
+        ScriptedModel(np.zeros([1, 6, 6])), tf.zeros([1, 1], tf.int32), [1]
+    )
+    assert words(result) == [UNK_ID]
 
 
 def test_append_freezes_what_is_not_active():
-    before = state()
+    before = state((3, 0))
     after = greedy.append(
-        before,
-        tf.constant([7, 7]),
-        tf.constant([-1.0, -2.0]),
-        tf.constant([True, False]),
+        before, tf.constant([7, 7]), tf.constant([-1.0, -2.0])
     )
     np.testing.assert_array_equal(after.ids, [[7, 0, 0], [0, 0, 0]])
     np.testing.assert_array_equal(after.lengths, [1, 0])
@@ -115,10 +125,9 @@ def test_append_freezes_what_is_not_active():
 
 def test_append_of_end_finishes():
     after = greedy.append(
-        state(),
+        state((3, 0)),
         tf.constant([END_ID, END_ID]),
         tf.constant([-1.0, -1.0]),
-        tf.constant([True, False]),
     )
     np.testing.assert_array_equal(after.finished, [True, False])
 
@@ -128,5 +137,5 @@ def test_active_is_neither_ended_nor_at_the_limit():
         finished=tf.constant([True, False, False]),
         lengths=tf.constant([1, 3, 2]),
     )
-    active = greedy.is_active(some, tf.constant([3, 3, 3]))
+    active = greedy.is_active(some)
     np.testing.assert_array_equal(active, [False, False, True])
