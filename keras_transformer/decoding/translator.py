@@ -1,7 +1,7 @@
 """Text in, text out: the graphs that `translate` and the export share."""
 
 import dataclasses
-from typing import NamedTuple
+import functools
 
 import tensorflow as tf
 
@@ -12,30 +12,20 @@ from keras_transformer.decoding.hypotheses import (
     SearchResult,
     score,
 )
-from keras_transformer.decoding.scoring import score_translations
+from keras_transformer.decoding.scoring import Scores, score_translations
 from keras_transformer.decoding.search import banned_ids, demands, search
-from keras_transformer.text.framing import frame
+from keras_transformer.decoding.source import (
+    Source,
+    source_of,
+    surface_of,
+)
+from keras_transformer.decoding.unknown import replacements
 
 # The score of a row that holds no hypothesis: JSON has no infinity.
 NO_SCORE = -1e9
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
-
-
-class Source(NamedTuple):
-    """Sentences as a search takes them.
-
-    Attributes:
-        ids: int32 `(B, S)`, framed by START and END, PAD after.
-        lengths: int32 `(B,)`, tokens without START and END.
-        truncated: bool `(B,)`, whether the sentence was longer than the
-            model and lost its end.
-    """
-
-    ids: tf.Tensor
-    lengths: tf.Tensor
-    truncated: tf.Tensor
 
 
 class Translator(tf.Module):
@@ -47,11 +37,11 @@ class Translator(tf.Module):
     the traced functions.
 
     Args:
-        source_tokenizer: `tokenize(strings (B,)) -> ragged int32 ids`.
-        target_tokenizer: `tokenize`, `detokenize(ids (B, T)) -> strings
-            (B,)` and `tokens()`.
+        source_tokenizer: a `Tokenizer`.
+        target_tokenizer: a `Tokenizer`.
         model: an `IncrementalTransformer`, or another `StepModel` with its
-            `max_length` and, for `score`, `predict`.
+            `max_length` and, for `score`, `predict`. It has to align where
+            `needs_alignment(config)` says so.
         config: the search.
 
     Example:
@@ -79,9 +69,9 @@ class Translator(tf.Module):
         self._config = config
         self._banned = banned_ids(config, target_tokenizer)
         self._search = self._searcher(model)
-        self._score = self._scorer(model)
+        self._score_ids = functools.partial(score_translations, model)
 
-    @property
+    @functools.cached_property
     def translate(self):
         """The graph function for the best translation.
 
@@ -91,7 +81,7 @@ class Translator(tf.Module):
         """
         return tf.function(self._translate, input_signature=[_TEXT])
 
-    @property
+    @functools.cached_property
     def nbest(self):
         """The graph function for the best `beam_size` translations.
 
@@ -101,7 +91,7 @@ class Translator(tf.Module):
         """
         return tf.function(self._nbest, input_signature=[_TEXT])
 
-    @property
+    @functools.cached_property
     def score(self):
         """The graph function for the score of a given translation.
 
@@ -115,14 +105,32 @@ class Translator(tf.Module):
 
     def prepare(self, text) -> Source:
         """Tokenizes; what exceeds the model's length is cut off."""
-        ids = self.source_tokenizer.tokenize(text)
-        lengths = tf.cast(ids.row_lengths(), tf.int32)
-        most = self._max_length - 2
-        return Source(
-            ids=frame(ids[:, :most]).to_tensor(PAD_ID),
-            lengths=tf.minimum(lengths, most),
-            truncated=lengths > most,
-        )
+        return source_of(text, self.source_tokenizer, self._max_length)
+
+    def surface(self, text):
+        """What the tokens of `prepare` look like, string `(B, S)`."""
+        return surface_of(text, self.source_tokenizer, self._max_length)
+
+    def texts(self, text, source: Source, ids):
+        """What ids spell, unknown words replaced if the search says so.
+
+        Args:
+            text: string `(B,)`, what `source` was made of.
+            source: what `prepare` made.
+            ids: int32 `(B, K, T)`, as in a `SearchResult`.
+
+        Returns:
+            string `(B, K)`.
+        """
+        shape = tf.shape(ids)
+        flat = tf.reshape(ids, [shape[0] * shape[1], shape[2]])
+        instead = None
+        if self._config.replace_unknown:
+            instead = replacements(
+                self.score_ids, source.ids, self.surface(text), ids
+            )
+        texts = self.target_tokenizer.detokenize(flat, instead)
+        return tf.reshape(texts, shape[:2])
 
     def search(
         self, source: Source, num_hypotheses=None, prefixes=(), steps=None
@@ -136,6 +144,10 @@ class Translator(tf.Module):
             steps: for XLA, the steps to make room for; else None.
         """
         return self._search(source, num_hypotheses, prefixes, steps)
+
+    def score_ids(self, source_ids, ids) -> Scores:
+        """Scores translations `(R, T)` of sources `(R, S)`, both ids."""
+        return self._score_ids(source_ids, ids)
 
     def _searcher(self, model):
         def run(source, num_hypotheses, prefixes, steps):
@@ -160,58 +172,65 @@ class Translator(tf.Module):
 
     def _translate(self, text):
         # A blank line has limit 0: no token, hence "" and score 0.
-        result = self.search(self.prepare(text), num_hypotheses=1)
+        source = self.prepare(text)
+        result = self.search(source, num_hypotheses=1)
         return {
-            "translation": self.target_tokenizer.detokenize(result.ids[:, 0]),
-            "score": tf.where(
-                result.lengths[:, 0] > 0, result.scores[:, 0], 0.0
-            ),
+            "translation": self.texts(text, source, result.ids)[:, 0],
+            "score": scores_of(result)[:, 0],
         }
 
     def _nbest(self, text):
-        result = self.search(self.prepare(text))
-        shape = tf.shape(result.scores)
-        flat = tf.reshape(result.ids, [shape[0] * shape[1], -1])
-        texts = self.target_tokenizer.detokenize(flat)
-        scores = tf.maximum(result.scores, NO_SCORE)
-        blank = (result.lengths == 0) & (tf.range(shape[1]) == 0)
+        source = self.prepare(text)
+        result = self.search(source)
         return {
-            "translations": tf.reshape(texts, shape),
-            "scores": tf.where(blank, 0.0, scores),
+            "translations": self.texts(text, source, result.ids),
+            "scores": scores_of(result),
         }
 
-    def _scorer(self, model):
+    def _score(self, text, translation):
+        source = self.prepare(text)
+        scores = self.score_ids(source.ids, self.target_ids(translation))
+        return {
+            "log_probability": scores.log_probabilities,
+            "score": self.normalized(scores),
+            "tokens": scores.lengths,
+        }
+
+    def normalized(self, scores: Scores):
+        """The score that `translate` would give, float32 `(B,)`."""
         normalization = Normalization(
             self._config.length_normalization, self._config.length_penalty
         )
+        return score(scores.log_probabilities, scores.lengths, normalization)
 
-        def run(text, translation):
-            source = self.prepare(text)
-            scores = score_translations(
-                model, source.ids, self.target_ids(translation)
-            )
-            return {
-                "log_probability": scores.log_probabilities,
-                "score": score(
-                    scores.log_probabilities, scores.lengths, normalization
-                ),
-                "tokens": scores.lengths,
-            }
-
-        return run
-
-    def target_ids(self, translation):
-        """A given translation as ids with END, int32 `(B, T)`, PAD after.
+    def target_ids(self, translation, end: bool = True):
+        """A given translation as ids, int32 `(B, T)`, PAD after.
 
         What exceeds the model's length is cut off.
+
+        Args:
+            translation: string `(B,)`.
+            end: whether END follows; without it, the ids are a prefix.
         """
         ids = self.target_tokenizer.tokenize(translation)
         ids = ids[:, : self._max_length - 1]
-        end = tf.fill([ids.nrows(), 1], END_ID)
-        ids = tf.concat([ids, end], axis=1).to_tensor(PAD_ID)
+        if end:
+            ends = tf.fill([ids.nrows(), 1], END_ID)
+            ids = tf.concat([ids, ends], axis=1)
+        ids = ids.to_tensor(PAD_ID)
         # No translation at all still has one position.
         missing = tf.maximum(1 - tf.shape(ids)[1], 0)
         return tf.pad(ids, [[0, 0], [0, missing]], constant_values=PAD_ID)
+
+
+def scores_of(result: SearchResult):
+    """The scores of a result, float32 `(B, K)`, as they are shown.
+
+    A blank text has 0, a row that is left over `NO_SCORE`.
+    """
+    places = tf.range(tf.shape(result.lengths)[1])
+    blank = (result.lengths == 0) & (places == 0)
+    return tf.where(blank, 0.0, tf.maximum(result.scores, NO_SCORE))
 
 
 def greedy(config: DecodingConfig) -> DecodingConfig:

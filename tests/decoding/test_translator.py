@@ -20,15 +20,13 @@ def tokenizer():
     return CharacterTokenizer([*SPECIAL_TOKENS, *"abcdefgh"])
 
 
-def translator(model=None, max_length=32, **options):
+def translator(model=None, **options):
     model = model or RecurrentModel(1, vocabulary_size=12)
     return Translator(
         tokenizer(),
         tokenizer(),
-        model.start,
-        model.step,
+        model,
         DecodingConfig(max_length_ratio=2.0, max_length_offset=3, **options),
-        max_length,
     )
 
 
@@ -81,25 +79,16 @@ def test_a_text_does_not_depend_on_its_neighbours(subject):
         np.testing.assert_allclose(score, scores[[index]], rtol=1e-6)
 
 
-def test_a_source_beyond_the_model_is_cut():
-    lengths = []
+def test_a_source_beyond_the_model_is_cut_and_reported():
     model = RecurrentModel(1, vocabulary_size=12)
-
-    def start(source_ids, beam_size, max_steps):
-        tf.py_function(
-            lambda ids, steps: lengths.append((ids.shape[1], int(steps))),
-            [source_ids, max_steps],
-            [],
-        )
-        return model.start(source_ids, beam_size, max_steps)
-
-    subject = Translator(
-        tokenizer(), tokenizer(), start, model.step, DecodingConfig(), 8
-    )
-    long, _ = run(subject, ["abcdefgh"])
-    cut, _ = run(subject, ["abcdef"])
-    assert lengths == [(8, 7), (8, 7)]
-    assert long == cut
+    model.max_length = 8
+    subject = translator(model)
+    source = subject.prepare(["abcdefgh", "abcdef"])
+    assert source.ids.numpy().tolist() == [[2, 4, 5, 6, 7, 8, 9, 3]] * 2
+    assert source.lengths.numpy().tolist() == [6, 6]
+    assert source.truncated.numpy().tolist() == [True, False]
+    texts, _ = run(subject, ["abcdefgh", "abcdef"])
+    assert texts[0] == texts[1]
 
 
 def test_one_trace_serves_every_batch(subject):
@@ -155,13 +144,13 @@ def test_a_saved_translator_runs_in_a_session_without_xla(tmp_path):
     greedy = Translator(
         subject.source_tokenizer,
         subject.target_tokenizer,
-        model.start,
-        model.step,
+        model,
         DecodingConfig(beam_size=1),
-        32,
     )
+    module = tf.Module()
+    module.tokenizers = (subject.source_tokenizer, subject.target_tokenizer)
     tf.saved_model.save(
-        subject,
+        module,
         str(tmp_path),
         signatures={
             "serving_default": subject.translate,
