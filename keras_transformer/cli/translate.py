@@ -1,10 +1,13 @@
 """Translates lines of text, from a run or from an exported SavedModel.
 
 Reads stdin or a file, writes a line for a line in the same order, and keeps
-blank lines. Any number of lines: they are read a window at a time.
+blank lines. Any number of lines: they are read a window at a time, and more
+than a few are translated by a process for each core.
 """
 
 import contextlib
+import itertools
+import pathlib
 import sys
 
 from keras_transformer.cli.console import Progress, load_tensorflow, say
@@ -13,7 +16,21 @@ from keras_transformer.cli.evaluate import (
     add_weights_option,
     decoding_config,
 )
+from keras_transformer.cli.lines import read_lines, writing
+from keras_transformer.cli.recipes import BLANK, RunRecipe, SavedModelRecipe
+from keras_transformer.cli.speed import (
+    add_speed_options,
+    check_speed_options,
+    choose_workers,
+)
+from keras_transformer.config import Config
+from keras_transformer.decoding.stream import (
+    BATCHES_A_WINDOW,
+    one_by_one,
+    stream_lines,
+)
 from keras_transformer.errors import InputError
+from keras_transformer.files import read_yaml
 
 EXAMPLE = """example:
   echo "Good morning." | keras-transformer translate --run runs/en-zh
@@ -38,73 +55,85 @@ def add_arguments(parser):
         help="a column more: log-probability, length-normalised",
     )
     add_search_options(parser)
+    add_speed_options(parser)
 
 
 def run(arguments):
+    check_speed_options(arguments)
+    recipe, batch_size = _recipe(arguments)
     interactive = arguments.input is None and sys.stdin.isatty()
     if interactive:
         say("type a line to be translated; Ctrl-D ends")
-    lines = _lines(arguments.input)
-    first = next(lines, None)  # a missing file is told before a long start
-    load_tensorflow()
-    from keras_transformer.decoding.stream import translate_lines
-
-    translate, batch_size = _translator(arguments)
-    if first is None:
-        lines = iter(())
-    else:
-        lines = _chain(first, lines)
+    window = 1 if interactive else BATCHES_A_WINDOW * batch_size
+    lines = read_lines(arguments.input)
+    # A missing file is told before a long start.
+    first = list(itertools.islice(lines, window))
+    sentences = sum(1 for line in first if line.strip())
+    workers = choose_workers(arguments, sentences, batch_size)
     # A bar between translations on one terminal would garble both.
     apart = arguments.output is not None or not sys.stdout.isatty()
     with (
-        Progress("translating", shown=apart) as progress,
-        _output(arguments.output) as out,
+        _translating(recipe, workers, arguments.threads) as translate_batches,
+        Progress("translating", unit="sentences", shown=apart) as progress,
+        writing(arguments.output) as out,
     ):
-        for translation, score in translate_lines(
-            lines,
-            translate,
+        for result in stream_lines(
+            itertools.chain(first, lines),
+            translate_batches,
             batch_size,
-            window=1 if interactive else None,
-            blank=("", 0.0),
+            window,
+            blank=BLANK,
             progress=progress.advance,
         ):
-            end = f"\t{score:.4f}\n" if arguments.scores else "\n"
-            out.write(translation + end)
+            out.write(format_result(result, arguments))
             if interactive:
                 out.flush()
 
 
-def _chain(first, rest):
-    yield first
-    yield from rest
+def format_result(result, arguments) -> str:
+    """A `Translation` as the line that is written, with its end."""
+    end = f"\t{result.score:.4f}\n" if arguments.scores else "\n"
+    return result.text + end
 
 
-def _translator(arguments):
-    """A function from lines to (translation, score) pairs, and batch size."""
+@contextlib.contextmanager
+def _translating(recipe, workers, threads):
+    """What translates batches: this process, or others until the end."""
+    if workers == 1:
+        from keras_transformer.decoding.worker_process import set_threads
+
+        load_tensorflow()
+        set_threads(threads)
+        translate = recipe()
+        yield one_by_one(translate)
+        seconds = getattr(translate, "compile_seconds", 0.0)
+    else:
+        from keras_transformer.decoding.workers import Workers
+
+        with Workers(recipe, workers, threads, load_tensorflow) as pool:
+            yield pool.translate_batches
+            seconds = pool.compile_seconds
+    if seconds:
+        say(f"compiling took {seconds:.1f} s, all processes together")
+
+
+def _recipe(arguments):
+    """What translates, as something to send to workers, and batch size."""
     if arguments.saved_model:
-        return _from_saved_model(arguments)
-    import tensorflow as tf
-
-    from keras_transformer.evaluation.report import run_translator
-    from keras_transformer.training.run import Run
-
-    the_run = Run.load(arguments.run)
-    decoding = decoding_config(the_run.config, arguments)
-    model = the_run.load_model(arguments.weights or "best")
-    graph = run_translator(the_run, model, decoding).translate
-
-    def translate(lines):
-        encoded = [line.encode("utf-8") for line in lines]
-        outputs = graph(tf.constant(encoded, tf.string))
-        texts = [t.decode("utf-8") for t in outputs["translation"].numpy()]
-        return list(zip(texts, outputs["score"].numpy(), strict=True))
-
-    return translate, decoding.batch_size
+        return _saved_model_recipe(arguments)
+    folder = pathlib.Path(arguments.run)
+    path = folder / "config.yaml"
+    # Without loading the run, for which TensorFlow would be needed. Its
+    # loader tells what is wrong with a folder that isn't one.
+    config = read_yaml(path) if path.is_file() else {}
+    config = Config().updated(config, str(path))
+    decoding = decoding_config(config, arguments)
+    weights = arguments.weights or "best"
+    recipe = RunRecipe(arguments.run, weights, decoding, arguments.jit)
+    return recipe, decoding.batch_size
 
 
-def _from_saved_model(arguments):
-    from keras_transformer.export.loaded import SavedTranslator
-
+def _saved_model_recipe(arguments):
     if arguments.length_penalty is not None or arguments.beam_size not in (
         None,
         1,
@@ -116,12 +145,11 @@ def _from_saved_model(arguments):
         )
     if arguments.weights:
         raise InputError("--weights goes with --run: an export has one set")
-    signature = "greedy" if arguments.beam_size == 1 else "serving_default"
-    translator = SavedTranslator(arguments.saved_model, signature)
-
-    def translate(lines):
-        return list(zip(*translator.translate(lines), strict=True))
-
+    if arguments.jit == "on":
+        raise InputError(
+            "--jit on goes with --run: an export's graph isn't one for XLA. "
+            "Accepted with --saved-model: off, auto"
+        )
     batch_size = arguments.batch_size
     if batch_size is None:
         batch_size = 64
@@ -129,34 +157,5 @@ def _from_saved_model(arguments):
         raise InputError(
             f"--batch-size must be 1 or more. Received: {batch_size}"
         )
-    return translate, batch_size
-
-
-def _lines(path):
-    """Lines of a file or of stdin, decoded strictly, errors by line."""
-    name = path or "stdin"
-    source = (
-        open(path, "rb") if path else contextlib.nullcontext(sys.stdin.buffer)
-    )
-    with source as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError:
-                raise InputError(
-                    f"{name}, line {number}: not UTF-8. Accepted: UTF-8 text"
-                ) from None
-
-
-@contextlib.contextmanager
-def _output(path):
-    """Where translations go; a file appears when it is complete."""
-    if path is None:
-        sys.stdout.reconfigure(encoding="utf-8")
-        yield sys.stdout
-        return
-    from keras_transformer.files import replacing
-
-    with replacing(path) as temporary:
-        with open(temporary, "w", encoding="utf-8") as file:
-            yield file
+    signature = "greedy" if arguments.beam_size == 1 else "serving_default"
+    return SavedModelRecipe(arguments.saved_model, signature), batch_size

@@ -1,21 +1,27 @@
 """Any number of lines through a batch translator, in order."""
 
+import collections
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import tensorflow as tf
-
 # Batches that are sorted by length together.
 BATCHES_A_WINDOW = 50
+# Characters a sentence, padding included, that a batch may hold on average.
+# Longer lines share smaller batches.
+CHARACTERS_A_SENTENCE = 256
+
+Translate = Callable[[list[str]], Sequence]
+TranslateBatches = Callable[[Iterator[list[str]]], Iterator[Sequence]]
 
 
 def translate_lines(
     lines: Iterable[str],
-    translate: Callable[[list[str]], Sequence],
+    translate: Translate,
     batch_size: int = 64,
     window: int | None = None,
     blank="",
     progress: Callable[[int], None] | None = None,
+    max_characters: int | None = None,
 ) -> Iterator:
     """Translates lines at bounded memory and yields them in their order.
 
@@ -26,37 +32,115 @@ def translate_lines(
         lines: a file or any other iterable; line ends are removed.
         translate: from a list of lines, none blank, to as many results; see
             `text_translator`.
-        batch_size: lines translated together.
+        batch_size: lines translated together, at most.
         window: lines read before the first is translated. 1 answers every
             line at once; None: 50 batches.
         blank: what is yielded for a blank line.
         progress: called with the number of lines just finished.
+        max_characters: lines in a batch times the characters of its longest,
+            at most; a longer line is a batch of its own. None: 256 times
+            `batch_size`.
 
     Yields:
         One result a line.
     """
+    return stream_lines(
+        lines,
+        one_by_one(translate),
+        batch_size,
+        window,
+        blank,
+        progress,
+        max_characters,
+    )
+
+
+def one_by_one(translate: Translate) -> TranslateBatches:
+    """A function for `stream_lines` that translates in this process."""
+
+    def translate_batches(batches):
+        for batch in batches:
+            yield translate(batch) if batch else []
+
+    return translate_batches
+
+
+def stream_lines(
+    lines: Iterable[str],
+    translate_batches: TranslateBatches,
+    batch_size: int = 64,
+    window: int | None = None,
+    blank="",
+    progress: Callable[[int], None] | None = None,
+    max_characters: int | None = None,
+) -> Iterator:
+    """`translate_lines` by whoever translates several batches at a time.
+
+    Args:
+        translate_batches: from an iterator of batches, of which some may be
+            empty, to one of their results, in the same order. How far it
+            reads ahead decides how many windows are in memory: see
+            `workers.Workers.translate_batches`.
+
+    For the others, and what is yielded, see `translate_lines`.
+    """
     window = window or BATCHES_A_WINDOW * batch_size
+    max_characters = max_characters or CHARACTERS_A_SENTENCE * batch_size
+    progress = progress or _ignore
     remaining = (line.rstrip("\r\n") for line in lines)
-    while batch := list(itertools.islice(remaining, window)):
-        yield from _translate_window(
-            batch, translate, batch_size, blank, progress or _ignore
-        )
+    expected = collections.deque()  # (window, places) of each batch handed out
+
+    def batches():
+        while texts := list(itertools.islice(remaining, window)):
+            opened = _Window(texts, blank)
+            for places in opened.batches(batch_size, max_characters):
+                expected.append((opened, places))
+                yield [texts[place] for place in places]
+
+    for translated in translate_batches(batches()):
+        opened, places = expected.popleft()
+        for place, result in zip(places, translated, strict=True):
+            opened.results[place] = result
+        progress(len(places))
+        # Batches come back in order, so the last one completes its window.
+        if opened.is_last(places):
+            progress(opened.blank_lines)
+            yield from opened.results
 
 
-def _translate_window(lines, translate, batch_size, blank, progress):
-    """The results of one window, in its order."""
-    results = [blank] * len(lines)
-    places = [place for place, line in enumerate(lines) if line.strip()]
-    progress(len(lines) - len(places))
-    # The longest first: what is too large for the memory fails at once.
-    places.sort(key=lambda place: len(lines[place]), reverse=True)
-    for begin in range(0, len(places), batch_size):
-        batch = places[begin : begin + batch_size]
-        translated = translate([lines[place] for place in batch])
-        for place, result in zip(batch, translated, strict=True):
-            results[place] = result
-        progress(len(batch))
-    return results
+class _Window:
+    """Lines that are sorted together.
+
+    Attributes:
+        results: a result a line, `blank` until it is there.
+        blank_lines: how many lines hold nothing.
+    """
+
+    def __init__(self, texts, blank):
+        self.results = [blank] * len(texts)
+        self._texts = texts
+        self._places = [i for i, text in enumerate(texts) if text.strip()]
+        self.blank_lines = len(texts) - len(self._places)
+        # The longest first: what is too large for the memory fails at once.
+        self._places.sort(key=lambda place: len(texts[place]), reverse=True)
+
+    def batches(self, batch_size, max_characters):
+        """Yields the places of each batch; one empty batch if there is none.
+
+        The empty one keeps the window's turn.
+        """
+        begin = 0
+        while begin < len(self._places):
+            longest = len(self._texts[self._places[begin]])
+            size = min(batch_size, max(1, max_characters // longest))
+            yield self._places[begin : begin + size]
+            begin += size
+        if not self._places:
+            yield []
+
+    def is_last(self, places):
+        """Whether a batch is the last of this window."""
+        return not places or places[-1] == self._places[-1]
 
 
 def _ignore(count):
@@ -74,6 +158,8 @@ def text_translator(function) -> Callable[[list[str]], list[str]]:
     Returns:
         A function for `translate_lines`.
     """
+    # Not above: a process whose workers translate has no need of it.
+    import tensorflow as tf
 
     def translate(lines):
         # A file read with surrogateescape holds what UTF-8 can't.
