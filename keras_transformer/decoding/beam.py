@@ -34,6 +34,7 @@ from keras_transformer.decoding.loop import (
 from keras_transformer.decoding.probabilities import (
     log_normalizer,
     log_probability,
+    top_tokens,
 )
 
 # The log-probability of a row that holds no hypothesis.
@@ -231,7 +232,7 @@ def expand(logits, live, constraints, sentences, step) -> Candidates:
     width = 2 * beam_size
     if logits.shape[-1] is None or logits.shape[-1] < width:
         width = tf.minimum(width, vocabulary_size)
-    values, tokens = tf.math.top_k(allowed, width)
+    values, tokens = top_tokens(allowed, width)
     values = log_probability(values, normalizer[..., tf.newaxis])
     values += live.values[..., tf.newaxis]
     flat = [batch_size, beam_size * width]

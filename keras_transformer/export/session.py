@@ -34,13 +34,18 @@ class ServedModel:
 
     Args:
         folder: the version folder.
+        threads: that an operation uses; None: one a core.
 
     Raises:
         tf.errors.OpError, OSError, ValueError: it can't be loaded.
     """
 
-    def __init__(self, folder):
-        self._session = tf.compat.v1.Session(graph=tf.Graph())
+    def __init__(self, folder, threads: int | None = None):
+        config = tf.compat.v1.ConfigProto(
+            intra_op_parallelism_threads=threads or 0,
+            inter_op_parallelism_threads=1 if threads == 1 else 0,
+        )
+        self._session = tf.compat.v1.Session(graph=tf.Graph(), config=config)
         # One call adds the graph, restores the variables from the checkpoint
         # and runs the initializers of the tables.
         meta_graph = tf.compat.v1.saved_model.load(
