@@ -218,9 +218,11 @@ class DecodingConfig:
 
     beam_size: int = 4  # 1: greedy
     length_penalty: float = 1.0  # exponent alpha; 0: none
-    length_normalization: str = "gnmt"  # or average: see length_penalty()
+    length_normalization: str = "average"  # or gnmt: see length_penalty()
     coverage_penalty: float = 0.0  # beta of Wu et al. 2016; 0: none
-    early_stopping: bool = True  # end when beam_size hypotheses have ended
+    # Whether a sentence is done when beam_size hypotheses have ended, although
+    # a longer one may still score higher.
+    early_stopping: bool = False
     # Output tokens allowed for a source of n tokens:
     # max_length_ratio * n + max_length_offset, never more than max_length,
     # if set, nor than model.max_length - 1.
