@@ -125,8 +125,8 @@ class Uncached(FakeModel):
         rows, beam_size = tf.shape(ids)[0], ids.shape[1]
         logits = self.logits(
             tf.repeat(cache.source, beam_size, axis=0),
-            tf.reshape(prefix[:, :, : index + 1], [rows * beam_size, -1]),
-        )[:, -1]
+            tf.reshape(prefix, [rows * beam_size, -1]),
+        )[:, index]
         return Step(
             tf.reshape(logits, [rows, beam_size, -1]),
             None,

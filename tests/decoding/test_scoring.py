@@ -1,13 +1,17 @@
 import numpy as np
+import pytest
 import tensorflow as tf
 
-from keras_transformer.constants import END_ID, PAD_ID
-from keras_transformer.decoding.beam import beam_search
+from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.decoding.incremental import IncrementalTransformer
 from keras_transformer.decoding.scoring import (
-    step_log_probabilities,
+    score_translations,
     token_log_probabilities,
 )
-from tests.decoding.fake_models import RecurrentModel, forced, random_sources
+from tests.decoding.small_transformers import VARIANTS, small_transformer
+
+SOURCE = tf.constant([[2, 5, 7, 9, 3], [2, 8, 3, 0, 0]])
+IDS = tf.constant([[4, 6, 8, END_ID], [9, END_ID, 0, 0]])
 
 
 def test_token_log_probabilities_are_those_of_the_labels():
@@ -24,45 +28,48 @@ def test_token_log_probabilities_are_those_of_the_labels():
     assert found[1, 2] == 0.0
 
 
-def test_step_log_probabilities_are_those_of_the_model():
-    model = RecurrentModel(1)
-    source_ids, _ = random_sources(1, rows=2)
-    rows = [[[4, 5, END_ID], [5, END_ID, 0]], [[6, 6, 6], [END_ID, 0, 0]]]
-    found = step_log_probabilities(
-        model.start, model.step, source_ids, tf.constant(rows)
-    )
-    assert found.shape == (2, 2, 3)
-    for sentence in range(2):
-        for row in range(2):
-            ids = [i for i in rows[sentence][row] if i != PAD_ID]
-            np.testing.assert_allclose(
-                tf.reduce_sum(found[sentence, row]),
-                forced(model, source_ids[sentence].numpy(), ids),
-                atol=1e-5,
-            )
-    np.testing.assert_array_equal(found[1, 1, 1:], 0.0)
-
-
-def test_a_search_result_scores_as_it_says():
-    model = RecurrentModel(2, vocabulary_size=12)
-    source_ids, lengths = random_sources(2)
-    result = beam_search(
-        model.start, model.step, source_ids, 2 * lengths + 1, 4, 0.6
-    )
-    found = step_log_probabilities(
-        model.start, model.step, source_ids, result.ids
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_scores_are_those_of_the_model(variant):
+    model = small_transformer(variant)
+    found = score_translations(IncrementalTransformer(model), SOURCE, IDS)
+    inputs = tf.constant([[START_ID, 4, 6, 8], [START_ID, 9, END_ID, 0]])
+    logits = model({"source_ids": SOURCE, "target_ids": inputs})
+    every = tf.nn.log_softmax(logits).numpy()
+    expected = np.take_along_axis(every, IDS.numpy()[..., None], 2)[..., 0]
+    expected[1, 2:] = 0.0
+    np.testing.assert_allclose(
+        found.token_log_probabilities, expected, atol=1e-4
     )
     np.testing.assert_allclose(
-        tf.reduce_sum(found, axis=2), result.log_probabilities, atol=1e-5
+        found.log_probabilities, expected.sum(axis=1), atol=1e-4
     )
+    np.testing.assert_array_equal(found.lengths, [4, 2])
+    assert found.attention is None
+
+
+def test_padding_and_neighbours_change_no_score():
+    model = IncrementalTransformer(small_transformer())
+    together = score_translations(model, SOURCE, IDS)
+    alone = score_translations(model, SOURCE[1:, :3], IDS[1:, :2])
+    np.testing.assert_allclose(
+        alone.token_log_probabilities,
+        together.token_log_probabilities[1:, :2],
+        atol=1e-5,
+    )
+
+
+def test_attention_is_aligned_with_the_tokens():
+    model = IncrementalTransformer(small_transformer(), align=True)
+    attention = score_translations(model, SOURCE, IDS).attention
+    assert attention.shape == (2, 4, 5)
+    np.testing.assert_allclose(tf.reduce_sum(attention, -1), 1.0, rtol=1e-5)
+    np.testing.assert_array_equal(attention[1, :, 3:], 0.0)
 
 
 def test_no_sentence():
-    model = RecurrentModel(1)
-    found = step_log_probabilities(
-        model.start,
-        model.step,
-        tf.zeros([0, 4], tf.int32),
-        tf.zeros([0, 2, 3], tf.int32),
+    model = IncrementalTransformer(small_transformer())
+    found = score_translations(
+        model, tf.zeros([0, 4], tf.int32), tf.zeros([0, 3], tf.int32)
     )
-    assert found.shape == (0, 2, 3)
+    assert found.token_log_probabilities.shape == (0, 3)
+    assert found.log_probabilities.shape == (0,)

@@ -17,7 +17,7 @@ import keras
 import numpy as np
 
 from keras_transformer.config import ModelConfig
-from keras_transformer.models import IncrementalTransformer, build_transformer
+from keras_transformer.models import build_transformer
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from keras_transformer.training.metrics import CrossEntropy, TokenAccuracy
 from keras_transformer.training.schedule import WarmupSchedule
@@ -46,19 +46,11 @@ losses = model.fit(
     features, labels, epochs=12, batch_size=8, verbose=0
 ).history["cross_entropy"]
 assert losses[-1] < losses[0] - 0.2, losses
-
-whole = np.array(model(features))
-incremental = IncrementalTransformer(model)
-cache = incremental.start(source, 1, 5)
-for index in range(5):
-    ids = target[:, index : index + 1].astype("int32")
-    logits, cache = incremental.step(ids, cache, index)
-    np.testing.assert_allclose(logits[:, 0], whole[:, index], atol=1e-4)
 print("agreed")
 """
 
 
-def test_trains_and_steps_under_jax_without_tensorflow():
+def test_trains_under_jax_without_tensorflow():
     if importlib.util.find_spec("jax") is None:
         pytest.skip("jax isn't installed; it is no dependency of the project")
     done = subprocess.run(

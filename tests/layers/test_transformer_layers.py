@@ -14,8 +14,6 @@ from tests.layers.checks import check_gradients, check_layer
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(2, 4, 8)).astype("float32")
 SOURCE = RNG.normal(size=(2, 5, 8)).astype("float32")
-SOURCE_IDS = np.array([[2, 4, 5, 6, 3], [2, 4, 3, 0, 0]])
-TARGET_IDS = np.array([[2, 4, 5, 6], [2, 4, 0, 0]])
 
 
 def sizes(**options):
@@ -78,34 +76,6 @@ def test_padding_does_not_change_real_positions():
     mask = padding_mask(np.array([[4, 4, 4, 0]] * 2))
     padded = np.array(layer(X, attention_mask=mask))
     np.testing.assert_allclose(padded[:, :3], short, atol=1e-5)
-
-
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("beams", [1, 3])
-def test_step_by_step_equals_all_at_once(norm, beams):
-    layer = DecoderLayer(**sizes(norm=norm))
-    source_mask = padding_mask(SOURCE_IDS)
-    targets = [
-        RNG.normal(size=(2, 4, 8)).astype("float32") for _ in range(beams)
-    ]
-    whole = [
-        np.array(
-            layer(
-                x,
-                SOURCE,
-                self_attention_mask=decoder_mask(np.full((2, 4), 4)),
-                cross_attention_mask=source_mask,
-            )
-        )
-        for x in targets
-    ]
-    source = layer.project_source(SOURCE)
-    cache = layer.empty_cache(2, beams, 6)
-    for index in range(4):
-        x = np.stack([target[:, index] for target in targets], axis=1)
-        output, cache = layer.step(x, cache, source, source_mask, index)
-        expected = np.stack([w[:, index] for w in whole], axis=1)
-        np.testing.assert_allclose(output, expected, atol=1e-5)
 
 
 def test_unknown_norm_is_refused():

@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.config import ModelConfig
 from keras_transformer.errors import InputError
-from keras_transformer.models import IncrementalTransformer, build_transformer
+from keras_transformer.models import build_transformer
 
 CONFIG = ModelConfig(
     num_encoder_layers=2,
@@ -44,20 +44,35 @@ def test_saved_and_loaded_gives_the_same_logits(variant, tmp_path):
     np.testing.assert_allclose(logits(loaded), logits(model), atol=1e-6)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_step_by_step_equals_all_at_once(variant):
-    model = build(variant)
-    whole = logits(model)
-    incremental = IncrementalTransformer(model)
-    cache = incremental.start(SOURCE, 1, 4)
-    for index in range(4):
-        step, cache = incremental.step(
-            TARGET[:, index : index + 1], cache, index
-        )
-        real = TARGET[:, index] != 0
-        np.testing.assert_allclose(
-            np.array(step)[real, 0], whole[real, index], atol=1e-5
-        )
+@pytest.mark.parametrize(
+    ("norm", "final_norm", "expected"),
+    [
+        ("pre", None, True),
+        ("pre", True, True),
+        ("pre", False, False),
+        ("post", None, False),
+        ("post", True, True),
+        ("post", False, False),
+    ],
+)
+def test_final_norms_are_there_when_asked_for(norm, final_norm, expected):
+    config = dataclasses.replace(CONFIG, norm=norm)
+    model = build_transformer(config, 12, 12, final_norm)
+    names = {layer.name for layer in model.layers}
+    assert ("encoder_norm" in names) == expected
+    assert ("decoder_norm" in names) == expected
+
+
+def test_without_final_norm_the_stream_goes_to_the_logits_as_it_is():
+    model = build_transformer(CONFIG, 12, 12, final_norm=False)
+    last = model.get_layer("decoder_layer_1").output
+    stream, scores = keras.Model(model.inputs, [last, model.output])(
+        {"source_ids": SOURCE, "target_ids": TARGET}
+    )
+    kernel, bias = model.get_layer("logits").get_weights()
+    np.testing.assert_allclose(
+        scores, np.array(stream) @ kernel + bias, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(
