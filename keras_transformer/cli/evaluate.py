@@ -8,7 +8,11 @@ import dataclasses
 import json
 
 from keras_transformer.cli.console import Progress, load_tensorflow, table
+from keras_transformer.cli.options import add_section_option, section_values
 from keras_transformer.errors import InputError
+
+# Those that have an option of their own.
+SEARCH_OPTIONS = ("beam_size", "length_penalty", "batch_size")
 
 EXAMPLE = """example:
   keras-transformer evaluate --run runs/en-zh --input test.tsv --json
@@ -51,16 +55,39 @@ def add_search_options(parser):
     parser.add_argument(
         "--batch-size", type=int, metavar="N", help="sentences at a time"
     )
+    add_section_option(
+        parser,
+        "decoding",
+        "one value of the search, such as length_normalization=average",
+    )
 
 
 def decoding_config(config, arguments):
     """The run's search with the options applied."""
+    values = section_values(arguments, "decoding")
+    config = config.updated({"decoding": values}, "--decoding")
     given = {
         name: getattr(arguments, name)
-        for name in ("beam_size", "length_penalty", "batch_size")
+        for name in SEARCH_OPTIONS
         if getattr(arguments, name) is not None
     }
     return config.updated({"decoding": given}, "options").decoding
+
+
+def saved_batch_size(arguments) -> int:
+    """Sentences at a time with an export, which has no setting of its own.
+
+    Raises:
+        InputError: fewer than 1.
+    """
+    batch_size = arguments.batch_size
+    if batch_size is None:
+        return 64
+    if batch_size < 1:
+        raise InputError(
+            f"--batch-size must be 1 or more. Received: {batch_size}"
+        )
+    return batch_size
 
 
 def run(arguments):

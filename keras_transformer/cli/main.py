@@ -20,6 +20,7 @@ COMMANDS = {
     "train": "prepared data to a trained run",
     "evaluate": "cross-entropy, BLEU and chrF of a run",
     "translate": "lines of text to lines of text",
+    "score": "how probable given translations are",
     "export": "a run to a SavedModel for TensorFlow Serving",
     "info": "what a folder of data, a run or an export is",
 }

@@ -81,6 +81,42 @@ def resolve_config(
     return config.updated(given, "options")
 
 
+def add_section_option(parser, section, text):
+    """`--SECTION KEY=VALUE`, for commands that take one section only.
+
+    Args:
+        parser: `argparse` parser.
+        section: its name.
+        text: what it is, for the help.
+    """
+    parser.add_argument(
+        f"--{section}",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help=f"{text}; may be repeated",
+    )
+    keys = ", ".join(_types(section))
+    parser.add_argument_group(f"keys of --{section}", keys)
+
+
+def section_values(arguments, section) -> dict:
+    """The keys and values that `--SECTION` was given.
+
+    Raises:
+        InputError: it isn't KEY=VALUE, or the value isn't YAML.
+    """
+    values = {}
+    for setting in getattr(arguments, section):
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InputError(
+                f"--{section} takes KEY=VALUE. Received: {setting!r}"
+            )
+        values[key] = _value(section, key, value, f"--{section} {key}")
+    return values
+
+
 def _setting(text, sections):
     name, equals, value = text.partition("=")
     section, dot, key = name.partition(".")
@@ -89,12 +125,16 @@ def _setting(text, sections):
             "--set takes SECTION.KEY=VALUE, here with section "
             f"{' or '.join(sections)}. Received: {text!r}"
         )
+    return section, key, _value(section, key, value, f"--set {name}")
+
+
+def _value(section, key, text, where):
     if _types(section).get(key) is str:
-        return section, key, value  # "no" is Norwegian, not false
+        return text  # "no" is Norwegian, not false
     try:
-        return section, key, yaml.safe_load(value)
+        return yaml.safe_load(text)
     except yaml.YAMLError:
-        raise InputError(f"--set {name}: not a YAML value: {value!r}") from None
+        raise InputError(f"{where}: not a YAML value: {text!r}") from None
 
 
 def _types(section):

@@ -16,10 +16,13 @@ class Translation(NamedTuple):
     Attributes:
         text: the translation.
         score: log-probability, length-normalised.
+        truncated: whether the line was too long for the model and lost its
+            end.
     """
 
     text: str
     score: float
+    truncated: bool = False
 
 
 BLANK = Translation("", 0.0)
@@ -61,6 +64,7 @@ class RunTranslate:
             CompiledTranslator,
             when_to_compile,
         )
+        from keras_transformer.decoding.details import details
         from keras_transformer.evaluation.report import run_translator
         from keras_transformer.training.run import Run
 
@@ -77,7 +81,9 @@ class RunTranslate:
                 after=after,
             )
         else:
-            self._graph = run_translator(run, model, recipe.decoding).translate
+            self._graph = details(
+                run_translator(run, model, recipe.decoding), num_hypotheses=1
+            )
 
     @property
     def compile_seconds(self) -> float:
@@ -90,11 +96,19 @@ class RunTranslate:
         encoded = tf.constant([line.encode("utf-8") for line in lines])
         if self._compiled:
             outputs = self._compiled.translate(encoded)
+            texts, scores = outputs["translation"], outputs["score"]
         else:
             outputs = self._graph(encoded)
-        texts = (t.decode("utf-8") for t in outputs["translation"].numpy())
-        scores = outputs["score"].numpy().tolist()
-        return list(map(Translation, texts, scores))
+            texts, scores = outputs["translations"], outputs["scores"]
+            texts, scores = texts[:, 0], scores[:, 0]
+        return list(
+            map(
+                Translation,
+                (text.decode("utf-8") for text in texts.numpy()),
+                scores.numpy().tolist(),
+                outputs["truncated"].numpy().tolist(),
+            )
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,11 +10,13 @@ import itertools
 import pathlib
 import sys
 
+from keras_transformer.cli import detailed, translations
 from keras_transformer.cli.console import Progress, load_tensorflow, say
 from keras_transformer.cli.evaluate import (
     add_search_options,
     add_weights_option,
     decoding_config,
+    saved_batch_size,
 )
 from keras_transformer.cli.lines import read_lines, writing
 from keras_transformer.cli.recipes import BLANK, RunRecipe, SavedModelRecipe
@@ -49,11 +51,7 @@ def add_arguments(parser):
     parser.add_argument("--input", metavar="FILE", help="default: stdin")
     parser.add_argument("--output", metavar="FILE", help="default: stdout")
     add_weights_option(parser)
-    parser.add_argument(
-        "--scores",
-        action="store_true",
-        help="a column more: log-probability, length-normalised",
-    )
+    translations.add_arguments(parser)
     add_search_options(parser)
     add_speed_options(parser)
 
@@ -66,6 +64,8 @@ def run(arguments):
         say("type a line to be translated; Ctrl-D ends")
     window = 1 if interactive else BATCHES_A_WINDOW * batch_size
     lines = read_lines(arguments.input)
+    if arguments.prefix:
+        lines = translations.with_prefixes(lines, arguments.prefix)
     # A missing file is told before a long start.
     first = list(itertools.islice(lines, window))
     sentences = sum(1 for line in first if line.strip())
@@ -77,21 +77,36 @@ def run(arguments):
         Progress("translating", unit="sentences", shown=apart) as progress,
         writing(arguments.output) as out,
     ):
-        for result in stream_lines(
+        results = stream_lines(
             itertools.chain(first, lines),
             translate_batches,
             batch_size,
             window,
-            blank=BLANK,
+            blank=detailed.BLANK if translations.wanted(arguments) else BLANK,
             progress=progress.advance,
-        ):
-            out.write(format_result(result, arguments))
+        )
+        for number, result in enumerate(results, 1):
+            out.write(format_result(result, arguments, number))
             if interactive:
                 out.flush()
+            if result.truncated:
+                name = arguments.input or "stdin"
+                say(
+                    f"warning: {name}, line {number}: more tokens than the "
+                    "model has positions; the rest is left out"
+                )
 
 
-def format_result(result, arguments) -> str:
-    """A `Translation` as the line that is written, with its end."""
+def format_result(result, arguments, number: int) -> str:
+    """A line's result as it is written, with its end.
+
+    Args:
+        result: a `Translation`, or a `Detailed` where more is wanted.
+        arguments: parsed.
+        number: of the line, from 1.
+    """
+    if translations.wanted(arguments):
+        return translations.format_result(result, arguments, number)
     end = f"\t{result.score:.4f}\n" if arguments.scores else "\n"
     return result.text + end
 
@@ -128,20 +143,24 @@ def _recipe(arguments):
     config = read_yaml(path) if path.is_file() else {}
     config = Config().updated(config, str(path))
     decoding = decoding_config(config, arguments)
+    if translations.wanted(arguments):
+        recipe = translations.run_recipe(arguments, decoding)
+        return recipe, decoding.batch_size
     weights = arguments.weights or "best"
     recipe = RunRecipe(arguments.run, weights, decoding, arguments.jit)
     return recipe, decoding.batch_size
 
 
 def _saved_model_recipe(arguments):
-    if arguments.length_penalty is not None or arguments.beam_size not in (
-        None,
-        1,
+    if (
+        arguments.length_penalty is not None
+        or arguments.beam_size not in (None, 1)
+        or arguments.decoding
     ):
         raise InputError(
             "an export's search was fixed when it was made. Accepted with "
-            "--saved-model: --beam-size 1 (its greedy signature), or neither "
-            "--beam-size nor --length-penalty"
+            "--saved-model: --beam-size 1 (its greedy signature), or none of "
+            "--beam-size, --length-penalty and --decoding"
         )
     if arguments.weights:
         raise InputError("--weights goes with --run: an export has one set")
@@ -150,12 +169,8 @@ def _saved_model_recipe(arguments):
             "--jit on goes with --run: an export's graph isn't one for XLA. "
             "Accepted with --saved-model: off, auto"
         )
-    batch_size = arguments.batch_size
-    if batch_size is None:
-        batch_size = 64
-    elif batch_size < 1:
-        raise InputError(
-            f"--batch-size must be 1 or more. Received: {batch_size}"
-        )
+    batch_size = saved_batch_size(arguments)
+    if translations.wanted(arguments):
+        return translations.saved_recipe(arguments), batch_size
     signature = "greedy" if arguments.beam_size == 1 else "serving_default"
     return SavedModelRecipe(arguments.saved_model, signature), batch_size

@@ -6,6 +6,7 @@ to compile; so sources are padded to a few lengths, batches to a few sizes.
 """
 
 import collections
+import functools
 import time
 
 import numpy as np
@@ -17,7 +18,8 @@ from keras_transformer.decoding import compile_cache
 from keras_transformer.decoding.hypotheses import SearchResult, output_limits
 from keras_transformer.decoding.incremental import IncrementalTransformer
 from keras_transformer.decoding.search import needs_alignment
-from keras_transformer.decoding.translator import Source, Translator
+from keras_transformer.decoding.source import Source
+from keras_transformer.decoding.translator import Translator, scores_of
 from keras_transformer.errors import InputError
 
 # Up to here source lengths are padded to multiples of 8, then to powers of 2.
@@ -108,10 +110,12 @@ class CompiledTranslator:
         self._prepare = tf.function(
             self._translator.prepare, input_signature=[_TEXT]
         )
-        self._texts = tf.function(_texts_of(target_tokenizer))
+        self._outputs = tf.function(self._outputs_of)
         if after:
             graph = Translator(*tokenizers, steps(compiled=False), config)
-            self._graph = tf.function(graph.search, reduce_retracing=True)
+            self._uncompiled = functools.cache(
+                functools.partial(_graph_search, graph)
+            )
         self._compiled = self._new_function()
         self._uses = collections.Counter()
         self.shapes = []
@@ -124,10 +128,14 @@ class CompiledTranslator:
             text: string `(B,)`.
 
         Returns:
-            `translation` string `(B,)` and `score` float32 `(B,)`.
+            `translation` string `(B,)`, `score` float32 `(B,)` and
+            `truncated` bool `(B,)`, whether the text was too long for the
+            model and lost its end.
         """
-        result = self.search(self.prepare(text), num_hypotheses=1)
-        return self._texts(result.ids, result.lengths, result.scores)
+        text = tf.convert_to_tensor(text, tf.string)
+        source = self.prepare(text)
+        result = self.search(source, num_hypotheses=1)
+        return self._outputs(text, source, result)
 
     def prepare(self, text) -> Source:
         """Tokenizes; see `Translator.prepare`."""
@@ -147,7 +155,7 @@ class CompiledTranslator:
         rows = 1 if count == 1 else self._rows(length)
         self._uses[rows, length] += 1
         if self._uses[rows, length] <= self._after:
-            return self._graph(source, num_hypotheses)
+            return self._uncompiled(num_hypotheses)(source.ids, source.lengths)
         ids = np.full([-(-max(count, 1) // rows) * rows, length], PAD_ID)
         ids[:count, :longest] = source.ids
         # A row that holds no sentence has length 0, hence generates nothing.
@@ -164,6 +172,15 @@ class CompiledTranslator:
         return SearchResult(
             *(tf.concat(f, axis=0)[:count] for f in zip(*parts, strict=True))
         )
+
+    def _outputs_of(self, text, source, result):
+        return {
+            "translation": self._translator.texts(text, source, result.ids)[
+                :, 0
+            ],
+            "score": scores_of(result)[:, 0],
+            "truncated": source.truncated,
+        }
 
     def _rows(self, length):
         """Sentences that a batch of this source length is padded to."""
@@ -218,15 +235,3 @@ def padded_length(length: int, longest: int) -> int:
     else:
         padded = 1 << (length - 1).bit_length()
     return min(padded, longest)
-
-
-def _texts_of(tokenizer):
-    """The graph function from the ids of the best to what is returned."""
-
-    def texts(ids, lengths, scores):
-        return {
-            "translation": tokenizer.detokenize(ids[:, 0]),
-            "score": tf.where(lengths[:, 0] > 0, scores[:, 0], 0.0),
-        }
-
-    return texts

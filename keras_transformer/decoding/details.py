@@ -54,7 +54,8 @@ def details(
         With `tokens` also: `tokens` string `(B, K, T)`, as the vocabulary
         has them, END included, "" after; `token_log_probabilities` float32
         of that shape; `source_tokens` string `(B, S)`, as they look in the
-        text, "" for START, END and what follows. With `alignment` also:
+        text, "" for START, END and what follows; `source_lengths` int32
+        `(B,)`, these tokens, START and END included. With `alignment` also:
         `alignment` float32 `(B, K, T, S)`, the shares of the source that
         each token attended to.
     """
@@ -72,6 +73,7 @@ def details(
         }
         if tokens or alignment:
             outputs["source_tokens"] = translator.surface(text)
+            outputs["source_lengths"] = source.lengths + 2
             outputs |= _by_token(translator, source.ids, result.ids, alignment)
         return outputs
 

@@ -132,13 +132,24 @@ def dev_scorer(
     return measure
 
 
-def run_translator(run: Run, model, decoding: DecodingConfig) -> Translator:
-    """The text-to-text graph of a run's model."""
+def run_translator(
+    run: Run, model, decoding: DecodingConfig, align: bool = False
+) -> Translator:
+    """The text-to-text graphs of a run's model.
+
+    Args:
+        run: gives the tokenizers.
+        model: the `keras.Model`.
+        decoding: the search.
+        align: whether alignments are wanted though the search needs none.
+    """
     return Translator(
         run.source_tokenizer,
         run.target_tokenizer,
         IncrementalTransformer(
-            model, decoding.precision, align=needs_alignment(decoding)
+            model,
+            decoding.precision,
+            align=align or needs_alignment(decoding),
         ),
         decoding,
     )

@@ -1,0 +1,145 @@
+import json
+
+import pytest
+
+from keras_transformer.cli.main import main
+
+PAIRS = [
+    ("one two", "two one"),
+    ("one two", "five"),
+    ("", ""),
+    ("three", "one Zed"),
+]
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    return path
+
+
+@pytest.fixture
+def score(run, pairs, capsys):
+    """What `score` prints for the pairs, and what it warns of."""
+
+    def call(*options, input=pairs):
+        capsys.readouterr()
+        command = ["score", "--run", str(run), "--input", str(input)]
+        assert main([*command, *options]) == 0
+        said = capsys.readouterr()
+        return said.out.splitlines(), said.err
+
+    return call
+
+
+def test_a_line_a_pair(score):
+    rows = [line.split("\t") for line in score()[0]]
+    assert [int(row[2]) for row in rows] == [3, 2, 0, 3]
+    for total, mean, count in rows:
+        if int(count):
+            assert float(total) < 0
+            assert float(mean) * int(count) == pytest.approx(
+                float(total), abs=1e-3
+            )
+    assert [float(number) for number in rows[2]] == [0, 0, 0]
+
+
+def test_tokens_add_up(score):
+    lines, _ = score("--json", "--token-scores")
+    values = [json.loads(line) for line in lines]
+    assert [(v["source"], v["target"]) for v in values] == PAIRS
+    assert values[0]["tokens"] == ["two", "one", "</s>"]
+    assert values[3]["tokens"] == ["one", "<unk>", "</s>"]
+    for value in values:
+        assert sum(value["token_log_probabilities"]) == pytest.approx(
+            value["log_probability"], rel=1e-4
+        )
+    columns = [line.split("\t")[3] for line in score("--token-scores")[0]]
+    assert columns[0].split()[1].startswith("one:-")
+    assert columns[2] == ""
+
+
+def test_json_without_tokens(score):
+    value = json.loads(score("--json")[0][0])
+    assert set(value) == {
+        *("source", "target", "log_probability", "score", "per_token"),
+        *("length", "truncated"),
+    }
+
+
+def test_scores_are_those_of_the_translations(run, score, tmp_path, capsys):
+    source = tmp_path / "in.txt"
+    source.write_text("one two\nthree four five\n")
+    command = ["translate", "--run", str(run), "--input", str(source)]
+    assert main([*command, "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    finished = [v for v in found if v["translations"][0]["finished"]]
+    path = tmp_path / "found.tsv"
+    path.write_text(
+        "".join(
+            f"{v['source']}\t{v['translations'][0]['text']}\n" for v in finished
+        )
+        or "\t\n"
+    )
+    scored = [json.loads(line) for line in score("--json", input=path)[0]]
+    for value, again in zip(finished, scored, strict=False):
+        for name in ("score", "log_probability"):
+            assert again[name] == pytest.approx(
+                value["translations"][0][name], abs=1e-4
+            )
+
+
+def test_what_is_too_long_is_reported(score, tmp_path):
+    path = tmp_path / "long.tsv"
+    long = "one " * 30
+    path.write_text(f"one\ttwo\n{long}\ttwo\none\t{long}\n")
+    lines, said = score("--json", input=path)
+    truncated = [json.loads(line)["truncated"] for line in lines]
+    assert truncated == [False, True, True]
+    assert "pair 2:" in said and "pair 3:" in said and "pair 1:" not in said
+
+
+def test_two_files_are_as_good_as_one(score, tmp_path):
+    for place, name in enumerate(("a", "b")):
+        text = "".join(f"{pair[place]}\n" for pair in PAIRS)
+        (tmp_path / name).write_text(text)
+    both = f"{tmp_path / 'a'},{tmp_path / 'b'}"
+    assert score(input=both) == score()
+
+
+def test_the_export_scores_like_the_run(run, corpus, pairs, score, capsys):
+    base = corpus / "saved_models" / "scored"
+    assert main(["export", "--run", str(run), "--out", str(base)]) == 0
+    expected, _ = score("--json")
+    command = ["score", "--saved-model", str(base), "--input", str(pairs)]
+    assert main([*command, "--json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for line, other in zip(lines, expected, strict=True):
+        value, other = json.loads(line), json.loads(other)
+        assert value["length"] == other["length"]
+        assert value["score"] == pytest.approx(other["score"], rel=1e-4)
+    for option in ("--token-scores", "--beam-size=2", "--decoding=top_k=1"):
+        assert main([*command, option]) == 2
+        assert option.split("=")[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"", ["pairs.tsv", "empty"]),
+        (b"a\tb\nalone\n", ["pairs.tsv", "line 2", "one column"]),
+        (b"a\t\xff\n", ["pairs.tsv", "line 1", "UTF-8"]),
+    ],
+    ids=["empty", "one column", "not UTF-8"],
+)
+def test_bad_pairs(run, pairs, refuses, text, says):
+    pairs.write_bytes(text)
+    refuses("score", "--run", run, "--input", pairs, says=says)
+
+
+def test_bad_places(run, pairs, refuses, tmp_path):
+    missing = tmp_path / "no.tsv"
+    refuses("score", "--run", run, "--input", missing, says=[missing])
+    refuses("score", "--run", missing, "--input", pairs, says=[missing])
+    refuses("score", "--saved-model", missing, "--input", pairs, says=[missing])
