@@ -81,7 +81,7 @@ class Constraints:
         logits += forbidden
         if self.no_repeat_ngram_size:
             logits = self._without_repeats(logits, ids, step)
-            logits = _end_dead_ends(logits)
+            logits = _end_dead_ends(logits, plain)
         if not isinstance(sentences.prefixes, tuple):
             # A prefix is a wish that outdoes every rule.
             logits = _force(logits, plain, sentences.prefixes, step)
@@ -120,11 +120,11 @@ def _mentioned(ids, logits):
     return tf.reshape(counts, shape) > 0
 
 
-def _end_dead_ends(logits):
-    """END allowed where nothing else is."""
+def _end_dead_ends(logits, plain):
+    """END allowed where nothing else is, as probable as the model says."""
     dead = tf.reduce_max(logits, axis=-1, keepdims=True) == _FORBIDDEN
     is_end = tf.range(logits.shape[-1]) == END_ID
-    return tf.where(dead & is_end, 0.0, logits)
+    return tf.where(dead & is_end, plain, logits)
 
 
 def _force(logits, plain, prefixes, step):

@@ -1,7 +1,8 @@
 """The loop that every search runs in.
 
 A search's state is a `NamedTuple` with a scalar `step`, the model's `cache`,
-and other tensors whose first axis is the sentences.
+`sentences` that no step changes, and other tensors whose first axis, like
+theirs, is the sentences.
 """
 
 import tensorflow as tf
@@ -49,7 +50,7 @@ def run_loop(model, state, advance, is_active, compiled: bool):
         )
         return rows, settled, state
 
-    start = (rows, _without_cache(state), state)
+    start = (rows, _changing(state), state)
     _, settled, last = tf.while_loop(
         lambda rows, settled, state: tf.reduce_any(is_active(state)),
         segment,
@@ -57,7 +58,9 @@ def run_loop(model, state, advance, is_active, compiled: bool):
         shape_invariants=tf.nest.map_structure(_free_shape, start),
         parallel_iterations=1,
     )
-    return settled._replace(cache=last.cache, step=last.step)
+    return settled._replace(
+        cache=last.cache, step=last.step, sentences=state.sentences
+    )
 
 
 def _steps(state, advance, is_active, end):
@@ -75,6 +78,10 @@ def _without_cache(state):
     return state._replace(cache=(), step=())
 
 
+def _changing(state):
+    return _without_cache(state)._replace(sentences=())
+
+
 def _scatter(settled, rows, state):
     """`settled` with the sentences at `rows` as they are in `state`."""
     return tf.nest.map_structure(
@@ -82,7 +89,7 @@ def _scatter(settled, rows, state):
             old, rows[:, tf.newaxis], new
         ),
         settled,
-        _without_cache(state),
+        _changing(state),
     )
 
 

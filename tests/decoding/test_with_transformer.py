@@ -28,7 +28,11 @@ from tests.decoding.small_transformers import (
 BEAMS = pytest.mark.parametrize("beam_size", [1, 2, 4])
 # Random models say one word for ever unless it is forbidden; these searches
 # wander through the vocabulary and end at different lengths, not at once.
-CONFIG = {"no_repeat_ngram_size": 2, "length_penalty": 0.6}
+CONFIG = {
+    "no_repeat_ngram_size": 2,
+    "length_penalty": 0.6,
+    "length_normalization": "gnmt",
+}
 LIMITS = tf.constant([3, 22, 7, 18, 1, 20, 12, 9])
 
 
