@@ -28,7 +28,7 @@ class Closing:
 
 
 class Progress(Closing):
-    """A bar on a terminal, a line now and then in a log.
+    """A bar on a terminal, a line now and then in a log, both with the rate.
 
     Args:
         description: what is being done.
@@ -42,6 +42,7 @@ class Progress(Closing):
         self._total = total
         self._unit = unit
         self._last = time.monotonic()
+        self._first = None  # time and units done at the first update
         self._done = 0
         self._shown = shown
         self._bar = None
@@ -61,10 +62,18 @@ class Progress(Closing):
             self._bar.update(done - self._bar.n)
             return
         now = time.monotonic()
+        self._first = self._first or (now, done)
         if self._shown and now - self._last >= _LOG_INTERVAL:
             self._last = now
             of = f"/{self._total}" if self._total else ""
-            say(f"{self._description}: {done}{of} {self._unit} {note}".rstrip())
+            line = f"{self._description}: {done}{of} {self._unit}"
+            say(f"{line}{self._rate(now, done)} {note}".rstrip())
+
+    def _rate(self, now, done):
+        began, before = self._first
+        if now <= began:
+            return ""
+        return f", {(done - before) / (now - began):.4g} a second"
 
     def advance(self, count: int):
         """So many units more are done."""

@@ -110,13 +110,14 @@ class CompiledTranslator:
         self._prepare = tf.function(
             self._translator.prepare, input_signature=[_TEXT]
         )
-        self._outputs = tf.function(self._outputs_of)
+        self._outputs = tf.function(self._outputs_of, reduce_retracing=True)
         if after:
             graph = Translator(*tokenizers, steps(compiled=False), config)
             self._uncompiled = functools.cache(
                 functools.partial(_graph_search, graph)
             )
         self._compiled = self._new_function()
+        self._known = set()
         self._uses = collections.Counter()
         self.shapes = []
         self.compile_seconds = 0.0
@@ -189,9 +190,9 @@ class CompiledTranslator:
 
     def _search_batch(self, ids, lengths, num_hypotheses):
         source = Source(ids, lengths, truncated=())
-        rows, length = ids.shape
-        steps = self._steps(length)
-        if (rows, length) in self.shapes:
+        steps = self._steps(ids.shape[1])
+        key = (*ids.shape, num_hypotheses)
+        if key in self._known:
             return self._compiled(source, num_hypotheses, steps=steps)
         began = time.perf_counter()
         try:
@@ -200,9 +201,11 @@ class CompiledTranslator:
             # Programs that an earlier process kept may be damaged.
             if not compile_cache.clear():
                 raise
+            self._known.clear()
             self._compiled = self._new_function()
             result = self._compiled(source, num_hypotheses, steps=steps)
-        self.shapes.append((rows, length))
+        self._known.add(key)
+        self.shapes.append(key[:2])
         self.compile_seconds += time.perf_counter() - began
         return result
 
@@ -235,3 +238,16 @@ def padded_length(length: int, longest: int) -> int:
     else:
         padded = 1 << (length - 1).bit_length()
     return min(padded, longest)
+
+
+def _graph_search(translator, num_hypotheses):
+    """`Translator.search` as a graph that knows no sizes."""
+    return tf.function(
+        lambda ids, lengths: translator.search(
+            Source(ids, lengths, truncated=()), num_hypotheses
+        ),
+        input_signature=[
+            tf.TensorSpec([None, None], tf.int32),
+            tf.TensorSpec([None], tf.int32),
+        ],
+    )

@@ -8,6 +8,7 @@ pickled.
 
 import collections
 import contextlib
+import itertools
 import multiprocessing
 import os
 import pickle
@@ -74,6 +75,7 @@ class Workers:
         self._count = count
         self._threads = threads
         self._prepare = prepare
+        self._numbers = itertools.count()
         self._workers = []
 
     def __enter__(self) -> "Workers":
@@ -111,28 +113,32 @@ class Workers:
         Reads at most four batches a worker ahead, so that memory is bounded.
         """
         batches = iter(batches)
-        numbers = iter(range(2**63))
         waiting = collections.deque()  # numbers of the batches out, in order
         done = {}
+        exhausted = False
         while True:
             while len(waiting) < _AHEAD * self._count and (
                 worker := self._least_busy()
             ):
                 batch = next(batches, None)
                 if batch is None:
+                    exhausted = True
                     break
-                number = next(numbers)
+                number = next(self._numbers)
                 waiting.append(number)
                 if batch:
                     worker.send(number, batch)
                 else:
                     done[number] = []
-            if not waiting:
+            if exhausted and not waiting:
                 return
             while waiting and waiting[0] in done:
                 yield done.pop(waiting.popleft())
-            if waiting:
-                done.update(self._finished())
+            if waiting or not self._least_busy():
+                for number, results in self._finished():
+                    # Others belong to a stream that was left early.
+                    if waiting and number >= waiting[0]:
+                        done[number] = results
 
     def _least_busy(self):
         """The worker with the least to do, None if all have enough."""

@@ -92,3 +92,44 @@ def test_text_translator_repairs_what_is_not_unicode():
         return {"translation": tf.strings.join([text, b"\xff"])}
 
     assert text_translator(function)(["a\udcff"]) == ["a?\ufffd"]
+
+
+def batch_sizes(lines, **options):
+    sizes = []
+
+    def translate(lines):
+        sizes.append(len(lines))
+        return lines
+
+    assert list(translate_lines(lines, translate, **options)) == lines
+    return sizes
+
+
+def test_long_lines_share_smaller_batches():
+    lines = ["x" * length for length in [10, 10, 10, 10, 4, 4, 2]]
+    found = batch_sizes(lines, batch_size=3, max_characters=20)
+    assert found == [2, 2, 3]
+
+
+def test_a_line_beyond_the_budget_is_a_batch_of_its_own():
+    lines = ["x" * 100, "x" * 90, "x"]
+    found = batch_sizes(lines, batch_size=8, max_characters=50)
+    assert found == [1, 1, 1]
+
+
+def test_the_default_budget_fills_batches_of_usual_sentences():
+    assert batch_sizes(["x" * 256] * 64) == [64]
+    assert batch_sizes(["x" * 512] * 64) == [32, 32]
+
+
+def test_a_blank_line_is_answered_before_the_next_is_read():
+    read = []
+
+    def lines():
+        for line in ["a", "", "b"]:
+            read.append(line)
+            yield line
+
+    results = translate_lines(lines(), shout, window=1)
+    assert [next(results), next(results)] == ["A", ""]
+    assert read == ["a", ""]

@@ -1,0 +1,184 @@
+"""Workers, threads and XLA from the command line."""
+
+import argparse
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+
+from keras_transformer.cli import speed
+from keras_transformer.cli.main import main
+from tests.cli.conftest import start
+
+WORDS = ("zero", "one", "two", "three", "four", "five")
+
+
+@pytest.fixture(scope="module")
+def export(corpus, run):
+    base = corpus / "saved_models" / "fast"
+    assert main(["export", "--run", str(run), "--out", str(base)]) == 0
+    return base
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A file of some batches, with blank lines."""
+    lines = [" ".join(WORDS[: i % 6]) for i in range(150)]
+    path = tmp_path / "in.txt"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """More than is translated while a test lasts."""
+    path = tmp_path / "long.txt"
+    path.write_text("one two three four five\n" * 500_000)
+    return path
+
+
+def translated(model, source, *options):
+    """What a process of its own writes for the file, and says beside it."""
+    process = start("translate", *model, "--input", source, *options)
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    return out, err
+
+
+def children(process_id):
+    """Process ids of the children and theirs."""
+    path = pathlib.Path(f"/proc/{process_id}/task/{process_id}/children")
+    own = [int(word) for word in path.read_text().split()]
+    return own + [far for child in own for far in children(child)]
+
+
+def is_worker(process_id):
+    command = pathlib.Path(f"/proc/{process_id}/cmdline").read_bytes()
+    return b"spawn_main" in command
+
+
+def is_alive(process_id):
+    try:
+        text = pathlib.Path(f"/proc/{process_id}/stat").read_text()
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_for_output(process, folder):
+    """Waits for the first translations; returns all child processes."""
+    deadline = time.monotonic() + 300
+    while not any(p.stat().st_size for p in folder.glob(".out.txt.*")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return children(process.pid)
+
+
+def check_over(process, processes, folder, says):
+    """Exit 2, one line, no output, nothing left running."""
+    out, err = process.communicate()
+    assert process.returncode == 2
+    lines = [line for line in err.splitlines() if "translating:" not in line]
+    assert len(lines) == 1, err
+    assert lines[0].startswith("keras-transformer: error: ")
+    assert says in lines[0] and not out
+    deadline = time.monotonic() + 20
+    while any(map(is_alive, processes)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not list(folder.glob("*out.txt*"))
+
+
+def test_workers_and_this_process_translate_alike(run, export, source):
+    for model in (["--run", run], ["--saved-model", export]):
+        outputs = {
+            translated(model, source, "--scores", f"--workers={workers}")[0]
+            for workers in (1, 2)
+        }
+        assert len(outputs) == 1
+        assert outputs.pop().count("\n") == 150
+
+
+def test_compiled_translates_alike_and_tells_its_seconds(
+    run, source, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    model = ["--run", run]
+    options = ["--workers=1", "--beam-size=1"]
+    out, err = translated(model, source, *options, "--jit=on")
+    assert "compiling took" in err
+    expected, err = translated(model, source, *options, "--jit=off")
+    assert "compiling" not in err
+    assert out == expected
+    assert list((tmp_path / "cache").rglob("xla_compile_cache_*"))
+
+
+@pytest.mark.parametrize("how", ["worker killed", "Ctrl-C", "SIGTERM"])
+def test_an_end_by_force_leaves_nothing(how, run, endless, tmp_path):
+    out = tmp_path / "out.txt"
+    files = ["--input", endless, "--output", out]
+    options = ["--workers=2", "--beam-size=1"]
+    process = start(
+        *("translate", "--run", run, *files, *options), start_new_session=True
+    )
+    processes = wait_for_output(process, tmp_path)
+    workers = list(filter(is_worker, processes))
+    assert len(workers) == 2
+    if how == "worker killed":
+        os.kill(workers[0], signal.SIGKILL)
+        says = f"(process {workers[0]}) was killed by SIGKILL"
+    elif how == "Ctrl-C":
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        says = "interrupted"
+    else:
+        process.terminate()
+        says = "interrupted"
+    check_over(process, processes, tmp_path, says)
+
+
+def test_damaged_weights_are_told_by_workers_in_one_line(run, source, tmp_path):
+    import shutil
+
+    copy = shutil.copytree(run, tmp_path / "run")
+    path = copy / "weights" / "best.weights.h5"
+    path.write_bytes(path.read_bytes()[:-50])
+    process = start(
+        *("translate", "--run", copy, "--input", source, "--workers=2"),
+        *("--output", tmp_path / "out.txt"),
+    )
+    check_over(process, [], tmp_path, f"{path}: damaged")
+
+
+@pytest.mark.parametrize("option", ["--workers", "--threads"])
+def test_numbers_below_one(option, run, source, refuses):
+    command = ["translate", "--run", run, "--input", source]
+    refuses(*command, f"{option}=0", says=[option, "1 or more", "0"])
+
+
+def test_an_export_is_not_compiled(export, source, refuses):
+    command = ["translate", "--saved-model", export, "--input", source]
+    refuses(*command, "--jit=on", says=["--jit on goes with --run"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentences", "gpu", "expected"),
+    [
+        (None, 0, False, 1),
+        (None, 64, False, 1),
+        (None, 65, False, 2),
+        (None, 200, False, 4),
+        (None, 3200, False, 8),
+        (None, 3200, True, 1),
+        (3, 1, False, 3),
+        (1, 3200, False, 1),
+    ],
+)
+def test_how_many_workers(asked, sentences, gpu, expected, monkeypatch):
+    monkeypatch.setattr(speed, "usable_cores", lambda: 8)
+    monkeypatch.setattr(speed, "_has_gpu", lambda: gpu)
+    arguments = argparse.Namespace(workers=asked)
+    found = speed.choose_workers(arguments, sentences, batch_size=64)
+    assert found == expected
