@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from keras_transformer.config import ModelConfig
 from keras_transformer.decoding.hypotheses import SearchResult
@@ -66,10 +67,14 @@ def randomise(model, seed):
 
 def by_full_passes(model):
     """The functions of a search, by calling the Keras model itself."""
+    ids = tf.TensorSpec([None, None], tf.int32)
     return Uncached(
-        lambda source_ids, target_ids: model(
-            {"source_ids": source_ids, "target_ids": target_ids},
-            training=False,
+        tf.function(
+            lambda source_ids, target_ids: model(
+                {"source_ids": source_ids, "target_ids": target_ids},
+                training=False,
+            ),
+            input_signature=[ids, ids],
         )
     )
 

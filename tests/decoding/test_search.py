@@ -31,6 +31,7 @@ CONFIG = DecodingConfig(
     length_penalty=0.8,
     length_normalization="average",
     coverage_penalty=0.1,
+    early_stopping=True,
     no_repeat_ngram_size=2,
     repetition_penalty=1.3,
 )

@@ -32,6 +32,7 @@ CONFIG = {
     "no_repeat_ngram_size": 2,
     "length_penalty": 0.6,
     "length_normalization": "gnmt",
+    "early_stopping": True,
 }
 LIMITS = tf.constant([3, 22, 7, 18, 1, 20, 12, 9])
 
@@ -39,6 +40,11 @@ LIMITS = tf.constant([3, 22, 7, 18, 1, 20, 12, 9])
 @functools.cache
 def model(variant):
     return small_transformer(variant)
+
+
+@functools.cache
+def full(variant):
+    return by_full_passes(model(variant))
 
 
 @functools.cache
@@ -60,9 +66,7 @@ def test_cached_search_equals_search_by_full_passes(variant, beam_size):
     source_ids, _ = random_sources(3, rows=8, longest=9)
     functions = IncrementalTransformer(model(variant))
     found = run(functions, beam_size, source_ids, LIMITS)
-    expected = run(
-        by_full_passes(model(variant)), beam_size, source_ids, LIMITS
-    )
+    expected = run(full(variant), beam_size, source_ids, LIMITS)
     check_equal(found, expected)
     assert len(np.unique(found.ids)) > 5
     assert len(np.unique(found.lengths)) > 2
@@ -74,8 +78,8 @@ def test_cached_search_without_rules_equals_search_by_full_passes(beam_size):
     functions = IncrementalTransformer(model("pre"))
     options = {"no_repeat_ngram_size": 0, "early_stopping": False}
     found = run(functions, beam_size, source_ids, LIMITS, **options)
-    full = by_full_passes(model("pre"))
-    check_equal(found, run(full, beam_size, source_ids, LIMITS, **options))
+    expected = run(full("pre"), beam_size, source_ids, LIMITS, **options)
+    check_equal(found, expected)
 
 
 @pytest.mark.parametrize("variant", ["pre", "post"])
