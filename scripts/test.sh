@@ -4,7 +4,8 @@
 #
 #   scripts/test.sh [OPTIONS AND PATHS FOR pytest]
 #
-# It runs in the checkout, whatever the current folder is.
+# It runs in the checkout, whatever the current folder is, in two processes: a
+# file's tests stay together. `-n 0` runs them in one.
 
 set -euo pipefail
 # shellcheck source=scripts/_setup.sh
@@ -12,4 +13,4 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/_setup.sh"
 
 set_up
 cd -- "$root"
-exec "$environment_python" -m pytest "$@"
+exec "$environment_python" -m pytest -n 2 --dist loadfile "$@"

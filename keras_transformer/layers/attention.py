@@ -13,8 +13,8 @@ class MultiHeadAttention(keras.layers.Layer):
     """Attention in several heads, projected in and out.
 
     `call` is made of two public steps, `project` and `attend`, so that
-    projected keys and values can be kept from one call to the next. A query whose keys are all masked attends to them evenly: finite, never
-    NaN.
+    projected keys and values can be kept from one call to the next. A query
+    whose keys are all masked attends to them evenly: finite, never NaN.
 
     Args:
         num_heads: int, number of heads.

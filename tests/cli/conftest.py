@@ -46,6 +46,14 @@ def run(corpus, data):
     return out
 
 
+@pytest.fixture(scope="session")
+def export(corpus, run):
+    """A model's folder with the version 1."""
+    base = corpus / "saved_models" / "toy"
+    assert main(["export", "--run", str(run), "--out", str(base)]) == 0
+    return base
+
+
 @pytest.fixture
 def refuses(capsys):
     """Checks that a command exits with 2 and one line that says why."""

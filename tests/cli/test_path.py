@@ -2,19 +2,13 @@
 
 import io
 import json
+import shutil
 import subprocess
 
 import pytest
 
 from keras_transformer.cli.main import main
 from tests.cli.conftest import TRAIN_OPTIONS, start
-
-
-@pytest.fixture(scope="module")
-def export(corpus, run):
-    base = corpus / "saved_models" / "toy"
-    assert main(["export", "--run", str(run), "--out", str(base)]) == 0
-    return base
 
 
 def feed(monkeypatch, data: bytes):
@@ -104,9 +98,11 @@ def test_the_export_translates_like_the_run(export, run):
     assert outputs[0].count("\n") == 3
 
 
-def test_a_second_export_is_the_next_version(export, run, capsys):
-    assert main(["export", "--run", str(run), "--out", str(export)]) == 0
-    assert sorted(p.name for p in export.iterdir()) == ["1", "2"]
+def test_a_second_export_is_the_next_version(export, run, tmp_path):
+    base = tmp_path / "toy"
+    shutil.copytree(export, base)
+    assert main(["export", "--run", str(run), "--out", str(base)]) == 0
+    assert sorted(p.name for p in base.iterdir()) == ["1", "2"]
 
 
 def test_info_names_each_kind(data, run, export, capsys):

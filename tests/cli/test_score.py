@@ -108,11 +108,9 @@ def test_two_files_are_as_good_as_one(score, tmp_path):
     assert score(input=both) == score()
 
 
-def test_the_export_scores_like_the_run(run, corpus, pairs, score, capsys):
-    base = corpus / "saved_models" / "scored"
-    assert main(["export", "--run", str(run), "--out", str(base)]) == 0
+def test_the_export_scores_like_the_run(export, pairs, score, capsys):
     expected, _ = score("--json")
-    command = ["score", "--saved-model", str(base), "--input", str(pairs)]
+    command = ["score", "--saved-model", str(export), "--input", str(pairs)]
     assert main([*command, "--json"]) == 0
     lines = capsys.readouterr().out.splitlines()
     for line, other in zip(lines, expected, strict=True):

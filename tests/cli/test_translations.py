@@ -30,13 +30,6 @@ def translate(run, source, capsys):
     return call
 
 
-@pytest.fixture(scope="module")
-def export(corpus, run):
-    base = corpus / "saved_models" / "details"
-    assert main(["export", "--run", str(run), "--out", str(base)]) == 0
-    return base
-
-
 def parsed(lines):
     return [json.loads(line) for line in lines]
 
@@ -141,12 +134,17 @@ def test_the_search_takes_every_key(translate):
         assert len(words) <= 3 and not {"one", "two"} & set(words)
 
 
-def test_unknown_words_are_replaced(translate, tmp_path):
+@pytest.fixture
+def unknown(tmp_path):
+    """Lines, and a search that finds only unknown words for them."""
     path = tmp_path / "unknown.txt"
     path.write_text("Zed one Zed two\n")
-    known = ["zero", "one", "two", "three", "four", "five", "</s>"]
-    banned = f"banned_tokens=[{', '.join(known[:-1])}]"
-    options = ["--decoding", banned, "--decoding", "min_length=2"]
+    banned = "banned_tokens=[zero, one, two, three, four, five]"
+    return path, ["--decoding", banned, "--decoding", "min_length=2"]
+
+
+def test_unknown_words_are_replaced(translate, unknown):
+    path, options = unknown
     plain, _ = translate(*options, input=path)
     assert set(plain[0].split()) == {"⁇"}
     replaced, _ = translate(
@@ -155,6 +153,23 @@ def test_unknown_words_are_replaced(translate, tmp_path):
     words = replaced[0].split()
     assert len(words) == len(plain[0].split())
     assert set(words) <= {"Zed", "one", "two"}
+
+
+@pytest.mark.slow
+def test_an_export_replaces_unknown_words(
+    run, unknown, translate, tmp_path, capsys
+):
+    path, options = unknown
+    options = [*options, "--decoding=replace_unknown=true"]
+    expected, _ = translate(*options, input=path)
+    assert translate(*options, "--jit=on", input=path)[0] == expected
+    out = tmp_path / "export"
+    command = ["export", "--run", str(run), "--out", str(out)]
+    assert main([*command, *options]) == 0
+    capsys.readouterr()
+    command = ["translate", "--saved-model", str(out), "--input", str(path)]
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines() == expected
 
 
 def test_options_outdo_keys(translate):
