@@ -145,7 +145,8 @@ def _lengths(report):
     """Time per token at each length, over that at the shortest."""
     groups = {}
     for row in report["cells"]:
-        key = (row["kind"], row["batch"], row["beam"], row["precision"])
+        names = ("kind", "batch", "beam", "precision", "jit")
+        key = tuple(row[name] for name in names)
         groups.setdefault(key, {})[row["length"]] = row["tokens_per_second"]
     lengths = sorted({row["length"] for row in report["cells"]})
     rows = [
@@ -153,7 +154,7 @@ def _lengths(report):
         for key, rates in groups.items()
         if len(rates) == len(lengths)
     ]
-    columns = ("way", "batch", "beam", "precision", *map(str, lengths))
+    columns = ("way", "batch", "beam", "precision", "XLA", *map(str, lengths))
     return (
         "## Time per token by length\n\nRelative to the shortest.\n\n"
         + _table(columns, rows)

@@ -13,20 +13,18 @@ from keras_transformer.decoding import cache as caches
 from keras_transformer.decoding.attention import (
     ByHeads,
     ByRows,
-    attend,
     causal_mask,
-    join_heads,
     sizes,
     source_mask,
-    split_heads,
 )
 from keras_transformer.decoding.cache import Cache, Slots, show_own
+from keras_transformer.decoding.folding import read_parameters
 from keras_transformer.decoding.parameters import (
     Parameters,
     as_variables,
     assign,
-    read_parameters,
 )
+from keras_transformer.decoding.sublayers import Sublayers
 
 
 class Step(NamedTuple):
@@ -44,7 +42,7 @@ class Step(NamedTuple):
     cache: Any
 
 
-class IncrementalTransformer:
+class IncrementalTransformer(Sublayers):
     """A trained model as the functions that a search calls.
 
     Not a `tf.Module`: it holds its weights as variables of its own, folded
@@ -74,13 +72,7 @@ class IncrementalTransformer:
         align: bool = False,
     ):
         layers = {layer.name: layer for layer in model.layers}
-        layer = layers["decoder_layer_0"]
-        self._num_heads = layer.num_heads
-        self._width = layer.d_model
-        self._head_width = layer.d_model // layer.num_heads
-        self._pre_norm = layer.norm == "pre"
-        self._epsilon = layer.layer_norm_epsilon
-        self._activation = layer.activation
+        super().__init__(layers["decoder_layer_0"])
         self._compiled = compiled
         self._parameters = as_variables(read_parameters(model), dtype)
         decoder_layers = len(self._parameters.decoder)
@@ -241,48 +233,3 @@ class IncrementalTransformer:
         if beam_size == 1:
             return ByRows(self._num_heads, self._head_width)
         return ByHeads(beam_size, self._num_heads, self._head_width)
-
-    def _attend_to_itself(self, x, sublayer, mask, length):
-        heads = split_heads(
-            self._project(x, sublayer), length, 3 * self._num_heads
-        )
-        query, keys, values = tf.split(heads, 3, axis=1)
-        context, _ = attend(query, keys, values, mask, transposed=False)
-        return self._output(x, join_heads(context), sublayer)
-
-    def _project(self, x, sublayer):
-        """A sublayer's input product."""
-        y = self._normalise(x, sublayer.norm) if self._pre_norm else x
-        return self._dense(y, sublayer.inputs)
-
-    def _output(self, x, context, sublayer):
-        """Adds a sublayer's output product to the stream `x`."""
-        return self._residual(
-            x, self._dense(context, sublayer.output), sublayer
-        )
-
-    def _feedforward(self, x, sublayer):
-        y = self._normalise(x, sublayer.norm) if self._pre_norm else x
-        y = self._activation(self._dense(y, sublayer.inner))
-        return self._residual(x, self._dense(y, sublayer.outer), sublayer)
-
-    def _residual(self, x, update, sublayer):
-        x += tf.cast(update, tf.float32)
-        return x if self._pre_norm else self._normalise(x, sublayer.norm)
-
-    def _dense(self, x, projection):
-        """`x @ kernel + bias` in the kernel's dtype."""
-        product = tf.matmul(
-            tf.cast(x, projection.kernel.dtype), projection.kernel
-        )
-        return tf.nn.bias_add(product, projection.bias)
-
-    def _normalise(self, x, norm):
-        """LayerNorm, or what folding left of it; None leaves `x` as it is."""
-        if norm is None:
-            return x
-        if norm.scale is not None:
-            x -= tf.reduce_mean(x, axis=-1, keepdims=True)
-        square = tf.reduce_mean(tf.square(x), axis=-1, keepdims=True)
-        x *= tf.math.rsqrt(square + self._epsilon)
-        return x if norm.scale is None else x * norm.scale + norm.offset

@@ -36,7 +36,14 @@ def losses(run):
     return [json.loads(line)["loss"] for line in lines]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, marks=pytest.mark.slow),
+    ],
+)
 def test_a_stopped_run_goes_on_to_the_same_end(how, data, whole, tmp_path):
     out = tmp_path / "run"
     options = ["--data", str(data), "--out", str(out), EPOCHS]

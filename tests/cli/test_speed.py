@@ -109,7 +109,14 @@ def test_compiled_translates_alike_and_tells_its_seconds(
     assert list((tmp_path / "cache").rglob("xla_compile_cache_*"))
 
 
-@pytest.mark.parametrize("how", ["worker killed", "Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "worker killed",
+        "Ctrl-C",
+        pytest.param("SIGTERM", marks=pytest.mark.slow),
+    ],
+)
 def test_an_end_by_force_leaves_nothing(how, run, endless, tmp_path):
     out = tmp_path / "out.txt"
     files = ["--input", endless, "--output", out]

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.decoding import beam
-from keras_transformer.decoding.beam import EMPTY, Candidates
+from keras_transformer.decoding.beam_hypotheses import EMPTY, Candidates
 from keras_transformer.decoding.constraints import Constraints, Sentences
 from keras_transformer.decoding.hypotheses import Normalization
 

@@ -68,7 +68,14 @@ def test_last_and_best_weights_are_the_model(whole):
             np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("stop_after", [1, 14, 30])
+@pytest.mark.parametrize(
+    "stop_after",
+    [
+        pytest.param(1, marks=pytest.mark.slow),
+        14,
+        pytest.param(30, marks=pytest.mark.slow),
+    ],
+)
 def test_an_interrupted_run_goes_on_as_if_never_stopped(
     prepared, config, whole, tmp_path, stop_after
 ):
@@ -191,7 +198,13 @@ def test_data_of_another_corpus_is_refused(prepared, config, tmp_path):
         fit(run, prepared)
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "mixed_bfloat16",
+        pytest.param("mixed_float16", marks=pytest.mark.slow),
+    ],
+)
 def test_mixed_precision_trains(prepared, config, tmp_path, policy):
     config = config.updated({"training": {"precision": policy}})
     run = Run.create(tmp_path / "run", config, prepared)
