@@ -12,5 +12,8 @@ set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/_setup.sh"
 
 set_up
+# Threads of two processes would only get into each other's way.
+export TF_NUM_INTRAOP_THREADS="${TF_NUM_INTRAOP_THREADS:-1}"
+export TF_NUM_INTEROP_THREADS="${TF_NUM_INTEROP_THREADS:-1}"
 cd -- "$root"
 exec "$environment_python" -m pytest -n 2 --dist loadfile "$@"

@@ -72,9 +72,8 @@ def test_peers_that_are_not_there_are_named(tmp_path):
 
 
 def test_each_setting_is_measured(run_folder):
-    (report,) = measured(
-        run_folder, "--kind=translator", "--jit=off", "--batch=5", "--beam=1"
-    )
+    one = ["--kind=translator", "--jit=off", "--batch=5", "--beam=1"]
+    (report,) = measured(run_folder, *one, "--workers=1")
     assert report["rounds"] == 2 and report["sentences"] == 12
     assert set(report["bleu"]) == {"float32", "bfloat16"}
     for row, precision in zip(
