@@ -180,7 +180,13 @@ class TrainingConfig:
     beta_1: float = 0.9
     beta_2: float = 0.98
     adam_epsilon: float = 1e-9
+    learning_rate: float | None = None  # at the peak; None: the paper's
+    gradient_clip: float = 0.0  # greatest norm of all gradients; 0: any
+    accumulate_steps: int = 1  # batches to one update of the weights
     precision: str = "float32"  # or mixed_bfloat16, mixed_float16
+    # Parts of a batch computed at the same time, a thread each. None: as many
+    # as there are cores, 1 with a GPU.
+    threads: int | None = None
     seed: int = 1
     shuffle_buffer: int = 100_000  # pairs shuffled and sorted together
     checkpoint_every: int = 500  # steps between checkpoints for --resume
@@ -201,13 +207,15 @@ class TrainingConfig:
             "adam_epsilon",
             "shuffle_buffer",
             "checkpoint_every",
+            "accumulate_steps",
         )
+        for name in ("batch_sentences", "learning_rate", "threads"):
+            if getattr(self, name) is not None:
+                positive("training", self, name)
         fraction("training", self, "label_smoothing", "beta_1", "beta_2")
         seed("training", self)
         one_of("training.precision", self.precision, PRECISIONS)
-        if self.batch_sentences is not None:
-            positive("training", self, "batch_sentences")
-        for name in ("early_stopping", "bleu_every"):
+        for name in ("early_stopping", "bleu_every", "gradient_clip"):
             value = getattr(self, name)
             require(value >= 0, f"training.{name}", "0 or more", value)
 

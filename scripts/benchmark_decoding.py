@@ -29,8 +29,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import decoding_peers
-from decoding_cells import Cell, Setting, best_rate, measure, usable_cores
+from decoding_cells import Cell, Setting, best_rate, measure
 from decoding_models import bleu, export_forced, make_run, sentences
+
+from keras_transformer.machine import usable_cores
 
 DEFAULT_PEERS = (
     pathlib.Path(__file__).resolve().parents[2] / "shared/bench/peers.py"

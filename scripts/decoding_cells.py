@@ -1,7 +1,6 @@
 """One measurement of `benchmark_decoding.py`: a setting, in processes."""
 
 import dataclasses
-import os
 import resource
 import statistics
 import time
@@ -169,8 +168,3 @@ def best_rate(rows, kind, batch, beam):
         for row in rows
         if (row["kind"], row["batch"], row["beam"]) == (kind, batch, beam)
     )
-
-
-def usable_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0))

@@ -13,26 +13,34 @@ def make_run(scratch: pathlib.Path) -> pathlib.Path:
     Its vocabularies are Tatoeba's where that is at hand, else those of the
     built-in corpus.
     """
-    from keras_transformer.data.corpus import CorpusFile
-    from keras_transformer.data.prepare import prepare
     from keras_transformer.presets import preset
     from keras_transformer.training.run import Run
 
-    train, dev = scratch / "train.tsv", scratch / "dev.tsv"
-    if _DATA.is_dir():
-        train, dev = _DATA / train.name, _DATA / dev.name
-    else:
-        _write_builtin(train, dev)
     config = preset(_LAYERS)
-    data = prepare(
-        [CorpusFile.parse(str(train))],
-        scratch / "data",
-        config.data,
-        dev=CorpusFile.parse(str(dev)),
-    )
+    data = make_data(scratch, config.data)
     run = Run.create(scratch / "run", config, data)
     run.save_weights(run.build_model(), "best", 1, {})
     return run.folder
+
+
+def make_data(scratch: pathlib.Path, config, folder=None):
+    """Prepared data of `train.tsv` and `dev.tsv` of a folder.
+
+    Without one it is Tatoeba where that is at hand, else the built-in corpus.
+    """
+    from keras_transformer.data.corpus import CorpusFile
+    from keras_transformer.data.prepare import prepare
+
+    folder = pathlib.Path(folder) if folder else _DATA
+    if not folder.is_dir():
+        folder = scratch
+        _write_builtin(scratch / "train.tsv", scratch / "dev.tsv")
+    return prepare(
+        [CorpusFile.parse(str(folder / "train.tsv"))],
+        scratch / "data",
+        config,
+        dev=CorpusFile.parse(str(folder / "dev.tsv")),
+    )
 
 
 def _write_builtin(train, dev):

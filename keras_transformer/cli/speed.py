@@ -1,10 +1,7 @@
 """How translating is spread over processes, and whether XLA compiles it."""
 
-import os
-import pathlib
-
-from keras_transformer.decoding.workers import usable_cores
 from keras_transformer.errors import InputError
+from keras_transformer.machine import has_gpu, usable_cores
 
 # Fewer batches than this aren't worth the start of workers.
 _WORTH_WORKERS = 2
@@ -58,18 +55,6 @@ def choose_workers(arguments, sentences: int, batch_size: int) -> int:
     if arguments.workers is not None:
         return arguments.workers
     batches = -(-sentences // batch_size)
-    if batches < _WORTH_WORKERS or _has_gpu():
+    if batches < _WORTH_WORKERS or has_gpu():
         return 1
     return min(usable_cores(), batches)
-
-
-def _has_gpu():
-    """Whether TensorFlow would use a GPU: one process fills it."""
-    devices = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
-    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
-        return False
-    if not any(pathlib.Path(device).exists() for device in devices):
-        return False  # Told without the seconds that importing takes.
-    import tensorflow as tf
-
-    return bool(tf.config.list_physical_devices("GPU"))

@@ -31,7 +31,7 @@ SECTIONS = ("model", "training", "decoding")
 DEFAULT_PRESET = "small"
 
 # Options that name a key of the training section.
-DIRECT = ("seed", "batch_tokens", "batch_sentences", "precision")
+DIRECT = ("seed", "batch_tokens", "batch_sentences", "precision", "threads")
 
 
 def add_arguments(parser):
@@ -67,6 +67,13 @@ def add_arguments(parser):
         metavar="POLICY",
         help="float32, mixed_bfloat16 or mixed_float16",
     )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="parts of a batch computed at the same time, a thread each "
+        "(default: as many as there are cores, 1 with a GPU)",
+    )
     add_config_options(
         parser,
         SECTIONS,
@@ -82,15 +89,31 @@ def run(arguments):
     load_tensorflow()
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.training.run import Run
+    from keras_transformer.training.threads import use_threads
 
-    prepared = PreparedData.load(arguments.data)
     if arguments.resume:
         the_run = Run.load(arguments.out)
         _continue_with(the_run, arguments, config)
+        use_threads(the_run.config.training.threads or 1)
+        prepared = PreparedData.load(arguments.data)
     else:
+        config = with_threads(config)
+        use_threads(config.training.threads)
+        prepared = PreparedData.load(arguments.data)
         the_run = Run.create(arguments.out, config, prepared)
     best = train(the_run, prepared, resume=arguments.resume)
     print(f"{arguments.out}: {best}")
+
+
+def with_threads(config):
+    """The configuration with a number of threads, chosen if none is given.
+
+    The run keeps it: dropout, and so its weights, depend on it.
+    """
+    from keras_transformer.training.threads import default_threads
+
+    threads = config.training.threads or default_threads()
+    return config.updated({"training": {"threads": threads}})
 
 
 def train(the_run, prepared, resume=False) -> str:
@@ -197,6 +220,8 @@ def _continue_with(the_run, arguments, config):
     own = the_run.config
     if _options_given(arguments):
         kept = {"training": {"epochs": own.training.epochs}}
+        if config.training.threads is None:
+            kept["training"]["threads"] = own.training.threads
         wanted = config.updated(kept).to_dict()
         changed = [
             f"{name}.{key}"

@@ -10,7 +10,6 @@ import collections
 import contextlib
 import itertools
 import multiprocessing
-import os
 import pickle
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -236,8 +235,3 @@ def _interrupts_blocked():
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0))

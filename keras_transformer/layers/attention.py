@@ -7,6 +7,8 @@ D model width.
 import keras
 from keras import ops
 
+from keras_transformer.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class MultiHeadAttention(keras.layers.Layer):
@@ -71,7 +73,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self._key = self._projection("key")
         self._value = self._projection("value")
         self._output = self._projection("output")
-        self._dropout = keras.layers.Dropout(
+        self._dropout = Dropout(
             dropout, dtype=self.dtype_policy, name="attention_dropout"
         )
 
@@ -94,8 +96,14 @@ class MultiHeadAttention(keras.layers.Layer):
         self._output.build((*query_shape[:-1], self.d_model))
 
     def call(self, query, value, key=None, attention_mask=None, training=None):
-        keys, values = self.project(value, key)
-        return self.attend(query, keys, values, attention_mask, training)
+        # Quantised kernels aren't what the product wants.
+        plain = self._query.quantization_mode is None
+        if query is value and key is None and plain:
+            query, keys, values = self._project_together(value)
+        else:
+            keys, values = self.project(value, key)
+            query = self._split_heads(self._query(query))
+        return self._attend(query, keys, values, attention_mask, training)
 
     def project(self, value, key=None):
         """Projects keys and values and splits them into heads.
@@ -126,9 +134,27 @@ class MultiHeadAttention(keras.layers.Layer):
         Returns:
             float `(B, T, D)`.
         """
+        query = self._split_heads(self._query(query))
+        return self._attend(query, keys, values, attention_mask, training)
+
+    def _project_together(self, x):
+        """Query, keys and values of the same input by one product."""
+        layers = (self._query, self._key, self._value)
+        kernel = ops.concatenate([layer.kernel for layer in layers], axis=1)
+        x = ops.matmul(x, ops.cast(kernel, self.compute_dtype))
+        if self.use_bias:
+            bias = ops.concatenate([layer.bias for layer in layers], axis=0)
+            x = x + ops.cast(bias, self.compute_dtype)
+        length = ops.shape(x)[1]
+        x = ops.reshape(x, (-1, length, 3, self.num_heads, self.head_dim))
+        x = ops.transpose(x, (2, 0, 3, 1, 4))  # (3, B, N, length, H)
+        return ops.unstack(x, 3)
+
+    def _attend(self, query, keys, values, attention_mask, training):
+        """`attend` for a query that is projected, `(B, N, T, H)`."""
         # Scaling the query, not the scores, touches T x H numbers instead
         # of T x S and keeps float16 scores small.
-        query = self._split_heads(self._query(query)) * self.head_dim**-0.5
+        query = query * self.head_dim**-0.5
         scores = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
         weights = self._masked_softmax(scores, attention_mask)
         weights = self._dropout(weights, training=training)

@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_transformer.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class FeedForward(keras.layers.Layer):
@@ -45,7 +47,7 @@ class FeedForward(keras.layers.Layer):
         self._outer = keras.layers.Dense(
             d_model, dtype=self.dtype_policy, name="outer"
         )
-        self._dropout = keras.layers.Dropout(
+        self._dropout = Dropout(
             dropout, dtype=self.dtype_policy, name="feedforward_dropout"
         )
 

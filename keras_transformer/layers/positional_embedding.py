@@ -7,6 +7,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer.layers.dropout import Dropout
+
 
 def sinusoids(length, d_model):
     """The paper's position encoding, sine and cosine interleaved.
@@ -101,7 +103,7 @@ class PositionalEmbedding(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="tokens",
         )
-        self._dropout = keras.layers.Dropout(
+        self._dropout = Dropout(
             dropout, dtype=self.dtype_policy, name="embedding_dropout"
         )
 

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import FeedForward
 
 NORMS = ("pre", "post")
@@ -58,7 +59,7 @@ class TransformerLayer(keras.layers.Layer):
             name="feedforward",
         )
         self._feedforward_layer_norm = self._layer_norm("feedforward")
-        self._dropout = keras.layers.Dropout(
+        self._dropout = Dropout(
             dropout, dtype=self.dtype_policy, name="residual_dropout"
         )
 

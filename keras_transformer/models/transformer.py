@@ -1,7 +1,7 @@
 """The Transformer as a functional Keras model."""
 
 import keras
-from keras import layers
+from keras import layers, ops
 
 from keras_transformer.config import ModelConfig
 from keras_transformer.errors import InputError
@@ -12,6 +12,37 @@ from keras_transformer.layers import (
     decoder_mask,
     padding_mask,
 )
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class Transformer(keras.Model):
+    """A functional model that can train on parts of a batch side by side.
+
+    The parts are independent but for the weights, so TensorFlow runs them at
+    the same time, each operation in one thread: on a processor that is
+    faster than one operation after the other in all threads. Logits and
+    gradients are those of the whole batch; only dropout differs.
+
+    Attributes:
+        parts: int, into how many a batch is cut in training.
+    """
+
+    parts = 1
+
+    def call(self, inputs, training=None, mask=None, **kwargs):
+        if not training or self.parts == 1:
+            return super().call(inputs, training, mask, **kwargs)
+        size = ops.shape(inputs["source_ids"])[0]
+        ends = [size * i // self.parts for i in range(self.parts + 1)]
+        logits = [
+            super(Transformer, self).call(
+                {name: ids[begin:end] for name, ids in inputs.items()},
+                training,
+                **kwargs,
+            )
+            for begin, end in zip(ends[:-1], ends[1:], strict=True)
+        ]
+        return ops.concatenate(logits, axis=0)
 
 
 def build_transformer(
@@ -34,7 +65,7 @@ def build_transformer(
             pre-norm, whose residual stream is otherwise never normalised.
 
     Returns:
-        `keras.Model` of `{"source_ids": int32 (B, S), "target_ids": int32
+        `Transformer` of `{"source_ids": int32 (B, S), "target_ids": int32
         (B, T)}`, both padded with 0, to logits float32 `(B, T, V)`.
 
     Raises:
@@ -77,7 +108,7 @@ def build_transformer(
         x = target_embedding(x, reverse=True)
     # Whatever the policy computes in, loss and search see float32.
     logits = layers.Activation("linear", dtype="float32", name="scores")(x)
-    return keras.Model(
+    return Transformer(
         {"source_ids": source_ids, "target_ids": target_ids},
         logits,
         name="transformer",

@@ -88,6 +88,7 @@ def fit(
     resume = resume and _has_checkpoint(path, run)
     keras.utils.set_random_seed(training.seed)
     model = run.build_model()
+    model.parts = training.threads or 1
     if not resume:
         _start_from_vectors(model, run, observer)
     cross_entropy = compile_model(model, training, run.config.model.d_model)
@@ -185,14 +186,7 @@ def compile_model(model, training: TrainingConfig, d_model: int):
     """
     cross_entropy = CrossEntropy()
     model.compile(
-        optimizer=DenseAdam(
-            WarmupSchedule(
-                d_model, training.warmup_steps, training.learning_rate_factor
-            ),
-            beta_1=training.beta_1,
-            beta_2=training.beta_2,
-            epsilon=training.adam_epsilon,
-        ),
+        optimizer=_optimizer(training, d_model),
         loss=SmoothedCrossEntropy(training.label_smoothing),
         metrics=[cross_entropy, Perplexity(), TokenAccuracy()],
         # XLA would compile anew for every batch shape.
@@ -206,6 +200,22 @@ def compile_model(model, training: TrainingConfig, d_model: int):
     model.compute_metrics(None, ops.convert_to_tensor(label), logits)
     model.reset_metrics()
     return cross_entropy
+
+
+def _optimizer(training, d_model):
+    factor, steps = training.learning_rate_factor, training.accumulate_steps
+    if training.learning_rate is not None:
+        factor = (
+            training.learning_rate * (d_model * training.warmup_steps) ** 0.5
+        )
+    return DenseAdam(
+        WarmupSchedule(d_model, training.warmup_steps, factor),
+        beta_1=training.beta_1,
+        beta_2=training.beta_2,
+        epsilon=training.adam_epsilon,
+        global_clipnorm=training.gradient_clip or None,
+        gradient_accumulation_steps=steps if steps > 1 else None,
+    )
 
 
 def _start_from_vectors(model, run, observer):

@@ -68,17 +68,19 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         nll = token_nll(y_true, logits)
         if not self.label_smoothing:
             return nll
+        # -log q of a token is its nll if it is the true one, and always
+        # log_sum less its logit. The shares add up to 1, so log_sum, and
+        # with it the softmax, stays as it is without smoothing; what
+        # smoothing adds is linear in the logits.
         vocabulary_size = logits.shape[-1]
-        log_sum = ops.logsumexp(logits, axis=-1)
-        # -log q summed over the V - 2 tokens that share epsilon: all of
-        # them, less padding, less the true one.
-        others = (
-            (vocabulary_size - 1) * log_sum
-            - (ops.sum(logits, axis=-1) - logits[..., self.padding_id])
-            - nll
-        )
         share = self.label_smoothing / (vocabulary_size - 2)
-        return (1 - self.label_smoothing) * nll + share * others
+        return nll + _pull(
+            logits,
+            ops.cast(y_true, "int32"),
+            self.label_smoothing + share,
+            share,
+            self.padding_id,
+        )
 
     def get_config(self):
         return {
@@ -86,6 +88,14 @@ class SmoothedCrossEntropy(keras.losses.Loss):
             "label_smoothing": self.label_smoothing,
             "padding_id": self.padding_id,
         }
+
+
+def _pull(logits, labels, from_label, to_all, padding_id):
+    """`from_label * logits[label] - to_all * sum(logits but padding's)`."""
+    vocabulary_size = logits.shape[-1]
+    others = ops.cast(ops.arange(vocabulary_size) != padding_id, "float32")
+    true = ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    return from_label * true - to_all * ops.matmul(logits, others)
 
 
 def token_nll(labels, logits):

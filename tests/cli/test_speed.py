@@ -178,7 +178,7 @@ def test_an_export_is_not_compiled(export, source, refuses):
 )
 def test_how_many_workers(asked, sentences, gpu, expected, monkeypatch):
     monkeypatch.setattr(speed, "usable_cores", lambda: 8)
-    monkeypatch.setattr(speed, "_has_gpu", lambda: gpu)
+    monkeypatch.setattr(speed, "has_gpu", lambda: gpu)
     arguments = argparse.Namespace(workers=asked)
     found = speed.choose_workers(arguments, sentences, batch_size=64)
     assert found == expected

@@ -1,0 +1,30 @@
+"""How many threads TensorFlow trains with."""
+
+from keras_transformer.machine import has_gpu, usable_cores
+
+
+def default_threads() -> int:
+    """A part of the batch a core; with a GPU all in one."""
+    return 1 if has_gpu() else usable_cores()
+
+
+def use_threads(parts: int) -> bool:
+    """Gives each part of a batch that is computed side by side one thread.
+
+    To be called before TensorFlow's first operation.
+
+    Args:
+        parts: see `TrainingConfig.threads`; 1 leaves all as it is.
+
+    Returns:
+        whether it could still be changed.
+    """
+    import tensorflow as tf
+
+    if parts > 1:
+        try:
+            tf.config.threading.set_intra_op_parallelism_threads(1)
+            tf.config.threading.set_inter_op_parallelism_threads(parts)
+        except RuntimeError:  # It has begun already.
+            return False
+    return True
