@@ -114,3 +114,17 @@ def test_the_four_projections_start_different(arrays):
 def test_heads_must_divide_the_width():
     with pytest.raises(ValueError, match="d_model=8, num_heads=3"):
         MultiHeadAttention(num_heads=3, d_model=8)
+
+
+@pytest.mark.parametrize("use_bias", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_one_product_equals_three(arrays, use_bias, dtype):
+    layer = make(dtype, use_bias=use_bias, bias_initializer="glorot_uniform")
+    query = keras.ops.cast(arrays["query"], layer.compute_dtype)
+    mask = np.tril(np.ones((1, T, T), dtype=bool))
+    together = layer(query, query, attention_mask=mask)
+    apart = layer(query, query, key=query, attention_mask=mask)
+    np.testing.assert_allclose(
+        *(keras.ops.cast(x, "float32") for x in (together, apart)),
+        atol=1e-5 if dtype == "float32" else 0.05,
+    )

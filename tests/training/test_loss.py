@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_transformer.training.loss import SmoothedCrossEntropy, kl_constant
 
@@ -101,3 +102,17 @@ def test_config_round_trip():
 def test_wrong_smoothing_is_refused():
     with pytest.raises(ValueError, match="below 1. Received: 1.0"):
         SmoothedCrossEntropy(1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_gradient_is_the_softmax_less_the_smoothed_target(epsilon):
+    logits = tf.Variable(LOGITS)
+    with tf.GradientTape() as tape:
+        loss = SmoothedCrossEntropy(epsilon)(LABELS, logits)
+    labels = LABELS.reshape(-1)
+    expected = np.exp(log_softmax(LOGITS.reshape(-1, 7)))
+    expected = expected - smoothed_target(labels, 7, epsilon)
+    expected = np.where(labels[:, None] != 0, expected, 0) / 5
+    np.testing.assert_allclose(
+        tape.gradient(loss, logits), expected.reshape(LOGITS.shape), atol=1e-6
+    )

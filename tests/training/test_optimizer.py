@@ -57,3 +57,32 @@ def test_serialises():
     config = keras.optimizers.serialize(DenseAdam(0.3, beta_2=0.98))
     revived = keras.optimizers.deserialize(config)
     assert isinstance(revived, DenseAdam) and revived.beta_2 == 0.98
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_equals_keras_adam(amsgrad):
+    random = np.random.default_rng(1)
+    start = random.normal(size=(40, 3)).astype("float32")
+    gradients = random.normal(size=(20, 40, 3)).astype("float32")
+    weights = []
+    for kind in (DenseAdam, keras.optimizers.Adam):
+        weight = keras.Variable(start)
+        optimizer = kind(0.02, beta_2=0.98, epsilon=1e-9, amsgrad=amsgrad)
+        for gradient in gradients:
+            optimizer.apply([tf.constant(gradient)], [weight])
+        weights.append(weight.numpy())
+        assert int(optimizer.iterations) == 20
+    np.testing.assert_allclose(*weights, atol=1e-5)
+
+
+def test_takes_keras_options():
+    weight = keras.Variable(np.zeros(4, "float32"))
+    optimizer = DenseAdam(
+        1.0, global_clipnorm=1e-9, epsilon=1.0, gradient_accumulation_steps=2
+    )
+    for _ in range(2):
+        np.testing.assert_array_equal(weight.numpy(), 0)
+        optimizer.apply([tf.constant([3.0, -4.0, 0.0, 9.0])], [weight])
+    # The norm is tiny beside epsilon, so the step is the clipped gradient.
+    clipped = np.array([3, -4, 0, 9]) / np.sqrt(106) * 1e-9
+    np.testing.assert_allclose(weight.numpy(), -clipped, rtol=1e-3)

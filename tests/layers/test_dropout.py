@@ -1,0 +1,95 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.layers.dropout import Dropout
+from tests.layers.checks import check_layer
+
+SHAPE = (3, 50, 67)  # not a multiple of the four numbers drawn at a time
+
+
+def dropped(rate, seed=1, dtype="float32", shape=SHAPE):
+    layer = Dropout(rate, seed=seed, dtype=dtype)
+    return np.array(
+        keras.ops.cast(layer(np.ones(shape, dtype), training=True), "float32")
+    )
+
+
+def test_keeps_the_layer_contract():
+    check_layer(
+        lambda dtype: Dropout(0.3, dtype=dtype),
+        {"inputs": np.ones((2, 3), "float32")},
+        weight_count=0,
+        seed_count=1,
+    )
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.999])
+def test_drops_its_share_and_keeps_the_mean(rate):
+    output = dropped(rate, shape=(400, 501))
+    share = (output == 0).mean()
+    assert share == pytest.approx(rate, abs=0.005)
+    kept = np.unique(output[output > 0])
+    assert len(kept) == 1  # all that is kept is scaled alike
+    assert kept[0] == pytest.approx(1 / (1 - rate), rel=0.01)
+    # Exactly unbiased: scaled by the probability that was drawn with.
+    drawn = round(rate * 2**16) / 2**16
+    assert kept[0] == pytest.approx(1 / (1 - drawn), rel=1e-6)
+
+
+def test_every_place_is_dropped_as_often():
+    layer = Dropout(0.5, seed=3)
+    ones = np.ones((8, 9), "float32")
+    kept = sum(np.array(layer(ones, training=True)) > 0 for _ in range(400))
+    # 72 binomial counts of 400 with a standard deviation of 10.
+    assert kept.min() > 150 and kept.max() < 250
+
+
+def test_calls_and_seeds_differ_and_repeat():
+    layer = Dropout(0.5, seed=1)
+    ones = np.ones(SHAPE, "float32")
+    first, second = (np.array(layer(ones, training=True)) for _ in range(2))
+    assert (first != second).mean() > 0.4
+    np.testing.assert_array_equal(first, dropped(0.5, seed=1))
+    assert (first != dropped(0.5, seed=2)).mean() > 0.4
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-7, 0.5])
+def test_nothing_is_dropped_outside_training(rate):
+    ones = np.ones(SHAPE, "float32")
+    np.testing.assert_array_equal(Dropout(rate)(ones), ones)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-7, 1.0])
+def test_rates_at_the_ends(rate):
+    output = dropped(rate)
+    assert (output == 0).mean() == pytest.approx(rate, abs=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_lower_precision(dtype):
+    layer = Dropout(0.25, seed=1, dtype=dtype)
+    ones = tf.ones(SHAPE, dtype)
+    output = layer(ones, training=True)
+    assert output.dtype == ones.dtype
+    share = np.mean(tf.cast(output, tf.float32).numpy() == 0)
+    assert share == pytest.approx(0.25, abs=0.02)
+
+
+def test_an_empty_batch():
+    assert dropped(0.5, shape=(0, 5)).shape == (0, 5)
+
+
+def test_gradients_go_where_the_values_went():
+    x = tf.Variable(np.full(SHAPE, 2.0, "float32"))
+    with tf.GradientTape() as tape:
+        output = Dropout(0.5, seed=1)(x, training=True)
+    np.testing.assert_allclose(tape.gradient(output, x), output / 2)
+
+
+def test_a_noise_shape_is_kept():
+    output = Dropout(0.5, noise_shape=(None, 1), seed=1)(
+        np.ones((50, 4), "float32"), training=True
+    )
+    assert len({tuple(row) for row in np.array(output)}) == 2

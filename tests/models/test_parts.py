@@ -1,0 +1,85 @@
+"""Training on parts of a batch side by side."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import ModelConfig
+from keras_transformer.models import build_transformer
+from keras_transformer.training.loss import SmoothedCrossEntropy
+
+CONFIG = ModelConfig(
+    num_encoder_layers=1,
+    num_decoder_layers=1,
+    d_model=8,
+    num_heads=2,
+    d_ff=16,
+    max_length=12,
+    dropout=0.0,
+    attention_dropout=0.0,
+    feedforward_dropout=0.0,
+)
+
+
+def batch(size):
+    random = np.random.default_rng(1)
+    ids = random.integers(4, 9, (2, size, 6)).astype("int32")
+    ids[:, size // 2 :, 4:] = 0
+    features = {"source_ids": ids[0], "target_ids": ids[1, :, :-1]}
+    return features, ids[1, :, 1:]
+
+
+def gradients(model, parts, size):
+    features, labels = batch(size)
+    model.parts = parts
+    with tf.GradientTape() as tape:
+        logits = model(features, training=True)
+        loss = SmoothedCrossEntropy(0.1)(labels, logits)
+    variables = [w.value for w in model.trainable_weights]
+    found = tape.gradient(loss, variables)
+    return logits, [tf.convert_to_tensor(g).numpy() for g in found]
+
+
+@pytest.mark.parametrize(
+    ("parts", "size"), [(2, 6), (2, 5), (3, 7), (2, 1), (4, 2)]
+)
+def test_the_parts_are_the_whole(parts, size):
+    model = build_transformer(CONFIG, 9, 9)
+    whole, expected = gradients(model, 1, size)
+    logits, found = gradients(model, parts, size)
+    np.testing.assert_allclose(logits, whole, atol=1e-5)
+    for gradient, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(gradient, other, atol=1e-5)
+
+
+def test_parts_drop_different_places():
+    config = {"num_encoder_layers": 1, "num_decoder_layers": 1, "d_model": 8}
+    model = build_transformer(
+        ModelConfig(**config, num_heads=2, d_ff=16, dropout=0.5), 9, 9
+    )
+    model.parts = 2
+    features, _ = batch(1)
+    twice = {name: np.repeat(ids, 2, 0) for name, ids in features.items()}
+    first, second = np.array(model(twice, training=True))
+    assert np.abs(first - second).max() > 1e-3
+    first, second = np.array(model(twice, training=False))
+    np.testing.assert_allclose(first, second, atol=1e-6)
+
+
+def test_a_trained_model_is_the_same_in_parts_and_compiled():
+    model = build_transformer(CONFIG, 9, 9)
+    model.parts = 2
+    model.compile("adam", SmoothedCrossEntropy(0.1))
+    features, labels = batch(6)
+    losses = model.fit(features, labels, epochs=30, verbose=0).history["loss"]
+    assert losses[-1] < losses[0] - 0.3
+
+
+def test_saves_and_loads(tmp_path):
+    model = build_transformer(CONFIG, 9, 9)
+    features, _ = batch(3)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(loaded(features), model(features), atol=1e-6)
+    assert type(loaded) is type(model) and loaded.parts == 1
