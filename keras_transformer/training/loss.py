@@ -65,22 +65,14 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     def call(self, y_true, y_pred):
         """Loss of each position, float32 `(B, T)`, padding included."""
         logits = ops.cast(y_pred, "float32")
-        nll = token_nll(y_true, logits)
         if not self.label_smoothing:
-            return nll
-        # -log q of a token is its nll if it is the true one, and always
-        # log_sum less its logit. The shares add up to 1, so log_sum, and
-        # with it the softmax, stays as it is without smoothing; what
-        # smoothing adds is linear in the logits.
-        vocabulary_size = logits.shape[-1]
-        share = self.label_smoothing / (vocabulary_size - 2)
-        return nll + _pull(
-            logits,
-            ops.cast(y_true, "int32"),
-            self.label_smoothing + share,
-            share,
-            self.padding_id,
-        )
+            return token_nll(y_true, logits)
+        labels = ops.cast(y_true, "int32")
+        share = self.label_smoothing / (logits.shape[-1] - 2)
+        weights = self.label_smoothing + share, share, self.padding_id
+        if keras.backend.backend() == "tensorflow":
+            return _fused(labels, logits, *weights)
+        return token_nll(labels, logits) + _pull(labels, logits, *weights)
 
     def get_config(self):
         return {
@@ -90,12 +82,50 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         }
 
 
-def _pull(logits, labels, from_label, to_all, padding_id):
-    """`from_label * logits[label] - to_all * sum(logits but padding's)`."""
-    vocabulary_size = logits.shape[-1]
-    others = ops.cast(ops.arange(vocabulary_size) != padding_id, "float32")
+def _pull(labels, logits, from_label, to_all, padding_id):
+    """What smoothing adds to the negative log-probability of the label.
+
+    The smoothed target's shares add up to 1, so the log of the softmax's
+    denominator counts once with and without smoothing. What differs is
+    linear: `from_label * logits[label] - to_all * sum(logits)`, padding's
+    logit left out of the sum.
+    """
     true = ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    others = ops.cast(ops.arange(logits.shape[-1]) != padding_id, "float32")
     return from_label * true - to_all * ops.matmul(logits, others)
+
+
+def _fused(labels, logits, from_label, to_all, padding_id):
+    """`token_nll + _pull`, with a gradient of three passes over the logits.
+
+    TensorFlow's operation for the first gives its gradient along; what
+    differentiation would build for the second is as large again, three times.
+    """
+    import tensorflow as tf
+
+    shape = tf.shape(logits)
+    size = logits.shape[-1]
+    labels = tf.reshape(labels, [-1])
+    places = tf.stack([tf.range(tf.size(labels)), labels], axis=1)
+    others = tf.cast(tf.range(size) != padding_id, tf.float32)
+
+    @tf.custom_gradient
+    def loss(flat):
+        nll, difference = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
+            features=flat, labels=labels
+        )
+        true = tf.gather_nd(flat, places)
+        pulled = from_label * true - to_all * tf.linalg.matvec(flat, others)
+
+        def gradient(upstream):
+            found = (difference - to_all * others) * upstream[:, tf.newaxis]
+            return tf.tensor_scatter_nd_add(
+                found, places, from_label * upstream
+            )
+
+        return nll + pulled, gradient
+
+    return tf.reshape(loss(tf.reshape(logits, [-1, size])), shape[:-1])
 
 
 def token_nll(labels, logits):
