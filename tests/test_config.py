@@ -79,6 +79,13 @@ def test_settings_that_fit_only_together_are_taken_together():
         ({"training": {"precision": "int8"}}, "mixed_bfloat16"),
         ({"training": {"seed": -1}}, "training.seed.*Received: -1"),
         ({"training": {"epochs": 0}}, "greater than 0. Received: 0"),
+        ({"training": {"best_by": "chrf"}}, "one of loss, bleu.*'chrf'"),
+        ({"training": {"best_by": "bleu"}}, "bleu_every must be 1 to 20.*: 0"),
+        (
+            {"training": {"best_by": "bleu", "bleu_every": 21}},
+            "bleu_every must be 1 to 20.*: 21",
+        ),
+        ({"training": {"average_epochs": -1}}, "average_epochs must be 0 or"),
         ({"decoding": {"beam_size": 0}}, "decoding.beam_size"),
     ],
 )

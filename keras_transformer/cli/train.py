@@ -145,6 +145,11 @@ def train(the_run, prepared, resume=False) -> str:
                 f"interrupted; {the_run.folder} goes on with "
                 "keras-transformer train ... --resume"
             ) from None
+    return _best(the_run)
+
+
+def _best(the_run):
+    """A line about the best weights."""
     best = the_run.manifest["scores"].get("best")
     if best is None:
         raise InputError(
@@ -153,8 +158,16 @@ def train(the_run, prepared, resume=False) -> str:
         )
     name, loss = "dev", best.get("val_cross_entropy")
     if loss is None:
-        name, loss = "training", best["cross_entropy"]
-    return f"best epoch {best['epoch']}, {name} cross-entropy {loss:.4f}"
+        name, loss = "training", best.get("cross_entropy")
+    last = best["epoch"]
+    first = last + 1 - best.get("averaged_epochs", 1)
+    epochs = f"epoch {last}"
+    if first < last:
+        epochs = f"mean of epochs {first} to {last}"
+    scores = [] if loss is None else [f"{name} cross-entropy {loss:.4f}"]
+    if "val_bleu" in best:
+        scores.append(f"dev BLEU {best['val_bleu']:.1f}")
+    return f"best {epochs}, {', '.join(scores)}"
 
 
 class TrainingProgress(Closing):
