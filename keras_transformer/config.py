@@ -194,6 +194,9 @@ class TrainingConfig:
     bleu_every: int = 0  # epochs between dev BLEU measurements; 0: never
     best_by: str = "loss"  # or bleu: the dev score that decides what is best
     average_epochs: int = 0  # weights averaged over so many epochs; 0: none
+    # Momentum of the moving average of the weights that is scored and kept,
+    # such as 0.999; 0: the weights themselves.
+    ema: float = 0.0
     tensorboard: bool = False
     source_embeddings: str | None = None  # word vectors: word2vec or GloVe
     target_embeddings: str | None = None
@@ -214,7 +217,7 @@ class TrainingConfig:
         for name in ("batch_sentences", "learning_rate", "threads"):
             if getattr(self, name) is not None:
                 positive("training", self, name)
-        fraction("training", self, "label_smoothing", "beta_1", "beta_2")
+        fraction("training", self, "label_smoothing", "beta_1", "beta_2", "ema")
         seed("training", self)
         one_of("training.precision", self.precision, PRECISIONS)
         one_of("training.best_by", self.best_by, ("loss", "bleu"))

@@ -85,6 +85,7 @@ def test_settings_that_fit_only_together_are_taken_together():
             {"training": {"best_by": "bleu", "bleu_every": 21}},
             "bleu_every must be 1 to 20.*: 21",
         ),
+        ({"training": {"ema": 1.0}}, "training.ema must be at least 0, below"),
         ({"training": {"average_epochs": -1}}, "average_epochs must be 0 or"),
         ({"decoding": {"beam_size": 0}}, "decoding.beam_size"),
     ],

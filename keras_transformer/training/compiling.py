@@ -54,4 +54,7 @@ def _optimizer(training, d_model):
         epsilon=training.adam_epsilon,
         global_clipnorm=training.gradient_clip or None,
         gradient_accumulation_steps=steps if steps > 1 else None,
+        use_ema=training.ema > 0,
+        # Keras averages after every batch, updated or not.
+        ema_momentum=training.ema ** (1 / steps),
     )

@@ -26,6 +26,7 @@ from keras_transformer.training.callbacks import (
 )
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.dev_scores import DevScores, KeepBest
+from keras_transformer.training.moving_average import MovingAverage
 
 
 class Observer:
@@ -67,7 +68,8 @@ def fit(
             and raises `Interrupted`.
 
     Returns:
-        the model as the last epoch left it.
+        the model as the last epoch left it; with `training.ema`, its
+        moving average.
 
     Raises:
         InputError: the data isn't the run's, or the checkpoint is missing
@@ -100,13 +102,16 @@ def fit(
     checkpoint = Checkpoint(
         path, batches, keep_best, speed, training, stop_requested
     )
+    average = MovingAverage(model)
     callbacks = [
         Position(batches),
         speed,
+        average,
         *_dev_callbacks(run, dev, measure),
         keep_best,
         *_history_callbacks(run),
         report,
+        average.give_back,
         checkpoint,
     ]
     first_epoch = checkpoint.restore(model) if resume else 0
@@ -125,6 +130,7 @@ def fit(
                 shuffle=False,  # the batches do that
                 verbose=0,
             )
+    average.use(True)
     return model
 
 
