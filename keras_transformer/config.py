@@ -197,6 +197,9 @@ class TrainingConfig:
     # Momentum of the moving average of the weights that is scored and kept,
     # such as 0.999; 0: the weights themselves.
     ema: float = 0.0
+    # Weight of R-Drop's divergence between two passes with other dropout, each
+    # batch computed twice; half of the paper's alpha; 0: off.
+    r_drop: float = 0.0
     tensorboard: bool = False
     source_embeddings: str | None = None  # word vectors: word2vec or GloVe
     target_embeddings: str | None = None
@@ -226,6 +229,7 @@ class TrainingConfig:
             "bleu_every",
             "average_epochs",
             "gradient_clip",
+            "r_drop",
         ):
             value = getattr(self, name)
             require(value >= 0, f"training.{name}", "0 or more", value)

@@ -86,6 +86,7 @@ def test_settings_that_fit_only_together_are_taken_together():
             "bleu_every must be 1 to 20.*: 21",
         ),
         ({"training": {"ema": 1.0}}, "training.ema must be at least 0, below"),
+        ({"training": {"r_drop": -1}}, "training.r_drop must be 0 or more"),
         ({"training": {"average_epochs": -1}}, "average_epochs must be 0 or"),
         ({"decoding": {"beam_size": 0}}, "decoding.beam_size"),
     ],

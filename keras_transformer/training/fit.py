@@ -85,6 +85,7 @@ def fit(
     keras.utils.set_random_seed(training.seed)
     model = run.build_model()
     model.parts = training.threads or 1
+    model.r_drop = training.r_drop
     if not resume:
         _start_from_vectors(model, run, observer)
     cross_entropy = compile_model(model, training, run.config.model.d_model)
