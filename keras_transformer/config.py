@@ -200,6 +200,9 @@ class TrainingConfig:
     # Weight of R-Drop's divergence between two passes with other dropout, each
     # batch computed twice; half of the paper's alpha; 0: off.
     r_drop: float = 0.0
+    # Patterns of weights that stay as they are, such as encoder_layer_* or
+    # *_embedding/*; a layer's name means all of it.
+    freeze: tuple[str, ...] = ()
     tensorboard: bool = False
     source_embeddings: str | None = None  # word vectors: word2vec or GloVe
     target_embeddings: str | None = None

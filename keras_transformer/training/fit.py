@@ -26,6 +26,7 @@ from keras_transformer.training.callbacks import (
 )
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.dev_scores import DevScores, KeepBest
+from keras_transformer.training.freezing import freeze
 from keras_transformer.training.moving_average import MovingAverage
 
 
@@ -88,6 +89,7 @@ def fit(
     model.r_drop = training.r_drop
     if not resume:
         _start_from_vectors(model, run, observer)
+    freeze(model, training.freeze)
     cross_entropy = compile_model(model, training, run.config.model.d_model)
     batches = TrainingBatches(
         prepared,

@@ -4,6 +4,8 @@ import os
 
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
+from keras_transformer.models import build_transformer
+from keras_transformer.training.freezing import freeze
 
 # START and END on a source; START on what the decoder reads.
 _FRAMES = (2, 1)
@@ -42,6 +44,8 @@ def check_fits(config: Config, prepared):
                 f"training.{side}_embeddings: {path} can't be read. Accepted: "
                 "a file of word vectors"
             )
+    if config.training.freeze:
+        freeze(build_transformer(config.model, *sizes), config.training.freeze)
 
 
 def _check_lengths(config, prepared):
