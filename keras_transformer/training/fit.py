@@ -27,7 +27,9 @@ from keras_transformer.training.callbacks import (
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.dev_scores import DevScores, KeepBest
 from keras_transformer.training.freezing import freeze
+from keras_transformer.training.initial import INITIAL
 from keras_transformer.training.moving_average import MovingAverage
+from keras_transformer.training.weights import load_weights
 
 
 class Observer:
@@ -88,7 +90,7 @@ def fit(
     model.parts = training.threads or 1
     model.r_drop = training.r_drop
     if not resume:
-        _start_from_vectors(model, run, observer)
+        _start(model, run, observer)
     freeze(model, training.freeze)
     cross_entropy = compile_model(model, training, run.config.model.d_model)
     batches = TrainingBatches(
@@ -200,8 +202,10 @@ def _spans(batches, first_epoch, epochs):
     yield first_epoch, epochs
 
 
-def _start_from_vectors(model, run, observer):
-    """Initialises embeddings from the vectors that the run names."""
+def _start(model, run, observer):
+    """Initialises weights from the run, embeddings from the vectors, named."""
+    if INITIAL in run.manifest:
+        load_weights(run.weights_path(INITIAL), model)
     for side in ("source", "target"):
         path = getattr(run.config.training, f"{side}_embeddings")
         if not path:

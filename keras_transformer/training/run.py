@@ -8,6 +8,7 @@ RUN/
   weights/last.weights.h5     newest epoch        } epoch, scores, digest
   weights/average.weights.h5  mean of last epochs } (training.average_epochs,
   weights/epoch-0007...       each of them        }  whose epochs are kept)
+  weights/initial.weights.h5  what it started from, if that was another run
   checkpoint.npz              for --resume
   history.jsonl               a line per epoch
   logs/                       TensorBoard
@@ -29,6 +30,11 @@ from keras_transformer.files import (
 )
 from keras_transformer.models import build_transformer
 from keras_transformer.text.tokenizer import load_tokenizer
+from keras_transformer.training.initial import (
+    INITIAL,
+    check_continues,
+    copy_initial,
+)
 from keras_transformer.training.preflight import check_fits
 from keras_transformer.training.weights import (
     copy_weights,
@@ -61,7 +67,9 @@ class Run:
         self.source_tokenizer, self.target_tokenizer = tokenizers
 
     @classmethod
-    def create(cls, folder, config: Config, prepared) -> "Run":
+    def create(
+        cls, folder, config: Config, prepared, initial: "Run | None" = None
+    ) -> "Run":
         """Starts a run folder for prepared data.
 
         Args:
@@ -69,13 +77,17 @@ class Run:
             config: model, training and decoding; the data's part is
                 replaced by what the data was prepared with.
             prepared: `PreparedData`.
+            initial: a run of the same tokenizers and model, whose best
+                weights are copied to start from; None: random weights.
 
         Raises:
             InputError: something stands there already, or the data can't
-                be trained on with this configuration.
+                be trained on with this configuration or these weights.
         """
         folder = pathlib.Path(folder)
         check_fits(config, prepared)
+        if initial is not None:
+            check_continues(config, prepared, initial)
         config = Config(
             config.model, prepared.config, config.training, config.decoding
         )
@@ -100,6 +112,8 @@ class Run:
             (temporary / "weights").mkdir()
             for side, tokenizer in zip(SIDES, tokenizers, strict=True):
                 tokenizer.save(temporary / f"{side}_tokenizer")
+            if initial is not None:
+                manifest[INITIAL] = copy_initial(initial, temporary)
             write_text(temporary / "config.yaml", config.to_yaml())
             write_json(temporary / "manifest.json", manifest)
         return cls(folder, config, manifest, tokenizers)
