@@ -14,7 +14,7 @@ from keras_transformer.data.prepared import (
 )
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
-from keras_transformer.languages import is_chinese
+from keras_transformer.languages import is_chinese, is_japanese
 from keras_transformer.text.build import build_tokenizer
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 
@@ -94,18 +94,7 @@ def build_tokenizers(text, config, progress):
         progress: called with (stage, done, total), in lines.
     """
     if config.shared_vocabulary:
-        stage = stage_of(progress, "vocabulary", 2 * text.pairs)
-        tokenizer = build_tokenizer(
-            "sentencepiece",
-            lambda: _counted(
-                itertools.chain(text.sources(), text.targets()), stage
-            ),
-            config,
-            # Chinese on either side asks for its treatment.
-            max(config.source_language, config.target_language, key=is_chinese),
-            config.source_vocabulary_size or config.target_vocabulary_size,
-        )
-        return tokenizer, tokenizer
+        return _shared_tokenizers(text, config, progress)
     tokenizers = []
     for side in ("source", "target"):
         stage = stage_of(progress, f"{side} vocabulary", text.pairs)
@@ -120,6 +109,33 @@ def build_tokenizers(text, config, progress):
         )
         tokenizers.append(tokenizer)
     return tuple(tokenizers)
+
+
+def _shared_tokenizers(text, config, progress):
+    """One SentencePiece model for both sides."""
+    languages = config.source_language, config.target_language
+    stage = stage_of(progress, "vocabulary", 2 * text.pairs)
+    # Simplifying harms neither side, unless one is Japanese.
+    apart = any(is_japanese(language) for language in languages)
+    tokenizer = build_tokenizer(
+        "sentencepiece",
+        lambda: _counted(
+            itertools.chain(text.sources(), text.targets()), stage
+        ),
+        config,
+        # Chinese on either side asks for its treatment.
+        max(*languages, key=is_chinese),
+        config.source_vocabulary_size or config.target_vocabulary_size,
+        simplify=False if apart else None,
+    )
+    if not apart:
+        return tokenizer, tokenizer
+    return tuple(
+        tokenizer.with_simplify(
+            config.simplify_chinese and is_chinese(language)
+        )
+        for language in languages
+    )
 
 
 def stage_of(progress, name, total):

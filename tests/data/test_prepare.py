@@ -234,6 +234,26 @@ def test_shared_vocabulary_is_one_tokenizer(corpus, tmp_path):
     assert texts(prepared, "train") == sorted(read_pairs([corpus]))
 
 
+def test_a_vocabulary_shared_with_chinese_leaves_japanese_as_it_is(
+    write, tmp_path
+):
+    path = write("a.tsv", "東京は広い\t東京很廣\n猫が見る\t貓看見\n" * 3)
+    config = DataConfig(
+        source_language="ja",
+        target_language="zh",
+        source_tokenizer="sentencepiece",
+        target_tokenizer="sentencepiece",
+        shared_vocabulary=True,
+    )
+    prepared = prepare([path], tmp_path / "out", config)
+    tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
+    assert tokenizers[0].tokens() == tokenizers[1].tokens()
+    assert texts(prepared, "train") == [
+        ("東京は広い", "东京很广"),
+        ("猫が見る", "猫看见"),
+    ]
+
+
 def test_progress_reaches_the_total_of_each_stage(corpus, tmp_path):
     calls = {}
     prepare(
