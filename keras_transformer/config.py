@@ -190,8 +190,19 @@ class TrainingConfig:
     seed: int = 1
     shuffle_buffer: int = 100_000  # pairs shuffled and sorted together
     checkpoint_every: int = 500  # steps between checkpoints for --resume
-    early_stopping: int = 0  # epochs without a better dev loss; 0: off
+    early_stopping: int = 0  # epochs without a better dev score; 0: off
     bleu_every: int = 0  # epochs between dev BLEU measurements; 0: never
+    best_by: str = "loss"  # or bleu: the dev score that decides what is best
+    average_epochs: int = 0  # weights averaged over so many epochs; 0: none
+    # Momentum of the moving average of the weights that is scored and kept,
+    # such as 0.999; 0: the weights themselves.
+    ema: float = 0.0
+    # Weight of R-Drop's divergence between two passes with other dropout, each
+    # batch computed twice; half of the paper's alpha; 0: off.
+    r_drop: float = 0.0
+    # Patterns of weights that stay as they are, such as encoder_layer_* or
+    # *_embedding/*; a layer's name means all of it.
+    freeze: tuple[str, ...] = ()
     tensorboard: bool = False
     source_embeddings: str | None = None  # word vectors: word2vec or GloVe
     target_embeddings: str | None = None
@@ -212,12 +223,25 @@ class TrainingConfig:
         for name in ("batch_sentences", "learning_rate", "threads"):
             if getattr(self, name) is not None:
                 positive("training", self, name)
-        fraction("training", self, "label_smoothing", "beta_1", "beta_2")
+        fraction("training", self, "label_smoothing", "beta_1", "beta_2", "ema")
         seed("training", self)
         one_of("training.precision", self.precision, PRECISIONS)
-        for name in ("early_stopping", "bleu_every", "gradient_clip"):
+        one_of("training.best_by", self.best_by, ("loss", "bleu"))
+        for name in (
+            "early_stopping",
+            "bleu_every",
+            "average_epochs",
+            "gradient_clip",
+            "r_drop",
+        ):
             value = getattr(self, name)
             require(value >= 0, f"training.{name}", "0 or more", value)
+        require(
+            self.best_by != "bleu" or 1 <= self.bleu_every <= self.epochs,
+            "training.bleu_every",
+            f"1 to {self.epochs} (training.epochs) with training.best_by bleu",
+            self.bleu_every,
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Named configurations: `notebook`, `base`, `small`, `demo`."""
+"""Named configurations: `notebook`, `base`, `big`, `tiny`, `small`, `demo`."""
 
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
@@ -43,6 +43,60 @@ PRESETS = {
             "warmup_steps": 4000,
             "label_smoothing": 0.1,
         },
+    },
+    # Vaswani et al. 2017, table 3, row "big".
+    "big": {
+        "model": {
+            "num_encoder_layers": 6,
+            "num_decoder_layers": 6,
+            "d_model": 1024,
+            "num_heads": 16,
+            "d_ff": 4096,
+            "dropout": 0.3,
+            "attention_dropout": 0.0,
+            "feedforward_dropout": 0.0,
+            "norm": "post",
+            "tied_embeddings": "target",  # as in base
+        },
+        "training": {
+            "batch_tokens": 25_000,
+            "warmup_steps": 4000,
+            "label_smoothing": 0.1,
+        },
+    },
+    # Some 10,000 to 100,000 pairs, as in Multi30k: the text-only
+    # Transformer-Tiny of Wu et al. 2021, "Good for Misconceived Reasons",
+    # with their schedule, batches, patience and search.
+    "tiny": {
+        "model": {
+            "num_encoder_layers": 4,
+            "num_decoder_layers": 4,
+            "d_model": 128,
+            "num_heads": 4,
+            "d_ff": 256,
+            "dropout": 0.3,
+            "attention_dropout": 0.0,
+            "feedforward_dropout": 0.0,
+            "norm": "post",
+            "tied_embeddings": "all",
+        },
+        "data": {
+            "source_tokenizer": "sentencepiece",
+            "target_tokenizer": "sentencepiece",
+            "source_vocabulary_size": 10_000,
+            "target_vocabulary_size": 10_000,
+            "shared_vocabulary": True,
+        },
+        "training": {
+            "epochs": 100,
+            "early_stopping": 10,
+            "average_epochs": 10,
+            "batch_tokens": 4096,
+            "warmup_steps": 2000,
+            "learning_rate": 5e-3,
+            "label_smoothing": 0.1,
+        },
+        "decoding": {"beam_size": 5},
     },
     # A first model of one's own on a processor.
     "small": {

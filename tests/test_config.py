@@ -41,9 +41,37 @@ def test_base_preset_is_the_papers():
     assert config.training.warmup_steps == 4000
 
 
+def test_big_preset_is_the_papers():
+    model = preset("big").model
+    assert (model.d_model, model.d_ff, model.num_heads) == (1024, 4096, 16)
+    assert model.dropout == 0.3 and model.norm == "post"
+    assert model.num_encoder_layers == model.num_decoder_layers == 6
+
+
+def test_tiny_preset_is_the_published_one():
+    config = preset("tiny")
+    model, training = config.model, config.training
+    assert (model.num_encoder_layers, model.num_decoder_layers) == (4, 4)
+    assert (model.d_model, model.d_ff, model.num_heads) == (128, 256, 4)
+    assert model.dropout == 0.3 and model.tied_embeddings == "all"
+    assert training.learning_rate == 5e-3 and training.warmup_steps == 2000
+    assert training.batch_tokens == 4096 and training.average_epochs == 10
+    assert config.data.shared_vocabulary
+    assert config.data.source_vocabulary_size == 10_000
+    assert config.decoding.beam_size == 5
+
+
+@pytest.mark.parametrize("pair", ["en-zh", "zh-en", "de-en", "ja-zh"])
+def test_tiny_has_one_vocabulary_for_any_pair(pair):
+    source, target = pair.split("-")
+    languages = {"source_language": source, "target_language": target}
+    data = preset("tiny").updated({"data": languages}).data
+    assert (data.source_kind, data.target_kind) == ("sentencepiece",) * 2
+
+
 def test_unknown_preset_lists_those_there_are():
-    with pytest.raises(InputError, match="'tiny'.*notebook, base, small"):
-        preset("tiny")
+    with pytest.raises(InputError, match="'huge'.*notebook, base, big"):
+        preset("huge")
 
 
 def test_updated_leaves_the_rest_and_the_original():
@@ -79,6 +107,15 @@ def test_settings_that_fit_only_together_are_taken_together():
         ({"training": {"precision": "int8"}}, "mixed_bfloat16"),
         ({"training": {"seed": -1}}, "training.seed.*Received: -1"),
         ({"training": {"epochs": 0}}, "greater than 0. Received: 0"),
+        ({"training": {"best_by": "chrf"}}, "one of loss, bleu.*'chrf'"),
+        ({"training": {"best_by": "bleu"}}, "bleu_every must be 1 to 20.*: 0"),
+        (
+            {"training": {"best_by": "bleu", "bleu_every": 21}},
+            "bleu_every must be 1 to 20.*: 21",
+        ),
+        ({"training": {"ema": 1.0}}, "training.ema must be at least 0, below"),
+        ({"training": {"r_drop": -1}}, "training.r_drop must be 0 or more"),
+        ({"training": {"average_epochs": -1}}, "average_epochs must be 0 or"),
         ({"decoding": {"beam_size": 0}}, "decoding.beam_size"),
     ],
 )

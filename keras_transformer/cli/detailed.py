@@ -58,7 +58,7 @@ class DetailedRecipe:
 
     Attributes:
         folder: the run's.
-        weights: "best" or "last".
+        weights: "best", "last" or "average".
         decoding: the search.
         count: translations of a line.
         prefixed: whether lines hold a prefix: see `split_prefix`.

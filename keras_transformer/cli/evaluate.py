@@ -39,8 +39,9 @@ def add_weights_option(parser):
     """Which of a run's weights are used."""
     parser.add_argument(
         "--weights",
-        choices=("best", "last"),
-        help="best: the epoch of lowest dev loss (default); last: the newest",
+        choices=("best", "last", "average"),
+        help="best: by dev loss, or as training.best_by says (default); "
+        "last: the newest epoch; average: the last training.average_epochs",
     )
 
 

@@ -8,7 +8,7 @@ import yaml
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
-from keras_transformer.presets import preset
+from keras_transformer.presets import PRESETS, preset
 
 _EXAMPLES = {
     "data": "data.max_length=60",
@@ -51,7 +51,11 @@ def config_given(arguments) -> bool:
 
 
 def resolve_config(
-    arguments, sections, overrides: dict, default_preset=None
+    arguments,
+    sections,
+    overrides: dict,
+    default_preset=None,
+    taken_over: dict | None = None,
 ) -> Config:
     """Preset, then file, then `--set`, then an option's own values.
 
@@ -60,12 +64,22 @@ def resolve_config(
         sections: those that the command uses; `--set` takes no others.
         overrides: `{section: {key: value or None}}`; None leaves as is.
         default_preset: where none is named; None: the fields' defaults.
+        taken_over: `{section: {key: value}}` from elsewhere, in place of
+            what neither the named preset nor an option says.
 
     Raises:
         InputError: an unknown preset, key, or a value that isn't accepted.
     """
     name = arguments.preset or default_preset
     config = preset(name) if name else Config()
+    named = PRESETS[arguments.preset] if arguments.preset else {}
+    taken_over = {
+        section: {
+            k: v for k, v in part.items() if k not in named.get(section, {})
+        }
+        for section, part in (taken_over or {}).items()
+    }
+    config = config.updated(taken_over, "settings that were taken over")
     if arguments.config:
         config = config.updated(read_yaml(arguments.config), arguments.config)
     # Together, since two settings may only fit in company.

@@ -11,11 +11,14 @@ from keras_transformer.cli.console import (
     table,
 )
 from keras_transformer.cli.options import add_config_options, resolve_config
+from keras_transformer.presets import PRESETS
 
 EXAMPLE = """example:
   keras-transformer prepare --train train.tsv --dev dev.tsv --out data/en-zh
   keras-transformer prepare --train a.de.gz,a.en.gz b.tsv --dev 0.01 \\
       --source-language de --target-language en --out data/de-en
+  keras-transformer prepare --train news.tsv --tokenizers runs/en-zh \\
+      --out data/news
 """
 
 
@@ -50,10 +53,26 @@ def add_arguments(parser):
         metavar="N",
         help="cap for both sides (default 50000, SentencePiece 8000)",
     )
-    add_config_options(parser, ("data",))
+    parser.add_argument(
+        "--tokenizers",
+        metavar="FOLDER",
+        help="use the tokenizers of a run or of prepared data, make no new "
+        "ones",
+    )
+    add_config_options(
+        parser,
+        ("data",),
+        f"{', '.join(PRESETS)}; its data section (default: none)",
+    )
 
 
 def run(arguments):
+    taken_over = None
+    if arguments.tokenizers is not None:
+        load_tensorflow()
+        from keras_transformer.data.tokenizers import tokenizer_settings
+
+        taken_over = {"data": tokenizer_settings(arguments.tokenizers)}
     config = resolve_config(
         arguments,
         ("data",),
@@ -67,6 +86,7 @@ def run(arguments):
                 "target_vocabulary_size": arguments.vocabulary_size,
             }
         },
+        taken_over=taken_over,
     )
     load_tensorflow()
     from keras_transformer.data.prepare import prepare
@@ -78,6 +98,7 @@ def run(arguments):
             config.data,
             dev=arguments.dev,
             progress=stages,
+            tokenizers=arguments.tokenizers,
         )
     describe(prepared, arguments.out)
 

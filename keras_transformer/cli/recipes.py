@@ -34,7 +34,7 @@ class RunRecipe:
 
     Attributes:
         folder: the run's.
-        weights: "best" or "last".
+        weights: "best", "last" or "average".
         decoding: the search.
         jit: "on", "off" or "auto"; see `decoding.compiled.when_to_compile`.
     """

@@ -5,25 +5,26 @@ from it (or from the last one before a kill) as if nothing had happened.
 """
 
 import contextlib
+import dataclasses
+import pathlib
 import signal
 
-from keras_transformer.cli.console import (
-    Closing,
-    Progress,
-    load_tensorflow,
-    say,
-)
+from keras_transformer.cli.console import load_tensorflow, say
 from keras_transformer.cli.options import (
     add_config_options,
     config_given,
     resolve_config,
 )
+from keras_transformer.cli.training_progress import TrainingProgress
+from keras_transformer.config import Config
 from keras_transformer.errors import InputError
+from keras_transformer.files import read_yaml
 from keras_transformer.presets import PRESETS
 
 EXAMPLE = """example:
   keras-transformer train --data data/en-zh --preset notebook --out runs/en-zh
   keras-transformer train --data data/en-zh --out runs/en-zh --resume
+  keras-transformer train --data data/news --from runs/en-zh --out runs/news
 """
 
 
@@ -40,6 +41,12 @@ def add_arguments(parser):
     )
     parser.add_argument(
         "--out", required=True, metavar="FOLDER", help="the run's folder"
+    )
+    parser.add_argument(
+        "--from",
+        dest="initial",
+        metavar="RUN",
+        help="start from that run's best weights: same tokenizers, same model",
     )
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run in --out"
@@ -83,26 +90,45 @@ def add_arguments(parser):
 
 def run(arguments):
     direct = {name: getattr(arguments, name) for name in ("epochs", *DIRECT)}
+    taken_over = None
+    if arguments.initial is not None:
+        # A resumed run has it from there.
+        model = arguments.out if arguments.resume else arguments.initial
+        model = dataclasses.asdict(_config_of(model).model)
+        taken_over = {"model": model}
     config = resolve_config(
-        arguments, SECTIONS, {"training": direct}, DEFAULT_PRESET
+        arguments, SECTIONS, {"training": direct}, DEFAULT_PRESET, taken_over
     )
     load_tensorflow()
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.training.run import Run
     from keras_transformer.training.threads import use_threads
 
+    # Threads before tokenizers, which are TensorFlow's first operations.
     if arguments.resume:
+        use_threads(_config_of(arguments.out).training.threads or 1)
         the_run = Run.load(arguments.out)
         _continue_with(the_run, arguments, config)
-        use_threads(the_run.config.training.threads or 1)
         prepared = PreparedData.load(arguments.data)
     else:
         config = with_threads(config)
         use_threads(config.training.threads)
+        initial = arguments.initial and Run.load(arguments.initial)
         prepared = PreparedData.load(arguments.data)
-        the_run = Run.create(arguments.out, config, prepared)
+        the_run = Run.create(arguments.out, config, prepared, initial)
     best = train(the_run, prepared, resume=arguments.resume)
     print(f"{arguments.out}: {best}")
+
+
+def _config_of(folder):
+    """The configuration of a run, read without TensorFlow."""
+    path = pathlib.Path(folder) / "config.yaml"
+    if not path.is_file():
+        raise InputError(
+            f"{folder}: not a run folder (no config.yaml). Expected what "
+            "`keras-transformer train --out` wrote"
+        )
+    return Config().updated(read_yaml(path), str(path))
 
 
 def with_threads(config):
@@ -145,6 +171,11 @@ def train(the_run, prepared, resume=False) -> str:
                 f"interrupted; {the_run.folder} goes on with "
                 "keras-transformer train ... --resume"
             ) from None
+    return _best(the_run)
+
+
+def _best(the_run):
+    """A line about the best weights."""
     best = the_run.manifest["scores"].get("best")
     if best is None:
         raise InputError(
@@ -153,63 +184,16 @@ def train(the_run, prepared, resume=False) -> str:
         )
     name, loss = "dev", best.get("val_cross_entropy")
     if loss is None:
-        name, loss = "training", best["cross_entropy"]
-    return f"best epoch {best['epoch']}, {name} cross-entropy {loss:.4f}"
-
-
-class TrainingProgress(Closing):
-    """A `training.fit.Observer` that shows a bar for each epoch.
-
-    Args:
-        epochs: int, how many there will be.
-    """
-
-    def __init__(self, epochs):
-        self._epochs = epochs
-        self._progress = None
-        self._total = None
-
-    def start(self, model, batches):
-        self._total = batches.batches_per_epoch
-        say(
-            f"{model.count_params():,} parameters, {self._total} steps an "
-            f"epoch, {batches.padding_share():.1%} padding"
-        )
-
-    def vectors(self, side, found):
-        say(f"{side} embeddings: vectors found for {found:.1%} of the tokens")
-
-    def step(self, epoch, batch, logs):
-        if self._progress is None:
-            title = f"epoch {epoch}/{self._epochs}"
-            self._progress = Progress(title, self._total, "steps")
-        self._progress.update(batch, _short(logs))
-
-    def epoch(self, epoch, logs):
-        self.close()
-        dev = "".join(
-            f" {name.removeprefix('val_')}={logs[name]:.4g}"
-            for name in logs
-            if name.startswith("val_")
-        )
-        say(
-            f"epoch {epoch}/{self._epochs} {_short(logs)} "
-            f"{logs['seconds']:.0f} s" + (f"; dev{dev}" if dev else "")
-        )
-
-    def close(self):
-        if self._progress is not None:
-            self._progress.close()
-            self._progress = None
-
-
-def _short(logs):
-    return (
-        f"cross-entropy={logs['cross_entropy']:.4f} "
-        f"accuracy={logs['token_accuracy']:.3f} "
-        f"rate={logs['learning_rate']:.2e} "
-        f"{logs['tokens_per_second']:.0f} target tokens/s"
-    )
+        name, loss = "training", best.get("cross_entropy")
+    last = best["epoch"]
+    first = last + 1 - best.get("averaged_epochs", 1)
+    epochs = f"epoch {last}"
+    if first < last:
+        epochs = f"mean of epochs {first} to {last}"
+    scores = [] if loss is None else [f"{name} cross-entropy {loss:.4f}"]
+    if "val_bleu" in best:
+        scores.append(f"dev BLEU {best['val_bleu']:.1f}")
+    return f"best {epochs}, {', '.join(scores)}"
 
 
 def _continue_with(the_run, arguments, config):
@@ -217,6 +201,13 @@ def _continue_with(the_run, arguments, config):
 
     The options may be those that the run was started with, or none.
     """
+    began = the_run.manifest.get("initial", {}).get("run", "random weights")
+    initial = arguments.initial and str(pathlib.Path(arguments.initial))
+    if initial not in (None, began):
+        raise InputError(
+            f"--from: {the_run.folder} was started from {began}. Received: "
+            f"{arguments.initial}"
+        )
     own = the_run.config
     if _options_given(arguments):
         kept = {"training": {"epochs": own.training.epochs}}

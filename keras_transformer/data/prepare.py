@@ -5,14 +5,13 @@ training text only, and the records are made from there.
 """
 
 import dataclasses
-import itertools
 import json
 import os
 import shutil
 from collections.abc import Iterable
 
 from keras_transformer.config import DataConfig
-from keras_transformer.data.clean_text import CHUNK, Progress
+from keras_transformer.data.clean_text import Progress
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
 from keras_transformer.data.encoding import encode_split
 from keras_transformer.data.folder import check_free, new_folder
@@ -34,9 +33,12 @@ from keras_transformer.data.splits import (
     parse_dev,
     require_pairs,
 )
+from keras_transformer.data.tokenizers import (
+    build_tokenizers,
+    existing_tokenizers,
+    stage_of,
+)
 from keras_transformer.errors import InputError
-from keras_transformer.languages import is_chinese
-from keras_transformer.text.build import build_tokenizer
 from keras_transformer.version import versions
 
 
@@ -46,6 +48,7 @@ def prepare(
     config: DataConfig,
     dev: CorpusSpec | float | None = None,
     progress: Progress | None = None,
+    tokenizers: str | os.PathLike | None = None,
 ) -> PreparedData:
     """Turns a parallel corpus into a folder of prepared data.
 
@@ -65,6 +68,8 @@ def prepare(
         dev: a corpus file; or the share of the pairs to hold out, above 0
             and below 1; or None.
         progress: called with (stage, done, total or None), in pairs.
+        tokenizers: a run or prepared data whose tokenizers are used, and no
+            new ones made; `config` must be one that they fit.
 
     Returns:
         The prepared data. Its `report` has `cleaning` (counts for `train`
@@ -73,8 +78,9 @@ def prepare(
         tokens over tokens), by side.
 
     Raises:
-        InputError: `out` is taken or can't be written, a corpus file can't
-            be used, or no pair is left. Nothing is left behind then.
+        InputError: `out` is taken or can't be written, a corpus file or the
+            tokenizers can't be used, or no pair is left. Nothing is left
+            behind then.
     """
     files = [CorpusFile.parse(spec) for spec in train]
     dev = parse_dev(dev)
@@ -85,17 +91,24 @@ def prepare(
         "train": describe_corpus(files),
         "dev": describe_corpus([dev]) if isinstance(dev, CorpusFile) else dev,
     }
+    existing = tokenizers and existing_tokenizers(tokenizers, config)
+    prints = [tokenizer.fingerprint() for tokenizer in existing or ()]
+    if existing:
+        folder = str(tokenizers)
+        inputs["tokenizers"] = {"folder": folder, "fingerprints": prints}
     progress = progress or (lambda stage, done, total: None)
     with new_folder(out) as folder:
         work = folder / "work"
         work.mkdir()
         texts, overlap = clean_splits(files, dev, work, config, progress)
-        results = _encode(texts, folder, config, progress)
+        results = _encode(texts, folder, config, progress, existing)
         shutil.rmtree(work)
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
-            "fingerprint": fingerprint(inputs["train"], inputs["dev"], config),
+            "fingerprint": fingerprint(
+                inputs["train"], inputs["dev"], config, prints
+            ),
             "config": dataclasses.asdict(config),
             "counts": {name: text.report.kept for name, text in texts.items()},
             "report": {
@@ -122,9 +135,11 @@ class _Results:
     dev_unknown_share: dict[str, float] | None = None
 
 
-def _encode(texts, folder, config, progress) -> _Results:
-    """Builds and saves the tokenizers; writes the records."""
-    tokenizers = _build_tokenizers(texts["train"], config, progress)
+def _encode(texts, folder, config, progress, tokenizers) -> _Results:
+    """Builds (if None are given) and saves the tokenizers; writes records."""
+    tokenizers = tokenizers or build_tokenizers(
+        texts["train"], config, progress
+    )
     names = (SOURCE_TOKENIZER, TARGET_TOKENIZER)
     for name, tokenizer in zip(names, tokenizers, strict=True):
         tokenizer.save(folder / name)
@@ -138,7 +153,7 @@ def _encode(texts, folder, config, progress) -> _Results:
             split,
             tokenizers,
             config,
-            _stage(progress, f"writing {split}", text.pairs),
+            stage_of(progress, f"writing {split}", text.pairs),
             check_ratio=not is_dev,
             text_path=folder / DEV_PAIRS if is_dev else None,
         )
@@ -146,48 +161,3 @@ def _encode(texts, folder, config, progress) -> _Results:
         if is_dev:
             results.dev_unknown_share = tokens.unknown_share()
     return results
-
-
-def _build_tokenizers(text, config, progress):
-    """The tokenizers of the source and of the target, which may be one."""
-    if config.shared_vocabulary:
-        stage = _stage(progress, "vocabulary", 2 * text.pairs)
-        tokenizer = build_tokenizer(
-            "sentencepiece",
-            lambda: _counted(
-                itertools.chain(text.sources(), text.targets()), stage
-            ),
-            config,
-            # Chinese on either side asks for its treatment.
-            max(config.source_language, config.target_language, key=is_chinese),
-            config.source_vocabulary_size or config.target_vocabulary_size,
-        )
-        return tokenizer, tokenizer
-    tokenizers = []
-    for side in ("source", "target"):
-        stage = _stage(progress, f"{side} vocabulary", text.pairs)
-        tokenizer = build_tokenizer(
-            getattr(config, f"{side}_kind"),
-            lambda side=side, stage=stage: _counted(
-                getattr(text, f"{side}s")(), stage
-            ),
-            config,
-            getattr(config, f"{side}_language"),
-            getattr(config, f"{side}_vocabulary_size"),
-        )
-        tokenizers.append(tokenizer)
-    return tuple(tokenizers)
-
-
-def _stage(progress, name, total):
-    return lambda done: progress(name, done, total)
-
-
-def _counted(lines, stage):
-    """The lines, reported to `stage` as they pass."""
-    count = 0
-    for count, line in enumerate(lines, start=1):
-        if count % CHUNK == 0:
-            stage(count)
-        yield line
-    stage(count)

@@ -29,7 +29,10 @@ def describe_corpus(files: Iterable[CorpusFile]) -> list[dict]:
 
 
 def fingerprint(
-    train: list[dict], dev: list[dict] | float | None, config: DataConfig
+    train: list[dict],
+    dev: list[dict] | float | None,
+    config: DataConfig,
+    tokenizers: Iterable[str] = (),
 ) -> str:
     """SHA-256 of all that decides the prepared ids.
 
@@ -37,6 +40,8 @@ def fingerprint(
         train: `describe_corpus` of the training files.
         dev: the same of the dev files, or the fraction, or None.
         config: the data configuration.
+        tokenizers: fingerprints of those that were there before; none for
+            those that follow from the rest.
     """
 
     def contents(files):
@@ -47,5 +52,7 @@ def fingerprint(
         "dev": contents(dev) if isinstance(dev, list) else dev,
         "config": dataclasses.asdict(config),
     }
+    if tokenizers:
+        parts["tokenizers"] = list(tokenizers)
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -65,7 +65,7 @@ def evaluate_run(
     Args:
         run: a trained run.
         pairs: source and target sentences; held in memory.
-        which: weights, "best" or "last".
+        which: weights, "best", "last" or "average".
         decoding: the search; None: the run's own.
         progress: called with the number of sentences just translated.
 

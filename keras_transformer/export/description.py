@@ -21,7 +21,7 @@ def describe(
     Args:
         run: the `Run` that is exported.
         config: its configuration with the decoding that is exported.
-        which: the weights, "best" or "last".
+        which: the weights, "best", "last" or "average".
         model: the Keras model.
         variables: number of weight tensors in the export.
     """

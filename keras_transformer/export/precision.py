@@ -45,7 +45,7 @@ def choose_precision(
     Args:
         run: a trained run.
         pairs: source and reference sentences, some hundred at least.
-        which: weights, "best" or "last".
+        which: weights, "best", "last" or "average".
         decoding: the search; None: the run's own.
         progress: called with a line before each measurement.
     """

@@ -58,7 +58,7 @@ def export_run(
         run: a trained run.
         base: the model's folder, which holds its versions; made if missing.
         version: its number; None: one above the highest that is there.
-        which: weights, "best" or "last".
+        which: weights, "best", "last" or "average".
         decoding: the search of `serving_default`; None: the run's own.
         warmup_texts: source sentences for the server to warm up with, and
             for the checks to compare; None: made of frequent tokens.

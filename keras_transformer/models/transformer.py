@@ -12,6 +12,7 @@ from keras_transformer.layers import (
     decoder_mask,
     padding_mask,
 )
+from keras_transformer.models.r_drop import symmetric_divergence, twice
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -23,13 +24,24 @@ class Transformer(keras.Model):
     faster than one operation after the other in all threads. Logits and
     gradients are those of the whole batch; only dropout differs.
 
+    With R-Drop, a call in training gives logits `(2B, T, V)`: those of the
+    batch, and those of the batch with other dropout. The loss is the mean of
+    both plus `r_drop` times the divergence between them; metrics see the
+    first. The paper adds both losses up, so its alpha is twice `r_drop`.
+
     Attributes:
         parts: int, into how many a batch is cut in training.
+        r_drop: float, weight of R-Drop's divergence; 0: off.
+
+    Reference: Wu et al. 2021, "R-Drop", equation 4.
     """
 
     parts = 1
+    r_drop = 0.0
 
     def call(self, inputs, training=None, mask=None, **kwargs):
+        if training and self.r_drop:
+            inputs = {name: twice(ids) for name, ids in inputs.items()}
         if not training or self.parts == 1:
             return super().call(inputs, training, mask, **kwargs)
         size = ops.shape(inputs["source_ids"])[0]
@@ -43,6 +55,21 @@ class Transformer(keras.Model):
             for begin, end in zip(ends[:-1], ends[1:], strict=True)
         ]
         return ops.concatenate(logits, axis=0)
+
+    def compute_loss(
+        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
+    ):
+        if not training or not self.r_drop:
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
+        weights = None if sample_weight is None else twice(sample_weight)
+        loss = super().compute_loss(x, twice(y), y_pred, weights, training)
+        divergence = symmetric_divergence(y, y_pred, sample_weight)
+        return loss + self.r_drop * divergence
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        if self.r_drop:
+            y_pred = y_pred[: ops.shape(y)[0]]
+        return super().compute_metrics(x, y, y_pred, sample_weight)
 
 
 def build_transformer(

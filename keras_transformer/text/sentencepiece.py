@@ -35,6 +35,12 @@ class SentencePieceTokenizer(Tokenizer):
         self._processor = _processor(model)
         self._pieces = tf_text.SentencepieceTokenizer(model, out_type=tf.int32)
 
+    def with_simplify(self, simplify: bool) -> "SentencePieceTokenizer":
+        """The same model, for text of which Chinese is simplified or not."""
+        return type(self)(
+            self._model, **self.options() | {"simplify": simplify}
+        )
+
     @property
     def vocabulary_size(self):
         return self._processor.get_piece_size()

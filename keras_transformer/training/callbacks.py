@@ -1,21 +1,13 @@
-"""What happens around the epochs of `fit`: keeping, scoring, reporting.
-
-Keras calls the callbacks in the order given, which matters: scores are
-added to the logs before they are compared, written down and reported, and
-the checkpoint comes last, when all else is on disk.
-"""
+"""What happens around the steps and epochs of `fit`: reporting, resuming."""
 
 import time
 
 import keras
-import numpy as np
 
 from keras_transformer.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-
-DEV_LOSS = "val_cross_entropy"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -85,60 +77,6 @@ class Position(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self._batches.first_batch = 0
-
-
-class DevScores(keras.callbacks.Callback):
-    """Adds scores of real translations to the logs every few epochs.
-
-    Args:
-        measure: callable of the model that returns `{name: score}`.
-        every: int, epochs between measurements.
-    """
-
-    def __init__(self, measure, every):
-        super().__init__()
-        self._measure = measure
-        self._every = every
-
-    def on_epoch_end(self, epoch, logs=None):
-        if (epoch + 1) % self._every == 0:
-            scores = self._measure(self.model)
-            logs.update({f"val_{key}": value for key, value in scores.items()})
-
-
-class KeepBest(keras.callbacks.Callback):
-    """Saves the best and the newest weights; stops when no better come.
-
-    Args:
-        run: `Run`.
-        patience: int, epochs without a better dev loss before training
-            stops; 0: never.
-    """
-
-    def __init__(self, run, patience=0):
-        super().__init__()
-        self._run = run
-        self._patience = patience
-        self.memory = {"best": None, "best_epoch": None}
-
-    def on_epoch_end(self, epoch, logs=None):
-        scores = {key: float(value) for key, value in logs.items()}
-        loss = scores.get(DEV_LOSS, scores["loss"])
-        best = self.memory["best"]
-        # A loss that is not a number is never the best.
-        if loss < (np.inf if best is None else best):
-            self.memory = {"best": loss, "best_epoch": epoch}
-            self._run.save_weights(self.model, "best", epoch + 1, scores)
-            self._run.record_scores("best", {"epoch": epoch + 1, **scores})
-        self._run.save_weights(self.model, "last", epoch + 1, scores)
-        if self.exhausted(epoch + 1):
-            self.model.stop_training = True
-
-    def exhausted(self, epochs):
-        """Whether `epochs` finished epochs were enough to lose patience."""
-        best_epoch = self.memory["best_epoch"]
-        waited = epochs if best_epoch is None else epochs - 1 - best_epoch
-        return 0 < self._patience <= waited
 
 
 class History(keras.callbacks.Callback):
@@ -274,7 +212,7 @@ class Checkpoint(keras.callbacks.Callback):
         note = load_checkpoint(self.path, model)
         self._batches.epoch = note["epoch"]
         self._batches.first_batch = note["batch"]
-        self._keep_best.memory = note["keep_best"]
+        self._keep_best.memory.update(note["keep_best"])
         self._speed.seconds_before = note["seconds"]
         self._resume = note["batch"] > 0
         return note["epoch"]

@@ -1,11 +1,12 @@
-"""Training a run on prepared data with `model.fit`."""
+"""Training a run on prepared data with `model.fit`.
+
+Keras calls the callbacks in the order given, which matters: scores are
+added to the logs before they are compared, written down and reported, and
+the checkpoint comes last, when all else is on disk.
+"""
 
 import keras
-import numpy as np
-from keras import ops
 
-from keras_transformer.config import TrainingConfig
-from keras_transformer.constants import END_ID
 from keras_transformer.data.batches import (
     TrainingBatches,
     damage_reported,
@@ -14,24 +15,21 @@ from keras_transformer.data.batches import (
 from keras_transformer.errors import InputError
 from keras_transformer.files import remove_leftovers
 from keras_transformer.text.vectors import load_vectors
+from keras_transformer.training.average import EpochAverage
 from keras_transformer.training.callbacks import (
     Checkpoint,
-    DevScores,
     History,
-    KeepBest,
     Position,
     Report,
     Speed,
     TensorBoard,
 )
-from keras_transformer.training.loss import SmoothedCrossEntropy
-from keras_transformer.training.metrics import (
-    CrossEntropy,
-    Perplexity,
-    TokenAccuracy,
-)
-from keras_transformer.training.optimizer import DenseAdam
-from keras_transformer.training.schedule import WarmupSchedule
+from keras_transformer.training.compiling import compile_model
+from keras_transformer.training.dev_scores import DevScores, KeepBest
+from keras_transformer.training.freezing import freeze
+from keras_transformer.training.initial import INITIAL
+from keras_transformer.training.moving_average import MovingAverage
+from keras_transformer.training.weights import load_weights
 
 
 class Observer:
@@ -73,7 +71,8 @@ def fit(
             and raises `Interrupted`.
 
     Returns:
-        the model as the last epoch left it.
+        the model as the last epoch left it; with `training.ema`, its
+        moving average.
 
     Raises:
         InputError: the data isn't the run's, or the checkpoint is missing
@@ -89,8 +88,10 @@ def fit(
     keras.utils.set_random_seed(training.seed)
     model = run.build_model()
     model.parts = training.threads or 1
+    model.r_drop = training.r_drop
     if not resume:
-        _start_from_vectors(model, run, observer)
+        _start(model, run, observer)
+    freeze(model, training.freeze)
     cross_entropy = compile_model(model, training, run.config.model.d_model)
     batches = TrainingBatches(
         prepared,
@@ -99,19 +100,25 @@ def fit(
         shuffle_buffer=training.shuffle_buffer,
         seed=training.seed,
     )
+    dev = _dev_batches(prepared, training)
     speed = Speed(cross_entropy)
-    keep_best = KeepBest(run, training.early_stopping)
+    keep_best = KeepBest(run)
     report = Report(observer)
     checkpoint = Checkpoint(
         path, batches, keep_best, speed, training, stop_requested
     )
-    callbacks = [Position(batches), speed]
-    if measure is not None and training.bleu_every:
-        callbacks.append(DevScores(measure, training.bleu_every))
-    callbacks += [keep_best, History(run)]
-    if training.tensorboard:
-        callbacks.append(TensorBoard(run.folder / "logs"))
-    callbacks += [report, checkpoint]
+    average = MovingAverage(model)
+    callbacks = [
+        Position(batches),
+        speed,
+        average,
+        *_dev_callbacks(run, dev, measure),
+        keep_best,
+        *_history_callbacks(run),
+        report,
+        average.give_back,
+        checkpoint,
+    ]
     first_epoch = checkpoint.restore(model) if resume else 0
     report.first_batch = batches.first_batch
     observer.start(model, batches)
@@ -123,12 +130,31 @@ def fit(
                 batches.dataset,
                 initial_epoch=start,
                 epochs=end,
-                validation_data=_dev_batches(prepared, training),
+                validation_data=dev,
                 callbacks=callbacks,
                 shuffle=False,  # the batches do that
                 verbose=0,
             )
+    average.use(True)
     return model
+
+
+def _dev_callbacks(run, dev, measure):
+    """What adds scores to the logs, in this order."""
+    training = run.config.training
+    dev_scores = None
+    if measure is not None and training.bleu_every:
+        dev_scores = DevScores(measure, training.bleu_every)
+        yield dev_scores
+    if training.average_epochs:
+        yield EpochAverage(run, dev, dev_scores)
+
+
+def _history_callbacks(run):
+    """What writes the logs down."""
+    yield History(run)
+    if run.config.training.tensorboard:
+        yield TensorBoard(run.folder / "logs")
 
 
 def _check_same_data(run, prepared):
@@ -176,50 +202,10 @@ def _spans(batches, first_epoch, epochs):
     yield first_epoch, epochs
 
 
-def compile_model(model, training: TrainingConfig, d_model: int):
-    """Compiles the model and builds its optimizer and metrics.
-
-    Returns:
-        the compiled `CrossEntropy`, whose `count` counts real tokens.
-
-    Reference: Vaswani et al. 2017, section 5.3.
-    """
-    cross_entropy = CrossEntropy()
-    model.compile(
-        optimizer=_optimizer(training, d_model),
-        loss=SmoothedCrossEntropy(training.label_smoothing),
-        metrics=[cross_entropy, Perplexity(), TokenAccuracy()],
-        # XLA would compile anew for every batch shape.
-        jit_compile=False,
-    )
-    model.optimizer.build(model.trainable_variables)
-    # Keras makes the metrics' variables at the first update; a checkpoint
-    # needs them before.
-    label = np.full((1, 1), END_ID, dtype="int32")
-    logits = ops.zeros((1, 1, model.output_shape[-1]))
-    model.compute_metrics(None, ops.convert_to_tensor(label), logits)
-    model.reset_metrics()
-    return cross_entropy
-
-
-def _optimizer(training, d_model):
-    factor, steps = training.learning_rate_factor, training.accumulate_steps
-    if training.learning_rate is not None:
-        factor = (
-            training.learning_rate * (d_model * training.warmup_steps) ** 0.5
-        )
-    return DenseAdam(
-        WarmupSchedule(d_model, training.warmup_steps, factor),
-        beta_1=training.beta_1,
-        beta_2=training.beta_2,
-        epsilon=training.adam_epsilon,
-        global_clipnorm=training.gradient_clip or None,
-        gradient_accumulation_steps=steps if steps > 1 else None,
-    )
-
-
-def _start_from_vectors(model, run, observer):
-    """Initialises embeddings from the vectors that the run names."""
+def _start(model, run, observer):
+    """Initialises weights from the run, embeddings from the vectors, named."""
+    if INITIAL in run.manifest:
+        load_weights(run.weights_path(INITIAL), model)
     for side in ("source", "target"):
         path = getattr(run.config.training, f"{side}_embeddings")
         if not path:

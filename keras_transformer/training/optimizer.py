@@ -23,11 +23,28 @@ class DenseAdam(keras.optimizers.Adam):
     `amsgrad`, take Keras' way. Takes the arguments of
     `keras.optimizers.Adam`.
 
+    With `use_ema`, Keras leaves the moving average in the model when `fit`
+    ends; here the model keeps the weights that training goes on with, and
+    `moving_averages` gives the others.
+
     Reference: Kingma and Ba 2015, algorithm 1.
     """
 
     def apply(self, grads, trainable_variables=None):
         return super().apply([_summed(g) for g in grads], trainable_variables)
+
+    def moving_averages(self):
+        """Pairs of a trained variable and its average; none without `use_ema`.
+
+        Reference: Polyak and Juditsky 1992.
+        """
+        if not self.use_ema:
+            return []
+        averages = self._model_variables_moving_average
+        return list(zip(self._trainable_variables, averages, strict=True))
+
+    def finalize_variable_values(self, var_list):
+        pass  # Another call of `fit` goes on with the weights as they are.
 
     def update_step(self, gradient, variable, learning_rate):
         if self.amsgrad or keras.backend.backend() != "tensorflow":

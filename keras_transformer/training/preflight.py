@@ -4,6 +4,8 @@ import os
 
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
+from keras_transformer.models import build_transformer
+from keras_transformer.training.freezing import freeze
 
 # START and END on a source; START on what the decoder reads.
 _FRAMES = (2, 1)
@@ -20,15 +22,16 @@ def check_fits(config: Config, prepared):
         InputError: names the setting and what would be accepted.
     """
     _check_lengths(config, prepared)
-    sizes = [
-        prepared.source_tokenizer.vocabulary_size,
-        prepared.target_tokenizer.vocabulary_size,
-    ]
-    if config.model.tied_embeddings == "all" and sizes[0] != sizes[1]:
+    tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
+    sizes = [tokenizer.vocabulary_size for tokenizer in tokenizers]
+    # Also of the same size, other tokens can't share a vector.
+    if config.model.tied_embeddings == "all" and (
+        tokenizers[0].tokens() != tokenizers[1].tokens()
+    ):
         raise InputError(
             "model.tied_embeddings 'all' needs data prepared with "
             f"data.shared_vocabulary. Received: {prepared.path} with "
-            f"{sizes[0]} source and {sizes[1]} target tokens"
+            f"{sizes[0]} source and {sizes[1]} target tokens that differ"
         )
     if config.training.bleu_every and not prepared.counts.get("dev"):
         raise InputError(
@@ -42,6 +45,8 @@ def check_fits(config: Config, prepared):
                 f"training.{side}_embeddings: {path} can't be read. Accepted: "
                 "a file of word vectors"
             )
+    if config.training.freeze:
+        freeze(build_transformer(config.model, *sizes), config.training.freeze)
 
 
 def _check_lengths(config, prepared):

@@ -4,8 +4,11 @@ RUN/
   config.yaml                 the configuration as resolved
   manifest.json               versions, data, vocabulary sizes, scores
   source_tokenizer/  target_tokenizer/
-  weights/best.weights.h5     lowest dev loss     } each with a .json of
+  weights/best.weights.h5     best dev score      } each with a .json of
   weights/last.weights.h5     newest epoch        } epoch, scores, digest
+  weights/average.weights.h5  mean of last epochs } (training.average_epochs,
+  weights/epoch-0007...       each of them        }  whose epochs are kept)
+  weights/initial.weights.h5  what it started from, if that was another run
   checkpoint.npz              for --resume
   history.jsonl               a line per epoch
   logs/                       TensorBoard
@@ -22,14 +25,24 @@ from keras_transformer.errors import InputError
 from keras_transformer.files import (
     read_json,
     read_yaml,
-    replacing,
-    sha256,
     write_json,
     write_text,
 )
 from keras_transformer.models import build_transformer
 from keras_transformer.text.tokenizer import load_tokenizer
+from keras_transformer.training.initial import (
+    INITIAL,
+    check_continues,
+    copy_initial,
+)
 from keras_transformer.training.preflight import check_fits
+from keras_transformer.training.weights import (
+    copy_weights,
+    load_weights,
+    read_notes,
+    save_weights,
+    weights_path,
+)
 from keras_transformer.version import versions
 
 FORMAT = 1
@@ -54,7 +67,9 @@ class Run:
         self.source_tokenizer, self.target_tokenizer = tokenizers
 
     @classmethod
-    def create(cls, folder, config: Config, prepared) -> "Run":
+    def create(
+        cls, folder, config: Config, prepared, initial: "Run | None" = None
+    ) -> "Run":
         """Starts a run folder for prepared data.
 
         Args:
@@ -62,13 +77,17 @@ class Run:
             config: model, training and decoding; the data's part is
                 replaced by what the data was prepared with.
             prepared: `PreparedData`.
+            initial: a run of the same tokenizers and model, whose best
+                weights are copied to start from; None: random weights.
 
         Raises:
             InputError: something stands there already, or the data can't
-                be trained on with this configuration.
+                be trained on with this configuration or these weights.
         """
         folder = pathlib.Path(folder)
         check_fits(config, prepared)
+        if initial is not None:
+            check_continues(config, prepared, initial)
         config = Config(
             config.model, prepared.config, config.training, config.decoding
         )
@@ -93,6 +112,8 @@ class Run:
             (temporary / "weights").mkdir()
             for side, tokenizer in zip(SIDES, tokenizers, strict=True):
                 tokenizer.save(temporary / f"{side}_tokenizer")
+            if initial is not None:
+                manifest[INITIAL] = copy_initial(initial, temporary)
             write_text(temporary / "config.yaml", config.to_yaml())
             write_json(temporary / "manifest.json", manifest)
         return cls(folder, config, manifest, tokenizers)
@@ -149,55 +170,46 @@ class Run:
         """The trained model.
 
         Args:
-            which: "best" (lowest dev loss) or "last" (newest epoch).
+            which: "best" (by `training.best_by`), "last" (newest epoch) or
+                "average" (of the last `training.average_epochs` epochs).
 
         Raises:
             InputError: no such weights, or they are damaged or don't fit.
         """
-        path = self._weights(which)
-        if not path.is_file():
-            raise InputError(
-                f"{path}: no such weights. Has the run finished an epoch?"
-            )
-        notes = path.with_suffix("").with_suffix(".json")
-        if notes.is_file():
-            digests = read_json(notes).get("sha256", [])
-            if sha256(path) not in digests:
-                raise InputError(
-                    f"{path}: damaged weights (SHA-256 is not the one in "
-                    f"{notes.name})"
-                )
+        path = self.weights_path(which)
         model = self.build_model()
-        try:
-            model.load_weights(path)
-        except (OSError, ValueError, KeyError) as error:
-            reason = str(error).splitlines()[0] if str(error) else "unreadable"
-            raise InputError(
-                f"{path}: damaged weights, or of another model: {reason}"
-            ) from None
+        load_weights(path, model)
         return model
 
-    def save_weights(self, model, which, epoch, scores):
-        """Replaces the weights `which`, with epoch and scores beside them.
+    def save_weights(
+        self, model, which, epoch, scores, averaged_epochs: int | None = None
+    ):
+        """Replaces the weights `which`, with notes beside them.
 
-        A kill at any moment leaves the old weights or the new ones, and
-        notes that accept whichever is there.
+        Args:
+            model: whose weights they are.
+            which: their name.
+            epoch: int, counted from 1, at the end of which they stood.
+            scores: `{name: float}`, what was measured of them.
+            averaged_epochs: of how many epochs they are the mean, if so.
         """
-        path = self._weights(which)
-        notes = path.with_suffix("").with_suffix(".json")
-        known = read_json(notes)["sha256"] if notes.is_file() else []
-        # A view of the same layers that is not compiled: without the
-        # optimizer's slots the file is a third as large.
-        bare = keras.Model(model.inputs, model.outputs)
-        with replacing(path, suffix=".weights.h5") as temporary:
-            bare.save_weights(temporary)
-            digest = sha256(temporary)
-            content = {"epoch": epoch, "scores": scores}
-            write_json(notes, {**content, "sha256": [*known, digest]})
-        write_json(notes, {**content, "sha256": [digest]})
+        notes = {"epoch": epoch, "scores": scores}
+        if averaged_epochs:
+            notes["averaged_epochs"] = averaged_epochs
+        save_weights(self.weights_path(which), model, notes)
 
-    def _weights(self, which):
-        return self.folder / "weights" / f"{which}.weights.h5"
+    def promote_average(self):
+        """Makes the average of epochs the best: weights, notes, scores."""
+        path = self.weights_path("average")
+        notes = read_notes(path)
+        del notes["sha256"]
+        copy_weights(path, self.weights_path("best"), notes)
+        scores = notes.pop("scores")
+        self.record_scores("best", {**notes, **scores})
+
+    def weights_path(self, which: str) -> pathlib.Path:
+        """The file of the weights `which`."""
+        return weights_path(self.folder / "weights", which)
 
     def set_epochs(self, epochs: int):
         """Changes how many epochs the run is to have."""

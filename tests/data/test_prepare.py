@@ -234,6 +234,26 @@ def test_shared_vocabulary_is_one_tokenizer(corpus, tmp_path):
     assert texts(prepared, "train") == sorted(read_pairs([corpus]))
 
 
+def test_a_vocabulary_shared_with_chinese_leaves_japanese_as_it_is(
+    write, tmp_path
+):
+    path = write("a.tsv", "東京は広い\t東京很廣\n猫が見る\t貓看見\n" * 3)
+    config = DataConfig(
+        source_language="ja",
+        target_language="zh",
+        source_tokenizer="sentencepiece",
+        target_tokenizer="sentencepiece",
+        shared_vocabulary=True,
+    )
+    prepared = prepare([path], tmp_path / "out", config)
+    tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
+    assert tokenizers[0].tokens() == tokenizers[1].tokens()
+    assert texts(prepared, "train") == [
+        ("東京は広い", "东京很广"),
+        ("猫が見る", "猫看见"),
+    ]
+
+
 def test_progress_reaches_the_total_of_each_stage(corpus, tmp_path):
     calls = {}
     prepare(
@@ -375,3 +395,37 @@ def test_interrupted_preparation_leaves_nothing(corpus, tmp_path):
 def test_prepared_data_is_what_load_gives(prepared):
     again = PreparedData.load(prepared.path)
     assert again.manifest == prepared.manifest
+
+
+def test_existing_tokenizers_are_used_as_they_are(prepared, write, tmp_path):
+    path = write("other.tsv", "the cat saw a mouse\t猫看鼠\nbirds\t鸟\n")
+    config = DataConfig(remove_duplicates=False, max_length=9)
+    own = prepare([path], tmp_path / "own", config)
+    other = prepare([path], tmp_path / "data", config, tokenizers=prepared.path)
+    for side in ("source", "target"):
+        name = f"{side}_tokenizer"
+        ours, theirs = getattr(other, name), getattr(prepared, name)
+        assert ours.fingerprint() == theirs.fingerprint()
+        assert getattr(own, name).fingerprint() != theirs.fingerprint()
+    ids = other.source_tokenizer.tokenize(tf.constant(["cat mouse"])).to_list()
+    assert ids[0][0] != UNK_ID and ids[0][1] == UNK_ID
+    assert other.config == config
+    assert other.manifest["input"]["tokenizers"] == {
+        "folder": str(prepared.path),
+        "fingerprints": [
+            prepared.source_tokenizer.fingerprint(),
+            prepared.target_tokenizer.fingerprint(),
+        ],
+    }
+    # The same text and configuration, but other ids.
+    assert other.fingerprint != own.fingerprint
+
+
+def test_tokenizers_of_other_settings_are_refused(prepared, corpus, tmp_path):
+    config = DataConfig(source_language="de", lowercase=False)
+    says = "source_language is 'en' there, 'de' here; .*lowercase is True"
+    with pytest.raises(InputError, match=says):
+        prepare([corpus], tmp_path / "out", config, tokenizers=prepared.path)
+    with pytest.raises(InputError, match="manifest.json"):
+        prepare([corpus], tmp_path / "out", config, tokenizers=tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -7,30 +7,10 @@ import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.training.callbacks import Interrupted
-from keras_transformer.training.fit import Observer, compile_model, fit
+from keras_transformer.training.compiling import compile_model
+from keras_transformer.training.fit import Observer, fit
 from keras_transformer.training.run import Run
-
-
-class Recorder(Observer):
-    """Remembers what it is told, and asks to stop after some steps."""
-
-    def __init__(self, stop_after=math.inf):
-        self.steps = []
-        self.epochs = []
-        self._stop_after = stop_after
-
-    def step(self, epoch, batch, logs):
-        self.steps.append((epoch, batch, float(logs["loss"])))
-
-    def epoch(self, epoch, logs):
-        self.epochs.append((epoch, dict(logs)))
-
-    def stop(self):
-        return len(self.steps) >= self._stop_after
-
-
-def weights_of(model):
-    return [weight.numpy() for weight in model.weights]
+from tests.training.runs import Recorder, weights_of
 
 
 @pytest.fixture(scope="module")

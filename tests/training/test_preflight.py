@@ -9,6 +9,12 @@ from keras_transformer.training.run import Run
     [
         ("model", {"max_length": 5}, "takes 6 positions.*max_length"),
         ("training", {"source_embeddings": "gone.txt"}, "gone.txt can't be"),
+        (
+            "training",
+            {"freeze": ["encoder_layer_0", "encoder_layer_1"]},
+            "no weight matches 'encoder_layer_1'.*instance, source_embedding/",
+        ),
+        ("training", {"freeze": ["*"]}, "leaves no weight to train.*: \\*"),
     ],
 )
 def test_what_does_not_fit_is_told_before_anything_is_written(

@@ -1,0 +1,91 @@
+"""The mean of the weights of the last epochs."""
+
+import contextlib
+
+import keras
+import numpy as np
+
+from keras_transformer.training.weights import load_weights, remove_weights
+
+AVERAGE = "average"
+
+
+class EpochAverage(keras.callbacks.Callback):
+    """Averages the weights of the last epochs, scores and saves the mean.
+
+    The epochs' weights are files of the run, so that a resumed run has them.
+    After each epoch the logs have `val_average_cross_entropy` and, where
+    translations are scored too, their scores, such as `val_average_bleu`.
+
+    Args:
+        run: `Run`; its `training.average_epochs` is how many.
+        dev: dev set in batches, or None.
+        dev_scores: `DevScores`, or None.
+
+    Reference: Vaswani et al. 2017, section 6.1.
+    """
+
+    def __init__(self, run, dev, dev_scores):
+        super().__init__()
+        self._run = run
+        self._dev = dev
+        self._dev_scores = dev_scores
+        self._epochs = run.config.training.average_epochs
+
+    def on_epoch_end(self, epoch, logs=None):
+        number = epoch + 1
+        scores = {key: float(value) for key, value in logs.items()}
+        self._run.save_weights(self.model, _name(number), number, scores)
+        first = max(1, number - self._epochs + 1)
+        remove_weights(self._path(first - 1))
+        numbers = range(first, number + 1)
+        with _restored(self.model.trainable_weights):
+            self._load_mean([self._path(n) for n in numbers])
+            scores = self._scores(epoch)
+            named = {f"val_{name}": value for name, value in scores.items()}
+            self._run.save_weights(
+                self.model, AVERAGE, number, named, len(numbers)
+            )
+        logs.update({f"val_average_{n}": value for n, value in scores.items()})
+
+    def _load_mean(self, paths):
+        """Puts the mean of the files' weights into the model."""
+        weights = self.model.trainable_weights
+        # In float64, so that the mean of equal weights is that weight.
+        totals = [np.zeros(weight.shape) for weight in weights]
+        for path in paths:
+            load_weights(path, self.model)
+            for total, weight in zip(totals, weights, strict=True):
+                total += weight.numpy()
+        for total, weight in zip(totals, weights, strict=True):
+            weight.assign((total / len(paths)).astype("float32"))
+
+    def _scores(self, epoch):
+        scores = {}
+        if self._dev is not None:
+            measured = self.model.evaluate(
+                self._dev, return_dict=True, verbose=0
+            )
+            scores["cross_entropy"] = float(measured["cross_entropy"])
+        if self._dev_scores is not None:
+            scores.update(self._dev_scores.scores(self.model, epoch))
+        return scores
+
+    def _path(self, number):
+        return self._run.weights_path(_name(number))
+
+
+def _name(number):
+    """The name of an epoch's weights; the first is 1."""
+    return f"epoch-{number:04d}"
+
+
+@contextlib.contextmanager
+def _restored(weights):
+    """Puts the weights' present values back at the end."""
+    values = [weight.numpy() for weight in weights]
+    try:
+        yield
+    finally:
+        for weight, value in zip(weights, values, strict=True):
+            weight.assign(value)

@@ -1,0 +1,60 @@
+"""Loss, optimizer and metrics of a model that is to be trained."""
+
+import numpy as np
+from keras import ops
+
+from keras_transformer.config import TrainingConfig
+from keras_transformer.constants import END_ID
+from keras_transformer.training.loss import SmoothedCrossEntropy
+from keras_transformer.training.metrics import (
+    CrossEntropy,
+    Perplexity,
+    TokenAccuracy,
+)
+from keras_transformer.training.optimizer import DenseAdam
+from keras_transformer.training.schedule import WarmupSchedule
+
+
+def compile_model(model, training: TrainingConfig, d_model: int):
+    """Compiles the model and builds its optimizer and metrics.
+
+    Returns:
+        the compiled `CrossEntropy`, whose `count` counts real tokens.
+
+    Reference: Vaswani et al. 2017, section 5.3.
+    """
+    cross_entropy = CrossEntropy()
+    model.compile(
+        optimizer=_optimizer(training, d_model),
+        loss=SmoothedCrossEntropy(training.label_smoothing),
+        metrics=[cross_entropy, Perplexity(), TokenAccuracy()],
+        # XLA would compile anew for every batch shape.
+        jit_compile=False,
+    )
+    model.optimizer.build(model.trainable_variables)
+    # Keras makes the metrics' variables at the first update; a checkpoint
+    # needs them before.
+    label = np.full((1, 1), END_ID, dtype="int32")
+    logits = ops.zeros((1, 1, model.output_shape[-1]))
+    model.compute_metrics(None, ops.convert_to_tensor(label), logits)
+    model.reset_metrics()
+    return cross_entropy
+
+
+def _optimizer(training, d_model):
+    factor, steps = training.learning_rate_factor, training.accumulate_steps
+    if training.learning_rate is not None:
+        factor = (
+            training.learning_rate * (d_model * training.warmup_steps) ** 0.5
+        )
+    return DenseAdam(
+        WarmupSchedule(d_model, training.warmup_steps, factor),
+        beta_1=training.beta_1,
+        beta_2=training.beta_2,
+        epsilon=training.adam_epsilon,
+        global_clipnorm=training.gradient_clip or None,
+        gradient_accumulation_steps=steps if steps > 1 else None,
+        use_ema=training.ema > 0,
+        # Keras averages after every batch, updated or not.
+        ema_momentum=training.ema ** (1 / steps),
+    )

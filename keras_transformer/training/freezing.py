@@ -1,0 +1,56 @@
+"""Weights that training leaves as they are."""
+
+import fnmatch
+
+from keras_transformer.errors import InputError
+
+_SHOWN = 6
+
+
+def freeze(model, patterns):
+    """Takes the weights that match out of those that are trained.
+
+    To be called before the model is compiled.
+
+    Args:
+        model: built `keras.Model`.
+        patterns: as `fnmatch` has them, of weight paths such as
+            `encoder_layer_0/self_attention/query/kernel` or of their
+            beginnings: `encoder_layer_*` is all of the encoder's layers.
+            `*` matches `/` too.
+
+    Raises:
+        InputError: a pattern matches nothing, or nothing is left to train.
+    """
+    for pattern in patterns:
+        matching = [w for w in model.weights if _matches(w.path, pattern)]
+        if not matching:
+            raise InputError(
+                f"training.freeze: no weight matches {pattern!r}. Weights are, "
+                f"for instance, {', '.join(_examples(model))}"
+            )
+        for weight in matching:
+            weight.trainable = False
+    if not model.trainable_weights:
+        raise InputError(
+            "training.freeze leaves no weight to train. Received: "
+            f"{', '.join(patterns)}"
+        )
+
+
+def _matches(path, pattern):
+    """Whether the path, or the path of a layer above, fits the pattern."""
+    parts = path.split("/")
+    return any(
+        fnmatch.fnmatchcase("/".join(parts[: end + 1]), pattern)
+        for end in range(len(parts))
+    )
+
+
+def _examples(model):
+    """Paths of weights in different layers, evenly from first to last."""
+    firsts = {}
+    for weight in model.weights:
+        firsts.setdefault(weight.path.partition("/")[0], weight.path)
+    paths = list(firsts.values())
+    return paths[:: -(-len(paths) // _SHOWN)]

@@ -1,0 +1,120 @@
+"""Another corpus with existing tokenizers, and training from a run."""
+
+import json
+
+import pytest
+import yaml
+
+from keras_transformer.cli.main import main
+from tests.cli.conftest import TRAIN_OPTIONS
+
+
+@pytest.fixture(scope="module")
+def news(run, corpus):
+    """Another corpus with the run's tokenizers."""
+    path = corpus / "news.tsv"
+    path.write_text("five four\tfour five\nten one two\ttwo one ten\n" * 20)
+    out = corpus / "news"
+    options = ["--train", str(path), "--out", str(out)]
+    keep = "--set=data.remove_duplicates=false"
+    tokenizers = ["--tokenizers", str(run)]
+    assert main(["prepare", *options, *tokenizers, keep]) == 0
+    return out
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_data_settings_come_with_the_tokenizers(run, data, news, tmp_path):
+    manifest = read(news / "manifest.json")
+    assert manifest["config"]["target_language"] == "en"
+    assert manifest["config"]["target_tokenizer"] == "word"
+    assert manifest["config"]["max_length"] == 100
+    for side in ("source", "target"):
+        name = f"{side}_tokenizer/tokenizer.json"
+        assert (news / name).read_bytes() == (run / name).read_bytes()
+    out = tmp_path / "again"
+    train = str(data.parent / "news.tsv")
+    options = ["--train", train, "--out", str(out), "--preset", "small"]
+    assert main(["prepare", *options, "--tokenizers", str(data)]) == 0
+
+
+def test_settings_against_the_tokenizers_are_refused(
+    run, corpus, refuses, tmp_path
+):
+    command = ["prepare", "--train", corpus / "train.tsv"]
+    command += ["--out", tmp_path / "out", "--tokenizers", run]
+    refuses(
+        *command,
+        "--target-language=de",
+        says=["data.target_language is 'en' there, 'de' here"],
+    )
+    refuses(*command[:-1], tmp_path, says=[tmp_path, "manifest.json"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_training_goes_on_from_a_run(run, news, refuses, tmp_path):
+    out = tmp_path / "run"
+    options = ["--data", news, "--out", out, "--from", run]
+    command = [str(word) for word in ["train", *options, "--epochs=1"]]
+    # The model's section is the run's; its options aren't given.
+    assert main([*command, "--set=training.warmup_steps=5"]) == 0
+    ours, theirs = (
+        yaml.safe_load((folder / "config.yaml").read_text())
+        for folder in (out, run)
+    )
+    assert ours["model"] == theirs["model"]
+    assert ours["training"]["warmup_steps"] == 5
+    assert read(out / "manifest.json")["initial"]["run"] == str(run)
+    resumed = [*command[:-1], "--epochs=2", "--resume"]
+    assert main([*resumed, "--set=training.warmup_steps=5"]) == 0
+    assert len((out / "history.jsonl").read_text().splitlines()) == 2
+    refuses(
+        *("train", "--data", news, "--out", out, "--resume", "--from", out),
+        says=[f"was started from {run}", str(out)],
+    )
+
+
+def test_another_model_or_no_run_is_refused(run, news, refuses, tmp_path):
+    command = ["train", "--data", news, "--out", tmp_path / "run", "--from"]
+    refuses(
+        *(*command, run, "--set=model.d_ff=64"),
+        says=[run, "model.d_ff is 32 there, 64 here"],
+    )
+    refuses(
+        *(*command, run, "--preset=small"),
+        says=["model.d_model is 16 there, 256 here"],
+    )
+    refuses(*command, news, says=[news, "not a run folder"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_with_other_tokenizers_is_refused(run, corpus, refuses, tmp_path):
+    path = tmp_path / "few.tsv"
+    path.write_text("one two\ttwo one\n")
+    other = tmp_path / "other"
+    options = ["--train", str(path), "--out", str(other)]
+    options += ["--target-language=en", "--target-tokenizer=word"]
+    assert main(["prepare", *options]) == 0
+    refuses(
+        *("train", "--data", other, "--out", tmp_path / "run", "--from", run),
+        says=[other, "source tokenizer", f"--tokenizers {run}"],
+    )
+
+
+def test_a_resume_takes_no_from_where_none_was(run, data, refuses):
+    refuses(
+        *("train", "--data", data, "--out", run, "--resume"),
+        *("--from", "elsewhere", *TRAIN_OPTIONS),
+        says=["was started from random weights", "elsewhere"],
+    )
+
+
+def test_the_average_can_be_chosen(run, corpus, refuses):
+    command = ["evaluate", "--run", run, "--input", corpus / "dev.tsv"]
+    refuses(
+        *command,
+        "--weights=average",
+        says=["average.weights.h5", "training.average_epochs"],
+    )

@@ -1,0 +1,113 @@
+"""The mean of the weights of the last epochs."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.data.batches import evaluation_batches
+from keras_transformer.errors import InputError
+from keras_transformer.evaluation.loss import cross_entropy
+from keras_transformer.training.fit import fit
+from keras_transformer.training.run import Run
+from tests.training.runs import (
+    Recorder,
+    assert_same_weights,
+    difference,
+    fit_in_two_parts,
+    weights_of,
+)
+
+
+@pytest.fixture(scope="module")
+def averaging(config):
+    return config.updated({"training": {"average_epochs": 2}})
+
+
+@pytest.fixture(scope="module")
+def averaged(prepared, averaging, tmp_path_factory):
+    """Three epochs, of which the last two are averaged."""
+    folder = tmp_path_factory.mktemp("averaged") / "run"
+    run = Run.create(folder, averaging, prepared)
+    return run, fit(run, prepared)
+
+
+def files(run):
+    return sorted(path.name for path in (run.folder / "weights").glob("*.h5"))
+
+
+def test_the_last_epochs_are_kept_and_their_mean(averaged):
+    run, _ = averaged
+    names = ("average", "best", "epoch-0002", "epoch-0003", "last")
+    assert files(run) == [f"{name}.weights.h5" for name in names]
+    second, third, mean = (
+        weights_of(run.load_model(which))
+        for which in ("epoch-0002", "epoch-0003", "average")
+    )
+    for one, other, between in zip(second, third, mean, strict=True):
+        np.testing.assert_allclose(between, (one + other) / 2, atol=1e-6)
+    assert difference(second, mean) > 1e-3
+
+
+def test_the_mean_is_scored_on_dev(averaged, prepared):
+    run, _ = averaged
+    dev = evaluation_batches(prepared, "dev")
+    loss, _ = cross_entropy(run.load_model("average"), dev)
+    scored = run.history()[-1]["val_average_cross_entropy"]
+    assert scored == pytest.approx(loss, rel=1e-4)
+    first = run.history()[0]
+    assert first["val_average_cross_entropy"] == pytest.approx(
+        first["val_cross_entropy"], rel=1e-5
+    )
+
+
+def test_training_goes_on_as_without(averaged, config, prepared, tmp_path):
+    run = Run.create(tmp_path / "run", config, prepared)
+    assert_same_weights((averaged[1], fit(run, prepared)), 1e-4)
+    with pytest.raises(InputError, match="with training.average_epochs"):
+        run.load_model("average")
+
+
+@pytest.mark.parametrize(
+    "stop_after", [20, pytest.param(27, marks=pytest.mark.slow)]
+)
+def test_a_resumed_run_has_the_same_mean(
+    averaged, averaging, prepared, tmp_path, stop_after
+):
+    folder = tmp_path / "run"
+    run, model = fit_in_two_parts(folder, averaging, prepared, stop_after)
+    assert_same_weights((model, averaged[1]), 1e-4)
+    means = [each.load_model("average") for each in (run, averaged[0])]
+    assert_same_weights(means, 1e-4)
+    assert files(run) == files(averaged[0])
+
+
+def test_a_better_mean_becomes_the_best(averaging, prepared, tmp_path):
+    config = averaging.updated(
+        {"training": {"best_by": "bleu", "bleu_every": 1}}
+    )
+    run = Run.create(tmp_path / "run", config, prepared)
+    # Of each epoch first its own score, then that of the mean.
+    scores = iter([10.0, 10.0, 11.0, 12.0, 11.5, 9.0])
+    fit(run, prepared, measure=lambda model: {"bleu": next(scores)})
+    assert [line["val_average_bleu"] for line in run.history()] == [10, 12, 9]
+    best = run.manifest["scores"]["best"]
+    assert (best["epoch"], best["averaged_epochs"]) == (2, 2)
+    assert best["val_bleu"] == 12
+    history = run.history()[1]
+    assert best["val_cross_entropy"] == history["val_average_cross_entropy"]
+    second, third = (
+        weights_of(run.load_model(name)) for name in ("epoch-0002", "average")
+    )
+    best = weights_of(run.load_model("best"))
+    assert difference(best, second) > 1e-4
+    assert difference(best, third) > 1e-4
+
+
+def test_a_damaged_epoch_is_named(averaging, prepared, tmp_path):
+    run = Run.create(tmp_path / "run", averaging, prepared)
+
+    class Damage(Recorder):
+        def epoch(self, epoch, logs):
+            run.weights_path("epoch-0001").write_bytes(b"not weights")
+
+    with pytest.raises(InputError, match="epoch-0001.weights.h5: damaged"):
+        fit(run, prepared, observer=Damage())

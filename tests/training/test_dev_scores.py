@@ -1,0 +1,97 @@
+"""Which epoch is the best, and when training stops."""
+
+import types
+
+import pytest
+
+from keras_transformer.config import Config
+from keras_transformer.training.dev_scores import KeepBest
+
+
+class FakeRun:
+    """Remembers what it is told to keep."""
+
+    def __init__(self, **training):
+        self.config = Config().updated({"training": training})
+        self.best = None
+        self.last = None
+
+    def save_weights(self, model, which, epoch, scores):
+        setattr(self, which, epoch)
+
+    def promote_average(self):
+        self.best = f"average at {self.last or 0}"
+
+    def record_scores(self, name, scores):
+        assert name == "best" and scores["epoch"] == self.best
+
+
+def watch(epochs, **training):
+    """What is best after epochs of such logs, and whether it stopped."""
+    run, model = FakeRun(**training), types.SimpleNamespace(stop_training=False)
+    keep_best = KeepBest(run)
+    keep_best.set_model(model)
+    stopped = None
+    for epoch, logs in enumerate(epochs):
+        keep_best.on_epoch_end(epoch, {"loss": 5.0, **logs})
+        assert run.last == epoch + 1
+        if model.stop_training:
+            stopped = epoch + 1
+            break
+    return run.best, stopped
+
+
+def logs(name, *values):
+    return [{} if value is None else {name: value} for value in values]
+
+
+def test_the_lowest_loss_is_the_best():
+    epochs = logs("val_cross_entropy", 3.0, 2.0, 2.0, float("nan"), 2.5)
+    assert watch(epochs) == (2, None)
+
+
+def test_without_dev_the_training_loss_decides():
+    assert watch(logs("loss", 3.0, 1.0, 2.0)) == (2, None)
+
+
+def test_the_highest_bleu_is_the_best_whatever_the_loss():
+    epochs = logs("val_bleu", 10.0, 30.0, 20.0)
+    for epoch, loss in zip(epochs, (3.0, 2.0, 1.0), strict=True):
+        epoch["val_cross_entropy"] = loss
+    assert watch(epochs, best_by="bleu", bleu_every=1) == (2, None)
+    assert watch(epochs) == (3, None)
+
+
+def test_a_loss_that_is_no_number_is_never_the_best_and_uses_up_patience():
+    epochs = logs("val_cross_entropy", *[float("nan")] * 5)
+    assert watch(epochs, early_stopping=3) == (None, 3)
+
+
+@pytest.mark.parametrize(
+    ("bleu", "best", "stopped"),
+    [
+        # Without a score in between there is nothing to lose patience over.
+        ([None, 10.0, None, 12.0, None, 13.0], 6, None),
+        ([None, 10.0, None, 9.0, None, 13.0], 2, 4),
+        ([None, 10.0, None, None, None, 9.0], 2, 6),
+    ],
+)
+def test_patience_counts_to_the_newest_bleu(bleu, best, stopped):
+    options = {"best_by": "bleu", "bleu_every": 2, "early_stopping": 2}
+    assert watch(logs("val_bleu", *bleu), **options) == (best, stopped)
+
+
+def test_an_average_is_the_best_only_where_it_beats_all_before():
+    name = "val_average_cross_entropy"
+    epochs = logs("val_cross_entropy", 3.0, 2.0, 1.9, 1.8)
+    for epoch, value in zip(epochs, (3.0, 1.85, 1.85, 1.85), strict=True):
+        epoch[name] = value
+    assert watch(epochs[:1]) == (1, None)
+    assert watch(epochs[:3]) == ("average at 1", None)
+    assert watch(epochs) == (4, None)
+
+
+def test_memory_of_an_earlier_checkpoint_keeps_its_patience():
+    keep_best = KeepBest(FakeRun(early_stopping=2))
+    keep_best.memory.update({"best": 2.0, "best_epoch": 0})
+    assert not keep_best.exhausted(2) and keep_best.exhausted(3)

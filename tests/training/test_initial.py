@@ -1,0 +1,101 @@
+"""Runs that start from the weights of another."""
+
+import pytest
+
+from keras_transformer.config import DataConfig
+from keras_transformer.data.prepare import prepare
+from keras_transformer.errors import InputError
+from keras_transformer.training.fit import Observer, fit
+from keras_transformer.training.run import Run
+from tests.toy import write_corpus
+from tests.training.runs import (
+    assert_same_weights,
+    difference,
+    weights_of,
+)
+
+
+class First(Observer):
+    """Keeps the weights that training starts from."""
+
+    def start(self, model, batches):
+        self.weights = weights_of(model)
+
+
+@pytest.fixture(scope="module")
+def parent(prepared, config, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parent") / "run"
+    run = Run.create(folder, config, prepared)
+    model = run.build_model()
+    run.save_weights(model, "last", 2, {})
+    model.set_weights([weight + 0.01 for weight in weights_of(model)])
+    run.save_weights(model, "best", 1, {"val_cross_entropy": 2.0})
+    return run
+
+
+def test_training_starts_from_the_best_weights(
+    parent, prepared, config, tmp_path
+):
+    changes = {
+        "model": {"dropout": 0.3, "max_length": 30},
+        "training": {"epochs": 1, "seed": 7},
+    }
+    run = Run.create(
+        tmp_path / "run", config.updated(changes), prepared, parent
+    )
+    first = First()
+    fit(run, prepared, observer=first)
+    best = weights_of(parent.load_model("best"))
+    assert difference(first.weights, best) == 0
+    assert difference(first.weights, weights_of(parent.load_model("last"))) > 0
+    manifest = Run.load(run.folder).manifest
+    assert manifest["initial"]["run"] == str(parent.folder)
+    assert manifest["initial"]["weights"] == "best"
+    assert manifest["initial"]["epoch"] == 1
+    assert len(manifest["initial"]["sha256"]) == 64
+
+
+@pytest.mark.slow
+def test_a_run_killed_before_its_first_checkpoint_starts_there_again(
+    parent, prepared, config, tmp_path
+):
+    config = config.updated({"training": {"epochs": 2}})
+    run = Run.create(tmp_path / "whole", config, prepared, parent)
+    whole = fit(run, prepared)
+    # It has its own copy.
+    folder = tmp_path / "killed"
+    killed = Run.create(folder, config, prepared, parent)
+    first = First()
+    fit(Run.load(folder), prepared, resume=True, observer=first)
+    assert difference(first.weights, weights_of(parent.load_model())) == 0
+    assert_same_weights((killed.load_model("last"), whole), 1e-4)
+
+
+def test_other_models_are_refused(parent, prepared, config, tmp_path):
+    wider = config.updated({"model": {"d_ff": 64, "norm": "post"}})
+    with pytest.raises(InputError, match="d_ff is 32 there, 64 here; .*norm"):
+        Run.create(tmp_path / "run", wider, prepared, parent)
+    learned = config.updated({"model": {"positions": "learned"}})
+    with pytest.raises(InputError, match="positions is sinusoidal there"):
+        Run.create(tmp_path / "run", learned, prepared, parent)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_tokenizers_are_refused(parent, config, tmp_path):
+    write_corpus(tmp_path, train=12)
+    data = DataConfig(target_language="en", target_tokenizer="word")
+    other = prepare([tmp_path / "train.tsv"], tmp_path / "data", data)
+    with pytest.raises(InputError, match="source tokenizer isn't the one of"):
+        Run.create(tmp_path / "run", config, other, parent)
+    assert not (tmp_path / "run").exists()
+
+
+def test_damaged_weights_start_nothing(prepared, config, tmp_path):
+    parent = Run.create(tmp_path / "parent", config, prepared)
+    with pytest.raises(InputError, match="best.weights.h5: no such weights"):
+        Run.create(tmp_path / "run", config, prepared, parent)
+    parent.save_weights(parent.build_model(), "best", 1, {})
+    parent.weights_path("best").write_bytes(b"damaged")
+    with pytest.raises(InputError, match="best.weights.h5: damaged"):
+        Run.create(tmp_path / "run", config, prepared, parent)
+    assert not (tmp_path / "run").exists()
