@@ -110,6 +110,11 @@ class DataConfig:
     max_length: int = 100  # tokens a side, without start and end
     max_length_ratio: float = 9.0  # longer side to shorter; 0: no limit
     remove_duplicates: bool = True  # exact duplicate pairs
+    check_script: bool = False  # drop text not in its language's script
+    remove_copies: bool = False  # drop pairs of twice the same text
+    # Different translations kept of a text; None: all
+    max_targets_per_source: int | None = None
+    max_sources_per_target: int | None = None
     seed: int = 1
     shard_size: int = 100_000  # pairs a file
 
@@ -129,6 +134,9 @@ class DataConfig:
             "0 (no limit) or at least 1",
             self.max_length_ratio,
         )
+        for name in ("max_targets_per_source", "max_sources_per_target"):
+            if getattr(self, name) is not None:
+                positive("data", self, name)
         for name in ("source_vocabulary_size", "target_vocabulary_size"):
             size = getattr(self, name)
             require(

@@ -86,8 +86,7 @@ def describe(prepared, out):
     """Prints what preparing found; warns of what spoils a measurement."""
     report = prepared.report
     rows = [
-        (name, ", ".join(f"{count:,} {what}" for what, count in counts.items()))
-        for name, counts in report["cleaning"].items()
+        (name, _counted(counts)) for name, counts in report["cleaning"].items()
     ]
     for side, size in report["vocabulary_sizes"].items():
         kind = getattr(prepared.config, f"{side}_kind")
@@ -104,3 +103,12 @@ def describe(prepared, out):
             f"warning: {pairs} of {total} dev pairs share a sentence with "
             "training; scores on them will be too good"
         )
+
+
+def _counted(counts):
+    """Pairs read and kept, and the reasons that dropped any."""
+    return ", ".join(
+        f"{count:,} {what}"
+        for what, count in counts.items()
+        if count or what in ("read", "kept")
+    )

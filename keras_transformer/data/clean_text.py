@@ -3,18 +3,15 @@
 import dataclasses
 import itertools
 import pathlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from keras_transformer.config import DataConfig
-from keras_transformer.data.cleaning import (
-    CleaningReport,
-    Pair,
-    SeenPairs,
-    clean_pairs,
-)
+from keras_transformer.data.cleaning import CleaningReport, clean_pairs
 from keras_transformer.data.corpus import read_pairs
+from keras_transformer.data.seen import Pair
+from keras_transformer.data.text_checks import Check
 from keras_transformer.languages import is_chinese
 from keras_transformer.text.chinese import simplify
 
@@ -48,7 +45,7 @@ def clean_corpus(
     config: DataConfig,
     progress: Callable[[int], None],
     *,
-    remove_duplicates: bool,
+    checks: Sequence[tuple[str, Check]] = (),
     on_chunk: Callable[[list[Pair]], None] | None = None,
 ) -> CleanText:
     """Cleans the text of a corpus, without looking at its tokens yet.
@@ -58,18 +55,17 @@ def clean_corpus(
         path: the file to be written.
         config: languages, and whether Chinese is simplified.
         progress: called with the pairs read so far.
-        remove_duplicates: leave exact duplicates out.
+        checks: from `text_checks`; what they refuse is left out.
         on_chunk: called with every list of kept pairs.
     """
     report = CleaningReport()
-    seen = SeenPairs() if remove_duplicates else None
     cleaners = [
         _cleaner(language, config)
         for language in (config.source_language, config.target_language)
     ]
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         for chunk in _chunks(pairs):
-            kept = clean_pairs(chunk, *cleaners, report, seen)
+            kept = clean_pairs(chunk, *cleaners, report, checks)
             write_pairs(file, kept)
             if on_chunk is not None:
                 on_chunk(kept)

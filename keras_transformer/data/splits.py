@@ -18,6 +18,7 @@ from keras_transformer.data.splitting import (
     pair_keys,
     sentence_groups,
 )
+from keras_transformer.data.text_checks import text_checks
 from keras_transformer.errors import InputError
 
 
@@ -127,7 +128,7 @@ def _clean(split, files, work, config, progress, on_chunk):
         work / f"{split}.tsv",
         config,
         lambda done: progress(f"reading {split}", done, None),
-        remove_duplicates=config.remove_duplicates and split == "train",
+        checks=text_checks(config) if split == "train" else (),
         on_chunk=on_chunk,
     )
     require_pairs(text, " ".join(map(str, files)))

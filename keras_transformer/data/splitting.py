@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from keras_transformer.data.cleaning import contains, hash_strings
+from keras_transformer.data.seen import contains, hash_strings
 from keras_transformer.text.chinese import simplify
 
 

@@ -147,7 +147,10 @@ def test_every_reason_is_counted(write, tmp_path):
             "read": 9,
             "kept": 2,
             "empty": 2,
+            "wrong_script": 0,
+            "copied": 0,
             "duplicate": 3,
+            "repeated_side": 0,
             "over_long": 1,
             "length_ratio": 1,
         }
@@ -157,6 +160,34 @@ def test_every_reason_is_counted(write, tmp_path):
         ("a b c", "中文字"),
         ("a b c d", "这个汉字"),
     ]
+
+
+def test_checks_of_text_are_for_training_only(write, corpus, tmp_path):
+    lines = [
+        "a cat\t一只猫\n",
+        "кот\t一只猫\n",  # wrong script
+        "ok 中\tOK中\n",  # a copy
+        "a cat\t一只猫\n",  # duplicate
+        "the cat\t一只猫\n",
+        "this cat\t一只猫\n",  # the target for the third time
+    ]
+    path = write("a.tsv", "".join(lines))
+    config = DataConfig(
+        check_script=True,
+        remove_copies=True,
+        max_targets_per_source=5,
+        max_sources_per_target=2,
+    )
+    prepared = prepare([path], tmp_path / "out", config, dev=path)
+    cleaning = prepared.report["cleaning"]
+    reasons = ("wrong_script", "copied", "duplicate", "repeated_side")
+    assert [cleaning["train"][reason] for reason in reasons] == [1, 1, 1, 1]
+    assert texts(prepared, "train") == [
+        ("a cat", "一只猫"),
+        ("the cat", "一只猫"),
+    ]
+    assert [cleaning["dev"][reason] for reason in reasons] == [0] * 4
+    assert prepared.counts == {"train": 2, "dev": 6}
 
 
 def test_chinese_stays_traditional_on_demand(write, tmp_path):
@@ -176,7 +207,10 @@ def test_dev_file_keeps_duplicates_and_uneven_pairs(write, corpus, tmp_path):
         "read": 5,
         "kept": 3,
         "empty": 1,
+        "wrong_script": 0,
+        "copied": 0,
         "duplicate": 0,
+        "repeated_side": 0,
         "over_long": 1,
         "length_ratio": 0,
     }
@@ -329,8 +363,8 @@ def test_corpus_all_filtered_out(write, tmp_path):
     refused(
         [write("long.tsv", "a b\t中文中文\na\t中文\n")],
         tmp_path,
-        r"train: no sentence pair is left \(read 2, kept 0, empty 0, "
-        "duplicate 0, over_long 1, length_ratio 1",
+        r"train: no sentence pair is left \(read 2, kept 0, empty 0, .*"
+        "over_long 1, length_ratio 1",
         config=DataConfig(max_length=3, max_length_ratio=1.0),
     )
 
