@@ -109,6 +109,9 @@ class DataConfig:
     simplify_chinese: bool = True  # OpenCC t2s on the sides that are zh
     max_length: int = 100  # tokens a side, without start and end
     max_length_ratio: float = 9.0  # longer side to shorter; 0: no limit
+    # Robust standard deviations from the corpus's median log length ratio
+    # beyond which a pair is dropped; 0: none is
+    length_ratio_deviations: float = 0.0
     remove_duplicates: bool = True  # exact duplicate pairs
     check_script: bool = False  # drop text not in its language's script
     remove_copies: bool = False  # drop pairs of twice the same text
@@ -133,6 +136,12 @@ class DataConfig:
             "data.max_length_ratio",
             "0 (no limit) or at least 1",
             self.max_length_ratio,
+        )
+        require(
+            self.length_ratio_deviations >= 0,
+            "data.length_ratio_deviations",
+            "0 (no limit) or more",
+            self.length_ratio_deviations,
         )
         for name in ("max_targets_per_source", "max_sources_per_target"):
             if getattr(self, name) is not None:

@@ -88,6 +88,17 @@ def describe(prepared, out):
     rows = [
         (name, _counted(counts)) for name, counts in report["cleaning"].items()
     ]
+    if report["usual_ratios"]:
+        lowest, highest = (
+            report["usual_ratios"][key] for key in ("lowest", "highest")
+        )
+        rows.append(
+            (
+                "length ratio",
+                f"{lowest:.2f} to {highest:.2f} target tokens for one source "
+                "token",
+            )
+        )
     for side, size in report["vocabulary_sizes"].items():
         kind = getattr(prepared.config, f"{side}_kind")
         unknown = ""

@@ -10,9 +10,11 @@ The checks, in their order; a pair is counted under the first that it fails:
 6. `over_long`: a side has more than `max_length` tokens.
 7. `length_ratio`: the longer side has more than `max_length_ratio` times the
    tokens of the shorter (option).
+8. `ratio_outlier`: the sides' lengths are in a ratio that is unusual in this
+   corpus (option; see `UsualRatios`).
 
-The first five need text alone and run before the tokenizers exist; the last
-two count tokens and run after.
+The first five need text alone and run before the tokenizers exist; the others
+count tokens and run after.
 """
 
 import collections
@@ -22,6 +24,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from keras_transformer.config import DataConfig
+from keras_transformer.data.length_ratio import UsualRatios
 from keras_transformer.data.seen import Pair
 from keras_transformer.data.text_checks import Check
 
@@ -33,6 +36,7 @@ REASONS = (
     "repeated_side",
     "over_long",
     "length_ratio",
+    "ratio_outlier",
 )
 
 
@@ -93,6 +97,7 @@ def keep_by_length(
     config: DataConfig,
     report: CleaningReport,
     check_ratio: bool = True,
+    usual: UsualRatios | None = None,
 ) -> np.ndarray:
     """Which pairs pass the checks that count tokens.
 
@@ -101,7 +106,8 @@ def keep_by_length(
         target_lengths: int [N], tokens of each target.
         config: gives `max_length` and `max_length_ratio`.
         report: counts are added here.
-        check_ratio: False leaves the length ratio out.
+        check_ratio: False leaves `max_length_ratio` out.
+        usual: the ratios of the corpus; None: any.
 
     Returns:
         bool [N].
@@ -114,10 +120,17 @@ def keep_by_length(
     if check_ratio and config.max_length_ratio:
         uneven = longer > config.max_length_ratio * shorter
         uneven &= ~(empty | over_long)
+    kept = ~(empty | over_long | uneven)
+    unusual = np.zeros_like(empty)
+    if usual is not None:
+        unusual[kept] = usual.outliers(
+            source_lengths[kept], target_lengths[kept]
+        )
     report.drop("empty", int(empty.sum()))
     report.drop("over_long", int(over_long.sum()))
     report.drop("length_ratio", int(uneven.sum()))
-    return ~(empty | over_long | uneven)
+    report.drop("ratio_outlier", int(unusual.sum()))
+    return kept & ~unusual
 
 
 def _plain(text):

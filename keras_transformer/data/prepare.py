@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from keras_transformer.config import DataConfig
 from keras_transformer.data.clean_text import CHUNK, Progress
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
-from keras_transformer.data.encoding import encode_split
+from keras_transformer.data.encoding import encode_split, measure_ratios
 from keras_transformer.data.folder import check_free, new_folder
 from keras_transformer.data.prepared import (
     DEV_PAIRS,
@@ -69,8 +69,9 @@ def prepare(
     Returns:
         The prepared data. Its `report` has `cleaning` (counts for `train`
         and `dev`), `dev_overlap` (pairs of a dev file of which a side stands
-        in training), `vocabulary_sizes` and `dev_unknown_share` (unknown
-        tokens over tokens), by side.
+        in training), `usual_ratios` (`UsualRatios` or None),
+        `vocabulary_sizes` and `dev_unknown_share` (unknown tokens over
+        tokens), by side.
 
     Raises:
         InputError: `out` is taken or can't be written, a corpus file can't
@@ -103,6 +104,7 @@ def prepare(
                     name: text.report.to_dict() for name, text in texts.items()
                 },
                 "dev_overlap": overlap,
+                "usual_ratios": results.usual_ratios,
                 "vocabulary_sizes": results.vocabulary_sizes,
                 "dev_unknown_share": results.dev_unknown_share,
             },
@@ -120,6 +122,7 @@ class _Results:
     vocabulary_sizes: dict[str, int]
     splits: dict[str, dict]
     dev_unknown_share: dict[str, float] | None = None
+    usual_ratios: dict[str, float] | None = None
 
 
 def _encode(texts, folder, config, progress) -> _Results:
@@ -130,6 +133,12 @@ def _encode(texts, folder, config, progress) -> _Results:
         tokenizer.save(folder / name)
     source, target = (tokenizer.vocabulary_size for tokenizer in tokenizers)
     results = _Results({"source": source, "target": target}, splits={})
+    usual = None
+    if config.length_ratio_deviations:
+        text = texts["train"]
+        stage = _stage(progress, "measuring train", text.pairs)
+        usual = measure_ratios(text, tokenizers, config, stage)
+        results.usual_ratios = usual and dataclasses.asdict(usual)
     for split, text in texts.items():
         is_dev = split == "dev"
         results.splits[split], tokens = encode_split(
@@ -140,6 +149,7 @@ def _encode(texts, folder, config, progress) -> _Results:
             config,
             _stage(progress, f"writing {split}", text.pairs),
             check_ratio=not is_dev,
+            usual=None if is_dev else usual,
             text_path=folder / DEV_PAIRS if is_dev else None,
         )
         require_pairs(text, split)

@@ -3,10 +3,12 @@ import pytest
 
 from keras_transformer.config import DataConfig
 from keras_transformer.data.cleaning import (
+    REASONS,
     CleaningReport,
     clean_pairs,
     keep_by_length,
 )
+from keras_transformer.data.length_ratio import UsualRatios
 
 
 def unchanged(lines):
@@ -91,6 +93,7 @@ def test_a_pair_counts_under_the_first_reason_that_applies():
         "repeated_side": 0,
         "over_long": 2,
         "length_ratio": 1,
+        "ratio_outlier": 0,
     }
 
 
@@ -103,3 +106,23 @@ def test_length_ratio_is_an_option(ratio, check):
     lengths = np.array([1]), np.array([50])
     assert keep_by_length(*lengths, config, report, check_ratio=check).all()
     assert report.dropped.total() == 0
+
+
+def test_an_outlier_is_what_no_other_check_drops():
+    usual = UsualRatios(median=1.0, lowest=0.5, highest=2.0)
+    report = CleaningReport()
+    kept = keep_by_length(
+        np.array([4, 4, 4, 5, 0, 1, 2, 20]),
+        np.array([4, 8, 9, 2, 5, 10, 5, 1]),
+        DataConfig(max_length=10, max_length_ratio=5.0),
+        report,
+        usual=usual,
+    )
+    np.testing.assert_array_equal(kept, [1, 1, 0, 0, 0, 0, 0, 0])
+    assert report.dropped == {
+        **dict.fromkeys(REASONS, 0),
+        "empty": 1,
+        "over_long": 1,
+        "length_ratio": 1,
+        "ratio_outlier": 3,
+    }
