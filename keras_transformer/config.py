@@ -115,6 +115,9 @@ class DataConfig:
     remove_duplicates: bool = True  # exact duplicate pairs
     check_script: bool = False  # drop text not in its language's script
     remove_copies: bool = False  # drop pairs of twice the same text
+    # Training pairs to drop because a dev or held-out file has the same pair,
+    # the same source or either side; none: they are kept
+    remove_leaked: str = "none"
     # Different translations kept of a text; None: all
     max_targets_per_source: int | None = None
     max_sources_per_target: int | None = None
@@ -128,6 +131,11 @@ class DataConfig:
             "data.sentencepiece_model",
             self.sentencepiece_model,
             ("unigram", "bpe"),
+        )
+        one_of(
+            "data.remove_leaked",
+            self.remove_leaked,
+            ("none", "pair", "source", "side"),
         )
         positive("data", self, "max_length", "shard_size")
         seed("data", self)

@@ -76,6 +76,7 @@ def test_settings_that_fit_only_together_are_taken_together():
         ({"data": {"max_length_ratio": 0.5}}, "at least 1. Received: 0.5"),
         ({"data": {"max_sources_per_target": 0}}, "greater than 0"),
         ({"data": {"length_ratio_deviations": -1}}, "0 .no limit. or more"),
+        ({"data": {"remove_leaked": "all"}}, "none, pair, source, side"),
         ({"data": {"source_vocabulary_size": 4}}, "more than the 4 reserved"),
         ({"data": {"shared_vocabulary": True}}, "sentencepiece"),
         ({"training": {"precision": "int8"}}, "mixed_bfloat16"),

@@ -33,6 +33,14 @@ def add_arguments(parser):
         help="development set, or the share of the corpus to take for it",
     )
     parser.add_argument(
+        "--held-out",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="test sets whose sentences data.remove_leaked keeps out of "
+        "training, as those of a --dev file",
+    )
+    parser.add_argument(
         "--out", required=True, metavar="FOLDER", help="new folder"
     )
     parser.add_argument("--source-language", metavar="CODE", help="default en")
@@ -78,6 +86,7 @@ def run(arguments):
             config.data,
             dev=arguments.dev,
             progress=stages,
+            held_out=arguments.held_out,
         )
     describe(prepared, arguments.out)
 
@@ -112,7 +121,8 @@ def describe(prepared, out):
         pairs, total = report["dev_overlap"], prepared.counts["dev"]
         say(
             f"warning: {pairs} of {total} dev pairs share a sentence with "
-            "training; scores on them will be too good"
+            "training; scores on them will be too good "
+            "(--set data.remove_leaked=side leaves those out of training)"
         )
 
 

@@ -30,7 +30,7 @@ class CleanText:
 
     def chunks(self) -> Iterator[list[Pair]]:
         """The pairs in order, in lists of up to `CHUNK`."""
-        return _chunks(read_pairs([self.path]))
+        return chunks(read_pairs([self.path]))
 
     def sources(self) -> Iterator[str]:
         return (source for source, _ in read_pairs([self.path]))
@@ -64,7 +64,7 @@ def clean_corpus(
         for language in (config.source_language, config.target_language)
     ]
     with open(path, "w", encoding="utf-8", newline="\n") as file:
-        for chunk in _chunks(pairs):
+        for chunk in chunks(pairs):
             kept = clean_pairs(chunk, *cleaners, report, checks)
             write_pairs(file, kept)
             if on_chunk is not None:
@@ -119,6 +119,7 @@ def _cleaner(language, config):
     return lambda lines: lines
 
 
-def _chunks(pairs):
+def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """The pairs in order, in lists of up to `CHUNK`."""
     pairs = iter(pairs)
     return iter(lambda: list(itertools.islice(pairs, CHUNK)), [])

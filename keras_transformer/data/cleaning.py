@@ -5,15 +5,16 @@ The checks, in their order; a pair is counted under the first that it fails:
 1. `empty`: a side has no text, or no token.
 2. `wrong_script`: a side isn't in its language's script (option).
 3. `copied`: both sides are the same text (option).
-4. `duplicate`: the same cleaned pair came before (option).
-5. `repeated_side`: one side came before often enough (option).
-6. `over_long`: a side has more than `max_length` tokens.
-7. `length_ratio`: the longer side has more than `max_length_ratio` times the
+4. `leaked`: a held-out file has the pair too, or a side of it (option).
+5. `duplicate`: the same cleaned pair came before (option).
+6. `repeated_side`: one side came before often enough (option).
+7. `over_long`: a side has more than `max_length` tokens.
+8. `length_ratio`: the longer side has more than `max_length_ratio` times the
    tokens of the shorter (option).
-8. `ratio_outlier`: the sides' lengths are in a ratio that is unusual in this
+9. `ratio_outlier`: the sides' lengths are in a ratio that is unusual in this
    corpus (option; see `UsualRatios`).
 
-The first five need text alone and run before the tokenizers exist; the others
+The first six need text alone and run before the tokenizers exist; the others
 count tokens and run after.
 """
 
@@ -32,6 +33,7 @@ REASONS = (
     "empty",
     "wrong_script",
     "copied",
+    "leaked",
     "duplicate",
     "repeated_side",
     "over_long",

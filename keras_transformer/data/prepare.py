@@ -46,6 +46,8 @@ def prepare(
     config: DataConfig,
     dev: CorpusSpec | float | None = None,
     progress: Progress | None = None,
+    *,
+    held_out: Iterable[CorpusSpec] = (),
 ) -> PreparedData:
     """Turns a parallel corpus into a folder of prepared data.
 
@@ -65,6 +67,9 @@ def prepare(
         dev: a corpus file; or the share of the pairs to hold out, above 0
             and below 1; or None.
         progress: called with (stage, done, total or None), in pairs.
+        held_out: further corpus files, such as test sets, whose pairs
+            `config.remove_leaked` keeps out of training, as those of a dev
+            file; nothing else is made of them.
 
     Returns:
         The prepared data. Its `report` has `cleaning` (counts for `train`
@@ -75,28 +80,39 @@ def prepare(
 
     Raises:
         InputError: `out` is taken or can't be written, a corpus file can't
-            be used, or no pair is left. Nothing is left behind then.
+            be used, no pair is left, or `held_out` is given and
+            `config.remove_leaked` is "none". Nothing is left behind then.
     """
     files = [CorpusFile.parse(spec) for spec in train]
+    held_out = [CorpusFile.parse(spec) for spec in held_out]
     dev = parse_dev(dev)
     if not files:
         raise InputError("no training file. Accepted: one or more")
+    if held_out and config.remove_leaked == "none":
+        raise InputError(
+            "held-out files need data.remove_leaked. Accepted: pair, source "
+            "or side. Received: none"
+        )
     check_free(out)
     inputs = {
         "train": describe_corpus(files),
         "dev": describe_corpus([dev]) if isinstance(dev, CorpusFile) else dev,
     }
+    if held_out:
+        inputs["held_out"] = describe_corpus(held_out)
     progress = progress or (lambda stage, done, total: None)
     with new_folder(out) as folder:
         work = folder / "work"
         work.mkdir()
-        texts, overlap = clean_splits(files, dev, work, config, progress)
+        texts, overlap = clean_splits(
+            files, dev, work, config, progress, held_out
+        )
         results = _encode(texts, folder, config, progress)
         shutil.rmtree(work)
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
-            "fingerprint": fingerprint(inputs["train"], inputs["dev"], config),
+            "fingerprint": fingerprint(config=config, **inputs),
             "config": dataclasses.asdict(config),
             "counts": {name: text.report.kept for name, text in texts.items()},
             "report": {

@@ -29,7 +29,10 @@ def describe_corpus(files: Iterable[CorpusFile]) -> list[dict]:
 
 
 def fingerprint(
-    train: list[dict], dev: list[dict] | float | None, config: DataConfig
+    train: list[dict],
+    dev: list[dict] | float | None,
+    config: DataConfig,
+    held_out: list[dict] | None = None,
 ) -> str:
     """SHA-256 of all that decides the prepared ids.
 
@@ -37,6 +40,7 @@ def fingerprint(
         train: `describe_corpus` of the training files.
         dev: the same of the dev files, or the fraction, or None.
         config: the data configuration.
+        held_out: `describe_corpus` of further held-out files.
     """
 
     def contents(files):
@@ -47,5 +51,7 @@ def fingerprint(
         "dev": contents(dev) if isinstance(dev, list) else dev,
         "config": dataclasses.asdict(config),
     }
+    if held_out:
+        parts["held_out"] = contents(held_out)
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -24,8 +24,14 @@ from keras_transformer.text.script import (
 Check = Callable[[Sequence[Pair]], np.ndarray]
 
 
-def text_checks(config: DataConfig) -> list[tuple[str, Check]]:
+def text_checks(
+    config: DataConfig, guard: Check | None = None
+) -> list[tuple[str, Check]]:
     """The checks that a configuration asks for, in their order.
+
+    Args:
+        config: the options.
+        guard: a `LeakGuard` that knows what is held out, or None.
 
     Returns:
         Each with the reason under which the pairs it drops are counted. They
@@ -37,6 +43,8 @@ def text_checks(config: DataConfig) -> list[tuple[str, Check]]:
         checks.append(("wrong_script", check))
     if config.remove_copies:
         checks.append(("copied", not_copied))
+    if guard is not None:
+        checks.append(("leaked", guard))
     if config.remove_duplicates:
         checks.append(("duplicate", SeenPairs().first_seen))
     limits = config.max_targets_per_source, config.max_sources_per_target

@@ -89,6 +89,7 @@ def test_a_pair_counts_under_the_first_reason_that_applies():
         "empty": 1,
         "wrong_script": 0,
         "copied": 0,
+        "leaked": 0,
         "duplicate": 0,
         "repeated_side": 0,
         "over_long": 2,

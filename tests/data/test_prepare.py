@@ -10,10 +10,11 @@ import tensorflow as tf
 from keras_transformer.config import DataConfig
 from keras_transformer.constants import UNK_ID
 from keras_transformer.data.corpus import read_pairs
+from keras_transformer.data.leaks import Overlap
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import SplitWriter, parse
-from keras_transformer.data.splitting import Overlap, pair_keys
+from keras_transformer.data.splitting import pair_keys
 from keras_transformer.errors import InputError
 
 
@@ -149,6 +150,7 @@ def test_every_reason_is_counted(write, tmp_path):
             "empty": 2,
             "wrong_script": 0,
             "copied": 0,
+            "leaked": 0,
             "duplicate": 3,
             "repeated_side": 0,
             "over_long": 1,
@@ -240,6 +242,7 @@ def test_dev_file_keeps_duplicates_and_uneven_pairs(write, corpus, tmp_path):
         "empty": 1,
         "wrong_script": 0,
         "copied": 0,
+        "leaked": 0,
         "duplicate": 0,
         "repeated_side": 0,
         "over_long": 1,
@@ -258,6 +261,56 @@ def test_overlap_of_a_dev_file_is_counted(write, corpus, tmp_path):
     dev = write("dev.tsv", "THE CAT saw 0 times\t猫\nmouse\t貓看0次\nm\t鼠\n")
     prepared = prepare([corpus], tmp_path / "out", DataConfig(), dev)
     assert prepared.report["dev_overlap"] == 2
+
+
+@pytest.mark.parametrize(
+    ("match", "leaked", "overlap"),
+    [("none", 0, 3), ("pair", 1, 2), ("source", 2, 1), ("side", 3, 0)],
+)
+def test_leaked_pairs_are_removed_from_training(
+    write, corpus, tmp_path, match, leaked, overlap
+):
+    lines = [
+        "THE CAT saw 0 times\t貓看0次\n",  # both sides stand in training
+        "mouse\t狗看0次\n",  # its target does
+        "The bird saw 0 times!\t鼠\n",  # its source does
+        "m\t鼠\n",
+    ]
+    dev = write("dev.tsv", "".join(lines))
+    config = DataConfig(remove_leaked=match)
+    prepared = prepare([corpus], tmp_path / "out", config, dev)
+    assert prepared.report["cleaning"]["train"]["leaked"] == leaked
+    assert prepared.counts == {"train": 400 - leaked, "dev": 4}
+    assert prepared.report["cleaning"]["dev"]["leaked"] == 0
+    assert prepared.report["dev_overlap"] == overlap
+
+
+def test_held_out_files_guard_training_too(write, corpus, pairs, tmp_path):
+    lines = ["\t".join(pair) + "\n" for pair in pairs]
+    config = DataConfig(remove_leaked="pair")
+    results = []
+    for number, dev in enumerate(
+        [None, 0.1, write("dev.tsv", "".join(lines[:2]))]
+    ):
+        prepared = prepare(
+            [corpus],
+            tmp_path / str(number),
+            config,
+            dev,
+            held_out=[write("test.tsv", "".join(lines[2:]))],
+        )
+        results.append(prepared)
+    leaked = [r.report["cleaning"]["train"]["leaked"] for r in results]
+    assert leaked == [3, 3, 5]
+    assert results[0].counts == {"train": 397}
+    assert results[0].manifest["input"]["held_out"][0]["name"] == "test.tsv"
+    plain = prepare([corpus], tmp_path / "plain", config)
+    assert plain.fingerprint != results[0].fingerprint
+
+
+def test_held_out_files_without_a_guard_are_refused(corpus, tmp_path):
+    with pytest.raises(InputError, match="need data.remove_leaked"):
+        prepare([corpus], tmp_path / "o", DataConfig(), held_out=[corpus])
 
 
 def test_fraction_is_held_out_of_training(corpus, tmp_path):
