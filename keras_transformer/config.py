@@ -215,6 +215,10 @@ class TrainingConfig:
     seed: int = 1
     shuffle_buffer: int = 100_000  # pairs shuffled and sorted together
     checkpoint_every: int = 500  # steps between checkpoints for --resume
+    # Other pieces for a sentence in each epoch, on sides that have
+    # SentencePiece; 0: none. Unigram: the exponent on the probabilities, 0.1
+    # to 0.5; bpe: the share of merges left out, 0.1.
+    subword_sampling: float = 0.0
     early_stopping: int = 0  # epochs without a better dev loss; 0: off
     bleu_every: int = 0  # epochs between dev BLEU measurements; 0: never
     tensorboard: bool = False
@@ -238,6 +242,12 @@ class TrainingConfig:
             if getattr(self, name) is not None:
                 positive("training", self, name)
         fraction("training", self, "label_smoothing", "beta_1", "beta_2")
+        require(
+            0 <= self.subword_sampling <= 1,
+            "training.subword_sampling",
+            "at least 0, at most 1",
+            self.subword_sampling,
+        )
         seed("training", self)
         one_of("training.precision", self.precision, PRECISIONS)
         for name in ("early_stopping", "bleu_every", "gradient_clip"):

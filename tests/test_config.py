@@ -81,6 +81,7 @@ def test_settings_that_fit_only_together_are_taken_together():
         ({"data": {"shared_vocabulary": True}}, "sentencepiece"),
         ({"training": {"precision": "int8"}}, "mixed_bfloat16"),
         ({"training": {"seed": -1}}, "training.seed.*Received: -1"),
+        ({"training": {"subword_sampling": 1.5}}, "at most 1. Received: 1.5"),
         ({"training": {"epochs": 0}}, "greater than 0. Received: 0"),
         ({"decoding": {"beam_size": 0}}, "decoding.beam_size"),
     ],

@@ -9,6 +9,11 @@ from keras_transformer.training.run import Run
     [
         ("model", {"max_length": 5}, "takes 6 positions.*max_length"),
         ("training", {"source_embeddings": "gone.txt"}, "gone.txt can't be"),
+        (
+            "training",
+            {"subword_sampling": 0.1},
+            "needs a sentencepiece tokenizer.*word source and word target",
+        ),
     ],
 )
 def test_what_does_not_fit_is_told_before_anything_is_written(
