@@ -109,7 +109,18 @@ class DataConfig:
     simplify_chinese: bool = True  # OpenCC t2s on the sides that are zh
     max_length: int = 100  # tokens a side, without start and end
     max_length_ratio: float = 9.0  # longer side to shorter; 0: no limit
+    # Robust standard deviations from the corpus's median log length ratio
+    # beyond which a pair is dropped; 0: none is
+    length_ratio_deviations: float = 0.0
     remove_duplicates: bool = True  # exact duplicate pairs
+    check_script: bool = False  # drop text not in its language's script
+    remove_copies: bool = False  # drop pairs of twice the same text
+    # Training pairs to drop because a dev or held-out file has the same pair,
+    # the same source or either side; none: they are kept
+    remove_leaked: str = "none"
+    # Different translations kept of a text; None: all
+    max_targets_per_source: int | None = None
+    max_sources_per_target: int | None = None
     seed: int = 1
     shard_size: int = 100_000  # pairs a file
 
@@ -121,6 +132,11 @@ class DataConfig:
             self.sentencepiece_model,
             ("unigram", "bpe"),
         )
+        one_of(
+            "data.remove_leaked",
+            self.remove_leaked,
+            ("none", "pair", "source", "side"),
+        )
         positive("data", self, "max_length", "shard_size")
         seed("data", self)
         require(
@@ -129,6 +145,15 @@ class DataConfig:
             "0 (no limit) or at least 1",
             self.max_length_ratio,
         )
+        require(
+            self.length_ratio_deviations >= 0,
+            "data.length_ratio_deviations",
+            "0 (no limit) or more",
+            self.length_ratio_deviations,
+        )
+        for name in ("max_targets_per_source", "max_sources_per_target"):
+            if getattr(self, name) is not None:
+                positive("data", self, name)
         for name in ("source_vocabulary_size", "target_vocabulary_size"):
             size = getattr(self, name)
             require(
@@ -190,6 +215,10 @@ class TrainingConfig:
     seed: int = 1
     shuffle_buffer: int = 100_000  # pairs shuffled and sorted together
     checkpoint_every: int = 500  # steps between checkpoints for --resume
+    # Other pieces for a sentence in each epoch, on sides that have
+    # SentencePiece; 0: none. Unigram: the exponent on the probabilities, 0.1
+    # to 0.5; bpe: the share of merges left out, 0.1.
+    subword_sampling: float = 0.0
     early_stopping: int = 0  # epochs without a better dev score; 0: off
     bleu_every: int = 0  # epochs between dev BLEU measurements; 0: never
     best_by: str = "loss"  # or bleu: the dev score that decides what is best
@@ -224,6 +253,12 @@ class TrainingConfig:
             if getattr(self, name) is not None:
                 positive("training", self, name)
         fraction("training", self, "label_smoothing", "beta_1", "beta_2", "ema")
+        require(
+            0 <= self.subword_sampling <= 1,
+            "training.subword_sampling",
+            "at least 0, at most 1",
+            self.subword_sampling,
+        )
         seed("training", self)
         one_of("training.precision", self.precision, PRECISIONS)
         one_of("training.best_by", self.best_by, ("loss", "bleu"))

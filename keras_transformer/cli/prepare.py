@@ -36,6 +36,14 @@ def add_arguments(parser):
         help="development set, or the share of the corpus to take for it",
     )
     parser.add_argument(
+        "--held-out",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="test sets whose sentences data.remove_leaked keeps out of "
+        "training, as those of a --dev file",
+    )
+    parser.add_argument(
         "--out", required=True, metavar="FOLDER", help="new folder"
     )
     parser.add_argument("--source-language", metavar="CODE", help="default en")
@@ -99,6 +107,7 @@ def run(arguments):
             dev=arguments.dev,
             progress=stages,
             tokenizers=arguments.tokenizers,
+            held_out=arguments.held_out,
         )
     describe(prepared, arguments.out)
 
@@ -107,9 +116,19 @@ def describe(prepared, out):
     """Prints what preparing found; warns of what spoils a measurement."""
     report = prepared.report
     rows = [
-        (name, ", ".join(f"{count:,} {what}" for what, count in counts.items()))
-        for name, counts in report["cleaning"].items()
+        (name, _counted(counts)) for name, counts in report["cleaning"].items()
     ]
+    if report["usual_ratios"]:
+        lowest, highest = (
+            report["usual_ratios"][key] for key in ("lowest", "highest")
+        )
+        rows.append(
+            (
+                "length ratio",
+                f"{lowest:.2f} to {highest:.2f} target tokens for one source "
+                "token",
+            )
+        )
     for side, size in report["vocabulary_sizes"].items():
         kind = getattr(prepared.config, f"{side}_kind")
         unknown = ""
@@ -123,5 +142,15 @@ def describe(prepared, out):
         pairs, total = report["dev_overlap"], prepared.counts["dev"]
         say(
             f"warning: {pairs} of {total} dev pairs share a sentence with "
-            "training; scores on them will be too good"
+            "training; scores on them will be too good "
+            "(--set data.remove_leaked=side leaves those out of training)"
         )
+
+
+def _counted(counts):
+    """Pairs read and kept, and the reasons that dropped any."""
+    return ", ".join(
+        f"{count:,} {what}"
+        for what, count in counts.items()
+        if count or what in ("read", "kept")
+    )

@@ -20,6 +20,7 @@ from keras_transformer.data.pools import (
     model_example,
 )
 from keras_transformer.data.prepared import PreparedData
+from keras_transformer.data.subword_batches import SubwordSampling
 from keras_transformer.errors import InputError
 from keras_transformer.text.tokenizer import Tokenizer
 
@@ -50,6 +51,9 @@ class TrainingBatches:
         batch_sentences: if set, pairs a batch, used instead of tokens.
         shuffle_buffer: pairs sorted and shuffled together, in memory.
         seed: decides every order.
+        sampling: draws other pieces for each batch; None: the stored ids.
+            Batches are planned by those, and the drawn ones are mostly more,
+            so that a batch may exceed its tokens.
 
     Raises:
         InputError: the lengths file is damaged.
@@ -63,9 +67,11 @@ class TrainingBatches:
         batch_sentences: int | None = None,
         shuffle_buffer: int = 100_000,
         seed: int = 1,
+        sampling: SubwordSampling | None = None,
     ):
         self._size = BatchSize(batch_tokens, batch_sentences)
         self._seed = seed
+        self._sampling = sampling
         self._pools = Pools(prepared, "train", shuffle_buffer)
         self._counts = self._pools.count_batches(self._size, shuffled=True)
         self.batches_per_epoch = sum(sum(counts) for counts in self._counts)
@@ -92,7 +98,10 @@ class TrainingBatches:
         self._first_batch.assign(value)
 
     def padding_share(self) -> float:
-        """`padding_share(dataset)` of the epoch, from the lengths alone."""
+        """`padding_share(dataset)` of the epoch, from the lengths alone.
+
+        Those of the stored ids, whatever sampling makes of them.
+        """
         tokens = positions = 0
         for unit, pool, lengths in self._pools.lengths():
             tokens += int(lengths.sum())
@@ -103,7 +112,9 @@ class TrainingBatches:
 
     def _build(self):
         dataset = tf.data.Dataset.from_tensors(0).flat_map(self._epoch_pools)
-        dataset = batches_of_pools(dataset, self._plan)
+        dataset = batches_of_pools(
+            dataset, self._plan, self._sampling and self._sample
+        )
         # `assert_cardinality` would fix it when the dataset is made.
         dataset.cardinality = lambda: tf.constant(
             self.batches_per_epoch - self.first_batch, tf.int64
@@ -136,6 +147,9 @@ class TrainingBatches:
         skips = np.clip(first_batch - (ends - counts), 0, None)
         left = ends > first_batch
         return units[left].astype(np.int64), skips[left].astype(np.int64)
+
+    def _sample(self, sources, targets, epoch, unit, pool, skip, left):
+        return self._sampling(sources, targets, epoch, unit, pool, left)
 
     def _plan(self, lengths, epoch, unit, pool, skip):
         """The batches of one pool, of whose unit `skip` are left out."""

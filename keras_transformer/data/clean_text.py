@@ -3,18 +3,15 @@
 import dataclasses
 import itertools
 import pathlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from keras_transformer.config import DataConfig
-from keras_transformer.data.cleaning import (
-    CleaningReport,
-    Pair,
-    SeenPairs,
-    clean_pairs,
-)
+from keras_transformer.data.cleaning import CleaningReport, clean_pairs
 from keras_transformer.data.corpus import read_pairs
+from keras_transformer.data.seen import Pair
+from keras_transformer.data.text_checks import Check
 from keras_transformer.languages import is_chinese
 from keras_transformer.text.chinese import simplify
 
@@ -33,7 +30,7 @@ class CleanText:
 
     def chunks(self) -> Iterator[list[Pair]]:
         """The pairs in order, in lists of up to `CHUNK`."""
-        return _chunks(read_pairs([self.path]))
+        return chunks(read_pairs([self.path]))
 
     def sources(self) -> Iterator[str]:
         return (source for source, _ in read_pairs([self.path]))
@@ -48,7 +45,7 @@ def clean_corpus(
     config: DataConfig,
     progress: Callable[[int], None],
     *,
-    remove_duplicates: bool,
+    checks: Sequence[tuple[str, Check]] = (),
     on_chunk: Callable[[list[Pair]], None] | None = None,
 ) -> CleanText:
     """Cleans the text of a corpus, without looking at its tokens yet.
@@ -58,18 +55,17 @@ def clean_corpus(
         path: the file to be written.
         config: languages, and whether Chinese is simplified.
         progress: called with the pairs read so far.
-        remove_duplicates: leave exact duplicates out.
+        checks: from `text_checks`; what they refuse is left out.
         on_chunk: called with every list of kept pairs.
     """
     report = CleaningReport()
-    seen = SeenPairs() if remove_duplicates else None
     cleaners = [
         _cleaner(language, config)
         for language in (config.source_language, config.target_language)
     ]
     with open(path, "w", encoding="utf-8", newline="\n") as file:
-        for chunk in _chunks(pairs):
-            kept = clean_pairs(chunk, *cleaners, report, seen)
+        for chunk in chunks(pairs):
+            kept = clean_pairs(chunk, *cleaners, report, checks)
             write_pairs(file, kept)
             if on_chunk is not None:
                 on_chunk(kept)
@@ -123,6 +119,7 @@ def _cleaner(language, config):
     return lambda lines: lines
 
 
-def _chunks(pairs):
+def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """The pairs in order, in lists of up to `CHUNK`."""
     pairs = iter(pairs)
     return iter(lambda: list(itertools.islice(pairs, CHUNK)), [])

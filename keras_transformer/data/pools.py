@@ -72,13 +72,19 @@ class Pools:
 
 
 def batches_of_pools(
-    pools: tf.data.Dataset, plan: Callable[..., list[np.ndarray]]
+    pools: tf.data.Dataset,
+    plan: Callable[..., list[np.ndarray]],
+    change: Callable[..., tuple] | None = None,
 ) -> tf.data.Dataset:
     """Cuts pools into padded batches; the next pool is made ready meanwhile.
 
     Args:
         pools: dataset of (records string [P], arguments: int64 scalars).
         plan: maps (lengths int32 [P, 2], *arguments) to arrays of indices.
+        change: maps the plain ids of a batch, (sources, targets, *arguments,
+            left), to other ones, in graph code; `left` counts the batches
+            of the pool from this one on, which is the same wherever an epoch
+            goes on. None: they stay.
     """
 
     def flat_plan(*arguments):
@@ -98,15 +104,18 @@ def batches_of_pools(
         indices.set_shape([None])
         sizes.set_shape([None])
         rows = tf.RaggedTensor.from_row_lengths(indices, sizes, validate=False)
-        return sources, targets, rows
+        return sources, targets, rows, arguments
 
-    def gathered(sources, targets, rows):
-        return tf.data.Dataset.from_tensor_slices(rows).map(
-            lambda row: model_example(
-                tf.gather(sources, row), tf.gather(targets, row)
-            ),
-            num_parallel_calls=tf.data.AUTOTUNE,
-            deterministic=True,
+    def gathered(sources, targets, rows, arguments):
+        def example(row, left):
+            sides = tf.gather(sources, row), tf.gather(targets, row)
+            if change is not None:
+                sides = change(*sides, *arguments, left)
+            return model_example(*sides)
+
+        left = tf.range(rows.nrows(), 0, -1)
+        return tf.data.Dataset.from_tensor_slices((rows, left)).map(
+            example, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
         )
 
     pools = pools.map(planned).prefetch(1)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from keras_transformer.config import DataConfig
 from keras_transformer.data.clean_text import Progress
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
-from keras_transformer.data.encoding import encode_split
+from keras_transformer.data.encoding import encode_split, measure_ratios
 from keras_transformer.data.folder import check_free, new_folder
 from keras_transformer.data.prepared import (
     DEV_PAIRS,
@@ -48,7 +48,9 @@ def prepare(
     config: DataConfig,
     dev: CorpusSpec | float | None = None,
     progress: Progress | None = None,
+    *,
     tokenizers: str | os.PathLike | None = None,
+    held_out: Iterable[CorpusSpec] = (),
 ) -> PreparedData:
     """Turns a parallel corpus into a folder of prepared data.
 
@@ -70,22 +72,32 @@ def prepare(
         progress: called with (stage, done, total or None), in pairs.
         tokenizers: a run or prepared data whose tokenizers are used, and no
             new ones made; `config` must be one that they fit.
+        held_out: further corpus files, such as test sets, whose pairs
+            `config.remove_leaked` keeps out of training, as those of a dev
+            file; nothing else is made of them.
 
     Returns:
         The prepared data. Its `report` has `cleaning` (counts for `train`
         and `dev`), `dev_overlap` (pairs of a dev file of which a side stands
-        in training), `vocabulary_sizes` and `dev_unknown_share` (unknown
-        tokens over tokens), by side.
+        in training), `usual_ratios` (`UsualRatios` or None),
+        `vocabulary_sizes` and `dev_unknown_share` (unknown tokens over
+        tokens), by side.
 
     Raises:
         InputError: `out` is taken or can't be written, a corpus file or the
-            tokenizers can't be used, or no pair is left. Nothing is left
-            behind then.
+            tokenizers can't be used, no pair is left, or `held_out` is given
+            and `config.remove_leaked` is "none". Nothing is left behind then.
     """
     files = [CorpusFile.parse(spec) for spec in train]
+    held_out = [CorpusFile.parse(spec) for spec in held_out]
     dev = parse_dev(dev)
     if not files:
         raise InputError("no training file. Accepted: one or more")
+    if held_out and config.remove_leaked == "none":
+        raise InputError(
+            "held-out files need data.remove_leaked. Accepted: pair, source "
+            "or side. Received: none"
+        )
     check_free(out)
     inputs = {
         "train": describe_corpus(files),
@@ -96,18 +108,26 @@ def prepare(
     if existing:
         folder = str(tokenizers)
         inputs["tokenizers"] = {"folder": folder, "fingerprints": prints}
+    if held_out:
+        inputs["held_out"] = describe_corpus(held_out)
     progress = progress or (lambda stage, done, total: None)
     with new_folder(out) as folder:
         work = folder / "work"
         work.mkdir()
-        texts, overlap = clean_splits(files, dev, work, config, progress)
+        texts, overlap = clean_splits(
+            files, dev, work, config, progress, held_out
+        )
         results = _encode(texts, folder, config, progress, existing)
         shutil.rmtree(work)
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "fingerprint": fingerprint(
-                inputs["train"], inputs["dev"], config, prints
+                inputs["train"],
+                inputs["dev"],
+                config,
+                prints,
+                inputs.get("held_out"),
             ),
             "config": dataclasses.asdict(config),
             "counts": {name: text.report.kept for name, text in texts.items()},
@@ -116,6 +136,7 @@ def prepare(
                     name: text.report.to_dict() for name, text in texts.items()
                 },
                 "dev_overlap": overlap,
+                "usual_ratios": results.usual_ratios,
                 "vocabulary_sizes": results.vocabulary_sizes,
                 "dev_unknown_share": results.dev_unknown_share,
             },
@@ -133,6 +154,7 @@ class _Results:
     vocabulary_sizes: dict[str, int]
     splits: dict[str, dict]
     dev_unknown_share: dict[str, float] | None = None
+    usual_ratios: dict[str, float] | None = None
 
 
 def _encode(texts, folder, config, progress, tokenizers) -> _Results:
@@ -145,6 +167,12 @@ def _encode(texts, folder, config, progress, tokenizers) -> _Results:
         tokenizer.save(folder / name)
     source, target = (tokenizer.vocabulary_size for tokenizer in tokenizers)
     results = _Results({"source": source, "target": target}, splits={})
+    usual = None
+    if config.length_ratio_deviations:
+        text = texts["train"]
+        stage = stage_of(progress, "measuring train", text.pairs)
+        usual = measure_ratios(text, tokenizers, config, stage)
+        results.usual_ratios = usual and dataclasses.asdict(usual)
     for split, text in texts.items():
         is_dev = split == "dev"
         results.splits[split], tokens = encode_split(
@@ -155,6 +183,7 @@ def _encode(texts, folder, config, progress, tokenizers) -> _Results:
             config,
             stage_of(progress, f"writing {split}", text.pairs),
             check_ratio=not is_dev,
+            usual=None if is_dev else usual,
             text_path=folder / DEV_PAIRS if is_dev else None,
         )
         require_pairs(text, split)

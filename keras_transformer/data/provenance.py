@@ -33,6 +33,7 @@ def fingerprint(
     dev: list[dict] | float | None,
     config: DataConfig,
     tokenizers: Iterable[str] = (),
+    held_out: list[dict] | None = None,
 ) -> str:
     """SHA-256 of all that decides the prepared ids.
 
@@ -42,6 +43,7 @@ def fingerprint(
         config: the data configuration.
         tokenizers: fingerprints of those that were there before; none for
             those that follow from the rest.
+        held_out: `describe_corpus` of further held-out files.
     """
 
     def contents(files):
@@ -54,5 +56,7 @@ def fingerprint(
     }
     if tokenizers:
         parts["tokenizers"] = list(tokenizers)
+    if held_out:
+        parts["held_out"] = contents(held_out)
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()

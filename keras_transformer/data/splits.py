@@ -8,16 +8,18 @@ from keras_transformer.config import DataConfig
 from keras_transformer.data.clean_text import (
     CleanText,
     Progress,
+    chunks,
     clean_corpus,
     take_out,
 )
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec, read_pairs
+from keras_transformer.data.leaks import LeakGuard, Overlap
 from keras_transformer.data.splitting import (
-    Overlap,
     choose_dev,
     pair_keys,
     sentence_groups,
 )
+from keras_transformer.data.text_checks import text_checks
 from keras_transformer.errors import InputError
 
 
@@ -42,6 +44,7 @@ def clean_splits(
     work: pathlib.Path,
     config: DataConfig,
     progress: Progress,
+    held_out: list[CorpusFile] | None = None,
 ) -> tuple[dict[str, CleanText], int | None]:
     """Reads and cleans a corpus, and sets the dev split apart.
 
@@ -51,16 +54,23 @@ def clean_splits(
         work: a folder for the cleaned text.
         config: languages, cleaning and seed.
         progress: called with (stage, pairs done, None).
+        held_out: files that training mustn't hold pairs of, for
+            `config.remove_leaked`; a dev file needn't be named again.
 
     Returns:
         The cleaned text of `train` and, unless `dev` is None, of `dev`; and
-        the pairs of a dev file that overlap training.
+        the pairs of a dev file that overlap training as it was cleaned.
 
     Raises:
         InputError: a file can't be used, or a split is empty.
     """
+    guard = None
+    if config.remove_leaked != "none":
+        guard = LeakGuard(config.remove_leaked)
+        for chunk in chunks(read_pairs(held_out or [])):
+            guard.hold_out(chunk)
     if isinstance(dev, CorpusFile):
-        return _with_dev_file(train, dev, work, config, progress)
+        return _with_dev_file(train, dev, work, config, progress, guard)
     keys = []
     text = _clean(
         "train",
@@ -68,6 +78,7 @@ def clean_splits(
         work,
         config,
         progress,
+        checks=text_checks(config, guard),
         on_chunk=None
         if dev is None
         else lambda pairs: keys.append(pair_keys(pairs)),
@@ -99,16 +110,15 @@ def require_pairs(text: CleanText, name: str):
     raise InputError(f"{name}: no sentence pair is left ({text.report})")
 
 
-def _with_dev_file(train, dev, work, config, progress):
+def _with_dev_file(train, dev, work, config, progress, guard):
     keys = []
-    dev_text = _clean(
-        "dev",
-        [dev],
-        work,
-        config,
-        progress,
-        on_chunk=lambda pairs: keys.append(pair_keys(pairs)),
-    )
+
+    def note(pairs):
+        keys.append(pair_keys(pairs))
+        if guard is not None:
+            guard.hold_out(pairs)
+
+    dev_text = _clean("dev", [dev], work, config, progress, on_chunk=note)
     overlap = Overlap(np.concatenate(keys))
     train_text = _clean(
         "train",
@@ -116,18 +126,19 @@ def _with_dev_file(train, dev, work, config, progress):
         work,
         config,
         progress,
+        checks=text_checks(config, guard),
         on_chunk=lambda pairs: overlap.add(pair_keys(pairs)),
     )
     return {"train": train_text, "dev": dev_text}, overlap.count
 
 
-def _clean(split, files, work, config, progress, on_chunk):
+def _clean(split, files, work, config, progress, on_chunk, checks=()):
     text = clean_corpus(
         read_pairs(files),
         work / f"{split}.tsv",
         config,
         lambda done: progress(f"reading {split}", done, None),
-        remove_duplicates=config.remove_duplicates and split == "train",
+        checks=checks,
         on_chunk=on_chunk,
     )
     require_pairs(text, " ".join(map(str, files)))

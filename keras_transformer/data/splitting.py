@@ -1,4 +1,4 @@
-"""Splitting by sentence group, and the overlap of two splits.
+"""Which sentences are the same, and splitting by groups of them.
 
 A sentence's key is its text in NFKC, lower case, letters and digits only,
 traditional characters mapped to simplified. Pairs that share the key of
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from keras_transformer.data.cleaning import contains, hash_strings
+from keras_transformer.data.seen import hash_strings
 from keras_transformer.text.chinese import simplify
 
 
@@ -96,27 +96,3 @@ def choose_dev(groups: np.ndarray, fraction: float, seed: int) -> np.ndarray:
             chosen[group] = True
             wanted -= sizes[group]
     return chosen[groups]
-
-
-class Overlap:
-    """Counts the dev pairs of which training holds a side.
-
-    Args:
-        dev_keys: uint64 [N, 2], the keys of the dev pairs.
-    """
-
-    def __init__(self, dev_keys: np.ndarray):
-        self._dev_keys = dev_keys
-        self._sorted = np.unique(dev_keys)
-        self._met = np.zeros(len(self._sorted), bool)
-
-    def add(self, training_keys: np.ndarray):
-        """Notes some training pairs: uint64 [M, 2]."""
-        keys = np.unique(training_keys)
-        self._met |= contains(keys, self._sorted)
-
-    @property
-    def count(self) -> int:
-        """Dev pairs whose source or target was met so far."""
-        met_keys = self._sorted[self._met]
-        return int(contains(met_keys, self._dev_keys).any(axis=1).sum())

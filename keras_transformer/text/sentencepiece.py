@@ -7,6 +7,7 @@ import tensorflow_text as tf_text
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.text.normalization import squeeze
+from keras_transformer.text.subword_sampling import SubwordSampler
 from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
 
 # How a piece writes a space.
@@ -49,6 +50,10 @@ class SentencePieceTokenizer(Tokenizer):
         return [
             self._processor.id_to_piece(i) for i in range(self.vocabulary_size)
         ]
+
+    def sampler(self, alpha: float) -> SubwordSampler:
+        """Draws other ids for the same texts."""
+        return SubwordSampler(self._model, alpha)
 
     def _encode(self, strings):
         return self._pieces.tokenize(squeeze(strings))

@@ -12,6 +12,7 @@ from keras_transformer.data.batches import (
     damage_reported,
     evaluation_batches,
 )
+from keras_transformer.data.subword_batches import subword_sampling
 from keras_transformer.errors import InputError
 from keras_transformer.files import remove_leftovers
 from keras_transformer.text.vectors import load_vectors
@@ -99,6 +100,9 @@ def fit(
         batch_sentences=training.batch_sentences,
         shuffle_buffer=training.shuffle_buffer,
         seed=training.seed,
+        sampling=subword_sampling(
+            run.config, (run.source_tokenizer, run.target_tokenizer)
+        ),
     )
     dev = _dev_batches(prepared, training)
     speed = Speed(cross_entropy)

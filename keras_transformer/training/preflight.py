@@ -38,6 +38,13 @@ def check_fits(config: Config, prepared):
             "training.bleu_every needs a dev set. Received: "
             f"{prepared.path}, prepared without --dev"
         )
+    kinds = [prepared.source_tokenizer.kind, prepared.target_tokenizer.kind]
+    if config.training.subword_sampling and "sentencepiece" not in kinds:
+        raise InputError(
+            "training.subword_sampling needs a sentencepiece tokenizer on "
+            f"either side. Received: {prepared.path} with {kinds[0]} source "
+            f"and {kinds[1]} target tokens"
+        )
     for side in ("source", "target"):
         path = getattr(config.training, f"{side}_embeddings")
         if path and not os.access(path, os.R_OK):

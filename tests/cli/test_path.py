@@ -33,6 +33,26 @@ def test_prepare_warns_of_a_dev_set_that_is_in_training(
     assert main(["prepare", *options, "--out", str(tmp_path / "d")]) == 0
     warning = capsys.readouterr().err
     assert "20 of 20 dev pairs" in warning
+    assert "--set data.remove_leaked=side" in warning
+
+
+def test_prepare_tells_what_its_options_left_out(corpus, capsys, tmp_path):
+    options = ["--train", str(corpus / "train.tsv")]
+    options += ["--held-out", str(corpus / "dev.tsv")]
+    options += ["--target-language", "en", "--target-tokenizer", "word"]
+    keys = {
+        "remove_leaked": "pair",
+        "max_targets_per_source": 1,
+        "remove_duplicates": "false",
+        "length_ratio_deviations": 3,
+    }
+    options += [f"--set=data.{key}={value}" for key, value in keys.items()]
+    assert main(["prepare", *options, "--out", str(tmp_path / "d")]) == 0
+    said = capsys.readouterr()
+    assert "leaked" in said.out and "repeated_side" in said.out
+    # Nothing is said of what dropped nothing.
+    assert "empty" not in said.out and "wrong_script" not in said.out
+    assert "remove_leaked" not in said.err
 
 
 def test_evaluate_gives_json_with_signatures(run, corpus, capsys):

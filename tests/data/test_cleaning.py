@@ -3,11 +3,12 @@ import pytest
 
 from keras_transformer.config import DataConfig
 from keras_transformer.data.cleaning import (
+    REASONS,
     CleaningReport,
-    SeenPairs,
     clean_pairs,
     keep_by_length,
 )
+from keras_transformer.data.length_ratio import UsualRatios
 
 
 def unchanged(lines):
@@ -41,40 +42,34 @@ def test_sides_are_cleaned_by_their_own_functions():
     assert pairs == [("A", "bb")]
 
 
-def test_only_the_first_of_equal_pairs_is_kept():
-    report, seen = CleaningReport(), SeenPairs()
-    first = [("a", "b"), ("a", "c"), ("a", "b ")]
-    later = [("d", "b"), ("a", "c"), ("d", "b")]
-    kept = clean_pairs(first, unchanged, unchanged, report, seen)
-    kept += clean_pairs(later, unchanged, unchanged, report, seen)
-    assert kept == [("a", "b"), ("a", "c"), ("d", "b")]
-    assert report.to_dict()["duplicate"] == 3
-    assert report.kept == 3
+def test_checks_see_in_turn_what_is_left():
+    seen = []
+
+    def check(number):
+        def keep(pairs):
+            seen.append((number, list(pairs)))
+            return np.array([source != str(number) for source, _ in pairs])
+
+        return keep
+
+    report = CleaningReport()
+    checks = [("copied", check(1)), ("duplicate", check(2))]
+    pairs = [("1", "x"), ("2", "x"), (" ", "x"), ("3", "x")]
+    kept = clean_pairs(pairs, unchanged, unchanged, report, checks)
+    assert kept == [("3", "x")]
+    assert seen == [
+        (1, [("1", "x"), ("2", "x"), ("3", "x")]),
+        (2, [("2", "x"), ("3", "x")]),
+    ]
+    assert (report.read, report.kept) == (4, 1)
+    counts = report.to_dict()
+    assert counts["empty"] == counts["copied"] == counts["duplicate"] == 1
 
 
 def test_duplicates_stay_where_nothing_remembers_them():
     report = CleaningReport()
     pairs = clean_pairs([("a", "b")] * 2, unchanged, unchanged, report)
     assert pairs == [("a", "b")] * 2
-
-
-def test_seen_pairs_are_found_however_many_came_between():
-    seen = SeenPairs()
-    for start in range(0, 20_000, 100):
-        pairs = [(str(n), "x") for n in range(start, start + 100)]
-        assert seen.first_seen(pairs).all()
-    old = [(str(n), "x") for n in range(0, 20_000, 7)]
-    new = [(str(n), "y") for n in range(0, 20_000, 7)]
-    assert not seen.first_seen(old).any()
-    assert seen.first_seen(new).all()
-
-
-def test_seen_pairs_take_eight_bytes_each():
-    seen = SeenPairs()
-    for start in range(0, 50_000, 1000):
-        seen.first_seen([(str(n), "") for n in range(start, start + 1000)])
-    assert sum(run.nbytes for run in seen._runs) == 8 * 50_000
-    assert len(seen._runs) < 10
 
 
 def test_a_pair_counts_under_the_first_reason_that_applies():
@@ -92,9 +87,14 @@ def test_a_pair_counts_under_the_first_reason_that_applies():
         "read": 7,
         "kept": 3,
         "empty": 1,
+        "wrong_script": 0,
+        "copied": 0,
+        "leaked": 0,
         "duplicate": 0,
+        "repeated_side": 0,
         "over_long": 2,
         "length_ratio": 1,
+        "ratio_outlier": 0,
     }
 
 
@@ -107,3 +107,23 @@ def test_length_ratio_is_an_option(ratio, check):
     lengths = np.array([1]), np.array([50])
     assert keep_by_length(*lengths, config, report, check_ratio=check).all()
     assert report.dropped.total() == 0
+
+
+def test_an_outlier_is_what_no_other_check_drops():
+    usual = UsualRatios(median=1.0, lowest=0.5, highest=2.0)
+    report = CleaningReport()
+    kept = keep_by_length(
+        np.array([4, 4, 4, 5, 0, 1, 2, 20]),
+        np.array([4, 8, 9, 2, 5, 10, 5, 1]),
+        DataConfig(max_length=10, max_length_ratio=5.0),
+        report,
+        usual=usual,
+    )
+    np.testing.assert_array_equal(kept, [1, 1, 0, 0, 0, 0, 0, 0])
+    assert report.dropped == {
+        **dict.fromkeys(REASONS, 0),
+        "empty": 1,
+        "over_long": 1,
+        "length_ratio": 1,
+        "ratio_outlier": 3,
+    }

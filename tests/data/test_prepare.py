@@ -10,10 +10,11 @@ import tensorflow as tf
 from keras_transformer.config import DataConfig
 from keras_transformer.constants import UNK_ID
 from keras_transformer.data.corpus import read_pairs
+from keras_transformer.data.leaks import Overlap
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import SplitWriter, parse
-from keras_transformer.data.splitting import Overlap, pair_keys
+from keras_transformer.data.splitting import pair_keys
 from keras_transformer.errors import InputError
 
 
@@ -147,9 +148,14 @@ def test_every_reason_is_counted(write, tmp_path):
             "read": 9,
             "kept": 2,
             "empty": 2,
+            "wrong_script": 0,
+            "copied": 0,
+            "leaked": 0,
             "duplicate": 3,
+            "repeated_side": 0,
             "over_long": 1,
             "length_ratio": 1,
+            "ratio_outlier": 0,
         }
     }
     assert prepared.counts == {"train": 2}
@@ -157,6 +163,64 @@ def test_every_reason_is_counted(write, tmp_path):
         ("a b c", "中文字"),
         ("a b c d", "这个汉字"),
     ]
+
+
+def test_checks_of_text_are_for_training_only(write, corpus, tmp_path):
+    lines = [
+        "a cat\t一只猫\n",
+        "кот\t一只猫\n",  # wrong script
+        "ok 中\tOK中\n",  # a copy
+        "a cat\t一只猫\n",  # duplicate
+        "the cat\t一只猫\n",
+        "this cat\t一只猫\n",  # the target for the third time
+    ]
+    path = write("a.tsv", "".join(lines))
+    config = DataConfig(
+        check_script=True,
+        remove_copies=True,
+        max_targets_per_source=5,
+        max_sources_per_target=2,
+    )
+    prepared = prepare([path], tmp_path / "out", config, dev=path)
+    cleaning = prepared.report["cleaning"]
+    reasons = ("wrong_script", "copied", "duplicate", "repeated_side")
+    assert [cleaning["train"][reason] for reason in reasons] == [1, 1, 1, 1]
+    assert texts(prepared, "train") == [
+        ("a cat", "一只猫"),
+        ("the cat", "一只猫"),
+    ]
+    assert [cleaning["dev"][reason] for reason in reasons] == [0] * 4
+    assert prepared.counts == {"train": 2, "dev": 6}
+
+
+def test_unusual_length_ratios_are_dropped_from_training(write, tmp_path):
+    lines = [
+        f"{'a ' * n}\t{'中' * m}\n"
+        for n in range(2, 12)
+        for m in (2 * n - 1, 2 * n, 2 * n + 1)
+    ]
+    odd = "a a a\t中中中中中中中中中中中中\na a a a a a\t中中\n"
+    # What other checks drop isn't measured: no tokens, or too many.
+    bad = ["\u200e\t中\n", *(f"a\t{'中' * n}\n" for n in range(30, 90))]
+    path = write("a.tsv", "".join([*lines, odd, *bad]))
+    dev = write("dev.tsv", odd)
+    config = DataConfig(length_ratio_deviations=6.0, max_length=25)
+    stages = []
+    prepared = prepare(
+        [path],
+        tmp_path / "out",
+        config,
+        dev,
+        lambda stage, done, total: stages.append((stage, done, total)),
+    )
+    cleaning = prepared.report["cleaning"]
+    assert cleaning["train"]["ratio_outlier"] == 2
+    assert cleaning["dev"]["ratio_outlier"] == 0
+    assert prepared.counts == {"train": 30, "dev": 2}
+    usual = prepared.report["usual_ratios"]
+    assert usual["median"] == pytest.approx(2.0)
+    assert 1 < usual["lowest"] < 2 < usual["highest"] < 4
+    assert ("measuring train", 93, 93) in stages
 
 
 def test_chinese_stays_traditional_on_demand(write, tmp_path):
@@ -176,9 +240,14 @@ def test_dev_file_keeps_duplicates_and_uneven_pairs(write, corpus, tmp_path):
         "read": 5,
         "kept": 3,
         "empty": 1,
+        "wrong_script": 0,
+        "copied": 0,
+        "leaked": 0,
         "duplicate": 0,
+        "repeated_side": 0,
         "over_long": 1,
         "length_ratio": 0,
+        "ratio_outlier": 0,
     }
     assert list(prepared.dev_pairs()) == [
         ("the cat", "猫"),
@@ -192,6 +261,56 @@ def test_overlap_of_a_dev_file_is_counted(write, corpus, tmp_path):
     dev = write("dev.tsv", "THE CAT saw 0 times\t猫\nmouse\t貓看0次\nm\t鼠\n")
     prepared = prepare([corpus], tmp_path / "out", DataConfig(), dev)
     assert prepared.report["dev_overlap"] == 2
+
+
+@pytest.mark.parametrize(
+    ("match", "leaked", "overlap"),
+    [("none", 0, 3), ("pair", 1, 2), ("source", 2, 1), ("side", 3, 0)],
+)
+def test_leaked_pairs_are_removed_from_training(
+    write, corpus, tmp_path, match, leaked, overlap
+):
+    lines = [
+        "THE CAT saw 0 times\t貓看0次\n",  # both sides stand in training
+        "mouse\t狗看0次\n",  # its target does
+        "The bird saw 0 times!\t鼠\n",  # its source does
+        "m\t鼠\n",
+    ]
+    dev = write("dev.tsv", "".join(lines))
+    config = DataConfig(remove_leaked=match)
+    prepared = prepare([corpus], tmp_path / "out", config, dev)
+    assert prepared.report["cleaning"]["train"]["leaked"] == leaked
+    assert prepared.counts == {"train": 400 - leaked, "dev": 4}
+    assert prepared.report["cleaning"]["dev"]["leaked"] == 0
+    assert prepared.report["dev_overlap"] == overlap
+
+
+def test_held_out_files_guard_training_too(write, corpus, pairs, tmp_path):
+    lines = ["\t".join(pair) + "\n" for pair in pairs]
+    config = DataConfig(remove_leaked="pair")
+    results = []
+    for number, dev in enumerate(
+        [None, 0.1, write("dev.tsv", "".join(lines[:2]))]
+    ):
+        prepared = prepare(
+            [corpus],
+            tmp_path / str(number),
+            config,
+            dev,
+            held_out=[write("test.tsv", "".join(lines[2:]))],
+        )
+        results.append(prepared)
+    leaked = [r.report["cleaning"]["train"]["leaked"] for r in results]
+    assert leaked == [3, 3, 5]
+    assert results[0].counts == {"train": 397}
+    assert results[0].manifest["input"]["held_out"][0]["name"] == "test.tsv"
+    plain = prepare([corpus], tmp_path / "plain", config)
+    assert plain.fingerprint != results[0].fingerprint
+
+
+def test_held_out_files_without_a_guard_are_refused(corpus, tmp_path):
+    with pytest.raises(InputError, match="need data.remove_leaked"):
+        prepare([corpus], tmp_path / "o", DataConfig(), held_out=[corpus])
 
 
 def test_fraction_is_held_out_of_training(corpus, tmp_path):
@@ -349,8 +468,8 @@ def test_corpus_all_filtered_out(write, tmp_path):
     refused(
         [write("long.tsv", "a b\t中文中文\na\t中文\n")],
         tmp_path,
-        r"train: no sentence pair is left \(read 2, kept 0, empty 0, "
-        "duplicate 0, over_long 1, length_ratio 1",
+        r"train: no sentence pair is left \(read 2, kept 0, empty 0, .*"
+        "over_long 1, length_ratio 1",
         config=DataConfig(max_length=3, max_length_ratio=1.0),
     )
 

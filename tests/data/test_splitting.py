@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 
 from keras_transformer.data.corpus import read_pairs
+from keras_transformer.data.leaks import Overlap
 from keras_transformer.data.splitting import (
-    Overlap,
     choose_dev,
     pair_keys,
     sentence_groups,
@@ -82,27 +82,6 @@ def test_a_group_larger_than_dev_is_passed_over():
     chosen = choose_dev(groups, 0.05, seed=1)
     assert chosen.sum() == 5
     assert not chosen[:90].any()
-
-
-def test_overlap_counts_dev_pairs_with_a_side_in_training():
-    overlap = Overlap(
-        pair_keys([("a", "b"), ("c", "d"), ("e", "f"), ("A!", "x")])
-    )
-    assert overlap.count == 0
-    overlap.add(pair_keys([("a.", "z"), ("y", "D")]))
-    assert overlap.count == 3
-    overlap.add(pair_keys([("f", "e")]))
-    assert overlap.count == 3
-
-
-def test_tatoeba_dev_does_not_overlap_its_training_part(shared):
-    data = shared / "data" / "tatoeba"
-    overlap = Overlap(pair_keys(list(read_pairs([data / "dev.tsv"]))))
-    train = list(read_pairs([data / "train.tsv"]))
-    overlap.add(pair_keys(train))
-    assert overlap.count == 0
-    overlap.add(pair_keys(list(read_pairs([data / "dev.tsv"]))[:3]))
-    assert overlap.count >= 3
 
 
 def test_splitting_tatoeba_leaves_no_overlap(shared):

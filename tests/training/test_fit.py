@@ -1,3 +1,4 @@
+import contextlib
 import json
 import math
 
@@ -5,11 +6,15 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.config import DataConfig
+from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
+from keras_transformer.text.subword_sampling import SubwordSampler
 from keras_transformer.training.callbacks import Interrupted
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.fit import Observer, fit
 from keras_transformer.training.run import Run
+from tests.toy import write_corpus
 from tests.training.runs import Recorder, weights_of
 
 
@@ -216,3 +221,53 @@ def test_gradients_reach_every_weight(prepared, config, tmp_path):
     ):
         values = tf.convert_to_tensor(gradient).numpy()
         assert np.isfinite(values).all(), weight.path
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory):
+    """The toy corpus in SentencePieces on the target side."""
+    folder = tmp_path_factory.mktemp("pieces")
+    write_corpus(folder)
+    config = DataConfig(
+        target_language="en",
+        target_tokenizer="sentencepiece",
+        target_vocabulary_size=40,
+        remove_duplicates=False,
+    )
+    return prepare(
+        [folder / "train.tsv"], folder / "data", config, folder / "dev.tsv"
+    )
+
+
+def test_a_run_that_samples_subwords_goes_on_with_the_same(
+    pieces, config, tmp_path, monkeypatch
+):
+    sampled = []
+    draw = SubwordSampler.__call__
+    monkeypatch.setattr(
+        SubwordSampler,
+        "__call__",
+        lambda *arguments: sampled.append(draw(*arguments)) or sampled[-1],
+    )
+    wanted = {"training": {"epochs": 1, "subword_sampling": 0.3}}
+
+    def losses(name, stop_after=math.inf, resume=False):
+        recorder = Recorder(stop_after)
+        run = tmp_path / name
+        if not resume:
+            Run.create(run, config.updated(wanted), pieces)
+        with contextlib.suppress(Interrupted):
+            fit(
+                Run.load(run),
+                pieces,
+                resume=resume,
+                observer=recorder,
+                stop_requested=recorder.stop,
+            )
+        return [loss for _, _, loss in recorder.steps]
+
+    whole = losses("whole")
+    assert len(sampled) >= len(whole) > 7
+    parts = losses("parts", stop_after=6)
+    parts += losses("parts", resume=True)
+    np.testing.assert_allclose(parts, whole, atol=1e-4)

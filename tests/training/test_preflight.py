@@ -15,6 +15,11 @@ from keras_transformer.training.run import Run
             "no weight matches 'encoder_layer_1'.*instance, source_embedding/",
         ),
         ("training", {"freeze": ["*"]}, "leaves no weight to train.*: \\*"),
+        (
+            "training",
+            {"subword_sampling": 0.1},
+            "needs a sentencepiece tokenizer.*word source and word target",
+        ),
     ],
 )
 def test_what_does_not_fit_is_told_before_anything_is_written(

@@ -1,0 +1,151 @@
+import numpy as np
+import pytest
+
+from keras_transformer.config import Config, DataConfig
+from keras_transformer.data.batches import TrainingBatches
+from keras_transformer.data.prepare import prepare
+from keras_transformer.data.subword_batches import (
+    SubwordSampling,
+    subword_sampling,
+)
+
+
+@pytest.fixture(scope="module")
+def pieces(corpus, tmp_path_factory):
+    """The corpus with a SentencePiece model for its sources only."""
+    config = DataConfig(
+        source_tokenizer="sentencepiece",
+        source_vocabulary_size=80,
+        shard_size=100,
+    )
+    out = tmp_path_factory.mktemp("pieces") / "data"
+    return prepare([corpus], out, config)
+
+
+def tokenizers(prepared):
+    return prepared.source_tokenizer, prepared.target_tokenizer
+
+
+def training(prepared):
+    sampling = SubwordSampling(tokenizers(prepared), 0.2, (60, 60), seed=1)
+    return TrainingBatches(
+        prepared,
+        batch_tokens=1000,
+        shuffle_buffer=60,
+        sampling=sampling,
+    )
+
+
+def batches_of(dataset):
+    return list(dataset.as_numpy_iterator())
+
+
+def texts(prepared, batches):
+    """All pairs' texts, sorted."""
+    pairs = []
+    for features, labels in batches:
+        sides = [
+            tokenizer.detokenize(ids).numpy().tolist()
+            for tokenizer, ids in zip(
+                tokenizers(prepared),
+                (features["source_ids"], labels),
+                strict=True,
+            )
+        ]
+        pairs += zip(*sides, strict=True)
+    return sorted(pairs)
+
+
+def equal(first, second):
+    return len(first) == len(second) and all(
+        np.array_equal(a[0]["source_ids"], b[0]["source_ids"])
+        and np.array_equal(a[1], b[1])
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def test_text_stays_and_pieces_change_with_each_epoch(pieces):
+    plain = TrainingBatches(pieces, batch_tokens=1000, shuffle_buffer=60)
+    batches = training(pieces)
+    wanted = texts(pieces, batches_of(plain.dataset))
+    lengths = []
+    for epoch in range(2):
+        plain.epoch = batches.epoch = epoch
+        stored, drawn = batches_of(plain.dataset), batches_of(batches.dataset)
+        assert len(drawn) == len(stored) == batches.batches_per_epoch
+        assert texts(pieces, drawn) == wanted
+        lengths.append(sum(int((f["source_ids"] != 0).sum()) for f, _ in drawn))
+        assert lengths[-1] > sum(
+            int((f["source_ids"] != 0).sum()) for f, _ in stored
+        )
+        # The targets have no SentencePiece model.
+        for (_, labels), (_, new_labels) in zip(stored, drawn, strict=True):
+            np.testing.assert_array_equal(labels, new_labels)
+    assert lengths[0] != lengths[1]
+
+
+def test_pieces_follow_from_seed_and_epoch(pieces):
+    first, again, other = training(pieces), training(pieces), training(pieces)
+    other._sampling._seed = 2
+    for batches in (first, again, other):
+        batches.epoch = 3
+    found = batches_of(first.dataset)
+    assert equal(found, batches_of(again.dataset))
+    assert not equal(found, batches_of(other.dataset))
+    assert equal(found, batches_of(first.dataset))
+
+
+def test_an_epoch_goes_on_in_its_middle_with_the_same_pieces(pieces):
+    batches = training(pieces)
+    batches.epoch = 2
+    whole = batches_of(batches.dataset)
+    for start in (1, 2, len(whole) // 2, len(whole) - 1):
+        batches.first_batch = start
+        assert equal(batches_of(batches.dataset), whole[start:])
+
+
+def longest_sentence(prepared, sampling):
+    batches = TrainingBatches(prepared, batch_tokens=1000, sampling=sampling)
+    return max(f["source_ids"].shape[1] for f, _ in batches_of(batches.dataset))
+
+
+def test_no_sentence_becomes_longer_than_the_model_takes(pieces):
+    stored = longest_sentence(pieces, None)
+    for positions in (stored, stored + 3):
+        values = {
+            "model": {"max_length": positions},
+            "training": {"subword_sampling": 0.05},
+        }
+        sampling = subword_sampling(
+            Config().updated(values), tokenizers(pieces)
+        )
+        assert longest_sentence(pieces, sampling) == positions
+    free = SubwordSampling(tokenizers(pieces), 0.05, (60, 60), 1)
+    assert longest_sentence(pieces, free) > stored + 3
+
+
+def test_both_sides_are_drawn_where_both_have_pieces(corpus, tmp_path):
+    config = DataConfig(
+        source_tokenizer="sentencepiece",
+        target_tokenizer="sentencepiece",
+        sentencepiece_model="bpe",
+        source_vocabulary_size=200,
+        shared_vocabulary=True,
+    )
+    prepared = prepare([corpus], tmp_path / "data", config)
+    plain = TrainingBatches(prepared, batch_tokens=1000)
+    stored = batches_of(plain.dataset)
+    sampling = SubwordSampling(tokenizers(prepared), 0.5, (60, 60), 1)
+    batches = TrainingBatches(prepared, batch_tokens=1000, sampling=sampling)
+    drawn = batches_of(batches.dataset)
+    assert texts(prepared, drawn) == texts(prepared, stored)
+    for get in (lambda b: b[0]["source_ids"], lambda b: b[1]):
+        assert sum((get(b) != 0).sum() for b in drawn) > sum(
+            (get(b) != 0).sum() for b in stored
+        )
+
+
+def test_the_configuration_decides(pieces):
+    assert subword_sampling(Config(), tokenizers(pieces)) is None
+    config = Config().updated({"training": {"subword_sampling": 0.1}})
+    assert subword_sampling(config, tokenizers(pieces)) is not None

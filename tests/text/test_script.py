@@ -1,0 +1,78 @@
+import pytest
+
+from keras_transformer.text.script import (
+    scripts_of_language,
+    share_in_scripts,
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "Don't stop, naïve Zoë!"),
+        ("de", "Größe"),
+        ("vi", "Tôi không biết."),
+        ("tr", "Iğdır"),
+        ("zh", "我们学习。"),
+        ("ja", "コーヒーを飲みました。時々"),
+        ("ja", "東京"),
+        ("ko", "안녕하세요"),
+        ("ru", "Я не знаю."),
+        ("uk", "Їжак"),
+        ("bg", "Здравей"),
+        ("sr", "Здраво"),
+        ("sr", "Zdravo"),
+        ("ar", "مرحبا"),
+        ("fa", "سلام"),
+        ("he", "שָׁלוֹם"),
+        ("el", "Καλημέρα"),
+        ("hi", "नमस्ते दुनिया"),
+        ("th", "สวัสดีครับ"),
+        ("ka", "გამარჯობა"),
+        ("ta", "வணக்கம்"),
+    ],
+)
+def test_every_letter_is_in_its_languages_script(language, text):
+    assert share_in_scripts(text, scripts_of_language(language)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "share"),
+    [
+        ("Привет", "en", 0.0),
+        ("hello", "ru", 0.0),
+        ("안녕", "ja", 0.0),
+        ("你好", "ko", 0.0),
+        ("ひらがな", "zh", 0.0),
+        ("hello мир", "en", 0.5),
+        # Long names are single words; each of these characters is one.
+        ("我喜欢 Microsoft Windows", "zh", 0.6),
+        ("The word 你好 means hello", "en", 4 / 6),
+    ],
+)
+def test_shares_count_words(text, language, share):
+    scripts = scripts_of_language(language)
+    assert share_in_scripts(text, scripts) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["", "1999", "10:30 – ?!", "٤٢ ، 😀 $"])
+def test_text_without_letters_has_no_share(text):
+    assert share_in_scripts(text, scripts_of_language("en")) is None
+
+
+def test_width_and_ordinal_signs_do_not_change_the_script():
+    latin = scripts_of_language("es")
+    assert share_in_scripts("ＡＢＣ 1ª ﬁn", latin) == 1.0
+    assert share_in_scripts("ﾊﾝｶｸ", scripts_of_language("ja")) == 1.0
+
+
+def test_tags_name_languages_and_scripts():
+    assert scripts_of_language("PT_br") == {"LATIN"}
+    assert scripts_of_language("rus") == {"CYRILLIC"}
+    assert scripts_of_language("sr") == {"CYRILLIC", "LATIN"}
+    assert scripts_of_language("sr-Latn-RS") == {"LATIN"}
+    assert scripts_of_language("zh-Hant") == {"HAN"}
+    assert scripts_of_language("ja") == {"HAN", "KANA"}
+    # Unknown: whoever asks has nothing to check.
+    assert scripts_of_language("qaa") == frozenset()
+    assert scripts_of_language("en-Zsye") == frozenset()

@@ -1,0 +1,222 @@
+import collections
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from keras_transformer.constants import UNK_ID
+from keras_transformer.text import SentencePieceTokenizer
+from keras_transformer.text.sentencepiece_training import train_sentencepiece
+
+VERBS = ("walk", "talk", "jump", "surf", "sing", "play", "read", "teach")
+LINES = [
+    f"the {verb}er is {verb}ing {n * n} miles and {verb}s home."
+    for n in range(20)
+    for verb in VERBS
+]
+MODELS = pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+ALPHAS = {"unigram": 0.2, "bpe": 0.3}
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    return {
+        kind: SentencePieceTokenizer(
+            train_sentencepiece(LINES, 120, model_type=kind)
+        )
+        for kind in ALPHAS
+    }
+
+
+def plain(tokenizer, lines=LINES):
+    return tokenizer.tokenize(lines).to_list()
+
+
+def sample(tokenizer, ids, alpha, seed=1, max_length=200):
+    return tokenizer.sampler(alpha)(ids, seed, max_length)
+
+
+def texts(tokenizer, ids):
+    found = tokenizer.detokenize(tf.ragged.constant(ids, tf.int32))
+    return [text.decode() for text in found.numpy()]
+
+
+@MODELS
+def test_other_pieces_spell_the_same_text(tokenizers, model_type):
+    tokenizer = tokenizers[model_type]
+    ids = plain(tokenizer)
+    drawn = sample(tokenizer, ids, ALPHAS[model_type], 1, 100)
+    changed = sum(a != b for a, b in zip(ids, drawn, strict=True))
+    assert changed > len(LINES) / 2
+    assert texts(tokenizer, drawn) == LINES
+    longest = max(map(len, drawn))
+    assert longest > max(map(len, ids))
+
+
+@MODELS
+def test_the_seed_decides_whatever_was_drawn_before(tokenizers, model_type):
+    tokenizer, alpha = tokenizers[model_type], ALPHAS[model_type]
+    ids = plain(tokenizer)
+    first = sample(tokenizer, ids, alpha, 1, 100)
+    other = sample(tokenizer, ids, alpha, 2, 100)
+    assert first != other
+    assert sample(tokenizer, ids, alpha, 1, 100) == first
+    assert sample(tokenizer, ids, alpha, 2**31 - 1, 100) != first
+
+
+@MODELS
+def test_one_text_alone_is_repeatable_too(tokenizers, model_type):
+    tokenizer, alpha = tokenizers[model_type], ALPHAS[model_type]
+    ids = plain(tokenizer, LINES[:1])
+    drawn = [sample(tokenizer, ids, alpha, n, 100)[0] for n in range(20)]
+    assert len({*map(tuple, drawn)}) > 5
+    again = [sample(tokenizer, ids, alpha, n, 100)[0] for n in range(20)]
+    assert again == drawn
+
+
+def test_another_process_draws_the_same(tokenizers, tmp_path):
+    tokenizer = tokenizers["unigram"]
+    tokenizer.save(tmp_path / "t")
+    ids = plain(tokenizer)
+    code = f"""
+from keras_transformer.text.tokenizer import load_tokenizer
+tokenizer = load_tokenizer({str(tmp_path / "t")!r})
+print(tokenizer.sampler(0.2)({ids!r}, 7, 100))
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert json.loads(found.stdout) == sample(tokenizer, ids, 0.2, 7, 100)
+
+
+def test_a_smaller_exponent_gives_more_pieces(tokenizers):
+    tokenizer = tokenizers["unigram"]
+    ids = plain(tokenizer)
+    counts = [
+        sum(map(len, sample(tokenizer, ids, alpha, 1, 100)))
+        for alpha in (0.01, 0.3, 1.0)
+    ]
+    assert counts[0] > counts[1] > counts[2] > sum(map(len, ids))
+
+
+def test_leaving_out_all_merges_leaves_characters(tokenizers):
+    tokenizer = tokenizers["bpe"]
+    (drawn,) = sample(tokenizer, plain(tokenizer, LINES[:1]), 1.0)
+    assert len(drawn) == len(LINES[0]) + 1
+
+
+def test_no_dropout_gives_the_models_own_pieces(tokenizers):
+    tokenizer = tokenizers["bpe"]
+    ids = plain(tokenizer)
+    assert sample(tokenizer, ids, 0.0) == ids
+    assert sample(tokenizer, sample(tokenizer, ids, 0.7), 0.0) == ids
+
+
+def test_a_large_exponent_gives_the_best_pieces(tokenizers):
+    tokenizer = tokenizers["unigram"]
+    ids = plain(tokenizer)
+    assert sample(tokenizer, ids, 1e4) == ids
+    assert sample(tokenizer, sample(tokenizer, ids, 0.1), 1e4) == ids
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.3])
+def test_segmentations_come_as_often_as_they_should(tokenizers, alpha):
+    tokenizer = tokenizers["unigram"]
+    scores = {
+        piece: tokenizer._processor.get_score(number)
+        for number, piece in enumerate(tokenizer.tokens())
+        if number > 3
+    }
+
+    def segmentations(word):
+        if not word:
+            yield ()
+        for end in range(1, len(word) + 1):
+            if word[:end] in scores:
+                for rest in segmentations(word[end:]):
+                    yield (word[:end], *rest)
+
+    ways = [*segmentations("▁the▁walker▁is▁walking")]
+    weights = [
+        math.exp(alpha * sum(scores[piece] for piece in way)) for way in ways
+    ]
+    assert len(ways) > 10
+    pieces = tokenizer.tokens()
+    drawn = sample(
+        tokenizer, plain(tokenizer, ["the walker is walking"]) * 20_000, alpha
+    )
+    found = collections.Counter(
+        tuple(pieces[number] for number in ids) for ids in drawn
+    )
+    assert {*found} <= {*ways}
+    for way, weight in zip(ways, weights, strict=True):
+        share = weight / sum(weights)
+        assert found[way] / 20_000 == pytest.approx(share, abs=0.015)
+
+
+def test_dropout_comes_as_often_as_sentencepieces_own(tokenizers):
+    tokenizer = tokenizers["bpe"]
+    processor = tokenizer._processor
+    theirs = collections.Counter(
+        tuple(
+            processor.encode(
+                "teaching", enable_sampling=True, nbest_size=-1, alpha=0.3
+            )
+        )
+        for _ in range(10_000)
+    )
+    ids = plain(tokenizer, ["teaching"]) * 10_000
+    ours = collections.Counter(map(tuple, sample(tokenizer, ids, 0.3)))
+    assert len(theirs) > 10
+    for way in {*theirs, *ours}:
+        share = theirs[way] / 10_000
+        assert ours[way] / 10_000 == pytest.approx(share, abs=0.03)
+
+
+def test_more_dropout_gives_more_pieces(tokenizers):
+    tokenizer = tokenizers["bpe"]
+    ids = plain(tokenizer)
+    counts = [
+        sum(map(len, sample(tokenizer, ids, alpha))) for alpha in (0.5, 0.1)
+    ]
+    assert counts[0] > counts[1] > sum(map(len, ids))
+
+
+@MODELS
+def test_what_is_unknown_stays_in_its_place(tokenizers, model_type):
+    tokenizer, alpha = tokenizers[model_type], ALPHAS[model_type]
+    text = "the 猫 walks re猫ading猫猫"
+    ids = plain(tokenizer, [text])
+    assert ids[0].count(UNK_ID) == 3
+    drawn = [sample(tokenizer, ids, alpha, seed)[0] for seed in range(20)]
+    assert len({*map(tuple, drawn)}) > 4
+    assert {*texts(tokenizer, drawn)} == {*texts(tokenizer, ids)}
+
+
+def test_a_model_of_another_type_is_left_alone():
+    model = train_sentencepiece(LINES, 120, model_type="char")
+    tokenizer = SentencePieceTokenizer(model)
+    ids = plain(tokenizer)
+    assert sample(tokenizer, ids, 0.3) == ids
+
+
+@MODELS
+def test_texts_that_would_be_too_long_keep_their_ids(tokenizers, model_type):
+    tokenizer, alpha = tokenizers[model_type], ALPHAS[model_type]
+    ids = plain(tokenizer)
+    limit = max(map(len, ids)) + 1
+    free = sample(tokenizer, ids, alpha, 1, 100)
+    bound = sample(tokenizer, ids, alpha, 1, limit)
+    assert max(map(len, free)) > limit >= max(map(len, bound))
+    for own, new, kept in zip(ids, free, bound, strict=True):
+        assert kept == (new if len(new) <= limit else own)
+
+
+@MODELS
+def test_no_text_and_empty_texts_are_no_trouble(tokenizers, model_type):
+    tokenizer = tokenizers[model_type]
+    assert sample(tokenizer, [], 0.1) == []
+    assert sample(tokenizer, [[]], 0.1) == [[]]
