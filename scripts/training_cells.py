@@ -96,7 +96,7 @@ def _prepared(setting, run_folder, data_folder):
     """The model, compiled, and its batches."""
     from keras_transformer.data.batches import TrainingBatches
     from keras_transformer.data.prepared import PreparedData
-    from keras_transformer.training.fit import compile_model
+    from keras_transformer.training.compiling import compile_model
     from keras_transformer.training.run import Run
 
     run = Run.load(run_folder)

@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_transformer import backend
+
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Dropout(keras.layers.Dropout):
@@ -17,40 +19,13 @@ class Dropout(keras.layers.Dropout):
     """
 
     def call(self, inputs, training=False):
+        fused = backend.fused()
         threshold = round(self.rate * 2**16)
         if (
             not training
             or not 0 < threshold < 2**16
             or self.noise_shape is not None
-            or keras.backend.backend() != "tensorflow"
+            or fused is None
         ):
             return super().call(inputs, training=training)
-        return _dropped(inputs, threshold, self.seed_generator.next())
-
-
-def _dropped(inputs, threshold, seed):
-    """Zeros in `threshold` of 65,536 places, the others scaled up."""
-    import tensorflow as tf
-
-    keep = _random_bits(tf.shape(inputs), seed) >= tf.constant(
-        threshold, tf.uint16
-    )
-    scale = tf.constant(2**16 / (2**16 - threshold), inputs.dtype)
-    return tf.where(keep, inputs * scale, tf.zeros([], inputs.dtype))
-
-
-def _random_bits(shape, seed):
-    """uint16 of that shape, each value as probable as any other."""
-    import tensorflow as tf
-
-    size = tf.reduce_prod(shape)
-    key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
-    bits = tf.raw_ops.StatelessRandomUniformFullIntV2(
-        shape=[(size + 3) // 4],
-        key=key,
-        counter=counter,
-        alg=tf.random.Algorithm.PHILOX.value,
-        dtype=tf.uint64,
-    )
-    bits = tf.reshape(tf.bitcast(bits, tf.uint16), [-1])
-    return tf.reshape(bits[:size], shape)
+        return fused.dropout(inputs, threshold, self.seed_generator.next())

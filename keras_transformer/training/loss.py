@@ -8,6 +8,7 @@ import math
 import keras
 from keras import ops
 
+from keras_transformer import backend
 from keras_transformer.constants import PAD_ID
 
 
@@ -70,9 +71,9 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         labels = ops.cast(y_true, "int32")
         share = self.label_smoothing / (logits.shape[-1] - 2)
         weights = self.label_smoothing + share, share, self.padding_id
-        if keras.backend.backend() == "tensorflow":
-            return _fused(labels, logits, *weights)
-        return token_nll(labels, logits) + _pull(labels, logits, *weights)
+        fused = backend.fused()
+        compute = fused.smoothed_nll if fused else smoothed_nll
+        return compute(labels, logits, *weights)
 
     def get_config(self):
         return {
@@ -82,50 +83,28 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         }
 
 
-def _pull(labels, logits, from_label, to_all, padding_id):
-    """What smoothing adds to the negative log-probability of the label.
+def smoothed_nll(labels, logits, from_label, to_all, padding_id):
+    """Negative log-probability of the smoothed target.
 
-    The smoothed target's shares add up to 1, so the log of the softmax's
-    denominator counts once with and without smoothing. What differs is
-    linear: `from_label * logits[label] - to_all * sum(logits)`, padding's
+    The target's shares add up to 1, so the log of the softmax's denominator
+    counts once with and without smoothing. What smoothing adds to `token_nll`
+    is linear: `from_label * logits[label] - to_all * sum(logits)`, padding's
     logit left out of the sum.
+
+    Args:
+        labels: int32 `(B, T)`.
+        logits: float32 `(B, T, V)`.
+        from_label: float, what smoothing takes from the label.
+        to_all: float, what it gives to each token but padding.
+        padding_id: int.
+
+    Returns:
+        float32 `(B, T)`, in nats.
     """
     true = ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
     others = ops.cast(ops.arange(logits.shape[-1]) != padding_id, "float32")
-    return from_label * true - to_all * ops.matmul(logits, others)
-
-
-def _fused(labels, logits, from_label, to_all, padding_id):
-    """`token_nll + _pull`, with a gradient of three passes over the logits.
-
-    TensorFlow's operation for the first gives its gradient along; what
-    differentiation would build for the second is as large again, three times.
-    """
-    import tensorflow as tf
-
-    shape = tf.shape(logits)
-    size = logits.shape[-1]
-    labels = tf.reshape(labels, [-1])
-    places = tf.stack([tf.range(tf.size(labels)), labels], axis=1)
-    others = tf.cast(tf.range(size) != padding_id, tf.float32)
-
-    @tf.custom_gradient
-    def loss(flat):
-        nll, difference = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
-            features=flat, labels=labels
-        )
-        true = tf.gather_nd(flat, places)
-        pulled = from_label * true - to_all * tf.linalg.matvec(flat, others)
-
-        def gradient(upstream):
-            found = (difference - to_all * others) * upstream[:, tf.newaxis]
-            return tf.tensor_scatter_nd_add(
-                found, places, from_label * upstream
-            )
-
-        return nll + pulled, gradient
-
-    return tf.reshape(loss(tf.reshape(logits, [-1, size])), shape[:-1])
+    pulled = from_label * true - to_all * ops.matmul(logits, others)
+    return token_nll(labels, logits) + pulled
 
 
 def token_nll(labels, logits):

@@ -6,6 +6,8 @@ On TensorFlow it touches each weight and each of its slots once a step.
 import keras
 from keras import ops
 
+from keras_transformer import backend
+
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class DenseAdam(keras.optimizers.Adam):
@@ -47,42 +49,22 @@ class DenseAdam(keras.optimizers.Adam):
         pass  # Another call of `fit` goes on with the weights as they are.
 
     def update_step(self, gradient, variable, learning_rate):
-        if self.amsgrad or keras.backend.backend() != "tensorflow":
+        fused = backend.fused()
+        if self.amsgrad or fused is None:
             super().update_step(gradient, variable, learning_rate)
             return
         index = self._get_variable_index(variable)
-        _fused_update(
+        fused.adam_update(
             variable,
             self._momentums[index].value,
             self._velocities[index].value,
             gradient,
             learning_rate,
             self.iterations,
-            self,
+            self.beta_1,
+            self.beta_2,
+            self.epsilon,
         )
-
-
-def _fused_update(
-    variable, momentum, velocity, gradient, learning_rate, iterations, adam
-):
-    """TensorFlow's update of one `tf.Variable` and its slots."""
-    import tensorflow as tf
-
-    dtype = variable.dtype
-    step = tf.cast(iterations + 1, dtype)
-    beta_1, beta_2 = tf.cast(adam.beta_1, dtype), tf.cast(adam.beta_2, dtype)
-    tf.raw_ops.ResourceApplyAdam(
-        var=variable.handle,
-        m=momentum.handle,
-        v=velocity.handle,
-        beta1_power=beta_1**step,
-        beta2_power=beta_2**step,
-        lr=tf.cast(learning_rate, dtype),
-        beta1=beta_1,
-        beta2=beta_2,
-        epsilon=tf.cast(adam.epsilon, dtype),
-        grad=tf.cast(gradient, dtype),
-    )
 
 
 def _summed(gradient):

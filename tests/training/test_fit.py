@@ -239,8 +239,27 @@ def pieces(tmp_path_factory):
     )
 
 
-def test_a_run_that_samples_subwords_goes_on_with_the_same(
-    pieces, config, tmp_path, monkeypatch
+def sampled_losses(run, data, stop_after=math.inf, resume=False):
+    """The losses of a run's steps."""
+    recorder = Recorder(stop_after)
+    with contextlib.suppress(Interrupted):
+        fit(
+            Run.load(run),
+            data,
+            resume=resume,
+            observer=recorder,
+            stop_requested=recorder.stop,
+        )
+    return [loss for _, _, loss in recorder.steps]
+
+
+@pytest.fixture
+def sampling(config):
+    return config.updated({"training": {"epochs": 1, "subword_sampling": 0.3}})
+
+
+def test_training_samples_subwords_where_asked(
+    pieces, sampling, tmp_path, monkeypatch
 ):
     sampled = []
     draw = SubwordSampler.__call__
@@ -249,25 +268,19 @@ def test_a_run_that_samples_subwords_goes_on_with_the_same(
         "__call__",
         lambda *arguments: sampled.append(draw(*arguments)) or sampled[-1],
     )
-    wanted = {"training": {"epochs": 1, "subword_sampling": 0.3}}
+    Run.create(tmp_path / "run", sampling, pieces)
+    assert sampled_losses(tmp_path / "run", pieces, stop_after=1)
+    assert sampled
 
-    def losses(name, stop_after=math.inf, resume=False):
-        recorder = Recorder(stop_after)
-        run = tmp_path / name
-        if not resume:
-            Run.create(run, config.updated(wanted), pieces)
-        with contextlib.suppress(Interrupted):
-            fit(
-                Run.load(run),
-                pieces,
-                resume=resume,
-                observer=recorder,
-                stop_requested=recorder.stop,
-            )
-        return [loss for _, _, loss in recorder.steps]
 
-    whole = losses("whole")
-    assert len(sampled) >= len(whole) > 7
-    parts = losses("parts", stop_after=6)
-    parts += losses("parts", resume=True)
+@pytest.mark.slow
+def test_a_run_that_samples_subwords_goes_on_with_the_same(
+    pieces, sampling, tmp_path
+):
+    for name in ("whole", "parts"):
+        Run.create(tmp_path / name, sampling, pieces)
+    whole = sampled_losses(tmp_path / "whole", pieces)
+    parts = sampled_losses(tmp_path / "parts", pieces, stop_after=6)
+    assert len(parts) == 6 < len(whole)
+    parts += sampled_losses(tmp_path / "parts", pieces, resume=True)
     np.testing.assert_allclose(parts, whole, atol=1e-4)
