@@ -248,7 +248,10 @@ def test_bad_usage_exits_with_2(capsys):
     assert "--data" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("step", ["prepare", "train", "export"])
+@pytest.mark.parametrize(
+    "step",
+    ["prepare", "train", pytest.param("export", marks=pytest.mark.slow)],
+)
 def test_disk_full_leaves_nothing_half_written(
     step, corpus, data, run, tmp_path
 ):

@@ -113,7 +113,7 @@ def test_compiled_translates_alike_and_tells_its_seconds(
     "how",
     [
         "worker killed",
-        "Ctrl-C",
+        pytest.param("Ctrl-C", marks=pytest.mark.slow),
         pytest.param("SIGTERM", marks=pytest.mark.slow),
     ],
 )

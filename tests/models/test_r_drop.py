@@ -130,6 +130,7 @@ def test_evaluation_is_a_single_pass_without_the_divergence():
     np.testing.assert_allclose(scores[0], scores[1], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_training_brings_the_passes_together():
     features, labels = batch(8)
     apart = []
