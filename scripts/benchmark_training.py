@@ -169,8 +169,8 @@ def _line(row):
     text = (
         f"{row['precision']:<14} {row['threads']} side by side: "
         f"{row['tokens_per_second']:.0f} tokens/s ({row['slowest']:.0f} to "
-        f"{row['fastest']:.0f}), {row['gflops']:.0f} GFLOP/s, waiting for "
-        f"input {row['share_waiting_for_input']:.1%}, "
+        f"{row['fastest']:.0f}), {row['gflops']:.0f} GFLOP/s, making "
+        f"batches {row['input_share']:.1%}, "
         f"{row['peak_memory_mib']:.0f} MiB; ms a step: {parts}"
     )
     if "epoch" in row:

@@ -59,37 +59,43 @@ def measure(setting: Setting, run_folder, data_folder, warm_up, steps) -> dict:
 
     use_threads(setting.threads)
     model, batches = _prepared(setting, run_folder, data_folder)
-    iterator = iter(batches.dataset)
-    train = model.train_function
-    for _ in range(warm_up):
-        train(iter([next(iterator)]))
-    waited = tokens = sentences = 0
-    seen = []
+    dataset = batches.dataset.repeat()
     started = time.perf_counter()
-    for _ in range(steps):
-        asked = time.perf_counter()
-        batch = next(iterator)
-        waited += time.perf_counter() - asked
-        train(iter([batch]))
-        seen.append(batch)
+    seen = list(dataset.take(warm_up + steps))[warm_up:]
+    input_seconds = time.perf_counter() - started
+    # Steps take TensorFlow's iterator, as in `fit`: shapes are then no part
+    # of the graph, which is traced once.
+    iterator = iter(dataset)
+    _train(model, iterator, warm_up)
+    started = time.perf_counter()
+    _train(model, iterator, steps)
     seconds = time.perf_counter() - started
-    arithmetic = 0
+    tokens = arithmetic = 0
     for features, _ in seen:
         source, target = (
             np.count_nonzero(features[name], axis=1)
             for name in ("source_ids", "target_ids")
         )
         tokens += int(source.sum() + target.sum()) - 2 * len(source)
-        sentences += len(source)
         arithmetic += flops(model, source, target)
     return {
         "tokens_per_second": tokens / seconds,
         "steps_per_second": steps / seconds,
         "tokens_per_step": tokens / steps,
-        "share_waiting_for_input": waited / seconds,
+        # Batches are made while others are trained on.
+        "input_share": input_seconds / (warm_up + steps) * steps / seconds,
         "gflops": arithmetic / seconds / 1e9,
         "step_ms": _breakdown(model, seen[: min(steps, 12)]),
     }
+
+
+def _train(model, iterator, steps):
+    """Steps, all of which have ended."""
+    logs = {}
+    for _ in range(steps):
+        logs = model.train_function(iterator)
+    for value in logs.values():
+        float(value)
 
 
 def _prepared(setting, run_folder, data_folder):
@@ -128,11 +134,14 @@ def _breakdown(model, batches):
         logits = model(features, training=True)
         return model.compute_loss(y=labels, y_pred=logits)
 
-    @tf.function(reduce_retracing=True)
+    any_shape = tf.TensorSpec([None, None], tf.int32)
+    signature = dict.fromkeys(batches[0][0], any_shape), any_shape
+
+    @tf.function(input_signature=signature)
     def forward(features, labels):
         return loss_of(features, labels)
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(input_signature=signature)
     def gradients(features, labels):
         with tf.GradientTape() as tape:
             loss = loss_of(features, labels)
@@ -148,9 +157,10 @@ def _breakdown(model, batches):
             for batch in batches
         )
 
-    train = model.train_function
+    iterator = iter(_again(batches))
+    _train(model, iterator, len(batches))
     step = statistics.median(
-        _seconds(lambda batch=batch: train(iter([batch]))) for batch in batches
+        _seconds(lambda: _train(model, iterator, 1)) for _ in batches
     )
     ahead, both = timed(forward), timed(gradients)
     return {
@@ -159,6 +169,19 @@ def _breakdown(model, batches):
         "update_and_metrics": round(1e3 * (step - both), 1),
         "all": round(1e3 * step, 1),
     }
+
+
+def _again(batches):
+    """The batches over and over, of no shape that is known before."""
+    import tensorflow as tf
+
+    features, _ = batches[0]
+    any_shape = tf.TensorSpec([None, None], tf.int32)
+    signature = dict.fromkeys(features, any_shape), any_shape
+    dataset = tf.data.Dataset.from_generator(
+        lambda: batches, output_signature=signature
+    )
+    return dataset.repeat()
 
 
 def _seconds(function):

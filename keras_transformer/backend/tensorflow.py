@@ -6,40 +6,107 @@ Axes: B batch, T positions, V vocabulary.
 import tensorflow as tf
 
 
-def dropout(inputs, threshold: int, seed):
-    """Zeros in `threshold` of 65,536 places, the others scaled up.
+def dropout(inputs, rate: float, seed):
+    """Zeros in a share of the places, the others scaled up.
 
     TensorFlow's own dropout draws a float of 32 bits for each number, this
-    one 16 bits.
+    one 8 bits. So that the rate is exact all the same, the share of a call is
+    drawn too: one of the two multiples of 1/256 beside `rate`, which is its
+    mean.
 
     Args:
         inputs: float of any shape.
-        threshold: above 0 and below 65,536.
+        rate: above 0, at most 255/256.
         seed: int `(2,)`.
 
     Returns:
         as `inputs`; the mean is that of `inputs`.
     """
-    keep = _random_bits(tf.shape(inputs), seed) >= tf.constant(
-        threshold, tf.uint16
-    )
-    scale = tf.constant(2**16 / (2**16 - threshold), inputs.dtype)
-    return tf.where(keep, inputs * scale, tf.zeros([], inputs.dtype))
+    keep, scale = _kept(tf.shape(inputs), rate, seed)
+    return inputs * (tf.cast(keep, inputs.dtype) * tf.cast(scale, inputs.dtype))
 
 
-def _random_bits(shape, seed):
-    """uint16 of that shape, each value as probable as any other."""
+def relu_dropout(inputs, rate: float, seed):
+    """`dropout` of the rectified inputs, whose gradient needs the result only.
+
+    Arguments and result as `dropout`.
+    """
+    keep, scale = _kept(tf.shape(inputs), rate, seed)
+    scale = tf.cast(scale, inputs.dtype)
+
+    @tf.custom_gradient
+    def apply(x):
+        result = tf.nn.relu(x) * (tf.cast(keep, x.dtype) * scale)
+
+        def gradient(upstream):
+            # Above 0 where the input was, and was kept.
+            passed = tf.raw_ops.ReluGrad(gradients=upstream, features=result)
+            return passed * scale
+
+        return result, gradient
+
+    return apply(inputs)
+
+
+def _kept(shape, rate, seed):
+    """Which places are kept, bool, and what they are scaled by, float32."""
     size = tf.reduce_prod(shape)
     key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
-    bits = tf.raw_ops.StatelessRandomUniformFullIntV2(
-        shape=[(size + 3) // 4],
+    words = tf.raw_ops.StatelessRandomUniformFullIntV2(
+        shape=[(size + 7) // 8 + 1],
         key=key,
         counter=counter,
         alg=tf.random.Algorithm.PHILOX.value,
         dtype=tf.uint64,
     )
-    bits = tf.reshape(tf.bitcast(bits, tf.uint16), [-1])
-    return tf.reshape(bits[:size], shape)
+    low, rest = divmod(rate * 2**8, 1)
+    # The last word decides between the two shares.
+    more = tf.cast(words[-1] % 2**24, tf.float32) < rest * 2**24
+    share = tf.minimum(tf.cast(more, tf.float32) + low, 255.0)
+    bits = tf.reshape(tf.bitcast(words[:-1], tf.uint8), [-1])[:size]
+    keep = tf.reshape(bits, shape) >= tf.cast(share, tf.uint8)
+    return keep, 256 / (256 - share)
+
+
+def layer_norm(inputs, gamma, beta, epsilon: float):
+    """Layer normalisation over the last axis, with a gradient of few passes.
+
+    Args:
+        inputs: float32 `(..., D)`.
+        gamma, beta: float32 `(D,)`.
+        epsilon: added to the variance.
+
+    Returns:
+        float32 `(..., D)`.
+
+    Reference: Ba et al. 2016, equation 4.
+    """
+
+    @tf.custom_gradient
+    def normalize(x, gamma, beta):
+        centred = x - _mean(x)
+        inverse = tf.math.rsqrt(_mean(tf.square(centred)) + epsilon)
+        normal = centred * inverse
+
+        def gradient(upstream):
+            scaled = upstream * gamma
+            along = normal * _mean(scaled * normal)
+            return (
+                (scaled - _mean(scaled) - along) * inverse,
+                tf.reduce_sum(upstream * normal, axis=0),
+                tf.reduce_sum(upstream, axis=0),
+            )
+
+        return normal * gamma + beta, gradient
+
+    # Read here: a custom gradient takes no variables.
+    gamma, beta = tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta)
+    flat = tf.reshape(inputs, [-1, inputs.shape[-1]])
+    return tf.reshape(normalize(flat, gamma, beta), tf.shape(inputs))
+
+
+def _mean(x):
+    return tf.reduce_mean(x, axis=-1, keepdims=True)
 
 
 def smoothed_nll(labels, logits, from_label, to_all, padding_id):
@@ -49,17 +116,14 @@ def smoothed_nll(labels, logits, from_label, to_all, padding_id):
     along; what differentiation would build for the rest is as large again,
     three times.
     """
-    shape = tf.shape(logits)
-    size = logits.shape[-1]
-    labels = tf.reshape(labels, [-1])
+    shape = tf.shape(labels)
+    labels, flat = _flat(labels, logits)
+    nll, difference = _nll(labels, flat)
     places = tf.stack([tf.range(tf.size(labels)), labels], axis=1)
-    others = tf.cast(tf.range(size) != padding_id, tf.float32)
+    others = tf.cast(tf.range(flat.shape[-1]) != padding_id, tf.float32)
 
     @tf.custom_gradient
     def loss(flat):
-        nll, difference = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
-            features=flat, labels=labels
-        )
         true = tf.gather_nd(flat, places)
         pulled = from_label * true - to_all * tf.linalg.matvec(flat, others)
 
@@ -71,7 +135,30 @@ def smoothed_nll(labels, logits, from_label, to_all, padding_id):
 
         return nll + pulled, gradient
 
-    return tf.reshape(loss(tf.reshape(logits, [-1, size])), shape[:-1])
+    return tf.reshape(loss(flat), shape)
+
+
+def token_nll(labels, logits):
+    """`training.loss.token_nll`, computed once where loss and metrics ask.
+
+    TensorFlow merges operations of a graph that are equal, inputs included.
+    """
+    return tf.reshape(_nll(*_flat(labels, logits))[0], tf.shape(labels))
+
+
+def _flat(labels, logits):
+    """int32 `(B * T,)` and float32 `(B * T, V)`."""
+    return (
+        tf.reshape(tf.cast(labels, tf.int32), [-1]),
+        tf.reshape(tf.cast(logits, tf.float32), [-1, logits.shape[-1]]),
+    )
+
+
+def _nll(labels, flat):
+    """The negative log-probabilities and their gradient by the logits."""
+    return tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
+        features=flat, labels=labels
+    )
 
 
 def adam_update(

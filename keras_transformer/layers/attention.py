@@ -172,9 +172,10 @@ class MultiHeadAttention(keras.layers.Layer):
     def _masked_softmax(self, scores, attention_mask):
         scores = ops.cast(scores, "float32")  # (B, N, T, S)
         if attention_mask is not None:
-            mask = ops.expand_dims(attention_mask, axis=1)
-            # Finite, so that a row without any key stays a number.
-            scores = ops.where(mask, scores, -1e9)
+            # Finite, so that a row without any key stays a number. Added, as
+            # that passes gradients on without another look at the mask.
+            bias = ops.where(attention_mask, 0.0, -1e9)
+            scores = scores + ops.expand_dims(bias, axis=1)
         return ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
 
     def compute_output_shape(self, query_shape, value_shape=None, **kwargs):

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.dropout import ActivationDropout
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -39,16 +39,16 @@ class FeedForward(keras.layers.Layer):
         self.activation = keras.activations.get(activation)
         self.dropout = dropout
         self._inner = keras.layers.Dense(
-            d_ff,
-            activation=self.activation,
-            dtype=self.dtype_policy,
-            name="inner",
+            d_ff, dtype=self.dtype_policy, name="inner"
         )
         self._outer = keras.layers.Dense(
             d_model, dtype=self.dtype_policy, name="outer"
         )
-        self._dropout = Dropout(
-            dropout, dtype=self.dtype_policy, name="feedforward_dropout"
+        self._activation_dropout = ActivationDropout(
+            dropout,
+            self.activation,
+            dtype=self.dtype_policy,
+            name="feedforward_dropout",
         )
 
     def build(self, inputs_shape):
@@ -56,8 +56,8 @@ class FeedForward(keras.layers.Layer):
         self._outer.build((*inputs_shape[:-1], self.d_ff))
 
     def call(self, inputs, training=None):
-        x = self._dropout(self._inner(inputs), training=training)
-        return self._outer(x)
+        x = self._inner(inputs)
+        return self._outer(self._activation_dropout(x, training=training))
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape[:-1], self.d_model)

@@ -4,6 +4,7 @@ import keras
 
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.layer_normalization import LayerNormalization
 
 NORMS = ("pre", "post")
 
@@ -64,7 +65,7 @@ class TransformerLayer(keras.layers.Layer):
         )
 
     def _layer_norm(self, sublayer_name):
-        return keras.layers.LayerNormalization(
+        return LayerNormalization(
             epsilon=self.layer_norm_epsilon,
             dtype=self.dtype_policy,
             name=f"{sublayer_name}_layer_norm",

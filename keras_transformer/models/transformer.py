@@ -12,6 +12,7 @@ from keras_transformer.layers import (
     decoder_mask,
     padding_mask,
 )
+from keras_transformer.layers.layer_normalization import LayerNormalization
 from keras_transformer.models.r_drop import symmetric_divergence, twice
 
 
@@ -157,7 +158,7 @@ def _sizes(config):
 
 
 def _final_norm(config, stack):
-    return layers.LayerNormalization(
+    return LayerNormalization(
         epsilon=config.layer_norm_epsilon, name=f"{stack}_norm"
     )
 

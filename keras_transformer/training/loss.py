@@ -117,9 +117,11 @@ def token_nll(labels, logits):
     Returns:
         float32 `(B, T)`, in nats.
     """
-    return ops.sparse_categorical_crossentropy(
-        ops.cast(labels, "int32"), ops.cast(logits, "float32"), from_logits=True
-    )
+    labels, logits = ops.cast(labels, "int32"), ops.cast(logits, "float32")
+    fused = backend.fused()
+    if fused:
+        return fused.token_nll(labels, logits)
+    return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
 
 
 def real_tokens(labels, padding_id=PAD_ID, sample_weight=None):

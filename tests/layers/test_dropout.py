@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.dropout import ActivationDropout, Dropout
 from tests.layers.checks import check_layer
 
-SHAPE = (3, 50, 67)  # not a multiple of the four numbers drawn at a time
+SHAPE = (3, 50, 67)  # not a multiple of the eight numbers drawn at a time
 
 
 def dropped(rate, seed=1, dtype="float32", shape=SHAPE):
@@ -25,17 +25,27 @@ def test_keeps_the_layer_contract():
     )
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.999])
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.99])
 def test_drops_its_share_and_keeps_the_mean(rate):
     output = dropped(rate, shape=(400, 501))
     share = (output == 0).mean()
     assert share == pytest.approx(rate, abs=0.005)
     kept = np.unique(output[output > 0])
     assert len(kept) == 1  # all that is kept is scaled alike
-    assert kept[0] == pytest.approx(1 / (1 - rate), rel=0.01)
-    # Exactly unbiased: scaled by the probability that was drawn with.
-    drawn = round(rate * 2**16) / 2**16
-    assert kept[0] == pytest.approx(1 / (1 - drawn), rel=1e-6)
+    # Exactly unbiased: scaled by the share that this call drew.
+    shares = np.floor(rate * 256) / 256, np.floor(rate * 256 + 1) / 256
+    assert kept[0] in np.float32([1 / (1 - s) for s in shares if s < 1])
+
+
+def test_the_shares_of_calls_average_to_the_rate():
+    layer = Dropout(0.1, seed=1)
+    ones = np.ones((4, 16), "float32")
+    scales = [np.array(layer(ones, training=True)).max() for _ in range(600)]
+    shares = 1 - 1 / np.array(scales)
+    # 25 or 26 of 256, and 26 in 0.6 of the calls: a standard deviation of
+    # 0.02 for the share of calls.
+    assert set(np.round(256 * shares)) == {25, 26}
+    assert np.mean(256 * shares) == pytest.approx(25.6, abs=0.08)
 
 
 def test_every_place_is_dropped_as_often():
@@ -61,7 +71,7 @@ def test_nothing_is_dropped_outside_training(rate):
     np.testing.assert_array_equal(Dropout(rate)(ones), ones)
 
 
-@pytest.mark.parametrize("rate", [0.0, 1e-7, 1.0])
+@pytest.mark.parametrize("rate", [0.0, 1e-7, 0.9999, 1.0])
 def test_rates_at_the_ends(rate):
     output = dropped(rate)
     assert (output == 0).mean() == pytest.approx(rate, abs=1e-3)
@@ -86,6 +96,37 @@ def test_gradients_go_where_the_values_went():
     with tf.GradientTape() as tape:
         output = Dropout(0.5, seed=1)(x, training=True)
     np.testing.assert_allclose(tape.gradient(output, x), output / 2)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_an_activation_comes_first(activation):
+    x = np.random.default_rng(1).normal(size=SHAPE).astype("float32")
+    layer = ActivationDropout(0.4, activation, seed=1)
+    active = np.array(keras.activations.get(activation)(x))
+    np.testing.assert_allclose(layer(x), active, atol=1e-6)
+    variable = tf.Variable(x)
+    with tf.GradientTape() as tape:
+        output = layer(variable, training=True)
+    gradient = tape.gradient(output, variable).numpy()
+    # The same places and the same scale as dropout alone, and its gradient.
+    plain = Dropout(0.4, seed=1)
+    with tf.GradientTape() as tape:
+        expected = plain(
+            keras.activations.get(activation)(variable), training=True
+        )
+    np.testing.assert_allclose(output, expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        gradient, tape.gradient(expected, variable), rtol=1e-5
+    )
+
+
+def test_activation_dropout_keeps_the_layer_contract():
+    check_layer(
+        lambda dtype: ActivationDropout(0.3, "gelu", dtype=dtype),
+        {"inputs": np.ones((2, 3), "float32")},
+        weight_count=0,
+        seed_count=1,
+    )
 
 
 def test_a_noise_shape_is_kept():

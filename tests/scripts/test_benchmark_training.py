@@ -85,5 +85,5 @@ def test_ratios_are_those_of_what_was_measured(tmp_path):
     assert ratios["fastest_vs_opennmt_tf"] == ratios["float32_vs_opennmt_tf"]
     assert 0 < ratios["float32_share_of_matmul_rate"] < 1
     assert row["step_ms"]["all"] > 0 and row["peak_memory_mib"] > 50
-    assert 0 <= row["share_waiting_for_input"] < 1
+    assert 0 < row["input_share"] < 1
     assert row["epoch"]["dev_loss"] > 0

@@ -1,0 +1,71 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.layers.layer_normalization import LayerNormalization
+from tests.layers.checks import check_layer
+
+X = np.random.default_rng(1).normal(2, 3, size=(3, 5, 8)).astype("float32")
+
+
+def pair(**arguments):
+    """Ours and Keras' own with the same random weights."""
+    layers = [
+        kind(epsilon=1e-6, **arguments)
+        for kind in (LayerNormalization, keras.layers.LayerNormalization)
+    ]
+    for layer in layers:
+        layer.build(X.shape)
+        random = np.random.default_rng(2)
+        layer.set_weights(
+            [random.normal(size=w.shape) for w in layer.get_weights()]
+        )
+    return layers
+
+
+def gradients(layer, x):
+    x = tf.Variable(x)
+    towards = np.random.default_rng(3).normal(size=x.shape).astype("float32")
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.cast(layer(x), tf.float32) * towards)
+    return tape.gradient(loss, [x, *(w.value for w in layer.trainable_weights)])
+
+
+def test_keeps_the_layer_contract():
+    check_layer(
+        lambda dtype: LayerNormalization(dtype=dtype),
+        {"inputs": X},
+        weight_count=2,
+        seed_count=0,
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"center": False}, {"scale": False}, {"axis": (1, 2)}, {"axis": 2}],
+)
+def test_equals_keras_forwards_and_backwards(arguments):
+    ours, theirs = pair(**arguments)
+    np.testing.assert_allclose(ours(X), theirs(X), atol=1e-5)
+    for mine, other in zip(
+        gradients(ours, X), gradients(theirs, X), strict=True
+    ):
+        np.testing.assert_allclose(mine, other, atol=1e-4)
+
+
+def test_equal_numbers_stay_finite():
+    ours, _ = pair()
+    same = np.full_like(X, 7.0)
+    expected = np.broadcast_to(ours.beta, X.shape)
+    np.testing.assert_allclose(ours(same), expected, atol=1e-5)
+    assert all(np.isfinite(g).all() for g in gradients(ours, same))
+
+
+def test_low_precision_is_computed_in_float32():
+    ours, theirs = pair(dtype="mixed_bfloat16")
+    output = ours(X)
+    assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
+    np.testing.assert_array_equal(
+        tf.cast(output, tf.float32), tf.cast(theirs(X), tf.float32)
+    )
