@@ -1,6 +1,7 @@
 """Training that is interrupted or killed, and goes on."""
 
 import json
+import random
 import signal
 import time
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.cli.main import main
+from keras_transformer.training.run import Run
 from tests.cli.conftest import TRAIN_OPTIONS, start
 
 EPOCHS = "--epochs=6"
@@ -22,10 +24,10 @@ def whole(data, corpus):
     return out
 
 
-def wait_for(path, process):
-    """Waits until training has written the file."""
+def wait_until(happened, process):
+    """Waits for something that training does."""
     deadline = time.monotonic() + 120
-    while not path.exists():
+    while not happened():
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -48,7 +50,7 @@ def test_a_stopped_run_goes_on_to_the_same_end(how, data, whole, tmp_path):
     out = tmp_path / "run"
     options = ["--data", str(data), "--out", str(out), EPOCHS]
     process = start("train", *options, *TRAIN_OPTIONS)
-    wait_for(out / "checkpoint.npz", process)
+    wait_until((out / "checkpoint.npz").exists, process)
     process.send_signal(how)
     _, err = process.communicate()
     if how == signal.SIGKILL:
@@ -62,3 +64,45 @@ def test_a_stopped_run_goes_on_to_the_same_end(how, data, whole, tmp_path):
     assert main(["train", *options, *TRAIN_OPTIONS, "--resume"]) == 0
     np.testing.assert_allclose(losses(out), losses(whole), atol=1e-3)
     assert [p for p in out.rglob("*") if ".tmp" in p.name] == []
+
+
+@pytest.mark.slow
+def test_ten_kills_change_nothing(data, tmp_path):
+    """Wherever they strike: while loading, a step, or files are written."""
+    epochs = 120
+    options = ["--data", str(data), f"--epochs={epochs}", *TRAIN_OPTIONS]
+    options += ["--set=training.average_epochs=3", "--set=training.ema=0.9"]
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert main(["train", *options, "--out", str(whole)]) == 0
+    moments = random.Random(7)
+    resume, reached = [], []
+    for number in range(10):
+        process = start("train", *options, "--out", str(killed), *resume)
+        before = progress(killed)
+        # Most after something new was kept, some while it still starts.
+        if number % 4 != 3:
+            wait_until(lambda b=before: progress(killed) != b, process)
+        time.sleep(moments.uniform(0, 1.5))
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL  # not done before
+        resume = ["--resume"] if (killed / "manifest.json").exists() else []
+        reached.append(progress(killed))
+    assert len(set(reached)) >= 7  # they struck at different points
+    assert main(["train", *options, "--out", str(killed), *resume]) == 0
+    assert len(losses(killed)) == epochs
+    for name in ("best", "last", "average"):
+        for one, other in zip(
+            *(weights(folder, name) for folder in (whole, killed)), strict=True
+        ):
+            np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def progress(run):
+    """What changes whenever training has kept something."""
+    path = run / "checkpoint.npz"
+    return path.stat().st_mtime_ns if path.exists() else None
+
+
+def weights(folder, name):
+    return Run.load(folder).load_model(name).get_weights()
