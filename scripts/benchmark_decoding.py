@@ -18,46 +18,27 @@ run meanwhile.
 
 import argparse
 import itertools
-import json
 import os
 import pathlib
 import statistics
 import sys
-import tempfile
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import benchmark_frame
 import decoding_peers
 from decoding_cells import Cell, Setting, best_rate, measure
 from decoding_models import bleu, export_forced, make_run, sentences
 
 from keras_transformer.machine import usable_cores
 
-DEFAULT_PEERS = (
-    pathlib.Path(__file__).resolve().parents[2] / "shared/bench/peers.py"
-)
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
-    options = _parser().parse_args(arguments)
-    if options.peer and not options.peers.is_file():
-        print(
-            f"benchmark_decoding.py: {options.peers}: not found. Accepted: a "
-            "script whose `decode` prints CTranslate2's rates",
-            file=sys.stderr,
-        )
-        return 2
-    with tempfile.TemporaryDirectory() as scratch:
-        report = _measure_all(options, pathlib.Path(scratch))
-    for row in report["cells"]:
-        _say(_line(row))
-    if options.json:
-        print(json.dumps(report))
-    if options.peer:
-        print(json.dumps({"ratios": report["ratios"]}))
-    return 0
+    return benchmark_frame.run(
+        _parser(), arguments, _measure_all, "cells", _line
+    )
 
 
 def _measure_all(options, scratch):
@@ -73,15 +54,15 @@ def _measure_all(options, scratch):
     peers = []
     for number in range(options.rounds):
         if options.peer:
-            _say(f"round {number + 1}: CTranslate2")
+            benchmark_frame.say(f"round {number + 1}: CTranslate2")
             peers.append(decoding_peers.decode(options.peers))
         for setting in rates:
-            _say(f"round {number + 1}: {setting}")
+            benchmark_frame.say(f"round {number + 1}: {setting}")
             export = exports.get((setting.precision, setting.cell.length))
             rates[setting].append(measure(setting, folder, export, texts))
     rows = [_summary(setting, found) for setting, found in rates.items()]
     report = {
-        "environment": decoding_peers.environment(),
+        "environment": benchmark_frame.environment(),
         "rounds": options.rounds,
         "sentences": len(texts),
         "cells": rows,
@@ -139,10 +120,6 @@ def _line(row):
     )
 
 
-def _say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
 def _parser():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -162,10 +139,7 @@ def _parser():
     add("--jit", nargs="+", default=["off", "on"], choices=["off", "on"])
     add("--workers", type=int, default=usable_cores(), help="for batches")
     add("--threads", type=int, default=1, help="of each worker")
-    add("--rounds", type=int, default=3)
-    add("--peer", action="store_true", help="compare with CTranslate2")
-    add("--peers", type=pathlib.Path, default=DEFAULT_PEERS)
-    add("--json", action="store_true", help="all results on stdout")
+    benchmark_frame.add_options(parser, "CTranslate2")
     return parser
 
 

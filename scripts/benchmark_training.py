@@ -15,19 +15,17 @@ run meanwhile.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import statistics
 import sys
-import tempfile
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import benchmark_frame
 import training_peers
 from decoding_models import make_data
-from decoding_peers import environment
 from training_cells import (
     Setting,
     dev_loss,
@@ -38,31 +36,14 @@ from training_cells import (
 
 from keras_transformer.machine import usable_cores
 
-DEFAULT_PEERS = (
-    pathlib.Path(__file__).resolve().parents[2] / "shared/bench/peers.py"
-)
 TOLERANCE = 1.01  # of the dev loss, relative to float32's
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
-    options = _parser().parse_args(arguments)
-    if options.peer and not options.peers.is_file():
-        print(
-            f"benchmark_training.py: {options.peers}: not found. Accepted: a "
-            "script whose `train` prints OpenNMT-tf's rate",
-            file=sys.stderr,
-        )
-        return 2
-    with tempfile.TemporaryDirectory() as scratch:
-        report = _measure_all(options, pathlib.Path(scratch))
-    for row in report["settings"]:
-        _say(_line(row))
-    if options.json:
-        print(json.dumps(report))
-    if options.peer:
-        print(json.dumps({"ratios": report["ratios"]}))
-    return 0
+    return benchmark_frame.run(
+        _parser(), arguments, _measure_all, "settings", _line
+    )
 
 
 def _measure_all(options, scratch):
@@ -77,11 +58,11 @@ def _measure_all(options, scratch):
     for number in range(options.rounds):
         rates.append(in_process(matrix_rate))
         if options.peer:
-            _say(f"round {number + 1}: OpenNMT-tf")
+            benchmark_frame.say(f"round {number + 1}: OpenNMT-tf")
             peer = (options.peers, options.peer_steps)
             peers.append(in_process(training_peers.train, *peer))
         for setting in settings:
-            _say(f"round {number + 1}: {setting}")
+            benchmark_frame.say(f"round {number + 1}: {setting}")
             size = options.warm_up, options.steps
             found[setting].append(
                 in_process(measure, setting, run, data, *size)
@@ -89,11 +70,11 @@ def _measure_all(options, scratch):
     rows = [_summary(setting, measured) for setting, measured in found.items()]
     if options.dev_loss:
         for setting, row in zip(settings, rows, strict=True):
-            _say(f"an epoch: {setting}")
+            benchmark_frame.say(f"an epoch: {setting}")
             where = run, data, scratch
             row["epoch"] = in_process(dev_loss, setting, *where)
     report = {
-        "environment": environment(),
+        "environment": benchmark_frame.environment(),
         "rounds": options.rounds,
         "matrix_gflops": {
             name: statistics.median(rate[name] for rate in rates)
@@ -178,10 +159,6 @@ def _line(row):
     return text
 
 
-def _say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
 def _parser():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -198,12 +175,9 @@ def _parser():
     add("--batch-sentences", type=int, default=128)
     add("--warm-up", type=int, default=20, help="steps")
     add("--steps", type=int, default=100)
-    add("--rounds", type=int, default=3)
     add("--dev-loss", action="store_true", help="also train an epoch")
-    add("--peer", action="store_true", help="compare with OpenNMT-tf")
-    add("--peers", type=pathlib.Path, default=DEFAULT_PEERS)
     add("--peer-steps", type=int, default=120)
-    add("--json", action="store_true", help="all results on stdout")
+    benchmark_frame.add_options(parser, "OpenNMT-tf")
     return parser
 
 

@@ -45,8 +45,12 @@ def in_process(function, *arguments):
 
 def _send(sender, function, arguments):
     result = function(*arguments)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    sender.send({**result, "peak_memory_mib": memory})
+    sender.send({"peak_memory_mib": _peak_memory(), **result})
+
+
+def _peak_memory():
+    """MiB of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def measure(setting: Setting, run_folder, data_folder, warm_up, steps) -> dict:
@@ -85,6 +89,8 @@ def measure(setting: Setting, run_folder, data_folder, warm_up, steps) -> dict:
         # Batches are made while others are trained on.
         "input_share": input_seconds / (warm_up + steps) * steps / seconds,
         "gflops": arithmetic / seconds / 1e9,
+        # Before the graphs of the parts of a step take more.
+        "peak_memory_mib": _peak_memory(),
         "step_ms": _breakdown(model, seen[: min(steps, 12)]),
     }
 

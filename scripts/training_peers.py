@@ -1,9 +1,8 @@
 """OpenNMT-tf beside `benchmark_training.py`."""
 
-import json
 import resource
-import subprocess
-import sys
+
+from benchmark_frame import run_peer
 
 
 def train(script, steps: int) -> dict:
@@ -11,15 +10,7 @@ def train(script, steps: int) -> dict:
 
     To be called in a process of its own, whose children it alone starts.
     """
-    done = subprocess.run(
-        [sys.executable, str(script), "train", "--steps", str(steps)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(f"{script} train failed: {done.stderr[-500:]}")
-    last = json.loads(done.stdout.strip().splitlines()[-1])
+    last = run_peer(script, "train", "--steps", steps)
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return {
         "tokens_per_second": last["tokens_per_s_median"],

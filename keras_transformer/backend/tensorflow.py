@@ -23,7 +23,17 @@ def dropout(inputs, rate: float, seed):
         as `inputs`; the mean is that of `inputs`.
     """
     keep, scale = _kept(tf.shape(inputs), rate, seed)
-    return inputs * (tf.cast(keep, inputs.dtype) * tf.cast(scale, inputs.dtype))
+    scale = tf.cast(scale, inputs.dtype)
+
+    # Kept for the gradient as one byte a number, not as a factor.
+    @tf.custom_gradient
+    def apply(x):
+        def gradient(upstream):
+            return upstream * (tf.cast(keep, upstream.dtype) * scale)
+
+        return x * (tf.cast(keep, x.dtype) * scale), gradient
+
+    return apply(inputs)
 
 
 def relu_dropout(inputs, rate: float, seed):

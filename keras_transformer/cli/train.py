@@ -4,12 +4,10 @@ Ctrl-C finishes the step at hand and writes a checkpoint; --resume goes on
 from it (or from the last one before a kill) as if nothing had happened.
 """
 
-import contextlib
 import dataclasses
 import pathlib
-import signal
 
-from keras_transformer.cli.console import load_tensorflow, say
+from keras_transformer.cli.console import load_tensorflow, stop_on_signal
 from keras_transformer.cli.options import (
     add_config_options,
     config_given,
@@ -26,7 +24,6 @@ EXAMPLE = """example:
   keras-transformer train --data data/en-zh --out runs/en-zh --resume
   keras-transformer train --data data/news --from runs/en-zh --out runs/news
 """
-
 
 SECTIONS = ("model", "training", "decoding")
 DEFAULT_PRESET = "small"
@@ -235,28 +232,3 @@ def _options_given(arguments) -> bool:
     return config_given(arguments) or any(
         getattr(arguments, name) is not None for name in DIRECT
     )
-
-
-@contextlib.contextmanager
-def stop_on_signal():
-    """Turns the first Ctrl-C or SIGTERM into a request to stop.
-
-    Yields:
-        a callable that tells whether stopping was asked for. The second
-        signal interrupts at once.
-    """
-    asked = []
-
-    def ask(number, frame):
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-        say("stopping after this step (once more: at once)")
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, ask) for number in numbers]
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)

@@ -23,7 +23,6 @@ from keras_transformer.config import Config
 from keras_transformer.data.folder import new_folder
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
-    read_json,
     read_yaml,
     write_json,
     write_text,
@@ -35,6 +34,11 @@ from keras_transformer.training.initial import (
     check_continues,
     copy_initial,
 )
+from keras_transformer.training.manifest import (
+    SIDES,
+    new_manifest,
+    read_manifest,
+)
 from keras_transformer.training.preflight import check_fits
 from keras_transformer.training.weights import (
     copy_weights,
@@ -43,10 +47,6 @@ from keras_transformer.training.weights import (
     save_weights,
     weights_path,
 )
-from keras_transformer.version import versions
-
-FORMAT = 1
-SIDES = ("source", "target")
 
 
 class Run:
@@ -92,22 +92,7 @@ class Run:
             config.model, prepared.config, config.training, config.decoding
         )
         tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
-        manifest = {
-            "format": FORMAT,
-            "versions": versions(),
-            "data": {
-                "fingerprint": prepared.fingerprint,
-                "counts": prepared.counts,
-            },
-            "tokenizers": {
-                side: {
-                    "vocabulary_size": tokenizer.vocabulary_size,
-                    "fingerprint": tokenizer.fingerprint(),
-                }
-                for side, tokenizer in zip(SIDES, tokenizers, strict=True)
-            },
-            "scores": {},
-        }
+        manifest = new_manifest(prepared)
         with new_folder(folder) as temporary:
             (temporary / "weights").mkdir()
             for side, tokenizer in zip(SIDES, tokenizers, strict=True):
@@ -127,17 +112,7 @@ class Run:
                 belongs elsewhere.
         """
         folder = pathlib.Path(folder)
-        path = folder / "manifest.json"
-        if not path.is_file():
-            raise InputError(
-                f"{folder}: not a run folder (no manifest.json). Expected "
-                "what `keras-transformer train --out` wrote"
-            )
-        manifest = read_json(path)
-        if not _is_run_manifest(manifest):
-            raise InputError(
-                f"{path}: damaged, or not of a run of format {FORMAT}"
-            )
+        manifest = read_manifest(folder)
         where = folder / "config.yaml"
         config = Config().updated(read_yaml(where), str(where))
         tokenizers = []
@@ -242,15 +217,3 @@ class Run:
         """Replaces the history."""
         lines = [json.dumps(epoch, ensure_ascii=False) for epoch in epochs]
         write_text(self.folder / "history.jsonl", "\n".join([*lines, ""]))
-
-
-def _is_run_manifest(manifest):
-    try:
-        return (
-            manifest["format"] == FORMAT
-            and isinstance(manifest["data"]["fingerprint"], str)
-            and isinstance(manifest["scores"], dict)
-            and all(manifest["tokenizers"][s]["fingerprint"] for s in SIDES)
-        )
-    except (KeyError, TypeError):
-        return False

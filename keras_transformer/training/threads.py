@@ -1,6 +1,6 @@
 """How many threads TensorFlow trains with."""
 
-from keras_transformer.machine import has_gpu, usable_cores
+from keras_transformer.machine import has_gpu, share_memory_pool, usable_cores
 
 
 def default_threads() -> int:
@@ -11,16 +11,18 @@ def default_threads() -> int:
 def use_threads(parts: int) -> bool:
     """Gives each part of a batch that is computed side by side one thread.
 
-    To be called before TensorFlow's first operation.
+    The threads share one pool of memory. To be called before TensorFlow's
+    first operation.
 
     Args:
-        parts: see `TrainingConfig.threads`; 1 leaves all as it is.
+        parts: see `TrainingConfig.threads`; 1: operations keep all threads.
 
     Returns:
         whether it could still be changed.
     """
     import tensorflow as tf
 
+    share_memory_pool()
     if parts > 1:
         try:
             tf.config.threading.set_intra_op_parallelism_threads(1)

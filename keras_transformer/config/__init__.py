@@ -1,0 +1,81 @@
+"""Configuration: frozen dataclasses, YAML in and out.
+
+A `Config` has four sections. Each is a frozen dataclass that checks its own
+values, so a configuration that exists is a configuration that works. Presets
+live in `keras_transformer.presets`.
+"""
+
+import dataclasses
+import typing
+
+import yaml
+
+from keras_transformer.config.data import DataConfig
+from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.config.model import ModelConfig
+from keras_transformer.config.training import TrainingConfig
+from keras_transformer.errors import InputError
+from keras_transformer.validation import known, mapping, typed
+
+__all__ = [
+    "Config",
+    "DataConfig",
+    "DecodingConfig",
+    "ModelConfig",
+    "TrainingConfig",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Everything that a run was told, section by section."""
+
+    model: ModelConfig = ModelConfig()
+    data: DataConfig = DataConfig()
+    training: TrainingConfig = TrainingConfig()
+    decoding: DecodingConfig = DecodingConfig()
+
+    def to_dict(self) -> dict:
+        """The same as JSON and YAML hold it."""
+        return {
+            section: {
+                key: list(value) if isinstance(value, tuple) else value
+                for key, value in values.items()
+            }
+            for section, values in dataclasses.asdict(self).items()
+        }
+
+    def to_yaml(self) -> str:
+        return yaml.safe_dump(self.to_dict(), sort_keys=False)
+
+    def updated(self, values: dict, where: str = "configuration") -> "Config":
+        """A copy in which the named values of `values` replace this one's.
+
+        Args:
+            values: `{section: {key: value}}`, any part of it.
+            where: what the values come from, named in error messages.
+
+        Raises:
+            InputError: unknown section or key, wrong type or refused value.
+        """
+        sections = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+        }
+        mapping(values, where)
+        for name, part in values.items():
+            known(name, sections, where)
+            section = sections[name]
+            mapping(part, f"{where}, section {name}")
+            types_of = typing.get_type_hints(type(section))
+            for key in part:
+                known(key, types_of, where, prefix=f"{name}.")
+            converted = {
+                key: typed(f"{where}: {name}.{key}", value, types_of[key])
+                for key, value in part.items()
+            }
+            try:
+                sections[name] = dataclasses.replace(section, **converted)
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from None
+        return Config(**sections)

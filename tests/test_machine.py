@@ -1,0 +1,42 @@
+import subprocess
+import sys
+
+import pytest
+
+# Arenas show as <heap nr="..."> in what glibc says of itself.
+COUNT = """
+import ctypes, threading
+from keras_transformer.machine import share_memory_pool
+libc = ctypes.CDLL(None)
+if {share}:
+    share_memory_pool()
+libc.malloc.restype = ctypes.c_void_p
+gate = threading.Barrier(4)
+def allocate():
+    libc.malloc(100_000)
+    gate.wait()
+threads = [threading.Thread(target=allocate) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+libc.fflush(None)
+libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
+libc.fflush(None)
+"""
+
+
+def arenas(share):
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT.format(share=share)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.count("<heap nr=")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc")
+def test_threads_share_a_pool():
+    assert arenas(False) > 1
+    assert arenas(True) == 1
