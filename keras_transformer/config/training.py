@@ -33,6 +33,10 @@ class TrainingConfig:
     # Parts of a batch computed at the same time, a thread each. None: as many
     # as there are cores, 1 with a GPU.
     threads: int | None = None
+    # XLA: a program is compiled for each shape of a batch, so it wants a
+    # length_multiple of 8 or more.
+    jit_compile: bool = False
+    length_multiple: int = 1  # lengths of a batch are padded to a multiple
     seed: int = 1
     shuffle_buffer: int = 100_000  # pairs shuffled and sorted together
     checkpoint_every: int = 500  # steps between checkpoints for --resume
@@ -69,6 +73,7 @@ class TrainingConfig:
             "shuffle_buffer",
             "checkpoint_every",
             "accumulate_steps",
+            "length_multiple",
         )
         for name in ("batch_sentences", "learning_rate", "threads"):
             if getattr(self, name) is not None:
@@ -92,6 +97,12 @@ class TrainingConfig:
         ):
             value = getattr(self, name)
             require(value >= 0, f"training.{name}", "0 or more", value)
+        require(
+            self.length_multiple >= 8 or not self.jit_compile,
+            "training.length_multiple",
+            "8 or more with training.jit_compile",
+            self.length_multiple,
+        )
         require(
             self.best_by != "bleu" or 1 <= self.bleu_every <= self.epochs,
             "training.bleu_every",

@@ -18,10 +18,22 @@ class BatchSize:
         tokens: positions of a batch on either side, padding included; a pair
             that is longer than that is a batch alone.
         sentences: if set, the pairs of a batch, and `tokens` is not used.
+        multiple: lengths count as if rounded up to a multiple of this. Above
+            1 batches have few shapes: they are to be padded to such lengths
+            and to `rows`.
     """
 
     tokens: int
     sentences: int | None = None
+    multiple: int = 1
+
+    def rounded(self, lengths):
+        """Lengths, int of any shape, as they count."""
+        return -(-lengths // self.multiple) * self.multiple
+
+    def rows(self, longest):
+        """The most pairs of a batch whose longer side is `longest`, or 0."""
+        return self.sentences or self.tokens // longest
 
 
 def plan_pool(
@@ -44,6 +56,7 @@ def plan_pool(
         `count_batches(lengths, size, shuffled=random is not None)` arrays,
         which together hold every index once.
     """
+    lengths = size.rounded(lengths)
     order = _sorted_by_length(lengths, random)
     table = lengths[order]
     if random is None:
@@ -70,6 +83,7 @@ def count_batches(
     """
     if not len(lengths):
         return 0
+    lengths = size.rounded(lengths)
     order = _sorted_by_length(lengths, None)
     fewest = len(_cuts(lengths[order], size)) + 1
     return min(fewest + 1, len(lengths)) if shuffled else fewest

@@ -6,23 +6,16 @@ START, target; `labels` (B, T) is target, END.
 """
 
 import contextlib
-import itertools
-from collections.abc import Iterable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID
 from keras_transformer.data.batch_plan import BatchSize, plan_pool
-from keras_transformer.data.pools import (
-    Pools,
-    batches_of_pools,
-    model_example,
-)
+from keras_transformer.data.pools import Pools, batches_of_pools
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.subword_batches import SubwordSampling
 from keras_transformer.errors import InputError
-from keras_transformer.text.tokenizer import Tokenizer
 
 _EVALUATION_POOL = 100_000
 
@@ -51,6 +44,9 @@ class TrainingBatches:
         batch_sentences: if set, pairs a batch, used instead of tokens.
         shuffle_buffer: pairs sorted and shuffled together, in memory.
         seed: decides every order.
+        length_multiple: above 1, batches have few shapes, as XLA wants them:
+            lengths are padded to a multiple of it, and pairs without tokens
+            fill a batch up.
         sampling: draws other pieces for each batch; None: the stored ids.
             Batches are planned by those, and the drawn ones are mostly more,
             so that a batch may exceed its tokens.
@@ -67,9 +63,10 @@ class TrainingBatches:
         batch_sentences: int | None = None,
         shuffle_buffer: int = 100_000,
         seed: int = 1,
+        length_multiple: int = 1,
         sampling: SubwordSampling | None = None,
     ):
-        self._size = BatchSize(batch_tokens, batch_sentences)
+        self._size = BatchSize(batch_tokens, batch_sentences, length_multiple)
         self._seed = seed
         self._sampling = sampling
         self._pools = Pools(prepared, "train", shuffle_buffer)
@@ -106,14 +103,17 @@ class TrainingBatches:
         for unit, pool, lengths in self._pools.lengths():
             tokens += int(lengths.sum())
             for batch in self._plan(lengths, self.epoch, unit, pool, 0):
-                shape = lengths[batch].max(axis=0)
-                positions += int(shape.sum()) * len(batch)
+                shape = self._size.rounded(lengths[batch].max(axis=0))
+                rows = len(batch)
+                if self._size.multiple > 1:
+                    rows = max(rows, self._size.rows(shape.max()))
+                positions += int(shape.sum()) * rows
         return 1 - tokens / positions
 
     def _build(self):
         dataset = tf.data.Dataset.from_tensors(0).flat_map(self._epoch_pools)
         dataset = batches_of_pools(
-            dataset, self._plan, self._sampling and self._sample
+            dataset, self._plan, self._size, self._sampling and self._sample
         )
         # `assert_cardinality` would fix it when the dataset is made.
         dataset.cardinality = lambda: tf.constant(
@@ -164,6 +164,7 @@ def evaluation_batches(
     *,
     batch_tokens: int = 4096,
     batch_sentences: int | None = None,
+    length_multiple: int = 1,
 ) -> tf.data.Dataset:
     """A split in batches, once, unshuffled: every pair, by length.
 
@@ -172,52 +173,24 @@ def evaluation_batches(
         split: `"dev"` or `"train"`.
         batch_tokens: positions of a batch on either side, padding included.
         batch_sentences: if set, pairs a batch, used instead of tokens.
+        length_multiple: as for `TrainingBatches`.
 
     Returns:
         A dataset of known cardinality, as `TrainingBatches.dataset` but for
         the order.
     """
-    size = BatchSize(batch_tokens, batch_sentences)
+    size = BatchSize(batch_tokens, batch_sentences, length_multiple)
     pools = Pools(prepared, split, _EVALUATION_POOL)
     counts = pools.count_batches(size, shuffled=False)
     dataset = tf.data.Dataset.range(len(counts)).flat_map(
         lambda unit: pools.read(unit).map(lambda _, records: (records, ()))
     )
     dataset = batches_of_pools(
-        dataset, lambda lengths: plan_pool(lengths, size)
+        dataset, lambda lengths: plan_pool(lengths, size), size
     )
     return dataset.apply(
         tf.data.experimental.assert_cardinality(sum(map(sum, counts)))
     )
-
-
-def pair_batches(
-    pairs: Iterable[tuple[str, str]],
-    source_tokenizer: Tokenizer,
-    target_tokenizer: Tokenizer,
-    max_length: int,
-    batch_sentences: int = 64,
-) -> Iterator[tuple[dict, tf.Tensor]]:
-    """Batches of text that was not prepared, in order.
-
-    Args:
-        pairs: source and target sentences.
-        source_tokenizer: of the run.
-        target_tokenizer: of the run.
-        max_length: positions of the model; what is longer is cut.
-        batch_sentences: pairs a batch.
-    """
-    pairs = iter(pairs)
-    while chunk := list(itertools.islice(pairs, batch_sentences)):
-        sources, targets = (list(side) for side in zip(*chunk, strict=True))
-        yield model_example(
-            source_tokenizer.tokenize(tf.constant(sources))[
-                :, : max_length - 2
-            ],
-            target_tokenizer.tokenize(tf.constant(targets))[
-                :, : max_length - 1
-            ],
-        )
 
 
 def padding_share(dataset: tf.data.Dataset) -> float:

@@ -74,6 +74,7 @@ class Pools:
 def batches_of_pools(
     pools: tf.data.Dataset,
     plan: Callable[..., list[np.ndarray]],
+    size: BatchSize,
     change: Callable[..., tuple] | None = None,
 ) -> tf.data.Dataset:
     """Cuts pools into padded batches; the next pool is made ready meanwhile.
@@ -81,6 +82,7 @@ def batches_of_pools(
     Args:
         pools: dataset of (records string [P], arguments: int64 scalars).
         plan: maps (lengths int32 [P, 2], *arguments) to arrays of indices.
+        size: what the plan was made for.
         change: maps the plain ids of a batch, (sources, targets, *arguments,
             left), to other ones, in graph code; `left` counts the batches
             of the pool from this one on, which is the same wherever an epoch
@@ -111,7 +113,7 @@ def batches_of_pools(
             sides = tf.gather(sources, row), tf.gather(targets, row)
             if change is not None:
                 sides = change(*sides, *arguments, left)
-            return model_example(*sides)
+            return _few_shapes(*model_example(*sides), size)
 
         left = tf.range(rows.nrows(), 0, -1)
         return tf.data.Dataset.from_tensor_slices((rows, left)).map(
@@ -133,3 +135,26 @@ def model_example(sources, targets):
         "target_ids": targets[:, :-1].to_tensor(PAD_ID),
     }
     return features, targets[:, 1:].to_tensor(PAD_ID)
+
+
+def _few_shapes(features, labels, size):
+    """Pads lengths to a multiple, and pairs to as many as a batch may have.
+
+    What is added is PAD and counts for nothing.
+    """
+    if size.multiple == 1:
+        return features, labels
+    shapes = {name: tf.shape(ids) for name, ids in features.items()}
+    pairs, source = tf.unstack(shapes["source_ids"])
+    source = size.rounded(source)
+    target = size.rounded(shapes["target_ids"][1])
+    rows = tf.maximum(pairs, size.rows(tf.maximum(source, target)))
+
+    def padded(ids, length):
+        more = [rows - pairs, length - tf.shape(ids)[1]]
+        return tf.pad(ids, [[0, more[0]], [0, more[1]]], constant_values=PAD_ID)
+
+    return {
+        "source_ids": padded(features["source_ids"], source),
+        "target_ids": padded(features["target_ids"], target),
+    }, padded(labels, target)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from keras_transformer.config import DecodingConfig
-from keras_transformer.data.batches import pair_batches
+from keras_transformer.data.pair_batches import pair_batches
 from keras_transformer.decoding.incremental import IncrementalTransformer
 from keras_transformer.decoding.search import needs_alignment
 from keras_transformer.decoding.stream import text_translator, translate_lines

@@ -28,8 +28,7 @@ def compile_model(model, training: TrainingConfig, d_model: int):
         optimizer=_optimizer(training, d_model),
         loss=SmoothedCrossEntropy(training.label_smoothing),
         metrics=[cross_entropy, Perplexity(), TokenAccuracy()],
-        # XLA would compile anew for every batch shape.
-        jit_compile=False,
+        jit_compile=training.jit_compile,
     )
     model.optimizer.build(model.trainable_variables)
     # Keras makes the metrics' variables at the first update; a checkpoint

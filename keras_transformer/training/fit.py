@@ -100,6 +100,7 @@ def fit(
         batch_sentences=training.batch_sentences,
         shuffle_buffer=training.shuffle_buffer,
         seed=training.seed,
+        length_multiple=training.length_multiple,
         sampling=subword_sampling(
             run.config, (run.source_tokenizer, run.target_tokenizer)
         ),
@@ -190,7 +191,10 @@ def _dev_batches(prepared, training):
     if not prepared.counts.get("dev"):
         return None
     return evaluation_batches(
-        prepared, "dev", batch_tokens=training.batch_tokens
+        prepared,
+        "dev",
+        batch_tokens=training.batch_tokens,
+        length_multiple=training.length_multiple,
     )
 
 

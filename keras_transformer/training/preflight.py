@@ -62,6 +62,8 @@ def _check_lengths(config, prepared):
         if pairs:
             lengths = prepared.lengths(split).max(axis=0)
             longest = max(longest, *(int(n) for n in lengths + _FRAMES))
+    multiple = config.training.length_multiple
+    longest = -(-longest // multiple) * multiple
     if longest > config.model.max_length:
         raise InputError(
             f"{prepared.path}: the longest sentence takes {longest} positions. "

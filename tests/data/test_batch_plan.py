@@ -14,6 +14,7 @@ SIZES = [
     BatchSize(1),
     BatchSize(1, sentences=64),
     BatchSize(1, sentences=1),
+    BatchSize(300, multiple=8),
 ]
 
 

@@ -16,8 +16,8 @@ from keras_transformer.data.batches import (
     damage_reported,
     evaluation_batches,
     padding_share,
-    pair_batches,
 )
+from keras_transformer.data.pair_batches import pair_batches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
@@ -117,6 +117,35 @@ def test_a_pair_longer_than_a_batch_is_one_alone(prepared):
     batches = training(prepared, batch_tokens=1)
     assert batches.batches_per_epoch == 400
     assert all(len(labels) == 1 for _, labels in batches_of(batches.dataset))
+
+
+def without_blank(batch):
+    """The batch without the rows that fill it up."""
+    features, labels = batch
+    real = (labels != PAD_ID).any(axis=1)
+    for ids in features.values():
+        np.testing.assert_array_equal((ids != PAD_ID).any(axis=1), real)
+    return {name: ids[real] for name, ids in features.items()}, labels[real]
+
+
+@pytest.mark.parametrize("sentences", [None, 32])
+def test_a_multiple_of_lengths_gives_few_shapes(prepared, sentences):
+    options = {"batch_sentences": sentences, "length_multiple": 8}
+    batches = training(prepared, **options)
+    found = batches_of(batches.dataset)
+    wanted = sorted(stored_pairs(prepared, "train"))
+    assert sorted(pairs_in(map(without_blank, found))) == wanted
+    assert len(found) == batches.batches_per_epoch
+    plain = batches_of(training(prepared, batch_sentences=sentences).dataset)
+    shapes = {labels.shape for _, labels in found}
+    assert len(shapes) < len({labels.shape for _, labels in plain})
+    for features, labels in found:
+        longest = max(features["source_ids"].shape[1], labels.shape[1])
+        assert features["target_ids"].shape == labels.shape
+        assert labels.shape[1] % 8 == features["source_ids"].shape[1] % 8 == 0
+        assert len(labels) == (sentences or max(1, 200 // longest))
+    found = padding_share(batches.dataset)
+    assert batches.padding_share() == pytest.approx(found, abs=1e-6)
 
 
 def test_order_follows_from_seed_and_epoch(prepared):
