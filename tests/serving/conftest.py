@@ -16,3 +16,32 @@ def toy_base(tmp_path_factory):
     write_version(base, 1, mark="one ")
     write_version(base, 2, warmup=["1.5"], mark="")
     return base
+
+
+@pytest.fixture(scope="session")
+def toy_configs(toy_base):
+    """Both versions of the toy model; version 1 is `stable`."""
+    from keras_transformer.serving.model_config import ModelConfig
+
+    labels = (("stable", 1),)
+    return (ModelConfig("toy", toy_base, latest=2, labels=labels),)
+
+
+@pytest.fixture(scope="session")
+def serve():
+    """Starts servers on free ports, and stops them in the end."""
+    from keras_transformer.serving.options import ServerOptions
+    from keras_transformer.serving.server import Server
+
+    started = []
+
+    def start(**options):
+        given = {"port": 0, "rest_port": 0, "access_log": False, **options}
+        server = Server(ServerOptions(**given))
+        server.start()
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.stop(1)

@@ -1,6 +1,7 @@
 """SavedModels of a few operations, made in a second."""
 
 import pathlib
+import sys
 
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
@@ -106,3 +107,26 @@ def write_warmup(path, texts):
             request.model_spec.signature_name = "number"
             request.inputs["text"].CopyFrom(tf.make_tensor_proto([text]))
             writer.write(log.SerializeToString())
+
+
+MODELS_CONFIG = """model_config_list {{ config {{
+  name: "toy" base_path: "{base}" model_platform: "tensorflow"
+  model_version_policy {{ latest {{ num_versions: 2 }} }}
+  version_labels {{ key: "stable" value: 1 }}
+}} }}
+"""
+
+
+def main():
+    """Writes both versions and `models.config`, for the real server."""
+    folder = pathlib.Path(sys.argv[1]).resolve()
+    base = folder / "toy"
+    base.mkdir(parents=True)
+    write_version(base, 1, mark="one ")
+    write_version(base, 2)
+    config = folder / "models.config"
+    config.write_text(MODELS_CONFIG.format(base=base))
+
+
+if __name__ == "__main__":
+    main()
