@@ -93,6 +93,6 @@ def _serve(arguments):
         if port is not None:
             say(f"{kind} on {arguments.host}:{port}")
     stop.wait()
-    say("stopping: requests in flight are answered")
+    say(f"stopping: {server.core.store.in_flight()} requests in flight")
     server.stop()
     say("stopped")

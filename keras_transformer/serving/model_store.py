@@ -150,6 +150,15 @@ class ModelStore:
                 for state in self._models.get(name, {}).values()
             )
 
+    def in_flight(self) -> int:
+        """How many requests use a version."""
+        with self._lock:
+            return sum(
+                state.in_flight
+                for states in self._models.values()
+                for state in states.values()
+            )
+
     def close(self):
         """Stops polling and unloads everything that no request uses."""
         self._stop.set()

@@ -65,7 +65,7 @@ class Server:
     ):
         self._options = options
         self._log = log
-        self._grpc = self._rest = self._rest_thread = None
+        self._grpc = self._rest = self._rest_thread = self._socket = None
         self.port = self.rest_port = None
         metrics = Metrics()
         self._models()  # An error in the file is told before anything starts.
@@ -92,12 +92,12 @@ class Server:
                 be loaded.
         """
         try:
-            rest_socket = self._bind_rest()
+            self._bind_rest()
             self._prepare_grpc()
             self.core.store.start()
             self._check_models()
-            if rest_socket is not None:
-                self._start_rest(rest_socket)
+            if self._socket is not None:
+                self._start_rest()
             if self._grpc is not None:
                 self._grpc.start()
         except BaseException:
@@ -123,6 +123,8 @@ class Server:
             stopped.wait(max(0.0, end - time.monotonic()) + 5)
         self.core.batcher.close(max(0.0, end - time.monotonic()))
         self.core.store.close()
+        if self._socket is not None:
+            self._socket.close()
 
     def _models(self):
         if self._options.config_file is None:
@@ -152,22 +154,21 @@ class Server:
     def _bind_rest(self):
         options = self._options
         if options.rest_port is None:
-            return None
+            return
         where = f"{options.host}:{options.rest_port}"
         try:
             family, _, _, _, address = socket.getaddrinfo(
                 options.host, options.rest_port, type=socket.SOCK_STREAM
             )[0]
-            bound = socket.socket(family, socket.SOCK_STREAM)
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
+            self._socket = socket.socket(family, socket.SOCK_STREAM)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._socket.bind(address)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"{where} can't be bound to: {reason}") from None
-        self.rest_port = bound.getsockname()[1]
-        return bound
+        self.rest_port = self._socket.getsockname()[1]
 
-    def _start_rest(self, bound):
+    def _start_rest(self):
         limits = self._options.limits
         config = uvicorn.Config(
             rest_application(self.core),
@@ -183,7 +184,7 @@ class Server:
         )
         self._rest = uvicorn.Server(config)
         self._rest_thread = threading.Thread(
-            target=functools.partial(self._rest.run, sockets=[bound]),
+            target=functools.partial(self._rest.run, sockets=[self._socket]),
             name="rest",
             daemon=True,
         )
