@@ -75,7 +75,7 @@ def _decimal(value, dtype):
     exact = 2 ** (limits.nmant + 1)
     lossy = isinstance(value, int) and exact <= abs(value) < 2**64
     finite = isinstance(value, int) or math.isfinite(value)
-    if lossy or (finite and abs(value) > limits.max):
+    if lossy or (finite and abs(value) > float(limits.max)):
         kind = "float" if dtype.itemsize == 4 else "double"
         raise invalid_argument(
             f"Cannot convert JSON value: {shown(value)} to {kind} without "
