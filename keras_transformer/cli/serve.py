@@ -5,6 +5,7 @@ otherwise a server of this package's that keeps the same contract. The flags
 carry TensorFlow Serving's names.
 """
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -15,6 +16,7 @@ from keras_transformer.cli.serve_flags import (
     add_arguments,
     mounted_paths,
     server_flags,
+    server_options,
 )
 from keras_transformer.errors import InputError
 from keras_transformer.serving import engines
@@ -38,7 +40,8 @@ def run(arguments):
     flags = server_flags(arguments)
     if engine == engines.DOCKER:
         say(f"engine: {engines.IMAGE} in Docker")
-        paths = mounted_paths(arguments)
+        with _extra():
+            paths = mounted_paths(arguments)
         command = engines.docker_command(flags, arguments.host, paths)
     else:
         say(f"engine: {engines.TENSORFLOW_MODEL_SERVER}")
@@ -73,26 +76,38 @@ def _check(arguments):
         )
 
 
+@contextlib.contextmanager
+def _extra():
+    """Tells what to install where the extra is missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise InputError(
+            f"serve needs the package {error.name} here. Accepted: "
+            "pip install 'keras-transformer[serving]'"
+        ) from None
+
+
 def _serve(arguments):
     """Runs the embedded server until SIGTERM or Ctrl-C."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    # gRPC's C++ code has no other way to be silent about a port in use.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     load_tensorflow()
-    try:
-        from keras_transformer.cli.serve_flags import server_options
+    with _extra():
         from keras_transformer.serving.server import Server
-    except ImportError as error:
-        raise InputError(
-            f"the embedded server needs the package {error.name}. Accepted: "
-            "pip install 'keras-transformer[serving]'"
-        ) from None
-    server = Server(server_options(arguments), say)
+
+        server = Server(server_options(arguments), say)
     server.start()
     for kind, port in (("REST", server.rest_port), ("gRPC", server.port)):
         if port is not None:
             say(f"{kind} on {arguments.host}:{port}")
     stop.wait()
+    # Who asks twice doesn't wait for requests in flight.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
     say(f"stopping: {server.core.store.in_flight()} requests in flight")
     server.stop()
     say("stopped")

@@ -1,5 +1,7 @@
 """The flags of `serve`, for each of its engines."""
 
+import math
+import os
 import pathlib
 
 from keras_transformer.errors import InputError
@@ -29,7 +31,7 @@ def add_arguments(parser):
         type=float,
         default=1.0,
         metavar="S",
-        help="between two looks for new versions (default: %(default)g)",
+        help="between two looks for new versions; 0: one look (default: 1)",
     )
     models.add_argument(
         "--engine",
@@ -128,8 +130,9 @@ def server_flags(arguments) -> dict:
         "port": arguments.port,
         "rest_api_port": arguments.rest_api_port,
         "rest_api_timeout_in_ms": arguments.rest_api_timeout_in_ms,
-        "file_system_poll_wait_seconds": max(
-            1, round(arguments.file_system_poll_wait_seconds)
+        # It takes whole seconds, and at 0 looks once.
+        "file_system_poll_wait_seconds": math.ceil(
+            max(0, arguments.file_system_poll_wait_seconds)
         ),
     }
     if arguments.model_base_path:
@@ -195,7 +198,7 @@ def server_options(arguments):
             arguments.receive_seconds,
             arguments.rest_api_timeout_in_ms / 1000,
         ),
-        poll_seconds=max(0.01, arguments.file_system_poll_wait_seconds),
+        poll_seconds=arguments.file_system_poll_wait_seconds,
         intra_op_threads=arguments.tensorflow_intra_op_parallelism,
         drain_seconds=arguments.drain_seconds,
         access_log=not arguments.no_access_log,
@@ -219,4 +222,5 @@ def _model_name(arguments):
 
 
 def _absolute(path):
-    return str(pathlib.Path(path).resolve())
+    # A link to a folder lends it its name.
+    return os.path.abspath(path)

@@ -32,7 +32,7 @@ class ModelStore:
         source: returns the `ModelConfig`s; asked at every poll.
         load: `(name, version, folder)` to a servable, with `run`,
             `signatures` and `close`.
-        poll_seconds: between two looks at the folders.
+        poll_seconds: between two looks at the folders; 0: one look only.
         max_load_retries: of a version that can't be loaded. It is also tried
             again whenever its files change.
         load_retry_seconds: between them.
@@ -65,7 +65,8 @@ class ModelStore:
     def start(self):
         """Loads what is there, then keeps looking in a thread."""
         self.poll()
-        self._thread.start()
+        if self._poll_seconds > 0:
+            self._thread.start()
 
     def poll(self):
         """Looks at the folders once, and loads and unloads.

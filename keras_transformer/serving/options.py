@@ -21,7 +21,7 @@ class ServerOptions:
         batching: whether requests are joined.
         parameters: of the queues.
         limits: of a request.
-        poll_seconds: between two looks at the folders.
+        poll_seconds: between two looks at the folders; 0: one look only.
         intra_op_threads: that an operation uses; 0: TensorFlow's choice.
         drain_seconds: given to requests in flight when the server stops.
         access_log: whether requests are logged.

@@ -170,6 +170,8 @@ class Server:
 
     def _start_rest(self):
         limits = self._options.limits
+        # It warns of every client that doesn't speak HTTP.
+        logging.getLogger("uvicorn").setLevel(logging.ERROR)
         config = uvicorn.Config(
             rest_application(self.core),
             http=protocol_with_limit(limits.receive_seconds),
@@ -191,6 +193,8 @@ class Server:
         self._rest_thread.start()
         while not self._rest.started and self._rest_thread.is_alive():
             time.sleep(0.01)
+        if not self._rest.started:
+            raise InputError(f"REST could not start on port {self.rest_port}")
 
     def _prepare_grpc(self):
         options = self._options
@@ -218,7 +222,8 @@ class Server:
             ModelService(self.core), self._grpc
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
-        where = f"{options.host}:{options.port}"
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        where = f"{host}:{options.port}"
         try:
             self.port = self._grpc.add_insecure_port(where)
         except RuntimeError:

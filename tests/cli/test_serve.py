@@ -1,5 +1,6 @@
 """`serve`: its engines, its flags, and the toy export through all of it."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -15,6 +16,14 @@ from keras_transformer.errors import InputError
 from keras_transformer.serving import engines
 from tests.cli.conftest import start
 from tests.serving.asking import ask
+
+needs_extra = pytest.mark.skipif(
+    not all(
+        importlib.util.find_spec(name)
+        for name in ("tensorflow_serving", "grpc_health", "uvicorn")
+    ),
+    reason="needs the extra [serving]",
+)
 
 
 @pytest.fixture
@@ -94,6 +103,29 @@ def test_the_real_server_gets_the_flags(programs, tmp_path, capfd):
     assert "engine: tensorflow_model_server" in err
 
 
+def test_the_container_gets_the_flags_and_sees_the_models(programs, tmp_path):
+    programs("docker", '[ "$1" = image ] || printf "%s\\n" "$@"')
+    base = tmp_path / "en-zh"
+    base.mkdir()
+    process = start("serve", "--model_base_path", base)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    words = out.splitlines()
+    assert words[:2] == ["run", "--rm"]
+    assert f"type=bind,source={base},target={base},readonly" in words
+    assert f"--model_base_path={base}" in words
+    assert "--model_name=en-zh" in words
+    assert f"engine: {engines.IMAGE} in Docker" in err
+
+
+def test_the_name_is_that_of_the_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "name").symlink_to(tmp_path / "real")
+    flags = server_flags(parsed("--model_base_path", tmp_path / "name"))
+    assert flags["model_name"] == "name"
+
+
+@needs_extra
 @pytest.mark.parametrize(
     "options, says",
     [
@@ -126,6 +158,7 @@ def free_ports():
         return one.getsockname()[1], other.getsockname()[1]
 
 
+@needs_extra
 def test_the_export_is_served_until_sigterm(export):
     rest, rpc = free_ports()
     command = ["serve", "--engine", "embedded", "--model_base_path", export]

@@ -177,6 +177,30 @@ def test_a_full_queue_answers_503_and_the_others_well(serve, toy_configs):
     assert is_alive(server)
 
 
+def test_a_client_that_goes_away_is_not_waited_for(serve, toy_configs):
+    server = serve(
+        models=toy_configs, parameters=BatchingParameters(num_batch_threads=1)
+    )
+    address = ("127.0.0.1", server.rest_port)
+    for _ in range(5):
+        body = spin(LONG // 3)
+        head = f"POST {PREDICT} HTTP/1.1\r\nHost: x\r\nContent-Length: "
+        with socket.create_connection(address) as connection:
+            connection.sendall(head.encode() + b"%d\r\n\r\n" % len(body) + body)
+            time.sleep(0.05)
+    # The first is run to its end, the others leave the queue.
+    wait_for(lambda: server.core.store.in_flight() <= 1)
+    ask(host(server), PREDICT, ONE)
+    assert runs(server) <= 2
+
+
+def runs(server):
+    """How many batches were run."""
+    page = server.core.metrics.page()
+    (count,) = re.findall(r":runtime_latency_count\{.*\} (\d+)", page)
+    return int(count)
+
+
 def raw(server, data, timeout=10):
     """Sends bytes; returns what comes until the server hangs up."""
     address = ("127.0.0.1", server.rest_port)
