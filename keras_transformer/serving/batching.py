@@ -197,9 +197,10 @@ class Batcher:
     def _is_due(self, queue):
         if not self._together or self._closed:
             return True
-        rows = sum(task.rows for task in queue)
-        return rows >= self._parameters.max_batch_size or (
-            time.monotonic() >= self._due_at(queue)
+        if time.monotonic() >= self._due_at(queue):
+            return True
+        return (
+            sum(task.rows for task in queue) >= self._parameters.max_batch_size
         )
 
     def _due_at(self, queue):

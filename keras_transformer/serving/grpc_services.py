@@ -70,6 +70,8 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
                 for name, tensor in request.inputs.items()
             }
             entry.rows = count_rows(inputs)
+            if self._core.log.with_text:
+                entry.text = _texts(inputs)
         except BaseException:
             handle.release()
             raise
@@ -131,6 +133,15 @@ def _spec(request):
     spec = request.model_spec
     version = spec.version.value if spec.HasField("version") else None
     return spec.name, version, spec.version_label
+
+
+def _texts(inputs):
+    """The strings of a request, for the log."""
+    return {
+        name: [text.decode("utf-8", "replace") for text in array.reshape(-1)]
+        for name, array in inputs.items()
+        if array.dtype.kind == "O"
+    }
 
 
 def _seconds(context):

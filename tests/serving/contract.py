@@ -311,6 +311,14 @@ ERRORS = [
         "Malformed request: POST /v1/models/toy:translate",
         path="/v1/models/toy:translate",
     ),
+    Case(
+        "another verb",
+        PREDICT,
+        b"{}",
+        400,
+        "Malformed request: PUT /v1/models/toy:predict",
+        "PUT",
+    ),
     refuses(
         "no method",
         {"instances": ["a"]},

@@ -8,6 +8,7 @@ from keras_transformer.serving.status import (
     ServingError,
     as_serving_error,
 )
+from keras_transformer.serving.tensors import complete_inputs
 from tests.serving.toy_models import write_version, write_warmup
 
 
@@ -79,6 +80,17 @@ def test_an_error_of_the_graph_is_one_line(servable):
     assert error.message == (
         "StringToNumberOp could not correctly convert string: x"
     )
+
+
+def test_an_input_with_a_default_may_be_left_out(servable):
+    signature = type(servable.signatures["add"])()
+    signature.CopyFrom(servable.signatures["add"])
+    signature.defaults["y"].CopyFrom(tf.make_tensor_proto([2.5]))
+    x = np.ones(1, np.float32)
+    assert complete_inputs(signature, {"x": x})["y"].tolist() == [2.5]
+    assert complete_inputs(signature, {"x": x, "y": x})["y"].tolist() == [1]
+    with pytest.raises(ServingError, match="required: {x}"):
+        complete_inputs(signature, {"y": x})
 
 
 def test_a_failing_warmup_record_fails_the_load(tmp_path):

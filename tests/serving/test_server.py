@@ -137,6 +137,7 @@ def test_a_request_that_takes_too_long(small):
     answer = ask(host(small), PREDICT, spin(LONG))
     assert answer.status == 504
     assert error(answer) == "Timed out"
+    wait_until_idle(small)
 
 
 def test_a_grpc_deadline(small):
@@ -342,6 +343,11 @@ def test_models_are_published_broken_and_removed_under_load(tmp_path, serve):
         wait_for(lambda: server.core.store.states("toy", 3)[0][2] is not None)
         seen.clear()
         wait_for(lambda: seen == {"2A"})
+        status = ask(host(server), "/v1/models/toy/versions/3")
+        (row,) = json.loads(status.body)["model_version_status"]
+        assert row["state"] == "END"
+        assert row["status"]["error_code"] != "OK"
+        assert row["status"]["error_message"]
         shutil.rmtree(tmp_path / "3")
         shutil.rmtree(tmp_path / "2")
         wait_for(lambda: "1A" in seen)
@@ -402,6 +408,17 @@ def test_the_log_has_no_text_unless_asked(capsys):
     assert "secret" not in json.dumps(without)
     assert with_text["text"] == {"instances": ["secret"]}
     assert without["path"] == "/x" and without["code"] == "OK"
+
+
+def test_text_is_logged_where_it_is_asked_for(serve, toy_configs, capfd):
+    server = serve(models=toy_configs, access_log=True, log_text=True)
+    ask(host(server), PREDICT, '{"instances": ["狗"]}'.encode())
+    ask(host(server), PREDICT, b'{"instances": ["a", 1]}')
+    grpc_predict(server, text=tf.make_tensor_proto(["狗"]))
+    rest, wrong, rpc = map(json.loads, capfd.readouterr().err.splitlines())
+    assert rest["text"] == {"instances": ["狗"]}
+    assert "JSON Value: 1" in wrong["error"]
+    assert rpc["text"] == {"text": ["狗"]}
 
 
 def test_requests_are_logged(serve, toy_configs, capfd):
