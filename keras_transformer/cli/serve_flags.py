@@ -140,6 +140,12 @@ def server_flags(arguments) -> dict:
         flags["model_base_path"] = _absolute(arguments.model_base_path)
     else:
         flags["model_config_file"] = _absolute(arguments.model_config_file)
+        # So that the file is read again, and labels are taken at the start,
+        # as by the embedded server.
+        flags["model_config_file_poll_wait_seconds"] = flags[
+            "file_system_poll_wait_seconds"
+        ]
+        flags["allow_version_labels_for_unavailable_models"] = True
     if arguments.enable_batching:
         flags["enable_batching"] = True
         file = arguments.batching_parameters_file

@@ -80,6 +80,21 @@ def test_flags_for_the_real_server(tmp_path):
     ]
 
 
+def test_the_real_server_reads_its_models_again(tmp_path):
+    flags = server_flags(
+        parsed(
+            "--model_config_file",
+            tmp_path / "models.config",
+            "--file_system_poll_wait_seconds=2.5",
+        )
+    )
+    words = engines.model_server_command(flags)
+    assert f"--model_config_file={tmp_path}/models.config" in words
+    assert "--model_config_file_poll_wait_seconds=3" in words
+    assert "--allow_version_labels_for_unavailable_models=true" in words
+    assert not any("model_base_path" in word for word in words)
+
+
 def test_the_container_publishes_on_the_host_that_is_asked_for(tmp_path):
     flags = {"port": 8500, "rest_api_port": 0, "model_name": "m"}
     command = engines.docker_command(flags, "127.0.0.1", ["/models/m"])

@@ -21,7 +21,7 @@ from keras_transformer.serving.model_config import ModelConfig
 from keras_transformer.serving.options import ServerOptions
 from keras_transformer.serving.server import Server
 from tests.serving.asking import ask
-from tests.serving.toy_models import write_version
+from tests.serving.toy_models import MODELS_CONFIG, write_version
 
 PREDICT = "/v1/models/toy:predict"
 ONE = b'{"instances": ["a"]}'
@@ -356,6 +356,27 @@ def test_models_are_published_broken_and_removed_under_load(tmp_path, serve):
         for one in clients:
             one.join()
     assert statuses == {200}
+
+
+def test_a_label_moves_when_the_file_says_so(tmp_path, toy_base, serve):
+    file = tmp_path / "models.config"
+
+    def move(version):
+        text = MODELS_CONFIG.format(base=toy_base)
+        file.write_text(text.replace("value: 1", f"value: {version}"))
+
+    def stable():
+        path = "/v1/models/toy/labels/stable:predict"
+        return json.loads(ask(host(server), path, ONE).body)["predictions"]
+
+    move(1)
+    server = serve(config_file=file, poll_seconds=0.05)
+    assert stable() == ["one A"]
+    move(2)
+    wait_for(lambda: stable() == ["A"])
+    file.write_text("damaged {")
+    time.sleep(0.2)
+    assert stable() == ["A"]
 
 
 def wait_for(condition):
