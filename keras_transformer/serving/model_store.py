@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 
 from keras_transformer.errors import InputError
-from keras_transformer.export.layout import SAVED_MODEL, VARIABLES
 from keras_transformer.export.versions import version_folders
 from keras_transformer.serving.model_config import ModelConfig
 from keras_transformer.serving.status import (
@@ -18,6 +17,7 @@ from keras_transformer.serving.version_state import (
     Handle,
     State,
     VersionState,
+    folder_stamp,
 )
 
 
@@ -217,22 +217,13 @@ class ModelStore:
     def _load_if_due(self, name, version, folder):
         if self._stop.is_set():
             return
-        stamp = _stamp(folder)
+        stamp = folder_stamp(folder)
         with self._lock:
-            state = self._models[name].get(version)
-            if state is None or (
-                state.state is State.END and state.error is None
-            ):
-                state = VersionState(version, folder)
-                self._models[name][version] = state
-            elif state.state is not State.END:
-                return
-            elif stamp != state.stamp:
-                state.attempts = 0
-            elif (
-                state.attempts > self._max_load_retries
-                or time.monotonic() < state.retry_at
-            ):
+            states = self._models[name]
+            if version not in states or states[version].is_unloaded():
+                states[version] = VersionState(version, folder)
+            state = states[version]
+            if not state.is_due(stamp, self._max_load_retries):
                 return
             state.state, state.error, state.stamp = State.LOADING, None, stamp
         self._load_now(name, state)
@@ -245,9 +236,7 @@ class ModelStore:
         except Exception as error:
             failure = as_serving_error(error)
             with self._lock:
-                state.state, state.error = State.END, failure
-                state.attempts += 1
-                state.retry_at = time.monotonic() + self._load_retry_seconds
+                state.fail(failure, self._load_retry_seconds)
             self._log(f"{name} {state.version}: not loaded: {failure}")
             return
         with self._lock:
@@ -267,15 +256,3 @@ class ModelStore:
             self._log(f"{name} {version}: unloading")
             if servable is not None:
                 servable.close()
-
-
-def _stamp(folder):
-    """Times and sizes of the files that change when a version is mended."""
-    stamp = []
-    for name in (SAVED_MODEL, f"{VARIABLES}.index"):
-        try:
-            status = (folder / name).stat()
-            stamp.append((status.st_mtime_ns, status.st_size))
-        except OSError:
-            stamp.append(None)
-    return tuple(stamp)

@@ -4,7 +4,9 @@ import dataclasses
 import enum
 import pathlib
 import threading
+import time
 
+from keras_transformer.export.layout import SAVED_MODEL, VARIABLES
 from keras_transformer.serving.status import ServingError
 
 
@@ -43,6 +45,32 @@ class VersionState:
     attempts: int = 0
     retry_at: float = 0.0
     stamp: tuple = ()
+
+    def is_unloaded(self) -> bool:
+        """Whether its life ended well."""
+        return self.state is State.END and self.error is None
+
+    def is_due(self, stamp: tuple, max_retries: int) -> bool:
+        """Whether it is to be loaded now.
+
+        Args:
+            stamp: of its files as they are.
+            max_retries: after the first failure.
+        """
+        if self.state is not State.END:
+            return self.state is State.START
+        if stamp != self.stamp:
+            # Someone has mended it, or a copy is more complete.
+            self.attempts = 0
+            return True
+        waited = time.monotonic() >= self.retry_at
+        return waited and self.attempts <= max_retries
+
+    def fail(self, error: ServingError, retry_seconds: float):
+        """Ends it, until it is tried again."""
+        self.state, self.error = State.END, error
+        self.attempts += 1
+        self.retry_at = time.monotonic() + retry_seconds
 
     def close_if_unused(self):
         """Ends the version if it is unloading and no request uses it.
@@ -91,3 +119,15 @@ class Handle:
 
     def __exit__(self, *_):
         self.release()
+
+
+def folder_stamp(folder: pathlib.Path) -> tuple:
+    """Times and sizes of the files that change when a version is mended."""
+    stamp = []
+    for name in (SAVED_MODEL, f"{VARIABLES}.index"):
+        try:
+            status = (folder / name).stat()
+            stamp.append((status.st_mtime_ns, status.st_size))
+        except OSError:
+            stamp.append(None)
+    return tuple(stamp)
