@@ -18,7 +18,8 @@ class Limits:
         max_request_bytes: of a request's body.
         max_sentences: rows of a request: the size of any input's first axis.
         max_text_bytes: of one string, in UTF-8.
-        max_requests: that are in the server at once, over REST.
+        max_requests: that are in the server at once, over REST and over
+            gRPC; without batching, also those that wait for a worker.
         receive_seconds: within which a request has to arrive whole.
         timeout_seconds: within which a REST request is answered.
     """
@@ -26,7 +27,7 @@ class Limits:
     max_request_bytes: int = 4 * 2**20
     max_sentences: int = 1024
     max_text_bytes: int = 16384
-    max_requests: int = 1024
+    max_requests: int = 256
     receive_seconds: float = 10.0
     timeout_seconds: float = 30.0
 

@@ -1,5 +1,6 @@
 """The embedded server: models, queues and both ports in one process."""
 
+import dataclasses
 import functools
 import logging
 import socket
@@ -72,7 +73,7 @@ class Server:
         self.core = Core(
             ModelStore(self._models, self._load, options.poll_seconds, log=log),
             Batcher(
-                options.parameters,
+                _parameters(options),
                 options.batching,
                 lambda servable, rows, seconds: metrics.batch(
                     servable.name, rows, seconds
@@ -235,3 +236,12 @@ class Server:
     def _set_health(self, status):
         for service in _SERVICES:
             self._health.set(service, status)
+
+
+def _parameters(options):
+    """Those of the queues; a request alone is no batch to count."""
+    if options.batching:
+        return options.parameters
+    return dataclasses.replace(
+        options.parameters, max_enqueued_batches=options.limits.max_requests
+    )

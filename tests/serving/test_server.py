@@ -178,6 +178,35 @@ def test_a_full_queue_answers_503_and_the_others_well(serve, toy_configs):
     assert is_alive(server)
 
 
+def test_many_clients_without_batching_are_all_answered(serve, toy_configs):
+    server = serve(models=toy_configs)
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        answers = pool.map(
+            lambda _: ask(host(server), PREDICT, spin(5_000)).status,
+            range(80),
+        )
+        assert set(answers) == {200}
+
+
+def test_too_many_requests_at_once(serve, toy_configs):
+    server = serve(
+        models=toy_configs,
+        limits=Limits(max_requests=2),
+        parameters=BatchingParameters(num_batch_threads=1),
+    )
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(
+            pool.map(
+                lambda _: ask(host(server), PREDICT, spin(LONG // 5)), range(8)
+            )
+        )
+    assert {answer.status for answer in answers} == {200, 429}
+    assert {error(a) for a in answers if a.status == 429} == {
+        "Too many requests"
+    }
+    assert is_alive(server)
+
+
 def test_a_client_that_goes_away_is_not_waited_for(serve, toy_configs):
     server = serve(
         models=toy_configs, parameters=BatchingParameters(num_batch_threads=1)
