@@ -1,16 +1,35 @@
 """Toy models on disk, and a server of them."""
 
+import importlib.util
+
 import pytest
 
-pytest.importorskip("tensorflow_serving", reason="needs the extra [serving]")
-pytest.importorskip("uvicorn", reason="needs the extra [serving]")
+EXTRA = ("tensorflow_serving", "grpc_health", "starlette", "uvicorn")
+MISSING = [name for name in EXTRA if not importlib.util.find_spec(name)]
 
-from tests.serving.toy_models import write_version  # noqa: E402
+
+class SkippedModule(pytest.Module):
+    """A module of tests whose imports aren't there."""
+
+    def collect(self):
+        pytest.skip(
+            f"needs the extra [serving]: no {MISSING[0]}",
+            allow_module_level=True,
+        )
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    """Skips what can't be imported."""
+    if MISSING:
+        return SkippedModule.from_parent(parent, path=module_path)
+    return None
 
 
 @pytest.fixture(scope="session")
 def toy_base(tmp_path_factory):
     """The folder of a model with the versions 1 and 2; never changed."""
+    from tests.serving.toy_models import write_version
+
     base = tmp_path_factory.mktemp("models") / "toy"
     base.mkdir()
     write_version(base, 1, mark="one ")
