@@ -4,7 +4,7 @@
 #   scripts/lock.sh
 #
 # A fresh environment gets the newest versions that the ranges allow, for the
-# package and for development, and their names and versions become the lock.
+# package and all its extras, and their names and versions become the lock.
 # Run it with Python 3.11, the oldest supported: what exists for it exists for
 # the newer ones too. pip itself is left out; setuptools stays in, because
 # TensorFlow needs it and the project is built with it.
@@ -33,7 +33,8 @@ with open(sys.argv[1], "rb") as file:
 project = settings["project"]
 print(*settings["build-system"]["requires"], sep="\n")
 print(*project["dependencies"], sep="\n")
-print(*project["optional-dependencies"]["dev"], sep="\n")
+for packages in project["optional-dependencies"].values():
+    print(*packages, sep="\n")
 END
 "$environment" -m pip install --quiet --upgrade -r "$work/ranges.txt"
 "$environment" -m pip check >&2

@@ -1,5 +1,6 @@
 """The project as a whole: set-up scripts, lock, package."""
 
+import itertools
 import os
 import re
 import shutil
@@ -122,7 +123,7 @@ def test_lock_satisfies_the_ranges_of_the_project():
     texts = [
         *settings()["build-system"]["requires"],
         *project["dependencies"],
-        *project["optional-dependencies"]["dev"],
+        *itertools.chain(*project["optional-dependencies"].values()),
     ]
     versions = locked()
     for requirement in map(Requirement, texts):

@@ -1,0 +1,1 @@
+"""A server of SavedModels with TensorFlow Serving's contract."""

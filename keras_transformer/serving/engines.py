@@ -1,0 +1,102 @@
+"""Which server serves: TensorFlow's own, in a container, or the embedded."""
+
+import shutil
+import subprocess
+
+from keras_transformer.errors import InputError
+
+TENSORFLOW_MODEL_SERVER = "tensorflow_model_server"
+DOCKER = "docker"
+EMBEDDED = "embedded"
+AUTO = "auto"
+ENGINES = (AUTO, TENSORFLOW_MODEL_SERVER, DOCKER, EMBEDDED)
+
+IMAGE = "tensorflow/serving:2.20.0"
+# Seconds for Docker to say whether it has the image.
+_PATIENCE = 10
+
+
+def choose_engine(wanted: str, image: str = IMAGE) -> str:
+    """The engine to use: the wanted one, or the first that is there.
+
+    Args:
+        wanted: one of `ENGINES`.
+        image: that Docker would run.
+
+    Raises:
+        InputError: the wanted one isn't there.
+    """
+    if wanted == EMBEDDED:
+        return EMBEDDED
+    if wanted in (AUTO, TENSORFLOW_MODEL_SERVER):
+        if shutil.which(TENSORFLOW_MODEL_SERVER):
+            return TENSORFLOW_MODEL_SERVER
+        if wanted != AUTO:
+            raise InputError(
+                f"--engine {wanted}: it isn't on the PATH. Accepted: "
+                "--engine embedded, or install it"
+            )
+    if _docker_has(image):
+        return DOCKER
+    if wanted == DOCKER:
+        raise InputError(
+            f"--engine docker: no running Docker with the image {image}. "
+            f"Accepted: --engine embedded, or `docker pull {image}`"
+        )
+    return EMBEDDED
+
+
+def model_server_command(flags: dict) -> list[str]:
+    """The command line of `tensorflow_model_server`.
+
+    Args:
+        flags: values by the flags' names; those that are None are left out.
+    """
+    return [TENSORFLOW_MODEL_SERVER, *_flags(flags)]
+
+
+def docker_command(
+    flags: dict, host: str, paths: list[str], image: str = IMAGE
+) -> list[str]:
+    """The command line that runs the server in a container.
+
+    Args:
+        flags: as those of `model_server_command`, with `port` and
+            `rest_api_port`.
+        host: address on which the ports are published.
+        paths: absolute, of folders and files that the flags name; they are
+            mounted where they are, for reading only.
+        image: to run.
+    """
+    command = [DOCKER, "run", "--rm", "--init"]
+    for name in ("port", "rest_api_port"):
+        if flags.get(name):
+            command += ["-p", f"{host}:{flags[name]}:{flags[name]}"]
+    for path in paths:
+        mount = f"type=bind,source={path},target={path},readonly"
+        command += ["--mount", mount]
+    entry = ["--entrypoint", TENSORFLOW_MODEL_SERVER]
+    return [*command, *entry, image, *_flags(flags)]
+
+
+def _flags(flags):
+    return [
+        f"--{name}={str(value).lower() if isinstance(value, bool) else value}"
+        for name, value in flags.items()
+        if value is not None
+    ]
+
+
+def _docker_has(image):
+    if not shutil.which(DOCKER):
+        return False
+    try:
+        found = subprocess.run(
+            [DOCKER, "image", "inspect", image],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return found.returncode == 0

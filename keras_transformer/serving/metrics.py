@@ -1,0 +1,115 @@
+"""Counters and histograms in Prometheus' text format.
+
+The names are TensorFlow Serving's, which begin with a colon and have no
+`_total`, so that its dashboards and alerts fit. Source: the exposition format
+0.0.4 of Prometheus.
+"""
+
+import threading
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# Upper ends of the buckets, in microseconds: 10 x 1.8^n, as TensorFlow
+# Serving's.
+_LATENCIES = tuple(10 * 1.8**power for power in range(33))
+_BATCH_SIZES = tuple(2.0**power for power in range(15))
+
+_REQUEST_COUNT = ":tensorflow:serving:request_count"
+_REQUEST_LATENCY = ":tensorflow:serving:request_latency"
+_RUNTIME_LATENCY = ":tensorflow:serving:runtime_latency"
+_BATCH_SIZE = ":tensorflow:serving:batching_session:processed_batch_size"
+
+
+class Metrics:
+    """What the server has done since it was started; safe among threads."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._counters = {}
+        self._histograms = {}
+
+    def request(self, model: str, api: str, entry: str, code, seconds: float):
+        """Counts a request that was answered.
+
+        Args:
+            model: its name, one that is served: others would grow the page.
+            api: "Predict" or another method.
+            entry: "REST" or "GRPC".
+            code: `Code` of the answer.
+            seconds: that it took.
+        """
+        counter = (("model_name", model), ("status", code.name))
+        labels = (("model_name", model), ("API", api), ("entrypoint", entry))
+        with self._lock:
+            key = (_REQUEST_COUNT, counter)
+            self._counters[key] = self._counters.get(key, 0) + 1
+            self._observe(_REQUEST_LATENCY, labels, _LATENCIES, seconds * 1e6)
+
+    def batch(self, model: str, rows: int, seconds: float):
+        """Counts a run of the graph.
+
+        Args:
+            model: its name.
+            rows: of the batch.
+            seconds: that it took.
+        """
+        labels = (("model_name", model),)
+        with self._lock:
+            self._observe(_RUNTIME_LATENCY, labels, _LATENCIES, seconds * 1e6)
+            self._observe(_BATCH_SIZE, labels, _BATCH_SIZES, rows)
+
+    def page(self) -> str:
+        """All of it, as Prometheus reads it."""
+        with self._lock:
+            lines = []
+            for (name, labels), value in sorted(self._counters.items()):
+                _head(lines, name, "counter")
+                lines.append(f"{name}{_labels(labels)} {value}")
+            for (name, labels), histogram in sorted(self._histograms.items()):
+                _head(lines, name, "histogram")
+                lines += histogram.lines(name, labels)
+        return "\n".join(lines) + "\n"
+
+    def _observe(self, name, labels, ends, value):
+        key = (name, labels)
+        if key not in self._histograms:
+            self._histograms[key] = _Histogram(ends)
+        self._histograms[key].observe(value)
+
+
+class _Histogram:
+    def __init__(self, ends):
+        self._ends = ends
+        self._counts = [0] * (len(ends) + 1)
+        self._sum = 0.0
+
+    def observe(self, value):
+        place = sum(value > end for end in self._ends)
+        self._counts[place] += 1
+        self._sum += value
+
+    def lines(self, name, labels):
+        total = 0
+        ends = [*map(str, self._ends), "+Inf"]
+        for end, count in zip(ends, self._counts, strict=True):
+            total += count
+            bucket = _labels((*labels, ("le", end)))
+            yield f"{name}_bucket{bucket} {total}"
+        yield f"{name}_sum{_labels(labels)} {self._sum}"
+        yield f"{name}_count{_labels(labels)} {total}"
+
+
+def _head(lines, name, kind):
+    """The line of a metric's type, once before all of its values."""
+    line = f"# TYPE {name} {kind}"
+    if line not in lines:
+        lines.append(line)
+
+
+def _labels(labels):
+    pairs = [f'{name}="{_escaped(value)}"' for name, value in labels]
+    return "{" + ",".join(pairs) + "}"
+
+
+def _escaped(value):
+    value = value.replace("\\", r"\\").replace('"', r"\"")
+    return value.replace("\n", r"\n")

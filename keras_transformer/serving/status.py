@@ -1,0 +1,97 @@
+"""The errors of the contract: one of gRPC's codes and one message."""
+
+import enum
+import itertools
+
+
+class Code(enum.IntEnum):
+    """gRPC's canonical codes, which TensorFlow's errors share."""
+
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
+
+
+# As TensorFlow Serving's http_server.cc has them; what is missing is 500.
+_HTTP = {
+    Code.OK: 200,
+    Code.INVALID_ARGUMENT: 400,
+    Code.FAILED_PRECONDITION: 400,
+    Code.OUT_OF_RANGE: 400,
+    Code.UNAUTHENTICATED: 401,
+    Code.PERMISSION_DENIED: 403,
+    Code.NOT_FOUND: 404,
+    Code.ALREADY_EXISTS: 409,
+    Code.ABORTED: 409,
+    Code.RESOURCE_EXHAUSTED: 429,
+    Code.CANCELLED: 499,
+    Code.UNIMPLEMENTED: 501,
+    Code.UNAVAILABLE: 503,
+    Code.DEADLINE_EXCEEDED: 504,
+}
+
+
+class ServingError(Exception):
+    """A request, or the loading of a version, failed.
+
+    Args:
+        code: a `Code`.
+        message: one line, as the client gets it.
+    """
+
+    def __init__(self, code: Code, message: str):
+        super().__init__(message)
+        self.code = Code(code)
+        self.message = message
+
+    @property
+    def http_status(self) -> int:
+        """The status of an HTTP answer."""
+        return _HTTP.get(self.code, 500)
+
+
+def invalid_argument(message: str) -> ServingError:
+    """The error of a request that can't be right, ever."""
+    return ServingError(Code.INVALID_ARGUMENT, message)
+
+
+def as_serving_error(error: BaseException) -> ServingError:
+    """Any exception as a client may see it: without a traceback.
+
+    Args:
+        error: a `ServingError`, an error of TensorFlow's, or another.
+    """
+    if isinstance(error, ServingError):
+        return error
+    message = _first_line(error)
+    code = getattr(error, "error_code", None)  # of tf.errors.OpError
+    if isinstance(code, int):
+        return ServingError(Code(code), message)
+    if isinstance(error, MemoryError):
+        return ServingError(Code.RESOURCE_EXHAUSTED, "out of memory")
+    return ServingError(Code.INTERNAL, f"{type(error).__name__}: {message}")
+
+
+def _first_line(error):
+    """What happened, without where in the graph."""
+    text = str(getattr(error, "message", error)).strip()
+    lines = [line for line in text.splitlines() if line.strip()]
+    for line, following in itertools.pairwise(lines):
+        # The graph's node follows the message of its operation.
+        if following.strip().startswith("[[") and "{{node" in following:
+            return line
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,221 @@
+"""`serve`: its engines, its flags, and the toy export through all of it."""
+
+import importlib.util
+import json
+import os
+import signal
+import socket
+import stat
+import threading
+
+import pytest
+
+from keras_transformer.cli.main import build_parser
+from keras_transformer.cli.serve_flags import server_flags
+from keras_transformer.errors import InputError
+from keras_transformer.serving import engines
+from tests.cli.conftest import start
+from tests.serving.asking import ask
+
+needs_extra = pytest.mark.skipif(
+    not all(
+        importlib.util.find_spec(name)
+        for name in ("tensorflow_serving", "grpc_health", "uvicorn")
+    ),
+    reason="needs the extra [serving]",
+)
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """A PATH with nothing but the shell programs that a test puts there."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+
+    def add(name, text):
+        path = folder / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    return add
+
+
+def test_the_first_engine_that_is_there_is_taken(programs):
+    assert engines.choose_engine("auto") == "embedded"
+    programs("docker", "exit 1")
+    assert engines.choose_engine("auto") == "embedded"
+    programs("docker", f'[ "$*" = "image inspect {engines.IMAGE}" ]')
+    assert engines.choose_engine("auto") == "docker"
+    programs("tensorflow_model_server", "exit 0")
+    assert engines.choose_engine("auto") == "tensorflow_model_server"
+    for engine in engines.ENGINES[1:]:
+        assert engines.choose_engine(engine) == engine
+
+
+@pytest.mark.parametrize("engine", ["tensorflow_model_server", "docker"])
+def test_an_engine_that_is_not_there(programs, engine):
+    with pytest.raises(InputError, match=f"--engine {engine}: .*Accepted: "):
+        engines.choose_engine(engine)
+
+
+def parsed(*options):
+    return build_parser().parse_args(["serve", *map(str, options)])
+
+
+def test_flags_for_the_real_server(tmp_path):
+    base = tmp_path / "en-zh"
+    flags = server_flags(
+        parsed("--model_base_path", base, "--port", 9, "--enable_batching")
+    )
+    assert engines.model_server_command(flags) == [
+        "tensorflow_model_server",
+        "--port=9",
+        "--rest_api_port=8501",
+        "--rest_api_timeout_in_ms=30000",
+        "--file_system_poll_wait_seconds=1",
+        "--model_name=en-zh",
+        f"--model_base_path={base}",
+        "--enable_batching=true",
+    ]
+
+
+def test_the_real_server_reads_its_models_again(tmp_path):
+    flags = server_flags(
+        parsed(
+            "--model_config_file",
+            tmp_path / "models.config",
+            "--file_system_poll_wait_seconds=2.5",
+        )
+    )
+    words = engines.model_server_command(flags)
+    assert f"--model_config_file={tmp_path}/models.config" in words
+    assert "--model_config_file_poll_wait_seconds=3" in words
+    assert "--allow_version_labels_for_unavailable_models=true" in words
+    assert not any("model_base_path" in word for word in words)
+
+
+def test_the_container_publishes_on_the_host_that_is_asked_for(tmp_path):
+    flags = {"port": 8500, "rest_api_port": 0, "model_name": "m"}
+    command = engines.docker_command(flags, "127.0.0.1", ["/models/m"])
+    assert command[command.index("-p") + 1] == "127.0.0.1:8500:8500"
+    assert command.count("-p") == 1
+    assert "type=bind,source=/models/m,target=/models/m,readonly" in command
+    assert command[-4:] == [
+        engines.IMAGE,
+        "--port=8500",
+        "--rest_api_port=0",
+        "--model_name=m",
+    ]
+
+
+def test_the_real_server_gets_the_flags(programs, tmp_path, capfd):
+    programs("tensorflow_model_server", 'printf "%s\\n" "$@"; exit 7')
+    process = start("serve", "--model_base_path", tmp_path, "--port", 9)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 7
+    assert f"--model_base_path={tmp_path}" in out.splitlines()
+    assert "engine: tensorflow_model_server" in err
+
+
+def test_the_container_gets_the_flags_and_sees_the_models(programs, tmp_path):
+    programs("docker", '[ "$1" = image ] || printf "%s\\n" "$@"')
+    base = tmp_path / "en-zh"
+    base.mkdir()
+    process = start("serve", "--model_base_path", base)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    words = out.splitlines()
+    assert words[:2] == ["run", "--rm"]
+    assert f"type=bind,source={base},target={base},readonly" in words
+    assert f"--model_base_path={base}" in words
+    assert "--model_name=en-zh" in words
+    assert f"engine: {engines.IMAGE} in Docker" in err
+
+
+def test_the_name_is_that_of_the_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "name").symlink_to(tmp_path / "real")
+    flags = server_flags(parsed("--model_base_path", tmp_path / "name"))
+    assert flags["model_name"] == "name"
+
+
+@needs_extra
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        ([], ["--model_base_path FOLDER", "--model_config_file FILE"]),
+        (["--model_base_path", "/none"], ["/none: no such folder"]),
+        (["--model_config_file", "/none"], ["/none", "No such file"]),
+        (
+            ["--model_base_path", ".", "--port", "70000"],
+            ["--port", "65535", "70000"],
+        ),
+        (
+            ["--model_base_path", ".", "--batching_parameters_file", "x"],
+            ["--enable_batching"],
+        ),
+        (
+            ["--model_base_path", ".", "--max-sentences", "0"],
+            ["max_sentences must be greater than 0"],
+        ),
+    ],
+    ids=["nothing", "folder", "file", "port", "batching", "limit"],
+)
+def test_bad_input(refuses, options, says):
+    refuses("serve", "--engine", "embedded", *options, says=says)
+
+
+def free_ports():
+    with socket.socket() as one, socket.socket() as other:
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], other.getsockname()[1]
+
+
+@needs_extra
+def test_the_export_is_served_until_sigterm(export):
+    rest, rpc = free_ports()
+    command = ["serve", "--engine", "embedded", "--model_base_path", export]
+    process = start(*command, "--rest_api_port", rest, "--port", rpc)
+    # Whatever happens, the test ends.
+    timer = threading.Timer(120, process.kill)
+    timer.start()
+    lines = []
+    for line in process.stderr:
+        lines.append(line.strip())
+        if line.startswith("gRPC on"):
+            break
+    body = json.dumps({"instances": ["one two"]}).encode()
+    answer = ask(f"127.0.0.1:{rest}", "/v1/models/toy:predict", body)
+    assert answer.status == 200
+    (row,) = json.loads(answer.body)["predictions"]
+    assert isinstance(row["translation"], str) and row["score"] <= 0
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate()
+    timer.cancel()
+    assert process.returncode == 0
+    assert out == ""
+    assert lines[0] == "engine: the embedded server"
+    assert f"REST on 127.0.0.1:{rest}" in lines
+    logged, stopping, *_ = err.splitlines()
+    assert json.loads(logged)["rows"] == 1 and "one two" not in logged
+    assert stopping == "stopping: 0 requests in flight"
+    assert err.endswith("stopped\n")
+
+
+def test_without_the_extra_the_user_is_told_what_to_install(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "uvicorn.py").write_text(
+        "raise ModuleNotFoundError('no uvicorn', name='uvicorn')"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", path)
+    process = start(
+        "serve", "--engine", "embedded", "--model_base_path", tmp_path
+    )
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "needs the package uvicorn" in err
+    assert "pip install 'keras-transformer[serving]'" in err

@@ -1,0 +1,224 @@
+import threading
+import time
+
+import numpy as np
+import pytest
+from tensorflow.core.framework.types_pb2 import DT_FLOAT
+from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
+
+from keras_transformer.serving.batching import Batcher
+from keras_transformer.serving.batching_parameters import BatchingParameters
+from keras_transformer.serving.status import Code, ServingError
+
+SECONDS = 20
+
+
+class FakeServable:
+    """Adds 1, when its gate is open; refuses negative numbers."""
+
+    def __init__(self):
+        self.batches = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.started = threading.Semaphore(0)
+        self.outputs = lambda x: {"y": x + 1}
+
+    def signature(self, name):
+        if name not in ("", "other"):
+            raise ServingError(Code.FAILED_PRECONDITION, "not found")
+        signature = SignatureDef()
+        signature.inputs["x"].dtype = DT_FLOAT
+        signature.inputs["x"].tensor_shape.unknown_rank = True
+        return signature
+
+    def run(self, name, inputs, outputs=()):
+        self.batches.append((name, inputs["x"].tolist()))
+        self.started.release()
+        assert self.gate.wait(SECONDS)
+        if (inputs["x"] < 0).any():
+            raise ServingError(Code.OUT_OF_RANGE, "negative")
+        return self.outputs(inputs["x"])
+
+
+@pytest.fixture
+def servable():
+    return FakeServable()
+
+
+@pytest.fixture
+def batcher():
+    """Makes batchers, and closes them in the end."""
+    made = []
+
+    def make(together=True, observe=lambda *_: None, **parameters):
+        values = {"num_batch_threads": 1, **parameters}
+        made.append(Batcher(BatchingParameters(**values), together, observe))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close(SECONDS)
+
+
+def x(*values):
+    return {"x": np.array(values, np.float32)}
+
+
+def held_up(batcher, servable, **parameters):
+    """A batcher whose one worker is busy until the gate opens."""
+    one = batcher(**parameters)
+    servable.gate.clear()
+    busy = one.submit(servable, "", x(0))
+    assert servable.started.acquire(timeout=SECONDS)
+    return one, busy
+
+
+def test_requests_are_joined_and_split_again(batcher, servable):
+    seen = []
+    one, _ = held_up(batcher, servable, observe=lambda *row: seen.append(row))
+    futures = [one.submit(servable, "", x(*row)) for row in ([1], [2, 3], [])]
+    servable.gate.set()
+    results = [f.result(SECONDS)["y"].tolist() for f in futures]
+    assert results == [[2], [3, 4], []]
+    assert servable.batches == [("", [0]), ("", [1, 2, 3])]
+    assert [row[1] for row in seen] == [1, 3]
+
+
+def test_batches_are_no_larger_than_allowed(batcher, servable):
+    one, _ = held_up(batcher, servable, max_batch_size=3)
+    futures = [one.submit(servable, "", x(i, i)) for i in range(3)]
+    servable.gate.set()
+    assert [f.result(SECONDS)["y"][0] for f in futures] == [1, 2, 3]
+    assert len(servable.batches) == 4
+    with pytest.raises(ServingError, match="size 4 is larger than .* 3"):
+        one.submit(servable, "", x(1, 2, 3, 4))
+
+
+def test_signatures_outputs_and_shapes_are_kept_apart(batcher, servable):
+    one, _ = held_up(batcher, servable)
+    wide = {"x": np.ones((1, 2), np.float32)}
+    futures = [
+        one.submit(servable, "", x(1)),
+        one.submit(servable, "other", x(2)),
+        one.submit(servable, "", wide),
+        one.submit(servable, "", x(3), ("y",)),
+        one.submit(servable, "", x(4)),
+    ]
+    servable.gate.set()
+    assert futures[2].result(SECONDS)["y"].tolist() == [[2, 2]]
+    assert [f.result(SECONDS)["y"].tolist() for f in futures[::4]] == [[2], [5]]
+    futures[3].result(SECONDS)
+    assert sorted(map(str, servable.batches[1:])) == sorted(
+        map(
+            str,
+            [
+                ("", [1.0, 4.0]),
+                ("other", [2.0]),
+                ("", [[1.0, 1.0]]),
+                ("", [3.0]),
+            ],
+        )
+    )
+
+
+def test_a_request_waits_for_company(batcher, servable):
+    one = batcher(max_batch_size=2, batch_timeout_micros=10_000_000)
+    first = one.submit(servable, "", x(1))
+    second = one.submit(servable, "", x(2))
+    assert first.result(SECONDS)["y"].tolist() == [2]
+    assert second.done()
+    assert servable.batches == [("", [1, 2])]
+
+
+def test_and_not_for_ever(batcher, servable):
+    one = batcher(max_batch_size=2, batch_timeout_micros=50_000)
+    began = time.monotonic()
+    one.submit(servable, "", x(1)).result(SECONDS)
+    assert time.monotonic() - began >= 0.05
+
+
+def test_without_batching_each_request_is_alone(batcher, servable):
+    one, _ = held_up(batcher, servable, together=False)
+    futures = [one.submit(servable, "", x(i)) for i in range(3)]
+    scalar = one.submit(servable, "", {"x": np.array(5, np.float32)})
+    servable.gate.set()
+    assert [f.result(SECONDS)["y"].tolist() for f in futures] == [[1], [2], [3]]
+    assert scalar.result(SECONDS)["y"] == 6
+
+
+def test_a_bad_request_does_not_fail_its_neighbours(batcher, servable):
+    one, _ = held_up(batcher, servable)
+    good, bad = one.submit(servable, "", x(1)), one.submit(servable, "", x(-1))
+    servable.gate.set()
+    assert good.result(SECONDS)["y"].tolist() == [2]
+    with pytest.raises(ServingError, match="negative") as raised:
+        bad.result(SECONDS)
+    assert raised.value.code is Code.OUT_OF_RANGE
+
+
+def test_a_full_queue_refuses(batcher, servable):
+    one, _ = held_up(
+        batcher, servable, max_batch_size=2, max_enqueued_batches=2
+    )
+    futures = [one.submit(servable, "", x(i, i)) for i in range(2)]
+    with pytest.raises(ServingError, match="queue .* is full") as raised:
+        one.submit(servable, "", x(1))
+    assert raised.value.code is Code.UNAVAILABLE
+    assert raised.value.http_status == 503
+    futures[0].cancel()
+    third = one.submit(servable, "", x(7))
+    servable.gate.set()
+    assert third.result(SECONDS)["y"].tolist() == [8]
+
+
+def test_what_nobody_waits_for_is_dropped(batcher, servable):
+    one, _ = held_up(batcher, servable)
+    late = one.submit(servable, "", x(1), deadline=time.monotonic() - 1)
+    cancelled = one.submit(servable, "", x(2))
+    assert cancelled.cancel()
+    kept = one.submit(servable, "", x(3), deadline=time.monotonic() + SECONDS)
+    servable.gate.set()
+    assert kept.result(SECONDS)["y"].tolist() == [4]
+    with pytest.raises(ServingError) as raised:
+        late.result(SECONDS)
+    assert raised.value.code is Code.DEADLINE_EXCEEDED
+    assert servable.batches == [("", [0]), ("", [3])]
+
+
+def test_outputs_without_a_row_for_each_of_the_inputs(batcher, servable):
+    one, _ = held_up(batcher, servable)
+    servable.outputs = lambda values: {"y": values.sum(keepdims=True)}
+    futures = [one.submit(servable, "", x(i, i)) for i in range(2)]
+    servable.gate.set()
+    # Alone nothing has to be split.
+    assert [f.result(SECONDS)["y"].tolist() for f in futures] == [[0], [2]]
+
+
+@pytest.mark.parametrize("values", [np.ones((), np.float32)])
+def test_batches_need_a_first_axis(batcher, servable, values):
+    with pytest.raises(ServingError, match="at least one dimension"):
+        batcher().submit(servable, "", {"x": values})
+
+
+def test_an_unknown_signature_is_refused_at_once(batcher, servable):
+    with pytest.raises(ServingError, match="not found"):
+        batcher().submit(servable, "nothing", x(1))
+
+
+def test_closing_answers_what_waits_and_takes_no_more(batcher, servable):
+    one = batcher(max_batch_size=2, batch_timeout_micros=10**9)
+    waiting = one.submit(servable, "", x(1))
+    one.close(SECONDS)
+    assert waiting.result(0)["y"].tolist() == [2]
+    with pytest.raises(ServingError, match="stopping") as raised:
+        one.submit(servable, "", x(1))
+    assert raised.value.code is Code.UNAVAILABLE
+
+
+def test_closing_gives_up_in_the_end(batcher, servable):
+    one, _ = held_up(batcher, servable)
+    waiting = one.submit(servable, "", x(1))
+    one.close(0.05)
+    with pytest.raises(ServingError, match="stopping"):
+        waiting.result(SECONDS)
+    servable.gate.set()

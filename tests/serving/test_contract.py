@@ -1,0 +1,242 @@
+"""The contract, kept by the embedded server and by the real one.
+
+With KERAS_TRANSFORMER_SERVING_HOST=host the table also runs against a
+`tensorflow_model_server` there, its REST API on port 8501 and gRPC on 8500
+(or `host:rest:grpc`), with the models that `python -m
+tests.serving.toy_models FOLDER` wrote and FOLDER/models.config.
+"""
+
+import json
+import os
+
+import grpc
+import pytest
+import tensorflow as tf
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+from tests.serving.asking import ask
+from tests.serving.contract import ANSWERS, ERRORS
+
+VARIABLE = "KERAS_TRANSFORMER_SERVING_HOST"
+
+
+@pytest.fixture(
+    scope="module", params=["embedded", "batching", "tensorflow_model_server"]
+)
+def server(request, serve, toy_configs):
+    """`(host:rest port, host:grpc port)` of a server of the toy model."""
+    if request.param == "tensorflow_model_server":
+        if VARIABLE not in os.environ:
+            pytest.skip(f"{VARIABLE} names no tensorflow_model_server")
+        host, *ports = os.environ[VARIABLE].split(":")
+        rest, port = ports or (8501, 8500)
+        return f"{host}:{rest}", f"{host}:{port}"
+    server = serve(models=toy_configs, batching=request.param == "batching")
+    return f"127.0.0.1:{server.rest_port}", f"127.0.0.1:{server.port}"
+
+
+def asked(server, case):
+    return ask(server[0], case.path, case.payload(), case.method)
+
+
+@pytest.mark.parametrize("case", ANSWERS, ids=lambda case: case.name)
+def test_answers(server, case, request):
+    if case.name == "a scalar" and "batching" in request.node.callspec.id:
+        pytest.skip("batching takes no scalars, as in TensorFlow Serving")
+    answer = asked(server, case)
+    assert answer.status == case.status, answer.body
+    assert answer.headers["Content-Type"] == "application/json"
+    assert json.loads(answer.body) == case.answer
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case.name)
+def test_errors(server, case):
+    answer = asked(server, case)
+    assert answer.status == case.status, answer.body
+    assert answer.headers["Content-Type"] == "application/json"
+    body = json.loads(answer.body)
+    assert body.keys() == {"error"}
+    assert body["error"].startswith(case.answer)
+    assert "Traceback" not in body["error"] and "\n" not in body["error"]
+
+
+def test_bytes_that_are_not_utf_8_go_to_the_graph_and_back(server):
+    answer = ask(
+        server[0], "/v1/models/toy:predict", b'{"instances": ["a\xff\xfe"]}'
+    )
+    assert answer.status == 200
+    assert b'"A\xff\xfe"' in answer.body
+
+
+def test_metadata_describes_the_signatures(server):
+    answer = ask(server[0], "/v1/models/toy/metadata")
+    assert answer.status == 200
+    body = json.loads(answer.body)
+    assert body["model_spec"]["name"] == "toy"
+    assert body["model_spec"]["version"] == "2"
+    signatures = body["metadata"]["signature_def"]["signature_def"]
+    text = signatures["serving_default"]["inputs"]["text"]
+    assert text["dtype"] == "DT_STRING"
+    assert text["tensor_shape"]["dim"] == [{"size": "-1", "name": ""}]
+    assert signatures["add"]["outputs"]["sum"]["dtype"] == "DT_FLOAT"
+    assert signatures["add"]["method_name"] == "tensorflow/serving/predict"
+
+
+# gRPC.
+
+
+@pytest.fixture(scope="module")
+def channel(server):
+    with grpc.insecure_channel(server[1]) as channel:
+        yield channel
+
+
+def predict_request(name="toy", signature="", version=None, label="", **inputs):
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = name
+    request.model_spec.signature_name = signature
+    if version is not None:
+        request.model_spec.version.value = version
+    if label:
+        request.model_spec.version_label = label
+    for key, (values, dtype) in inputs.items():
+        request.inputs[key].CopyFrom(tf.make_tensor_proto(values, dtype))
+    return request
+
+
+def predict(channel, request, timeout=20):
+    stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+    return stub.Predict(request, timeout=timeout)
+
+
+TEXT = (["a", "b"], tf.string)
+
+
+@pytest.mark.parametrize(
+    "options, version, expected",
+    [
+        ({}, 2, [b"A", b"B"]),
+        ({"version": 1}, 1, [b"one A", b"one B"]),
+        ({"label": "stable"}, 1, [b"one A", b"one B"]),
+    ],
+    ids=["latest", "version", "label"],
+)
+def test_grpc_predicts(channel, options, version, expected):
+    response = predict(channel, predict_request(text=TEXT, **options))
+    assert response.model_spec.name == "toy"
+    assert response.model_spec.version.value == version
+    assert response.model_spec.signature_name == "serving_default"
+    assert list(response.outputs["translation"].string_val) == expected
+
+
+def test_grpc_tensors_of_all_kinds(channel):
+    response = predict(channel, predict_request(signature="length", text=TEXT))
+    outputs = response.outputs
+    assert list(outputs["length"].int_val) == [1, 1]
+    assert list(outputs["half"].float_val) == [0.5, 0.5]
+    assert list(outputs["is_empty"].bool_val) == [False, False]
+    ids = ([[1, 2], [3, 4]], tf.int32)
+    response = predict(channel, predict_request(signature="double", ids=ids))
+    assert tf.make_ndarray(response.outputs["ids"]).tolist() == [[2, 4], [6, 8]]
+
+
+def test_grpc_sends_only_the_outputs_that_are_wanted(channel):
+    request = predict_request(signature="length", text=TEXT)
+    request.output_filter.append("half")
+    assert list(predict(channel, request).outputs) == ["half"]
+
+
+def filtered(*names):
+    request = predict_request(signature="length", text=TEXT)
+    request.output_filter.extend(names)
+    return request
+
+
+@pytest.mark.parametrize(
+    "request_, code, says",
+    [
+        (
+            predict_request("none", text=TEXT),
+            "NOT_FOUND",
+            "Servable not found for request: Latest(none)",
+        ),
+        (
+            predict_request(version=9, text=TEXT),
+            "NOT_FOUND",
+            "Servable not found for request: Specific(toy, 9)",
+        ),
+        (
+            predict_request(label="canary", text=TEXT),
+            "INVALID_ARGUMENT",
+            "Unrecognized servable version label: canary",
+        ),
+        (
+            predict_request(signature="other", text=TEXT),
+            "FAILED_PRECONDITION",
+            'Serving signature key "other" not found.',
+        ),
+        (
+            predict_request(),
+            "INVALID_ARGUMENT",
+            "input size does not match signature: 0!=1",
+        ),
+        (
+            predict_request(text=TEXT, more=TEXT),
+            "INVALID_ARGUMENT",
+            "input size does not match signature: 2!=1",
+        ),
+        (predict_request(text=([1], tf.int32)), "INVALID_ARGUMENT", ""),
+        (
+            predict_request(signature="number", text=TEXT),
+            "INVALID_ARGUMENT",
+            "StringToNumberOp could not correctly convert string: a",
+        ),
+        (
+            filtered("no"),
+            "INVALID_ARGUMENT",
+            "output tensor alias not found in signature: no",
+        ),
+        (
+            filtered("half", "half"),
+            "INVALID_ARGUMENT",
+            "duplicate output tensor alias: half",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_grpc_refuses(channel, request_, code, says):
+    with pytest.raises(grpc.RpcError) as raised:
+        predict(channel, request_)
+    assert raised.value.code().name == code
+    assert raised.value.details().startswith(says)
+
+
+def test_grpc_status(channel):
+    stub = model_service_pb2_grpc.ModelServiceStub(channel)
+    request = get_model_status_pb2.GetModelStatusRequest()
+    request.model_spec.name = "toy"
+    found = stub.GetModelStatus(request, timeout=20).model_version_status
+    assert [(row.version, row.state) for row in found] == [(2, 30), (1, 30)]
+    request.model_spec.name = "none"
+    with pytest.raises(grpc.RpcError, match="any versions of model none"):
+        stub.GetModelStatus(request, timeout=20)
+
+
+def test_grpc_metadata(channel):
+    stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+    request = get_model_metadata_pb2.GetModelMetadataRequest()
+    request.model_spec.name = "toy"
+    with pytest.raises(grpc.RpcError, match="at least one metadata_field"):
+        stub.GetModelMetadata(request, timeout=20)
+    request.metadata_field.append("signature_def")
+    response = stub.GetModelMetadata(request, timeout=20)
+    signatures = get_model_metadata_pb2.SignatureDefMap()
+    assert response.metadata["signature_def"].Unpack(signatures)
+    assert "serving_default" in signatures.signature_def
+    assert response.model_spec.version.value == 2

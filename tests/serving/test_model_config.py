@@ -1,0 +1,106 @@
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.machine import usable_cores
+from keras_transformer.serving.batching_parameters import (
+    BatchingParameters,
+    read_batching_parameters,
+)
+from keras_transformer.serving.model_config import (
+    ModelConfig,
+    read_model_configs,
+)
+
+TWO_MODELS = """
+model_config_list {
+  config {
+    name: "a" base_path: "/models/a" model_platform: "tensorflow"
+    model_version_policy { latest { num_versions: 2 } }
+    version_labels { key: "stable" value: 1 }
+    version_labels { key: "canary" value: 2 }
+  }
+  config {
+    name: "b" base_path: "/models/b"
+    model_version_policy { specific { versions: 3 versions: 5 } }
+  }
+  config {
+    name: "c" base_path: "/models/c" model_version_policy { all {} }
+  }
+}
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "file.config"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_models_with_their_policies(file):
+    a, b, c = read_model_configs(file(TWO_MODELS))
+    assert (a.name, str(a.base_path), a.latest) == ("a", "/models/a", 2)
+    assert dict(a.labels) == {"stable": 1, "canary": 2}
+    assert b.specific == (3, 5) and not b.all_versions
+    assert c.all_versions
+    assert ModelConfig("d", "/models/d").wanted([1, 9, 3]) == [9]
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("nonsense {", "not a ModelServerConfig text proto"),
+        ("", "no model_config_list"),
+        ("model_config_list {}", "no model"),
+        ('model_config_list { config { name: "a" } }', "needs a name and a"),
+        (
+            'model_config_list { config { name: "a" base_path: "/a" } '
+            'config { name: "a" base_path: "/b" } }',
+            "'a' is there twice",
+        ),
+        (
+            'model_config_list { config { name: "a" base_path: "/a" '
+            'model_platform: "torch" } }',
+            "must be tensorflow. Received: 'torch'",
+        ),
+    ],
+)
+def test_files_that_say_no_models(file, text, says):
+    with pytest.raises(InputError, match=says):
+        read_model_configs(file(text))
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        read_model_configs(tmp_path / "none")
+
+
+def test_batching_parameters(file):
+    path = file(
+        "max_batch_size { value: 32 }\nbatch_timeout_micros { value: 5000 }\n"
+        'max_enqueued_batches { value: 4 }\nthread_pool_name { value: "p" }\n'
+        "num_batch_threads { value: 3 }\nallowed_batch_sizes: 8\n"
+        "allowed_batch_sizes: 32\npad_variable_length_inputs: true\n"
+    )
+    assert read_batching_parameters(path) == BatchingParameters(32, 5000, 4, 3)
+
+
+def test_what_a_batching_file_leaves_out_has_its_default(file):
+    parameters = read_batching_parameters(file(""))
+    assert parameters == BatchingParameters(1000, 0, 10, usable_cores())
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("max_batch_size { value: 0 }", "at least 1. Received: 0"),
+        ("batch_timeout_micros { value: -1 }", "at least 0. Received: -1"),
+        ("max_batch_size: 3", "not a BatchingParameters text proto"),
+    ],
+)
+def test_batching_files_that_are_refused(file, text, says):
+    with pytest.raises(InputError, match=says):
+        read_batching_parameters(file(text))

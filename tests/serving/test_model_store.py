@@ -1,0 +1,264 @@
+import shutil
+import threading
+import time
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.serving.model_config import ModelConfig
+from keras_transformer.serving.model_store import ModelStore
+from keras_transformer.serving.servable import Servable
+from keras_transformer.serving.status import Code, ServingError
+from tests.serving.toy_models import write_version
+
+
+class FakeServable:
+    """Loaded unless a file `broken` lies in its folder."""
+
+    def __init__(self, name, version, folder):
+        if (folder / "broken").exists():
+            raise OSError(f"{folder} is broken")
+        self.version = version
+        self.closed = False
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def base(tmp_path):
+    base = tmp_path / "m"
+    base.mkdir()
+    add(base, 1)
+    return base
+
+
+def add(base, version, broken=False):
+    folder = base / str(version)
+    folder.mkdir()
+    (folder / "saved_model.pb").write_text("graph")
+    if broken:
+        (folder / "broken").touch()
+    return folder
+
+
+def store_of(*configs, load=FakeServable, **options):
+    store = ModelStore(lambda: list(configs), load, **options)
+    store.poll()
+    return store
+
+
+def states(store, name="m"):
+    return {number: s.name for number, s, _ in store.states(name)}
+
+
+def test_the_latest_version_is_served(base):
+    add(base, 10)
+    add(base, 9)
+    (base / ".tmp-11").mkdir()
+    store = store_of(ModelConfig("m", base))
+    assert states(store) == {10: "AVAILABLE"}
+    with store.acquire("m") as handle:
+        assert handle.servable.version == 10
+
+
+def test_policies(base):
+    add(base, 2)
+    add(base, 3)
+    for options, expected in (
+        ({"latest": 2}, {2, 3}),
+        ({"all_versions": True}, {1, 2, 3}),
+        ({"specific": (1, 7)}, {1}),
+    ):
+        store = store_of(ModelConfig("m", base, **options))
+        assert states(store).keys() == expected
+
+
+def test_a_new_version_is_loaded_before_the_old_one_goes(base):
+    seen = []
+
+    def load(name, version, folder):
+        seen.append(states(store) if version == 2 else {})
+        return FakeServable(name, version, folder)
+
+    store = ModelStore(lambda: [ModelConfig("m", base)], load)
+    store.poll()
+    add(base, 2)
+    store.poll()
+    assert seen[1] == {1: "AVAILABLE", 2: "LOADING"}
+    assert states(store) == {1: "END", 2: "AVAILABLE"}
+
+
+def test_a_request_in_flight_keeps_its_version(base):
+    store = store_of(ModelConfig("m", base))
+    handle = store.acquire("m")
+    add(base, 2)
+    store.poll()
+    assert states(store) == {1: "UNLOADING", 2: "AVAILABLE"}
+    assert not handle.servable.closed
+    with store.acquire("m") as new:
+        assert new.servable.version == 2
+    with pytest.raises(ServingError, match=r"Specific\(m, 1\)"):
+        store.acquire("m", 1)
+    handle.release()
+    handle.release()
+    assert handle.servable.closed
+    assert states(store) == {1: "END", 2: "AVAILABLE"}
+
+
+def test_a_broken_version_leaves_the_old_one(base):
+    store = store_of(ModelConfig("m", base), load_retry_seconds=1000)
+    folder = add(base, 2, broken=True)
+    store.poll()
+    assert states(store) == {1: "AVAILABLE", 2: "END"}
+    (_, _, error), _ = store.states("m")
+    assert error.code is Code.INTERNAL and "is broken" in error.message
+    (folder / "broken").unlink()
+    store.poll()
+    assert states(store)[2] == "END"  # not tried again so soon
+    (folder / "saved_model.pb").write_text("another graph")
+    store.poll()
+    assert states(store) == {1: "END", 2: "AVAILABLE"}
+
+
+def test_loading_is_tried_again_so_often(base):
+    tries = []
+
+    def load(name, version, folder):
+        tries.append(version)
+        raise OSError("never")
+
+    store = store_of(
+        ModelConfig("m", base),
+        load=load,
+        max_load_retries=2,
+        load_retry_seconds=0,
+    )
+    for _ in range(5):
+        store.poll()
+    assert tries == [1, 1, 1]
+
+
+def test_a_removed_version_makes_way_for_the_one_before(base):
+    add(base, 2)
+    store = store_of(ModelConfig("m", base))
+    shutil.rmtree(base / "2")
+    store.poll()
+    assert states(store) == {1: "AVAILABLE", 2: "END"}
+    add(base, 2)
+    store.poll()
+    assert states(store) == {1: "END", 2: "AVAILABLE"}
+    shutil.rmtree(base / "1")
+    shutil.rmtree(base / "2")
+    store.poll()
+    assert states(store) == {1: "END", 2: "END"}
+
+
+def test_a_folder_that_is_away_changes_nothing(base):
+    store = store_of(ModelConfig("m", base))
+    base.rename(base.with_name("elsewhere"))
+    store.poll()
+    assert states(store) == {1: "AVAILABLE"}
+
+
+def test_labels(base):
+    add(base, 2)
+    config = ModelConfig(
+        "m", base, latest=2, labels=(("stable", 1), ("gone", 7))
+    )
+    store = store_of(config)
+    with store.acquire("m", label="stable") as handle:
+        assert handle.servable.version == 1
+    assert [row[0] for row in store.states("m", label="stable")] == [1]
+    with pytest.raises(ServingError, match="label: canary") as raised:
+        store.acquire("m", label="canary")
+    assert raised.value.code is Code.INVALID_ARGUMENT
+    with pytest.raises(ServingError, match=r"Specific\(m, 7\)"):
+        store.acquire("m", label="gone")
+    with pytest.raises(ServingError, match="cannot be supplied"):
+        store.acquire("m", 1, "stable")
+
+
+def test_models_come_and_go_with_the_configuration(base, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    add(other, 5)
+    configs = [ModelConfig("m", base)]
+    answers = [lambda: configs]
+    store = ModelStore(lambda: answers[0](), FakeServable)
+    store.poll()
+    configs.append(ModelConfig("n", other))
+    store.poll()
+    assert store.names() == ["m", "n"] and store.is_available("n")
+    del configs[0]
+    store.poll()
+    assert store.names() == ["n"] and not store.is_available("m")
+
+    def broken():
+        raise InputError("no file")
+
+    answers[0] = broken
+    store.poll()
+    assert store.names() == ["n"] and store.is_available("n")
+
+
+def test_what_is_not_there(base):
+    store = store_of(ModelConfig("m", base))
+    for call, says in (
+        (lambda: store.acquire("x"), r"request: Latest\(x\)"),
+        (lambda: store.acquire("m", 3), r"request: Specific\(m, 3\)"),
+        (lambda: store.states("x"), "any versions of model x"),
+        (lambda: store.states("m", 3), "version 3 of model m"),
+    ):
+        with pytest.raises(ServingError, match=says) as raised:
+            call()
+        assert raised.value.code is Code.NOT_FOUND
+
+
+def test_polling_in_a_thread_finds_a_new_version(base):
+    before = set(threading.enumerate())
+    store = ModelStore(
+        lambda: [ModelConfig("m", base)], FakeServable, poll_seconds=0.01
+    )
+    store.start()
+    add(base, 2)
+    end = time.monotonic() + 10
+    while states(store).get(2) != "AVAILABLE" and time.monotonic() < end:
+        time.sleep(0.01)
+    assert states(store)[2] == "AVAILABLE"
+    store.close()
+    assert set(states(store).values()) == {"END"}
+    assert set(threading.enumerate()) <= before
+
+
+def test_real_models_are_replaced_without_a_lost_request(tmp_path):
+    write_version(tmp_path, 1, mark="1")
+    store = store_of(ModelConfig("toy", tmp_path), load=Servable)
+    failures, answers, stop = [], set(), threading.Event()
+
+    def ask():
+        import numpy as np
+
+        text = np.array([b"a"], dtype=object)
+        while not stop.is_set():
+            try:
+                with store.acquire("toy") as handle:
+                    outputs = handle.servable.run("", {"text": text})
+                answers.update(outputs["translation"])
+            except Exception as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for version in (2, 3):
+        write_version(tmp_path, version, mark=str(version))
+        store.poll()
+        time.sleep(0.1)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert answers == {b"1A", b"2A", b"3A"}
+    assert states(store, "toy") == {1: "END", 2: "END", 3: "AVAILABLE"}
+    store.close()

@@ -1,0 +1,484 @@
+"""What the embedded server does beside the contract."""
+
+import concurrent.futures
+import json
+import re
+import socket
+import threading
+import time
+
+import grpc
+import pytest
+import tensorflow as tf
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+from keras_transformer.errors import InputError
+from keras_transformer.serving.access_log import AccessLog, Entry
+from keras_transformer.serving.batching_parameters import BatchingParameters
+from keras_transformer.serving.limits import Limits
+from keras_transformer.serving.model_config import ModelConfig
+from keras_transformer.serving.options import ServerOptions
+from keras_transformer.serving.server import Server
+from tests.serving.asking import ask
+from tests.serving.toy_models import MODELS_CONFIG, write_version
+
+PREDICT = "/v1/models/toy:predict"
+ONE = b'{"instances": ["a"]}'
+# Additions of the toy model's loop that take seconds.
+LONG = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def small(serve, toy_configs):
+    """A server with small limits and one worker."""
+    return serve(
+        models=toy_configs,
+        limits=Limits(
+            max_request_bytes=2000,
+            max_sentences=3,
+            max_text_bytes=10,
+            receive_seconds=0.5,
+            timeout_seconds=0.5,
+        ),
+        parameters=BatchingParameters(
+            max_enqueued_batches=1, num_batch_threads=1
+        ),
+        batching=True,
+    )
+
+
+def host(server):
+    return f"127.0.0.1:{server.rest_port}"
+
+
+def spin(steps, rows=1):
+    rows = [steps] * rows
+    return json.dumps({"signature_name": "spin", "instances": rows}).encode()
+
+
+def error(answer):
+    return json.loads(answer.body)["error"]
+
+
+def is_alive(server):
+    answer = ask(host(server), PREDICT, ONE)
+    assert answer.status == 200, answer.body
+    assert json.loads(answer.body) == {"predictions": ["A"]}
+    return True
+
+
+# Limits.
+
+
+def test_too_many_sentences(small):
+    answer = ask(host(small), PREDICT, b'{"instances": ["a","b","c","d"]}')
+    assert answer.status == 400
+    assert error(answer) == ("Input text has 4 rows; at most 3 are accepted")
+
+
+def test_a_sentence_that_is_too_long_in_utf_8(small):
+    body = json.dumps({"instances": ["a", "狗" * 4]}).encode()
+    answer = ask(host(small), PREDICT, body)
+    assert answer.status == 400
+    assert "text of 12 bytes; at most 10" in error(answer)
+
+
+def test_a_body_that_is_too_large(small):
+    answer = ask(host(small), PREDICT, b" " * 2001)
+    assert answer.status == 413
+    assert "larger than 2000 bytes" in error(answer)
+    assert is_alive(small)
+
+
+def channel_of(server):
+    return grpc.insecure_channel(f"127.0.0.1:{server.port}")
+
+
+def grpc_predict(server, timeout=20, signature="", **inputs):
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = "toy"
+    request.model_spec.signature_name = signature
+    for name, tensor in inputs.items():
+        request.inputs[name].CopyFrom(tensor)
+    with channel_of(server) as channel:
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        return stub.Predict(request, timeout=timeout)
+
+
+def test_grpc_has_the_same_limits(small):
+    for texts, code in (
+        (["a"] * 4, "INVALID_ARGUMENT"),
+        (["a" * 11], "INVALID_ARGUMENT"),
+        (["a" * 2001], "RESOURCE_EXHAUSTED"),
+    ):
+        with pytest.raises(grpc.RpcError) as raised:
+            grpc_predict(small, text=tf.make_tensor_proto(texts))
+        assert raised.value.code().name == code
+
+
+def test_a_few_bytes_do_not_make_a_huge_tensor(small):
+    tensor = tf.make_tensor_proto(["a"])
+    tensor.tensor_shape.dim[0].size = 10**12
+    with pytest.raises(grpc.RpcError, match="1000000000000 elements"):
+        grpc_predict(small, text=tensor)
+
+
+@pytest.mark.parametrize("field", ["max_sentences", "timeout_seconds"])
+def test_limits_are_above_zero(field):
+    with pytest.raises(InputError, match=f"{field} must be greater than 0"):
+        Limits(**{field: 0})
+
+
+# Time.
+
+
+def test_a_request_that_takes_too_long(small):
+    answer = ask(host(small), PREDICT, spin(LONG))
+    assert answer.status == 504
+    assert error(answer) == "Timed out"
+    wait_until_idle(small)
+
+
+def test_a_grpc_deadline(small):
+    wait_until_idle(small)
+    steps = tf.make_tensor_proto([LONG], tf.int64)
+    with pytest.raises(grpc.RpcError) as raised:
+        grpc_predict(small, timeout=0.2, signature="spin", steps=steps)
+    assert raised.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    wait_until_idle(small)
+
+
+def wait_until_idle(server):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if ask(host(server), PREDICT, ONE).status == 200:
+            return
+    pytest.fail("the worker never became free")
+
+
+def test_a_full_queue_answers_503_and_the_others_well(serve, toy_configs):
+    server = serve(
+        models=toy_configs,
+        parameters=BatchingParameters(
+            max_batch_size=1, max_enqueued_batches=2, num_batch_threads=1
+        ),
+        batching=True,
+    )
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        answers = list(
+            pool.map(
+                lambda _: ask(host(server), PREDICT, spin(LONG // 5)),
+                range(12),
+            )
+        )
+    by_status = {answer.status: answer for answer in answers}
+    assert by_status.keys() == {200, 503}
+    assert "queue" in error(by_status[503])
+    assert is_alive(server)
+
+
+def test_many_clients_without_batching_are_all_answered(serve, toy_configs):
+    server = serve(models=toy_configs)
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        answers = pool.map(
+            lambda _: ask(host(server), PREDICT, spin(5_000)).status,
+            range(80),
+        )
+        assert set(answers) == {200}
+
+
+def test_too_many_requests_at_once(serve, toy_configs):
+    server = serve(
+        models=toy_configs,
+        limits=Limits(max_requests=2),
+        parameters=BatchingParameters(num_batch_threads=1),
+    )
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(
+            pool.map(
+                lambda _: ask(host(server), PREDICT, spin(LONG // 5)), range(8)
+            )
+        )
+    assert {answer.status for answer in answers} == {200, 429}
+    assert {error(a) for a in answers if a.status == 429} == {
+        "Too many requests"
+    }
+    assert is_alive(server)
+
+
+def test_a_client_that_goes_away_is_not_waited_for(serve, toy_configs):
+    server = serve(
+        models=toy_configs, parameters=BatchingParameters(num_batch_threads=1)
+    )
+    address = ("127.0.0.1", server.rest_port)
+    for _ in range(5):
+        body = spin(LONG // 3)
+        head = f"POST {PREDICT} HTTP/1.1\r\nHost: x\r\nContent-Length: "
+        with socket.create_connection(address) as connection:
+            connection.sendall(head.encode() + b"%d\r\n\r\n" % len(body) + body)
+            time.sleep(0.05)
+    # The first is run to its end, the others leave the queue.
+    wait_for(lambda: server.core.store.in_flight() <= 1)
+    ask(host(server), PREDICT, ONE)
+    assert runs(server) <= 2
+
+
+def runs(server):
+    """How many batches were run."""
+    page = server.core.metrics.page()
+    (count,) = re.findall(r":runtime_latency_count\{.*\} (\d+)", page)
+    return int(count)
+
+
+def raw(server, data, timeout=10):
+    """Sends bytes; returns what comes until the server hangs up."""
+    address = ("127.0.0.1", server.rest_port)
+    with socket.create_connection(address, timeout=timeout) as connection:
+        connection.sendall(data)
+        answer = b""
+        while part := connection.recv(65536):
+            answer += part
+        return answer
+
+
+@pytest.mark.parametrize(
+    "data, status",
+    [
+        (b"", b""),
+        (b"POST /v1/mod", b""),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n", b""),
+        (b"GET /v1/models/toy HTTP/1.1\r\nHost: x\r\n\r\nPOST /v", b"200"),
+        (
+            b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: x\r\n"
+            b'Content-Length: 20\r\n\r\n{"inst',
+            b"408",
+        ),
+    ],
+    ids=[
+        "silence",
+        "half a line",
+        "half a head",
+        "half a second",
+        "half a body",
+    ],
+)
+def test_half_sent_requests_are_hung_up_on(small, data, status):
+    began = time.monotonic()
+    waiting = threading.Thread(target=raw, args=(small, data))
+    waiting.start()
+    assert is_alive(small)
+    waiting.join(0)
+    answer = raw(small, data)
+    assert time.monotonic() - began < 9
+    assert answer[9:12] == status
+    waiting.join()
+
+
+def test_half_a_head_on_a_connection_that_was_used(small):
+    address = ("127.0.0.1", small.rest_port)
+    with socket.create_connection(address, timeout=10) as connection:
+        connection.sendall(b"GET /v1/models/toy HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = b""
+        while not answer.endswith(b"}]}"):
+            answer += connection.recv(65536)
+        began = time.monotonic()
+        connection.sendall(b"GET /v1/")
+        assert connection.recv(65536) == b""
+        # Before the time for which an idle connection is kept.
+        assert time.monotonic() - began < 4
+
+
+def test_bytes_that_are_no_http(small):
+    assert raw(small, b"\xff\x00\r\n\r\n")[:12] == b"HTTP/1.1 400"
+    assert is_alive(small)
+
+
+# Stopping.
+
+
+def test_requests_in_flight_are_answered_when_the_server_stops(toy_configs):
+    options = ServerOptions(
+        toy_configs, port=0, rest_port=0, access_log=False, drain_seconds=60
+    )
+    server = Server(options)
+    server.start()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        rest = pool.submit(
+            ask, host(server), PREDICT, spin(LONG // 3), None, 60
+        )
+        steps = tf.make_tensor_proto([LONG // 3], tf.int64)
+        rpc = pool.submit(grpc_predict, server, 60, "spin", steps=steps)
+        while server.core.store.in_flight() < 2:
+            time.sleep(0.01)
+        server.stop()
+        assert rest.result().status == 200
+        assert rpc.result().outputs["total"].int64_val[0] == LONG // 3
+    with pytest.raises(ConnectionRefusedError):
+        ask(host(server), PREDICT, ONE)
+
+
+def test_health(serve, toy_configs):
+    server = serve(models=toy_configs)
+    with channel_of(server) as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        for service in ("", "tensorflow.serving.PredictionService"):
+            request = health_pb2.HealthCheckRequest(service=service)
+            status = stub.Check(request, timeout=20).status
+            assert status == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_a_port_that_is_taken(toy_configs, serve):
+    server = serve(models=toy_configs)
+    for options in (
+        {"port": 0, "rest_port": server.rest_port},
+        {"port": server.port, "rest_port": 0},
+    ):
+        with pytest.raises(InputError, match="can't be bound to"):
+            Server(ServerOptions(toy_configs, **options)).start()
+
+
+def test_a_model_that_is_not_there(tmp_path):
+    options = ServerOptions((ModelConfig("m", tmp_path),), port=0, rest_port=0)
+    with pytest.raises(InputError, match="no version of m to serve"):
+        Server(options).start()
+    (tmp_path / "3").mkdir()
+    with pytest.raises(InputError, match=r"/3: not loaded: "):
+        Server(options).start()
+
+
+def test_models_are_published_broken_and_removed_under_load(tmp_path, serve):
+    import shutil
+
+    write_version(tmp_path, 1, mark="1")
+    config = ModelConfig("toy", tmp_path)
+    server = serve(models=(config,), poll_seconds=0.05, batching=True)
+    statuses, seen, stop = set(), set(), threading.Event()
+
+    def client():
+        while not stop.is_set():
+            answer = ask(host(server), PREDICT, ONE)
+            statuses.add(answer.status)
+            seen.update(json.loads(answer.body).get("predictions", ()))
+
+    clients = [threading.Thread(target=client) for _ in range(3)]
+    for one in clients:
+        one.start()
+    try:
+        write_version(tmp_path, 2, mark="2")
+        wait_for(lambda: "2A" in seen)
+        (tmp_path / "3").mkdir()
+        (tmp_path / "3" / "saved_model.pb").write_bytes(b"no graph")
+        wait_for(lambda: server.core.store.states("toy", 3)[0][2] is not None)
+        seen.clear()
+        wait_for(lambda: seen == {"2A"})
+        status = ask(host(server), "/v1/models/toy/versions/3")
+        (row,) = json.loads(status.body)["model_version_status"]
+        assert row["state"] == "END"
+        assert row["status"]["error_code"] != "OK"
+        assert row["status"]["error_message"]
+        shutil.rmtree(tmp_path / "3")
+        shutil.rmtree(tmp_path / "2")
+        wait_for(lambda: "1A" in seen)
+    finally:
+        stop.set()
+        for one in clients:
+            one.join()
+    assert statuses == {200}
+
+
+def test_a_label_moves_when_the_file_says_so(tmp_path, toy_base, serve):
+    file = tmp_path / "models.config"
+
+    def move(version):
+        text = MODELS_CONFIG.format(base=toy_base)
+        file.write_text(text.replace("value: 1", f"value: {version}"))
+
+    def stable():
+        path = "/v1/models/toy/labels/stable:predict"
+        return json.loads(ask(host(server), path, ONE).body)["predictions"]
+
+    move(1)
+    server = serve(config_file=file, poll_seconds=0.05)
+    assert stable() == ["one A"]
+    move(2)
+    wait_for(lambda: stable() == ["A"])
+    file.write_text("damaged {")
+    time.sleep(0.2)
+    assert stable() == ["A"]
+
+
+def wait_for(condition):
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            if condition():
+                return
+        except Exception:  # noqa: S110  (a version that isn't seen yet)
+            pass
+        time.sleep(0.02)
+    pytest.fail("it never happened")
+
+
+# What is written down.
+
+
+def test_metrics_count_requests_and_batches(serve, toy_configs):
+    server = serve(models=toy_configs)
+    for body in (ONE, ONE, b"{}"):
+        ask(host(server), PREDICT, body)
+    ask(host(server), "/v1/models/unknown:predict", ONE)
+    answer = ask(host(server), "/monitoring/prometheus/metrics")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    page = answer.body.decode()
+    count = ':tensorflow:serving:request_count{model_name="toy",status='
+    assert f'{count}"OK"}} 2\n' in page
+    assert f'{count}"INVALID_ARGUMENT"}} 1\n' in page
+    labels = r'model_name="toy",API="Predict",entrypoint="REST"'
+    latency = rf":tensorflow:serving:request_latency_count{{{labels}}} 3\n"
+    assert re.search(latency, page)
+    assert ':processed_batch_size_bucket{model_name="toy",le="1.0"} 2' in page
+    assert "unknown" not in page
+    line = r"(# TYPE [\w:]+ \w+|[\w:]+\{(\w+=\"[^\"]*\",?)+\} [\d.e+]+)"
+    for one in page.splitlines():
+        assert re.fullmatch(line, one), one
+
+
+def test_the_log_has_no_text_unless_asked(capsys):
+    entry = Entry("REST", path="/x", error="JSON Value: secret")
+    entry.text = {"instances": ["secret"]}
+    entry.end()
+    AccessLog().write(entry)
+    AccessLog(with_text=True).write(entry)
+    AccessLog(enabled=False).write(entry)
+    said = capsys.readouterr()
+    without, with_text = map(json.loads, said.err.splitlines())
+    assert said.out == ""
+    assert "secret" not in json.dumps(without)
+    assert with_text["text"] == {"instances": ["secret"]}
+    assert without["path"] == "/x" and without["code"] == "OK"
+
+
+def test_text_is_logged_where_it_is_asked_for(serve, toy_configs, capfd):
+    server = serve(models=toy_configs, access_log=True, log_text=True)
+    ask(host(server), PREDICT, '{"instances": ["狗"]}'.encode())
+    ask(host(server), PREDICT, b'{"instances": ["a", 1]}')
+    grpc_predict(server, text=tf.make_tensor_proto(["狗"]))
+    rest, wrong, rpc = map(json.loads, capfd.readouterr().err.splitlines())
+    assert rest["text"] == {"instances": ["狗"]}
+    assert "JSON Value: 1" in wrong["error"]
+    assert rpc["text"] == {"text": ["狗"]}
+
+
+def test_requests_are_logged(serve, toy_configs, capfd):
+    server = serve(models=toy_configs, access_log=True)
+    ask(host(server), PREDICT, b'{"instances": ["secret", "b"]}')
+    ask(host(server), PREDICT, b'{"instances": [{"secret": 1}]}')
+    grpc_predict(server, text=tf.make_tensor_proto(["secret"]))
+    log = [json.loads(x) for x in capfd.readouterr().err.splitlines()]
+    assert [row["entry"] for row in log] == ["REST", "REST", "GRPC"]
+    assert [row["code"] for row in log] == ["OK", "INVALID_ARGUMENT", "OK"]
+    assert log[0]["rows"] == 2 and log[0]["version"] == 2
+    assert log[0]["bytes_in"] == 30 and log[0]["status"] == 200
+    assert "secret" not in json.dumps(log)
