@@ -104,7 +104,9 @@ class SavedTranslator:
         Returns:
             `log_probability` float32 `(B,)`, natural logarithms; `score`
             float32 `(B,)`, these divided by the length penalty; `tokens`
-            int32 `(B,)`.
+            int32 `(B,)`; `truncated` and `translation_truncated` bool
+            `(B,)`, which of the two lost its end to the model's limit (not
+            said by exports of earlier versions).
 
         Raises:
             InputError: the export has no such signature.
@@ -113,6 +115,42 @@ class SavedTranslator:
             text=_encoded(texts), translation=_encoded(translations)
         )
         return {name: tensor.numpy() for name, tensor in outputs.items()}
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, without START and END, uncut.
+
+        Raises:
+            InputError: the export has no such signature.
+        """
+        outputs = self._signature(layout.TOKENIZE)(text=_encoded(texts))
+        rows, lengths = outputs[layout.IDS], outputs[layout.LENGTH].numpy()
+        return [
+            row[:length].tolist()
+            for row, length in zip(rows.numpy(), lengths, strict=True)
+        ]
+
+    def align(
+        self, texts: Sequence[str]
+    ) -> tuple[list[list[str]], list[list[str]], np.ndarray]:
+        """What the tokens of the best translations attended to.
+
+        Args:
+            texts: any number of sentences.
+
+        Returns:
+            B lists of S source tokens, "" for what is no text; B lists of T
+            target tokens, END included, "" after; and the shares of the
+            source, float32 `(B, T, S)`.
+
+        Raises:
+            InputError: the export has no such signature.
+        """
+        outputs = self._signature(layout.ALIGN)(text=_encoded(texts))
+        return (
+            _decoded(outputs[layout.SOURCE_TOKENS]),
+            _decoded(outputs[layout.TARGET_TOKENS]),
+            outputs[layout.ALIGNMENT].numpy(),
+        )
 
     def _signature(self, name):
         signatures = getattr(self._module, "signatures", {})
@@ -124,10 +162,9 @@ class SavedTranslator:
         function = signatures[name]
         expected = layout.SIGNATURES.get(name, layout.SIGNATURES[layout.BEAM])
         inputs = function.structured_input_signature[1].keys()
+        needed = expected.outputs.keys() - layout.LATER_OUTPUTS
         outputs = function.structured_outputs.keys()
-        if inputs != set(expected.inputs) or not (
-            expected.outputs.keys() <= set(outputs)
-        ):
+        if inputs != set(expected.inputs) or not needed <= set(outputs):
             raise InputError(
                 f"{self.path}: signature {name!r} doesn't translate text. "
                 f"{_ACCEPTED}"

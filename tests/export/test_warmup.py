@@ -24,7 +24,7 @@ def _inputs(texts):
 
 def test_records_are_those_of_tensorflow_serving_api(tmp_path):
     path = tmp_path / "requests"
-    assert write_warmup(path, "tiny", _inputs(["Hi"])) == 4
+    assert write_warmup(path, "tiny", _inputs(["Hi"])) == 6
     records = [r.numpy() for r in tf.data.TFRecordDataset(str(path))]
     assert records[1] == SERVING_API_RECORD
 
@@ -33,7 +33,7 @@ def test_requests_come_back_as_written(tmp_path):
     path = tmp_path / "requests"
     count = write_warmup(path, "tiny", _inputs(["狗", "b c"]))
     requests = list(read_warmup(path))
-    assert count == len(requests) == 12
+    assert count == len(requests) == 18
     batches = [["狗".encode()], [b"b c"], ["狗".encode(), b"b c"]]
     assert requests == [
         (signature, dict.fromkeys(expected.inputs, batch))
