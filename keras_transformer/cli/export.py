@@ -1,7 +1,9 @@
 """Writes a run as a SavedModel that TensorFlow Serving loads.
 
 The export goes to OUT/VERSION, text in and text out, and is published only
-after a fresh process has loaded it as the server does and compared.
+after fresh processes have loaded it as the server does and compared: one in a
+session, and one through the C API, without Python's TensorFlow. --verify-only
+checks a version that is there.
 """
 
 import dataclasses
@@ -13,22 +15,27 @@ from keras_transformer.cli.evaluate import (
     add_weights_option,
     decoding_config,
 )
+from keras_transformer.cli.verification import verify_only
 from keras_transformer.errors import InputError
 
 EXAMPLE = """example:
   keras-transformer export --run runs/en-zh --out saved_models/en-zh
+  keras-transformer export --verify-only saved_models/en-zh/1
 """
 
 
 def add_arguments(parser):
-    parser.add_argument(
-        "--run", required=True, metavar="FOLDER", help="a run's folder"
-    )
+    parser.add_argument("--run", metavar="FOLDER", help="a run's folder")
     parser.add_argument(
         "--out",
-        required=True,
         metavar="FOLDER",
         help="the model's folder, which holds its versions",
+    )
+    parser.add_argument(
+        "--verify-only",
+        metavar="FOLDER",
+        help="exports nothing: runs every check on a version folder, or on "
+        "the latest version of a model's folder",
     )
     parser.add_argument(
         "--model-version",
@@ -54,6 +61,14 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    if arguments.verify_only is not None:
+        verify_only(arguments)
+        return
+    if arguments.run is None or arguments.out is None:
+        raise InputError(
+            "nothing to export. Accepted: --run FOLDER and --out FOLDER, or "
+            "--verify-only FOLDER"
+        )
     load_tensorflow()
     from keras_transformer.export.saved_model import export_run
     from keras_transformer.training.run import Run

@@ -1,7 +1,6 @@
 """An exported model in Python: nothing but TensorFlow and TF Text."""
 
 import os
-import pathlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,10 +9,11 @@ import tensorflow_text  # noqa: F401  (registers its operations)
 
 from keras_transformer.errors import InputError
 from keras_transformer.export import layout
-from keras_transformer.export.versions import version_folders
+from keras_transformer.export.versions import (
+    ACCEPTED_MODEL,
+    find_saved_model,
+)
 from keras_transformer.files import read_json
-
-_ACCEPTED = "Accepted: what `keras-transformer export` wrote"
 
 
 class SavedTranslator:
@@ -50,7 +50,7 @@ class SavedTranslator:
             text = getattr(error, "message", None) or str(error)
             reason = text.strip().splitlines()[0] if text.strip() else "unread"
             raise InputError(
-                f"{self.path}: damaged SavedModel ({reason}). {_ACCEPTED}"
+                f"{self.path}: damaged SavedModel ({reason}). {ACCEPTED_MODEL}"
             ) from error
         self._translate = self._signature(signature)
         description = self.path / layout.DESCRIPTION
@@ -167,7 +167,7 @@ class SavedTranslator:
         if inputs != set(expected.inputs) or not needed <= set(outputs):
             raise InputError(
                 f"{self.path}: signature {name!r} doesn't translate text. "
-                f"{_ACCEPTED}"
+                f"{ACCEPTED_MODEL}"
             )
         return function
 
@@ -183,29 +183,3 @@ def _decoded(tensor):
     if tensor.shape.rank > 1:
         return [_decoded(row) for row in tensor]
     return [text.decode("utf-8", "replace") for text in tensor.numpy()]
-
-
-def find_saved_model(path: str | os.PathLike) -> pathlib.Path:
-    """The version folder that a path means.
-
-    Raises:
-        InputError: the path is none, and holds none.
-    """
-    path = pathlib.Path(path)
-    if not path.is_dir():
-        problem = "is a file" if path.exists() else "doesn't exist"
-        raise InputError(f"{path} {problem}. {_ACCEPTED}")
-    if (path / layout.SAVED_MODEL).is_file():
-        return path
-    versions = version_folders(path)
-    if not versions:
-        raise InputError(
-            f"{path}: no SavedModel (no {layout.SAVED_MODEL}, and no version "
-            f"folders such as 1). {_ACCEPTED}"
-        )
-    latest = versions[max(versions)]
-    if not (latest / layout.SAVED_MODEL).is_file():
-        raise InputError(
-            f"{latest}: no SavedModel (no {layout.SAVED_MODEL}). {_ACCEPTED}"
-        )
-    return latest

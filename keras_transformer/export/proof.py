@@ -10,9 +10,17 @@ import tempfile
 from keras_transformer.errors import InputError
 from keras_transformer.export.report import CheckFailed, CheckResult
 
+REFUSED = "the export was refused, nothing was published"
 
-def check_in_fresh_process(folder: pathlib.Path) -> tuple[CheckResult, ...]:
+
+def check_in_fresh_process(
+    folder: pathlib.Path, problem: str = REFUSED
+) -> tuple[CheckResult, ...]:
     """Runs `keras_transformer.export.verify` on a version folder.
+
+    Args:
+        folder: the version folder.
+        problem: how the error begins.
 
     Returns:
         The result of every check, failed ones too.
@@ -23,7 +31,7 @@ def check_in_fresh_process(folder: pathlib.Path) -> tuple[CheckResult, ...]:
     try:
         return run_checks("keras_transformer.export.verify", folder)
     except CheckFailed as error:
-        raise InputError(f"the export was refused: {error}") from None
+        raise InputError(f"{problem}: {error}") from None
 
 
 def run_checks(module: str, folder: pathlib.Path) -> tuple[CheckResult, ...]:
@@ -61,8 +69,12 @@ def run_checks(module: str, folder: pathlib.Path) -> tuple[CheckResult, ...]:
     return tuple(CheckResult(**result) for result in results)
 
 
-def require_passed(checks: tuple[CheckResult, ...]):
+def require_passed(checks: tuple[CheckResult, ...], problem: str = REFUSED):
     """Refuses an export of which a check failed.
+
+    Args:
+        checks: what `check_in_fresh_process` found.
+        problem: how the error begins.
 
     Raises:
         InputError: names the first failed check and what it found.
@@ -71,8 +83,8 @@ def require_passed(checks: tuple[CheckResult, ...]):
     if failed:
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
         raise InputError(
-            "the export was refused, nothing was published: check "
-            f"{failed[0].name} failed{more}: {failed[0].detail}"
+            f"{problem}: check {failed[0].name} failed{more}: "
+            f"{failed[0].detail}"
         )
 
 
