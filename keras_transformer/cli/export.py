@@ -20,6 +20,8 @@ from keras_transformer.errors import InputError
 
 EXAMPLE = """example:
   keras-transformer export --run runs/en-zh --out saved_models/en-zh
+  keras-transformer export --run runs/en-zh --out saved_models/en-zh \\
+      --format tfserving
   keras-transformer export --verify-only saved_models/en-zh/1
 """
 
@@ -57,6 +59,15 @@ def add_arguments(parser):
         metavar="FILE",
         help="pairs for --precision auto, as evaluate takes them",
     )
+    parser.add_argument(
+        "--format",
+        action="append",
+        choices=("tfserving",),
+        help="writes beside OUT what a server starts with, too: for "
+        "TensorFlow Serving models.config, batching.config, "
+        "monitoring.config, Dockerfile, docker-compose.yml and "
+        "kubernetes.yaml",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
 
 
@@ -83,6 +94,8 @@ def run(arguments):
         decoding=decoding,
         progress=say,
     )
+    if arguments.format:
+        _write_server_files(arguments.out)
     if arguments.json:
         print(json.dumps(report.to_dict()))
         return
@@ -95,6 +108,16 @@ def run(arguments):
         ("published", str(report.path)),
     ]
     print(table(rows))
+
+
+def _write_server_files(base):
+    from keras_transformer.export.server_files import write_server_files
+
+    written, kept = write_server_files(base)
+    for path in written:
+        say(f"wrote {path}")
+    for path in kept:
+        say(f"kept {path}, which isn't ours")
 
 
 def _with_precision(the_run, arguments):
