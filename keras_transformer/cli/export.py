@@ -82,8 +82,12 @@ def run(arguments):
         )
     load_tensorflow()
     from keras_transformer.export.saved_model import export_run
+    from keras_transformer.export.server_files import require_model_name
     from keras_transformer.training.run import Run
 
+    if arguments.format:
+        # Before the long work.
+        require_model_name(arguments.out)
     the_run = Run.load(arguments.run)
     decoding = _with_precision(the_run, arguments)
     report = export_run(
@@ -94,8 +98,7 @@ def run(arguments):
         decoding=decoding,
         progress=say,
     )
-    if arguments.format:
-        _write_server_files(arguments.out)
+    _write_server_files(arguments)
     if arguments.json:
         print(json.dumps(report.to_dict()))
         return
@@ -110,14 +113,21 @@ def run(arguments):
     print(table(rows))
 
 
-def _write_server_files(base):
-    from keras_transformer.export.server_files import write_server_files
+def _write_server_files(arguments):
+    """Those asked for, or those that are there and now are out of date."""
+    from keras_transformer.export.server_files import (
+        refresh_server_files,
+        write_server_files,
+    )
 
-    written, kept = write_server_files(base)
+    if not arguments.format:
+        written, kept = refresh_server_files(arguments.out), []
+    else:
+        written, kept = write_server_files(arguments.out)
     for path in written:
         say(f"wrote {path}")
     for path in kept:
-        say(f"kept {path}, which isn't ours")
+        say(f"kept {path}: its owner has changed it")
 
 
 def _with_precision(the_run, arguments):

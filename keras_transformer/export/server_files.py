@@ -70,6 +70,22 @@ def refresh_server_files(base: str | os.PathLike) -> list[pathlib.Path]:
     return write_server_files(base)[0]
 
 
+def require_model_name(base: str | os.PathLike):
+    """Refuses a folder whose name can't be a model's.
+
+    It stands in addresses, in files of Docker and in a shell's line.
+
+    Raises:
+        InputError: it has other characters than letters, digits, ., -, _.
+    """
+    name = pathlib.Path(base).resolve().name
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise InputError(
+            f"{base}: can't be a model's name. Accepted: letters, digits, ., "
+            "- and _"
+        )
+
+
 def models_config(bases: list[pathlib.Path]) -> str:
     """The text proto that tells the server its models.
 
@@ -164,17 +180,8 @@ def _models_beside(base):
     if base not in bases:
         raise InputError(f"{base}: no version, so there is nothing to serve")
     for path in bases:
-        _require_name(path)
+        require_model_name(path)
     return bases
-
-
-def _require_name(base):
-    """The name stands in addresses, files of Docker and a shell's line."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", base.name):
-        raise InputError(
-            f"{base}: can't be a model's name. Accepted: letters, digits, ., "
-            "- and _"
-        )
 
 
 def _copies(bases):
