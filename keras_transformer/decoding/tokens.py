@@ -51,8 +51,11 @@ def align(translator: Translator):
 
     def run(text):
         source = translator.prepare(text)
-        ids = translator.search(source, num_hypotheses=1).ids[:, 0]
-        # A column at least, for the model's sake.
+        result = translator.search(source, num_hypotheses=1)
+        # The search makes room for more than it needs; the model needs a
+        # column at least.
+        longest = tf.maximum(tf.reduce_max(result.lengths), 1)
+        ids = result.ids[:, 0, :longest]
         missing = tf.maximum(1 - tf.shape(ids)[1], 0)
         ids = tf.pad(ids, [[0, 0], [0, missing]], constant_values=PAD_ID)
         shares = translator.score_ids(source.ids, ids).attention

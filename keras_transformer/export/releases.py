@@ -23,6 +23,9 @@ from keras_transformer.export.versions import (
 )
 from keras_transformer.files import read_json
 
+# Hidden from the server, as no number begins so.
+_REMOVED = ".tmp-removed-"
+
 
 @dataclasses.dataclass(frozen=True)
 class Release:
@@ -158,12 +161,15 @@ def prune(
     if not dry_run:
         for version in removed:
             _remove(there[version])
+        # What a process that was killed had taken the name from.
+        for path in pathlib.Path(base).glob(f"{_REMOVED}*"):
+            shutil.rmtree(path, ignore_errors=True)
     return removed
 
 
 def _remove(folder):
     """Takes a version's name away, then its files."""
-    hidden = folder.with_name(f".tmp-removed-{folder.name}-{os.getpid()}")
+    hidden = folder.with_name(f"{_REMOVED}{folder.name}-{os.getpid()}")
     try:
         folder.rename(hidden)
         shutil.rmtree(hidden)

@@ -33,6 +33,7 @@ from keras_transformer.export.static_checks import (
 from keras_transformer.files import read_json, write_json
 
 C_API_PROOF = "keras_transformer.export.c_api_proof"
+_EARLIER = "not an export of this version of keras_transformer"
 
 
 def verify(folder) -> list[CheckResult]:
@@ -80,10 +81,12 @@ def reference_is_readable(folder) -> dict:
     reference = read_json(folder / layout.REFERENCE)
     for key in ("texts", "inputs", "outputs", "variables", "tolerance"):
         if key not in reference:
-            raise CheckFailed(f"{layout.REFERENCE} has no {key!r}")
+            raise CheckFailed(f"{layout.REFERENCE} has no {key!r}: {_EARLIER}")
     for name in layout.SIGNATURES:
         if name not in reference["inputs"].keys() & reference["outputs"].keys():
-            raise CheckFailed(f"{layout.REFERENCE} has no signature {name!r}")
+            raise CheckFailed(
+                f"{layout.REFERENCE} has no signature {name!r}: {_EARLIER}"
+            )
     return reference
 
 

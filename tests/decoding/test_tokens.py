@@ -67,13 +67,16 @@ def test_alignment_is_that_of_the_best_hypothesis(translator):
         "alignment",
         "truncated",
     }
-    tokens = expected["tokens"][:, 0]
+    longest = expected["lengths"].max()
+    tokens = expected["tokens"][:, 0, :longest]
     assert found["source_tokens"].tolist() == expected["source_tokens"].tolist()
     assert found["target_tokens"].tolist() == tokens.tolist()
     real = tokens != b""
     assert real.any()
     np.testing.assert_allclose(
-        found["alignment"][real], expected["alignment"][:, 0][real], atol=1e-6
+        found["alignment"][real],
+        expected["alignment"][:, 0, :longest][real],
+        atol=1e-6,
     )
 
 
@@ -87,6 +90,13 @@ def test_alignment_is_a_share_for_tokens_and_0_for_padding(translator):
     np.testing.assert_allclose(sums, real.astype(float), atol=1e-5)
     assert (found["alignment"][2, :, 3:] == 0).all()  # START, a word, END
     assert not real[1].any()  # blank
+
+
+def test_no_column_is_empty_in_all_rows(translator):
+    found = numpy(align(translator)(tf.constant(TEXTS)))
+    # The first and the last column of a source are START and END.
+    assert (found["source_tokens"][:, 1:-1] != b"").any(axis=0).all()
+    assert (found["target_tokens"] != b"").any(axis=0).all()
 
 
 def test_alignment_of_a_cut_text_says_so(translator):

@@ -95,13 +95,23 @@ def test_pruning_keeps_as_many_as_told(base):
 def test_version_has_no_name_while_its_files_are_removed(base, monkeypatch):
     seen = []
 
-    def remove(folder):
+    def remove(folder, ignore_errors=False):
         seen.append((folder.name, sorted(version_folders(base))))
 
     monkeypatch.setattr(releases.shutil, "rmtree", remove)
     prune(base, keep=5)
-    ((name, versions),) = seen
+    name, versions = seen[0]
     assert name.startswith(".tmp-") and versions == [2, 3, 4, 5, 6]
+
+
+def test_pruning_ends_what_was_cut_short(base):
+    (base / "1").rename(base / ".tmp-removed-1-999")
+    (base / ".tmp-7-999").mkdir()  # what another process is writing
+    assert prune(base, keep=9, dry_run=True) == []
+    assert (base / ".tmp-removed-1-999").is_dir()
+    assert prune(base, keep=9) == []
+    names = sorted(os.listdir(base))
+    assert names == [".tmp-7-999", "2", "3", "4", "5", "6"]
 
 
 def test_published_version_is_a_checked_copy(base, tmp_path, unchecked):

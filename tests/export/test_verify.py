@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_transformer.errors import InputError
 from keras_transformer.export import layout
+from keras_transformer.export import verify as verification
 from keras_transformer.export.proof import (
     check_in_fresh_process,
     require_passed,
@@ -160,6 +161,24 @@ def test_reference_without_a_signature_fails_its_check(report, tmp_path):
     failed = [result for result in verify(folder) if not result.passed]
     assert [result.name for result in failed] == ["reference_is_readable"]
     assert "no signature 'align'" in failed[0].detail
+
+
+def test_c_api_process_that_dies_is_a_failed_check(report, monkeypatch):
+    def session_loads(folder):
+        raise CheckFailed("no tables")
+
+    def die(*arguments):
+        raise CheckFailed("the process ended with -11: silent")
+
+    # Not in this process, which other tests compile in.
+    monkeypatch.setattr(verification, "disable_xla", lambda: False)
+    monkeypatch.setattr(verification, "session_loads", session_loads)
+    monkeypatch.setattr(verification, "run_checks", die)
+    failed = [r for r in verify(report.path) if not r.passed]
+    assert failed == [
+        CheckResult("session_loads", False, "no tables"),
+        CheckResult("c_api_loads", False, "the process ended with -11: silent"),
+    ]
 
 
 def test_unreadable_folders_fail_the_first_check(tmp_path, capsys):
