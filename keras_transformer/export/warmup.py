@@ -9,21 +9,31 @@ from keras_transformer.export.layout import SIGNATURES
 from keras_transformer.export.messages import message
 from keras_transformer.export.tfrecord import read_records, write_records
 
-# The server refuses more than 1000 records: each text alone and one batch
-# of all, for each signature.
+# The server refuses more than 1000 records: each text alone and one batch,
+# for each signature.
 MAX_TEXTS = 1000 // len(SIGNATURES) - 1
+
+# A server that joins requests refuses one with more rows than its batches
+# have (see `server_templates.BATCHING`), and doesn't load the model then.
+MAX_BATCH = 32
 
 _STRING = 7  # TensorFlow's number of the type
 
 
 def warmup_batches(inputs: dict[str, list[str]]) -> list[dict]:
-    """Each row of a signature's inputs alone, then all of them together."""
+    """Each row of a signature's inputs alone, then all of them together.
+
+    Of many, `MAX_BATCH` are together.
+    """
     count = len(next(iter(inputs.values())))
     alone = [
         {name: values[row : row + 1] for name, values in inputs.items()}
         for row in range(count)
     ]
-    return [*alone, inputs] if count > 1 else alone
+    if count == 1:
+        return alone
+    together = {name: values[:MAX_BATCH] for name, values in inputs.items()}
+    return [*alone, together]
 
 
 def write_warmup(path, name: str, inputs: dict[str, dict]) -> int:
