@@ -1,7 +1,9 @@
 """Writes a run as a SavedModel that TensorFlow Serving loads.
 
 The export goes to OUT/VERSION, text in and text out, and is published only
-after a fresh process has loaded it as the server does and compared.
+after fresh processes have loaded it as the server does and compared: one in a
+session, and one through the C API, without Python's TensorFlow. --verify-only
+checks a version that is there.
 """
 
 import dataclasses
@@ -13,22 +15,29 @@ from keras_transformer.cli.evaluate import (
     add_weights_option,
     decoding_config,
 )
+from keras_transformer.cli.verification import verify_only
 from keras_transformer.errors import InputError
 
 EXAMPLE = """example:
   keras-transformer export --run runs/en-zh --out saved_models/en-zh
+  keras-transformer export --run runs/en-zh --out saved_models/en-zh \\
+      --format tfserving
+  keras-transformer export --verify-only saved_models/en-zh/1
 """
 
 
 def add_arguments(parser):
-    parser.add_argument(
-        "--run", required=True, metavar="FOLDER", help="a run's folder"
-    )
+    parser.add_argument("--run", metavar="FOLDER", help="a run's folder")
     parser.add_argument(
         "--out",
-        required=True,
         metavar="FOLDER",
         help="the model's folder, which holds its versions",
+    )
+    parser.add_argument(
+        "--verify-only",
+        metavar="FOLDER",
+        help="exports nothing: runs every check on a version folder, or on "
+        "the latest version of a model's folder",
     )
     parser.add_argument(
         "--model-version",
@@ -50,14 +59,35 @@ def add_arguments(parser):
         metavar="FILE",
         help="pairs for --precision auto, as evaluate takes them",
     )
+    parser.add_argument(
+        "--format",
+        action="append",
+        choices=("tfserving",),
+        help="writes beside OUT what a server starts with, too: for "
+        "TensorFlow Serving models.config, batching.config, "
+        "monitoring.config, Dockerfile, docker-compose.yml and "
+        "kubernetes.yaml",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
 
 
 def run(arguments):
+    if arguments.verify_only is not None:
+        verify_only(arguments)
+        return
+    if arguments.run is None or arguments.out is None:
+        raise InputError(
+            "nothing to export. Accepted: --run FOLDER and --out FOLDER, or "
+            "--verify-only FOLDER"
+        )
     load_tensorflow()
     from keras_transformer.export.saved_model import export_run
+    from keras_transformer.export.server_files import require_model_name
     from keras_transformer.training.run import Run
 
+    if arguments.format:
+        # Before the long work.
+        require_model_name(arguments.out)
     the_run = Run.load(arguments.run)
     decoding = _with_precision(the_run, arguments)
     report = export_run(
@@ -68,6 +98,7 @@ def run(arguments):
         decoding=decoding,
         progress=say,
     )
+    _write_server_files(arguments)
     if arguments.json:
         print(json.dumps(report.to_dict()))
         return
@@ -80,6 +111,23 @@ def run(arguments):
         ("published", str(report.path)),
     ]
     print(table(rows))
+
+
+def _write_server_files(arguments):
+    """Those asked for, or those that are there and now are out of date."""
+    from keras_transformer.export.server_files import (
+        refresh_server_files,
+        write_server_files,
+    )
+
+    if not arguments.format:
+        written, kept = refresh_server_files(arguments.out), []
+    else:
+        written, kept = write_server_files(arguments.out)
+    for path in written:
+        say(f"wrote {path}")
+    for path in kept:
+        say(f"kept {path}: its owner has changed it")
 
 
 def _with_precision(the_run, arguments):

@@ -22,6 +22,7 @@ COMMANDS = {
     "translate": "lines of text to lines of text",
     "score": "how probable given translations are",
     "export": "a run to a SavedModel for TensorFlow Serving",
+    "versions": "publish, label, roll back and prune exported versions",
     "serve": "exported models over REST and gRPC",
     "info": "what a folder of data, a run or an export is",
 }

@@ -97,18 +97,15 @@ def score_details(translator: Translator):
     def run(text, translation):
         source = translator.prepare(text)
         ids = translator.target_ids(translation)
-        whole = translator.target_tokenizer.tokenize(translation)
         scores = translator.score_ids(source.ids, ids)
         return {
             "log_probability": scores.log_probabilities,
             "score": translator.normalized(scores),
-            "tokens": _strings(translator, ids),
+            "tokens": token_strings(translator, ids),
             "token_log_probabilities": scores.token_log_probabilities,
             "lengths": scores.lengths,
             "truncated": source.truncated,
-            "translation_truncated": (
-                tf.cast(whole.row_lengths(), tf.int32) >= scores.lengths
-            ),
+            "translation_truncated": translator.truncates(translation),
         }
 
     return tf.function(run, input_signature=[_TEXT, _TRANSLATION])
@@ -153,10 +150,10 @@ def _by_token(translator, source_ids, ids, alignment):
         name: tf.transpose(value, [1, 0, *range(2, value.shape.rank)])
         for name, value in outputs.items()
     }
-    return {"tokens": _strings(translator, ids), **outputs}
+    return {"tokens": token_strings(translator, ids), **outputs}
 
 
-def _strings(translator, ids):
-    """The tokens of ids of any shape, "" for PAD."""
+def token_strings(translator, ids):
+    """The target's tokens of ids of any shape, "" for PAD."""
     tokens = translator.target_tokenizer.tokens()
     return tf.gather(tf.constant(["", *tokens[1:]]), ids)

@@ -76,8 +76,10 @@ class Translator(tf.Module):
         """The graph function for the best translation.
 
         `text` string `(B,)` -> `{"translation": string (B,), "score":
-        float32 (B,)}`. The score is the log-probability divided by the
-        length penalty. A blank text gives "" and 0.
+        float32 (B,), "truncated": bool (B,)}`. The score is the
+        log-probability divided by the length penalty; `truncated` says
+        whether the text was too long for the model and lost its end. A blank
+        text gives "" and 0.
         """
         return tf.function(self._translate, input_signature=[_TEXT])
 
@@ -86,8 +88,9 @@ class Translator(tf.Module):
         """The graph function for the best `beam_size` translations.
 
         `text` string `(B,)` -> `{"translations": string (B, K), "scores":
-        float32 (B, K)}`, the best first. A row that is left over has "" and
-        `NO_SCORE`; a blank text gives "" and 0, then such rows.
+        float32 (B, K), "truncated": bool (B,)}`, the best first. A row that
+        is left over has "" and `NO_SCORE`; a blank text gives "" and 0, then
+        such rows.
         """
         return tf.function(self._nbest, input_signature=[_TEXT])
 
@@ -97,9 +100,10 @@ class Translator(tf.Module):
 
         `text` string `(B,)` and `translation` string `(B,)` ->
         `{"log_probability": float32 (B,), "score": float32 (B,), "tokens":
-        int32 (B,)}`: the natural logarithm of the probability that the model
-        gives to the translation, END included; the same as `translate`
-        scores it; and the number of tokens.
+        int32 (B,), "truncated": bool (B,), "translation_truncated": bool
+        (B,)}`: the natural logarithm of the probability that the model gives
+        to the translation, END included; the same as `translate` scores it;
+        the number of tokens; and which of the two lost its end.
         """
         return tf.function(self._score, input_signature=[_TEXT, _TRANSLATION])
 
@@ -177,6 +181,7 @@ class Translator(tf.Module):
         return {
             "translation": self.texts(text, source, result.ids)[:, 0],
             "score": scores_of(result)[:, 0],
+            "truncated": source.truncated,
         }
 
     def _nbest(self, text):
@@ -185,6 +190,7 @@ class Translator(tf.Module):
         return {
             "translations": self.texts(text, source, result.ids),
             "scores": scores_of(result),
+            "truncated": source.truncated,
         }
 
     def _score(self, text, translation):
@@ -194,6 +200,8 @@ class Translator(tf.Module):
             "log_probability": scores.log_probabilities,
             "score": self.normalized(scores),
             "tokens": scores.lengths,
+            "truncated": source.truncated,
+            "translation_truncated": self.truncates(translation),
         }
 
     def normalized(self, scores: Scores):
@@ -221,6 +229,11 @@ class Translator(tf.Module):
         # No translation at all still has one position.
         missing = tf.maximum(1 - tf.shape(ids)[1], 0)
         return tf.pad(ids, [[0, 0], [0, missing]], constant_values=PAD_ID)
+
+    def truncates(self, translation):
+        """Whether `target_ids` cuts off an end, bool `(B,)`."""
+        ids = self.target_tokenizer.tokenize(translation)
+        return ids.row_lengths() > self._max_length - 1
 
 
 def scores_of(result: SearchResult):

@@ -51,6 +51,8 @@ def describe(
             layout.GREEDY: {"beam_size": 1},
             layout.NBEST: {"beam_size": config.decoding.beam_size},
             layout.SCORING: {},
+            layout.TOKENIZE: {},
+            layout.ALIGN: {"beam_size": config.decoding.beam_size},
         },
         "precision": config.decoding.precision,
         "tokenizers": tokenizers,

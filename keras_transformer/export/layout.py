@@ -17,6 +17,13 @@ SCORE = "score"
 SCORES = "scores"
 LOG_PROBABILITY = "log_probability"
 TOKENS = "tokens"
+TRUNCATED = "truncated"
+TRANSLATION_TRUNCATED = "translation_truncated"
+IDS = "ids"
+LENGTH = "length"
+SOURCE_TOKENS = "source_tokens"
+TARGET_TOKENS = "target_tokens"
+ALIGNMENT = "alignment"
 
 
 class Signature(NamedTuple):
@@ -25,23 +32,41 @@ class Signature(NamedTuple):
     Attributes:
         inputs: names; each is string `(B,)`.
         outputs: dtype name and rank by name; the first axis is B.
+        varying: whether the other axes are as long as the longest text of
+            the batch needs. A server that splits large batches can't put the
+            parts of such outputs together again.
     """
 
     inputs: tuple[str, ...]
     outputs: dict[str, tuple[str, int]]
+    varying: bool = False
 
 
-_BEST = Signature((TEXT,), {TRANSLATION: ("string", 1), SCORE: ("float32", 1)})
+_BEST = Signature(
+    (TEXT,),
+    {
+        TRANSLATION: ("string", 1),
+        SCORE: ("float32", 1),
+        TRUNCATED: ("bool", 1),
+    },
+)
 # The server's own name for the signature of a request that names none.
 BEAM = "serving_default"
 GREEDY = "greedy"
 NBEST = "nbest"
 SCORING = "score"
+TOKENIZE = "tokenize"
+ALIGN = "align"
 SIGNATURES = {
     BEAM: _BEST,
     GREEDY: _BEST,
     NBEST: Signature(
-        (TEXT,), {TRANSLATIONS: ("string", 2), SCORES: ("float32", 2)}
+        (TEXT,),
+        {
+            TRANSLATIONS: ("string", 2),
+            SCORES: ("float32", 2),
+            TRUNCATED: ("bool", 1),
+        },
     ),
     SCORING: Signature(
         (TEXT, TRANSLATION),
@@ -49,6 +74,23 @@ SIGNATURES = {
             LOG_PROBABILITY: ("float32", 1),
             SCORE: ("float32", 1),
             TOKENS: ("int32", 1),
+            TRUNCATED: ("bool", 1),
+            TRANSLATION_TRUNCATED: ("bool", 1),
         },
     ),
+    TOKENIZE: Signature(
+        (TEXT,), {IDS: ("int32", 2), LENGTH: ("int32", 1)}, varying=True
+    ),
+    ALIGN: Signature(
+        (TEXT,),
+        {
+            SOURCE_TOKENS: ("string", 2),
+            TARGET_TOKENS: ("string", 2),
+            ALIGNMENT: ("float32", 3),
+            TRUNCATED: ("bool", 1),
+        },
+        varying=True,
+    ),
 }
+# What exports of earlier versions don't say.
+LATER_OUTPUTS = frozenset((TRUNCATED, TRANSLATION_TRUNCATED))

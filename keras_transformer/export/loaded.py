@@ -1,7 +1,6 @@
 """An exported model in Python: nothing but TensorFlow and TF Text."""
 
 import os
-import pathlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,10 +9,11 @@ import tensorflow_text  # noqa: F401  (registers its operations)
 
 from keras_transformer.errors import InputError
 from keras_transformer.export import layout
-from keras_transformer.export.versions import version_folders
+from keras_transformer.export.versions import (
+    ACCEPTED_MODEL,
+    find_saved_model,
+)
 from keras_transformer.files import read_json
-
-_ACCEPTED = "Accepted: what `keras-transformer export` wrote"
 
 
 class SavedTranslator:
@@ -50,7 +50,7 @@ class SavedTranslator:
             text = getattr(error, "message", None) or str(error)
             reason = text.strip().splitlines()[0] if text.strip() else "unread"
             raise InputError(
-                f"{self.path}: damaged SavedModel ({reason}). {_ACCEPTED}"
+                f"{self.path}: damaged SavedModel ({reason}). {ACCEPTED_MODEL}"
             ) from error
         self._translate = self._signature(signature)
         description = self.path / layout.DESCRIPTION
@@ -104,7 +104,9 @@ class SavedTranslator:
         Returns:
             `log_probability` float32 `(B,)`, natural logarithms; `score`
             float32 `(B,)`, these divided by the length penalty; `tokens`
-            int32 `(B,)`.
+            int32 `(B,)`; `truncated` and `translation_truncated` bool
+            `(B,)`, which of the two lost its end to the model's limit (not
+            said by exports of earlier versions).
 
         Raises:
             InputError: the export has no such signature.
@@ -113,6 +115,42 @@ class SavedTranslator:
             text=_encoded(texts), translation=_encoded(translations)
         )
         return {name: tensor.numpy() for name, tensor in outputs.items()}
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, without START and END, uncut.
+
+        Raises:
+            InputError: the export has no such signature.
+        """
+        outputs = self._signature(layout.TOKENIZE)(text=_encoded(texts))
+        rows, lengths = outputs[layout.IDS], outputs[layout.LENGTH].numpy()
+        return [
+            row[:length].tolist()
+            for row, length in zip(rows.numpy(), lengths, strict=True)
+        ]
+
+    def align(
+        self, texts: Sequence[str]
+    ) -> tuple[list[list[str]], list[list[str]], np.ndarray]:
+        """What the tokens of the best translations attended to.
+
+        Args:
+            texts: any number of sentences.
+
+        Returns:
+            B lists of S source tokens, "" for what is no text; B lists of T
+            target tokens, END included, "" after; and the shares of the
+            source, float32 `(B, T, S)`.
+
+        Raises:
+            InputError: the export has no such signature.
+        """
+        outputs = self._signature(layout.ALIGN)(text=_encoded(texts))
+        return (
+            _decoded(outputs[layout.SOURCE_TOKENS]),
+            _decoded(outputs[layout.TARGET_TOKENS]),
+            outputs[layout.ALIGNMENT].numpy(),
+        )
 
     def _signature(self, name):
         signatures = getattr(self._module, "signatures", {})
@@ -124,13 +162,12 @@ class SavedTranslator:
         function = signatures[name]
         expected = layout.SIGNATURES.get(name, layout.SIGNATURES[layout.BEAM])
         inputs = function.structured_input_signature[1].keys()
+        needed = expected.outputs.keys() - layout.LATER_OUTPUTS
         outputs = function.structured_outputs.keys()
-        if inputs != set(expected.inputs) or not (
-            expected.outputs.keys() <= set(outputs)
-        ):
+        if inputs != set(expected.inputs) or not needed <= set(outputs):
             raise InputError(
                 f"{self.path}: signature {name!r} doesn't translate text. "
-                f"{_ACCEPTED}"
+                f"{ACCEPTED_MODEL}"
             )
         return function
 
@@ -146,29 +183,3 @@ def _decoded(tensor):
     if tensor.shape.rank > 1:
         return [_decoded(row) for row in tensor]
     return [text.decode("utf-8", "replace") for text in tensor.numpy()]
-
-
-def find_saved_model(path: str | os.PathLike) -> pathlib.Path:
-    """The version folder that a path means.
-
-    Raises:
-        InputError: the path is none, and holds none.
-    """
-    path = pathlib.Path(path)
-    if not path.is_dir():
-        problem = "is a file" if path.exists() else "doesn't exist"
-        raise InputError(f"{path} {problem}. {_ACCEPTED}")
-    if (path / layout.SAVED_MODEL).is_file():
-        return path
-    versions = version_folders(path)
-    if not versions:
-        raise InputError(
-            f"{path}: no SavedModel (no {layout.SAVED_MODEL}, and no version "
-            f"folders such as 1). {_ACCEPTED}"
-        )
-    latest = versions[max(versions)]
-    if not (latest / layout.SAVED_MODEL).is_file():
-        raise InputError(
-            f"{latest}: no SavedModel (no {layout.SAVED_MODEL}). {_ACCEPTED}"
-        )
-    return latest

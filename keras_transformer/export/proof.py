@@ -8,11 +8,19 @@ import sys
 import tempfile
 
 from keras_transformer.errors import InputError
-from keras_transformer.export.report import CheckResult
+from keras_transformer.export.report import CheckFailed, CheckResult
+
+REFUSED = "the export was refused, nothing was published"
 
 
-def check_in_fresh_process(folder: pathlib.Path) -> tuple[CheckResult, ...]:
+def check_in_fresh_process(
+    folder: pathlib.Path, problem: str = REFUSED
+) -> tuple[CheckResult, ...]:
     """Runs `keras_transformer.export.verify` on a version folder.
+
+    Args:
+        folder: the version folder.
+        problem: how the error begins.
 
     Returns:
         The result of every check, failed ones too.
@@ -20,16 +28,29 @@ def check_in_fresh_process(folder: pathlib.Path) -> tuple[CheckResult, ...]:
     Raises:
         InputError: the process ended without results.
     """
+    try:
+        return run_checks("keras_transformer.export.verify", folder)
+    except CheckFailed as error:
+        raise InputError(f"{problem}: {error}") from None
+
+
+def run_checks(module: str, folder: pathlib.Path) -> tuple[CheckResult, ...]:
+    """Runs a module that checks a version folder in a process of its own.
+
+    Args:
+        module: takes `FOLDER --report FILE`, and writes `{folder: [{name,
+            passed, detail}, ...]}` there.
+        folder: the version folder.
+
+    Raises:
+        CheckFailed: the process ended without results.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch) / "report.json"
         process = subprocess.run(
             [
-                sys.executable,
-                "-m",
-                "keras_transformer.export.verify",
-                str(folder),
-                "--report",
-                str(report),
+                *(sys.executable, "-m", module, str(folder)),
+                *("--report", str(report)),
             ],
             env=_environment(),
             stdin=subprocess.DEVNULL,
@@ -40,16 +61,20 @@ def check_in_fresh_process(folder: pathlib.Path) -> tuple[CheckResult, ...]:
         )
         if not report.is_file():
             said = process.stderr.strip().splitlines()
-            raise InputError(
-                "the export was refused: the process that checks it ended "
-                f"with {process.returncode}: {said[-1] if said else 'silent'}"
+            raise CheckFailed(
+                "the process that checks it ended with "
+                f"{process.returncode}: {said[-1] if said else 'silent'}"
             )
         results = json.loads(report.read_text(encoding="utf-8"))[str(folder)]
     return tuple(CheckResult(**result) for result in results)
 
 
-def require_passed(checks: tuple[CheckResult, ...]):
+def require_passed(checks: tuple[CheckResult, ...], problem: str = REFUSED):
     """Refuses an export of which a check failed.
+
+    Args:
+        checks: what `check_in_fresh_process` found.
+        problem: how the error begins.
 
     Raises:
         InputError: names the first failed check and what it found.
@@ -58,8 +83,8 @@ def require_passed(checks: tuple[CheckResult, ...]):
     if failed:
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
         raise InputError(
-            "the export was refused, nothing was published: check "
-            f"{failed[0].name} failed{more}: {failed[0].detail}"
+            f"{problem}: check {failed[0].name} failed{more}: "
+            f"{failed[0].detail}"
         )
 
 

@@ -46,10 +46,12 @@ def export_run(
     """Writes, checks and publishes `base/version` as a SavedModel.
 
     Signatures: `serving_default` (beam search) and `greedy` take `text`
-    string `(B,)` and give `translation` string `(B,)` and `score` float32
-    `(B,)`; `nbest` gives `translations` and `scores`, `(B, K)`; `score` takes
-    `text` and `translation` and gives `log_probability`, `score` and
-    `tokens`, `(B,)`. Weights are in the search's precision, float32 or
+    string `(B,)` and give `translation` string `(B,)`, `score` float32
+    `(B,)` and `truncated` bool `(B,)`; `nbest` gives `translations` and
+    `scores`, `(B, K)`; `score` takes `text` and `translation` and gives
+    `log_probability`, `score` and `tokens`, `(B,)`; `tokenize` gives `ids`
+    `(B, L)` and `length`; `align` gives tokens of both sides and what the
+    target's attended to. Weights are in the search's precision, float32 or
     bfloat16, whatever the run was trained in. Until every check has passed,
     the folder has a name that the server ignores; when one fails it is
     removed.

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.decoding.incremental import IncrementalTransformer
-from keras_transformer.decoding.search import needs_alignment
+from keras_transformer.decoding.tokens import align, tokenize
 from keras_transformer.decoding.translator import Translator, greedy
 from keras_transformer.export import layout
 
@@ -42,8 +42,9 @@ class ServedTranslator:
         target_tokenizer,
         decoding: DecodingConfig,
     ):
+        # Graphs that don't use the alignment don't compute it either.
         incremental = IncrementalTransformer(
-            model, decoding.precision, align=needs_alignment(decoding)
+            model, decoding.precision, align=True
         )
         beam, best = (
             Translator(source_tokenizer, target_tokenizer, incremental, config)
@@ -54,6 +55,8 @@ class ServedTranslator:
             layout.GREEDY: best.translate,
             layout.NBEST: beam.nbest,
             layout.SCORING: beam.score,
+            layout.TOKENIZE: tokenize(beam),
+            layout.ALIGN: align(beam),
         }
         self.functions = {
             name: graph.get_concrete_function()

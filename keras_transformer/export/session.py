@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.export.layout import TAG, TEXT
-from keras_transformer.export.report import CheckFailed
+from keras_transformer.export.outputs import readable
 
 # `void tensorflow::DisableXlaCompilation()`, which the stock server calls
 # when it starts.
@@ -78,23 +78,6 @@ class ServedModel:
         )
         count = len(inputs[TEXT])
         return {
-            name: _checked(f"{signature}, {name}", values, count)
+            name: readable(f"{signature}, {name}", values, count)
             for name, values in outputs.items()
         }
-
-
-def _checked(where, values, count):
-    """An output as it is compared; refuses what a client can't read."""
-    if len(values) != count:
-        raise CheckFailed(
-            f"{where}: {count} texts gave an output of shape {values.shape}"
-        )
-    if values.dtype != object:
-        if not np.isfinite(values).all():
-            raise CheckFailed(f"{where}: not finite: {values}")
-        return values
-    try:
-        flat = [text.decode() for text in values.reshape(-1)]
-    except UnicodeDecodeError as error:
-        raise CheckFailed(f"{where}: not UTF-8: {error}") from None
-    return np.array(flat, dtype=object).reshape(values.shape)

@@ -4,7 +4,8 @@
 
 Loads each version folder as TensorFlow Serving does, XLA disabled, with the
 operations of TensorFlow and TF Text alone, and compares what it answers with
-the reference that the exporting process left in `assets.extra/`. The results
+the reference that the exporting process left in `assets.extra/`; and has a
+process without Python's TensorFlow do the same through the C API. The results
 are one JSON object: `{folder: [{name, passed, detail}, ...]}`. The exit
 status is 0 if all passed, else 1.
 
@@ -21,6 +22,7 @@ import sys
 import tensorflow as tf
 
 from keras_transformer.export import layout
+from keras_transformer.export.proof import run_checks
 from keras_transformer.export.replay_checks import REPLAY_CHECKS
 from keras_transformer.export.report import CheckFailed, CheckResult
 from keras_transformer.export.session import ServedModel, disable_xla
@@ -29,6 +31,9 @@ from keras_transformer.export.static_checks import (
     graph_is_readable,
 )
 from keras_transformer.files import read_json, write_json
+
+C_API_PROOF = "keras_transformer.export.c_api_proof"
+_EARLIER = "not an export of this version of keras_transformer"
 
 
 def verify(folder) -> list[CheckResult]:
@@ -61,10 +66,13 @@ def verify(folder) -> list[CheckResult]:
         run(check, folder, meta_graph, reference)
     run(xla_is_disabled)
     served = run(session_loads, folder)
-    if served is None:
-        return results
-    for check in REPLAY_CHECKS:
-        run(check, served, folder, reference)
+    if served is not None:
+        for check in REPLAY_CHECKS:
+            run(check, served, folder, reference)
+    try:
+        results += run_checks(C_API_PROOF, folder)
+    except CheckFailed as error:
+        results.append(CheckResult("c_api_loads", False, str(error)))
     return results
 
 
@@ -73,7 +81,12 @@ def reference_is_readable(folder) -> dict:
     reference = read_json(folder / layout.REFERENCE)
     for key in ("texts", "inputs", "outputs", "variables", "tolerance"):
         if key not in reference:
-            raise CheckFailed(f"{layout.REFERENCE} has no {key!r}")
+            raise CheckFailed(f"{layout.REFERENCE} has no {key!r}: {_EARLIER}")
+    for name in layout.SIGNATURES:
+        if name not in reference["inputs"].keys() & reference["outputs"].keys():
+            raise CheckFailed(
+                f"{layout.REFERENCE} has no signature {name!r}: {_EARLIER}"
+            )
     return reference
 
 

@@ -5,15 +5,16 @@ import errno
 import os
 import pathlib
 import shutil
+import sys
 from collections.abc import Iterator
-
-import tensorflow as tf
 
 from keras_transformer.errors import InputError
 from keras_transformer.export.layout import SAVED_MODEL
 
 # The server reads versions as signed 64-bit integers.
 _MAX_VERSION = 2**63 - 1
+
+ACCEPTED_MODEL = "Accepted: what `keras-transformer export` wrote"
 
 
 def version_folders(base: str | os.PathLike) -> dict[int, pathlib.Path]:
@@ -65,6 +66,32 @@ def choose_version(base: str | os.PathLike, version: int | None) -> int:
     return version
 
 
+def find_saved_model(path: str | os.PathLike) -> pathlib.Path:
+    """The version folder that a path means.
+
+    Raises:
+        InputError: the path is none, and holds none.
+    """
+    path = pathlib.Path(path)
+    if not path.is_dir():
+        problem = "is a file" if path.exists() else "doesn't exist"
+        raise InputError(f"{path} {problem}. {ACCEPTED_MODEL}")
+    if (path / SAVED_MODEL).is_file():
+        return path
+    versions = version_folders(path)
+    if not versions:
+        raise InputError(
+            f"{path}: no SavedModel (no {SAVED_MODEL}, and no version "
+            f"folders such as 1). {ACCEPTED_MODEL}"
+        )
+    latest = versions[max(versions)]
+    if not (latest / SAVED_MODEL).is_file():
+        raise InputError(
+            f"{latest}: no SavedModel (no {SAVED_MODEL}). {ACCEPTED_MODEL}"
+        )
+    return latest
+
+
 @contextlib.contextmanager
 def new_version(
     base: str | os.PathLike, version: int
@@ -113,9 +140,15 @@ def writing(goal: pathlib.Path) -> Iterator[None]:
         else:
             reason = f"can't be written ({error.strerror})"
         raise InputError(f"{goal}: {reason}") from error
-    except tf.errors.ResourceExhaustedError as error:
-        raise InputError(f"{goal}: {_FULL}") from error
-    except tf.errors.OpError as error:
+    except Exception as error:
+        # Not imported for this: what needs no TensorFlow starts fast.
+        tensorflow = sys.modules.get("tensorflow")
+        if tensorflow is None or not isinstance(
+            error, tensorflow.errors.OpError
+        ):
+            raise
+        if isinstance(error, tensorflow.errors.ResourceExhaustedError):
+            raise InputError(f"{goal}: {_FULL}") from error
         # "PATH; No space left on device", and more lines in a traceback.
         reason = error.message.splitlines()[0].rsplit("; ", 1)[-1]
         raise InputError(f"{goal}: can't be written ({reason})") from error

@@ -14,6 +14,7 @@ from keras_transformer.export.served_translator import ServedTranslator
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.training.run import Run
+from tests.export.broken import all_changed, compiled, reading, save
 
 SENTENCES = (
     ("Where is the dog?", "狗在哪里？"),
@@ -75,6 +76,31 @@ def served(run, model):
         run.source_tokenizer,
         run.target_tokenizer,
         run.config.decoding,
+    )
+
+
+@pytest.fixture(scope="session")
+def keras_export(served, report, model, tmp_path_factory):
+    """An export whose module has a Keras model as an attribute."""
+    return save(
+        served,
+        report,
+        tmp_path_factory.mktemp("broken") / "keras",
+        all_changed(served, reading(model.weights[0])),
+        weights=served.module.weights,
+        model=model,
+    )
+
+
+@pytest.fixture(scope="session")
+def compiled_export(served, report, tmp_path_factory):
+    """An export with a function that has to be compiled by XLA."""
+    return save(
+        served,
+        report,
+        tmp_path_factory.mktemp("broken") / "compiled",
+        all_changed(served, compiled),
+        weights=served.module.weights,
     )
 
 

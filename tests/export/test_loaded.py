@@ -50,6 +50,54 @@ def test_given_translations_are_scored(translator):
     )
 
 
+def test_cut_texts_are_told(translator):
+    scores = translator.score(
+        ["dog " * 40, "Where is the dog?"] * 2,
+        ["狗", "狗" * 40] * 2,
+    )
+    assert scores["truncated"].tolist() == [True, False] * 2
+    assert scores["translation_truncated"].tolist() == [False, True] * 2
+
+
+def test_ids_are_the_tokenizers(translator, run, texts):
+    texts = [*texts, "", "dog " * 40]
+    expected = run.source_tokenizer.tokenize(texts).to_list()
+    assert translator.tokenize(texts) == expected
+    assert translator.tokenize([]) == []
+
+
+def test_alignment_belongs_to_the_translation(translator, texts):
+    translations, _ = translator.translate(texts)
+    source, target, alignment = translator.align(texts)
+    assert source[0][:6] == ["", "Where", "is", "the", "dog", "?"]
+    for row, translation in enumerate(translations):
+        tokens = [token for token in target[row] if token not in ("", "</s>")]
+        assert "".join(tokens).replace("<unk>", "⁇") == translation
+    shape = len(texts), len(target[0]), len(source[0])
+    assert alignment.shape == shape
+    assert alignment.dtype == np.float32
+
+
+def test_an_export_of_an_earlier_version_translates(served, tmp_path):
+    def earlier(text):
+        outputs = served.functions[layout.BEAM](text=text)
+        return {name: outputs[name] for name in ("translation", "score")}
+
+    spec = tf.TensorSpec([None], tf.string, name="text")
+    module = tf.Module()
+    module.tokenizers = [
+        served.module.source_tokenizer,
+        served.module.target_tokenizer,
+    ]
+    module.weights = served.module.weights
+    function = tf.function(earlier, input_signature=[spec])
+    tf.saved_model.save(module, str(tmp_path), signatures=function)
+    translator = SavedTranslator(tmp_path)
+    assert len(translator.translate(["A dog."])[0]) == 1
+    with pytest.raises(InputError, match="no signature 'align'"):
+        translator.align(["A dog."])
+
+
 def test_no_text_gives_no_translation(translator):
     translations, scores = translator.translate([])
     assert translations == []

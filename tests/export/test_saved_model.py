@@ -44,7 +44,7 @@ def test_export_passes_every_check(report):
     failed = [check for check in report.checks if not check.passed]
     assert not failed
     names = [check.name for check in report.checks]
-    assert len(names) == len(set(names)) == 15
+    assert len(names) == len(set(names)) == 18
 
 
 def test_export_has_the_servers_layout(report):

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_transformer.errors import InputError
 from keras_transformer.export import layout
+from keras_transformer.export import verify as verification
 from keras_transformer.export.proof import (
     check_in_fresh_process,
     require_passed,
@@ -22,6 +23,8 @@ from keras_transformer.export.static_checks import (
     variables_are_stored_once,
 )
 from keras_transformer.export.verify import main, verify
+from tests.export import broken
+from tests.export.broken import all_changed
 
 # What `python -m` runs, and then the modules that were loaded.
 _VERIFY = """
@@ -39,44 +42,11 @@ def save(served, report, tmp_path):
     """Saves what is broken in one way beside the whole export's extras."""
 
     def save(name, functions, **attributes):
-        module = tf.Module()
-        module.tokenizers = [
-            served.module.source_tokenizer,
-            served.module.target_tokenizer,
-        ]
-        for key, value in attributes.items():
-            setattr(module, key, value)
-        folder = tmp_path / name
-        tf.saved_model.save(module, str(folder), signatures=functions)
-        extra = "assets.extra"
-        shutil.copytree(report.path / extra, folder / extra)
-        return folder
+        return broken.save(
+            served, report, tmp_path / name, functions, **attributes
+        )
 
     return save
-
-
-def _changed(function, change):
-    """A graph function that passes the outputs of another through a change."""
-
-    def changed(text):
-        return change(function(text=text))
-
-    signature = [tf.TensorSpec([None], tf.string, name="text")]
-    return tf.function(changed, signature).get_concrete_function()
-
-
-def _all_changed(served, change):
-    """All signatures, those that translate to the best text changed."""
-    best = (layout.BEAM, layout.GREEDY)
-    return {
-        name: _changed(function, change) if name in best else function
-        for name, function in served.functions.items()
-    }
-
-
-def _compiled(outputs):
-    compiled = tf.function(lambda x: x + 0.0, jit_compile=True)
-    return {**outputs, "score": compiled(outputs["score"])}
 
 
 def _python(outputs):
@@ -89,27 +59,12 @@ def _reference(report):
 
 
 def test_fresh_process_catches_what_the_server_refuses(
-    model, served, save, tmp_path
+    keras_export, compiled_export, tmp_path
 ):
     # Both load and run in Python.
-    def read_keras_weight(outputs):
-        weight = tf.reduce_sum(model.weights[0])
-        return {**outputs, "score": outputs["score"] + 0.0 * weight}
-
-    keras_model = save(
-        "keras",
-        _all_changed(served, read_keras_weight),
-        weights=served.module.weights,
-        model=model,
-    )
-    compiled = save(
-        "compiled",
-        _all_changed(served, _compiled),
-        weights=served.module.weights,
-    )
     report = tmp_path / "report.json"
     process = subprocess.run(
-        [sys.executable, "-c", _VERIFY, keras_model, compiled]
+        [sys.executable, "-c", _VERIFY, keras_export, compiled_export]
         + ["--report", report],
         env={**os.environ, "PYTHONPATH": os.getcwd()},
         capture_output=True,
@@ -132,6 +87,9 @@ def test_fresh_process_catches_what_the_server_refuses(
     assert failures["compiled", "equals_live_model"] == (
         "XLA compilation disabled"
     )
+    for name in ("c_api_equals_live_model", "c_api_warmup_replays"):
+        assert "Could not find variable" in failures["keras", name]
+        assert "XLA compilation disabled" in failures["compiled", name]
 
 
 def test_weights_stored_twice_are_refused(served, save, report):
@@ -151,7 +109,7 @@ def test_weights_stored_twice_are_refused(served, save, report):
 def test_python_in_the_graph_is_refused(served, save):
     folder = save(
         "python",
-        _all_changed(served, _python),
+        all_changed(served, _python),
         weights=served.module.weights,
     )
     with pytest.raises(CheckFailed, match=r"PyFunc \(calls Python\)"):
@@ -167,15 +125,19 @@ def test_python_in_the_graph_is_refused(served, save):
             lambda out: {**out, "score": tf.cast(out["score"], tf.float64)},
             "float64",
         ),
+        (
+            lambda out: {**out, "truncated": tf.fill([1, 1], False)},
+            "'truncated' has shape",
+        ),
     ],
-    ids=["missing", "scalar", "type"],
+    ids=["missing", "scalar", "type", "rank"],
 )
 def test_signature_that_cannot_be_batched_is_refused(
     served, save, change, message
 ):
     folder = save(
         "signature",
-        _all_changed(served, change),
+        all_changed(served, change),
         weights=served.module.weights,
     )
     with pytest.raises(CheckFailed, match=message):
@@ -189,6 +151,34 @@ def test_missing_signature_is_refused(served, save):
     assert nothing_must_be_compiled(folder, meta_graph, {})
     with pytest.raises(CheckFailed, match="no signature 'greedy'"):
         signatures_are_batches(folder, meta_graph, {})
+
+
+def test_reference_without_a_signature_fails_its_check(report, tmp_path):
+    folder = shutil.copytree(report.path, tmp_path / "1")
+    reference = _reference(report)
+    del reference["outputs"]["align"]
+    (folder / layout.REFERENCE).write_text(json.dumps(reference))
+    failed = [result for result in verify(folder) if not result.passed]
+    assert [result.name for result in failed] == ["reference_is_readable"]
+    assert "no signature 'align'" in failed[0].detail
+
+
+def test_c_api_process_that_dies_is_a_failed_check(report, monkeypatch):
+    def session_loads(folder):
+        raise CheckFailed("no tables")
+
+    def die(*arguments):
+        raise CheckFailed("the process ended with -11: silent")
+
+    # Not in this process, which other tests compile in.
+    monkeypatch.setattr(verification, "disable_xla", lambda: False)
+    monkeypatch.setattr(verification, "session_loads", session_loads)
+    monkeypatch.setattr(verification, "run_checks", die)
+    failed = [r for r in verify(report.path) if not r.passed]
+    assert failed == [
+        CheckResult("session_loads", False, "no tables"),
+        CheckResult("c_api_loads", False, "the process ended with -11: silent"),
+    ]
 
 
 def test_unreadable_folders_fail_the_first_check(tmp_path, capsys):

@@ -1,0 +1,144 @@
+"""The versions of an exported model: published, labelled, rolled back.
+
+BASE is the model's folder, which holds its versions. What labels name, and
+named last before, is what models.config lets TensorFlow Serving load (without
+labels: the latest version). Where `export --format tfserving` has written
+files for the server, they are written anew after each change.
+"""
+
+import json
+
+from keras_transformer.cli.console import say, table
+
+EXAMPLE = """example:
+  keras-transformer versions saved_models/en-zh list
+  keras-transformer versions saved_models/en-zh publish elsewhere/en-zh/7
+  keras-transformer versions saved_models/en-zh label stable 7
+  keras-transformer versions saved_models/en-zh rollback stable
+  keras-transformer versions saved_models/en-zh prune --keep 3
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument("base", metavar="BASE", help="the model's folder")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="ACTION"
+    )
+    actions.add_parser("list", help="all versions")
+    action = actions.add_parser("publish", help="check and copy a version")
+    action.add_argument("source", metavar="FOLDER", help="a version folder")
+    action.add_argument(
+        "--model-version",
+        type=int,
+        metavar="N",
+        help="default: one above the highest there",
+    )
+    action.add_argument("--label", help="that names it then")
+    action = actions.add_parser("label", help="let a label name a version")
+    action.add_argument("label", help="such as stable or canary")
+    action.add_argument("version", type=int)
+    action = actions.add_parser("unlabel", help="forget a label")
+    action.add_argument("label")
+    action = actions.add_parser(
+        "rollback", help="let a label name what it named before"
+    )
+    action.add_argument("label", nargs="?", default="stable")
+    action = actions.add_parser(
+        "prune",
+        help="remove old versions, never a served one or the latest",
+    )
+    action.add_argument("--keep", type=int, default=3, metavar="N")
+    action.add_argument("--dry-run", action="store_true")
+
+
+def run(arguments):
+    from keras_transformer.export.releases import list_releases
+
+    values = _ACTIONS[arguments.action](arguments)
+    if arguments.action != "list":
+        _refresh(arguments)
+    releases = list_releases(arguments.base)
+    if arguments.json:
+        versions = [release.to_dict() for release in releases]
+        print(json.dumps({**values, "versions": versions}))
+        return
+    for name, value in values.items():
+        say(f"{name}: {', '.join(map(str, value)) or 'none'}")
+    print(table([_row(release) for release in releases] or [("none", "")]))
+
+
+def _list(arguments):
+    return {}
+
+
+def _publish(arguments):
+    from keras_transformer.export.labels import require_name, set_label
+    from keras_transformer.export.releases import publish
+
+    if arguments.label is not None:
+        # Before the long work.
+        require_name(arguments.label)
+    path = publish(
+        arguments.source, arguments.base, arguments.model_version, say
+    )
+    if arguments.label is not None:
+        set_label(arguments.base, arguments.label, int(path.name))
+    return {"published": [int(path.name)]}
+
+
+def _label(arguments):
+    from keras_transformer.export.labels import set_label
+
+    set_label(arguments.base, arguments.label, arguments.version)
+    return {}
+
+
+def _unlabel(arguments):
+    from keras_transformer.export.labels import remove_label
+
+    remove_label(arguments.base, arguments.label)
+    return {}
+
+
+def _rollback(arguments):
+    from keras_transformer.export.labels import roll_back
+
+    roll_back(arguments.base, arguments.label)
+    return {}
+
+
+def _prune(arguments):
+    from keras_transformer.export.releases import prune
+
+    removed = prune(arguments.base, arguments.keep, arguments.dry_run)
+    return {"would_remove" if arguments.dry_run else "removed": removed}
+
+
+_ACTIONS = {
+    "list": _list,
+    "publish": _publish,
+    "label": _label,
+    "unlabel": _unlabel,
+    "rollback": _rollback,
+    "prune": _prune,
+}
+
+
+def _refresh(arguments):
+    """Brings the server's files up to date where there are any."""
+    from keras_transformer.export.server_files import refresh_server_files
+
+    for path in refresh_server_files(arguments.base):
+        say(f"{path} is up to date")
+
+
+def _row(release):
+    labels = f"  {', '.join(release.labels)}" if release.labels else ""
+    served = "served" if release.served else "not served"
+    size = f"{release.size / 2**20:.1f} MiB"
+    created = release.created or "no date"
+    return (
+        str(release.version),
+        f"{served:<10}  {created:<25}  {size:>10}{labels}",
+    )

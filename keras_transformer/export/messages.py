@@ -1,0 +1,97 @@
+"""The few protobuf messages that are read and written without TensorFlow.
+
+Declared here with their field numbers, so that neither TensorFlow nor the
+package `tensorflow-serving-api` is needed. Fields that nobody asks for are
+left out: protobuf keeps or skips what it doesn't know.
+
+Source of the numbers: tensorflow_serving/apis/{prediction_log,predict,
+model}.proto of TensorFlow Serving, the same from 1.x to 2.21, and
+tensorflow/core/{framework/tensor,framework/tensor_shape,
+protobuf/meta_graph}.proto of TensorFlow 2.21.
+"""
+
+import functools
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+_PACKAGE = "keras_transformer.export"
+_FIELD = descriptor_pb2.FieldDescriptorProto
+_KINDS = {
+    "string": _FIELD.TYPE_STRING,
+    "bytes": _FIELD.TYPE_BYTES,
+    "int32": _FIELD.TYPE_INT32,
+    "int64": _FIELD.TYPE_INT64,
+}
+# By message, then by field: number and kind. `many` are lists; a `map` is
+# one from strings to messages of a kind.
+_MESSAGES = {
+    "Dim": {"size": (1, "int64")},
+    "TensorShape": {"dim": (2, "many Dim")},
+    "Tensor": {
+        "dtype": (1, "int32"),
+        "tensor_shape": (2, "TensorShape"),
+        "string_val": (8, "many bytes"),
+    },
+    "ModelSpec": {"name": (1, "string"), "signature_name": (3, "string")},
+    "PredictRequest": {
+        "model_spec": (1, "ModelSpec"),
+        "inputs": (2, "map Tensor"),
+    },
+    "PredictLog": {"request": (1, "PredictRequest")},
+    "PredictionLog": {"predict_log": (6, "PredictLog")},
+    "TensorInfo": {"name": (1, "string"), "dtype": (2, "int32")},
+    "SignatureDef": {
+        "inputs": (1, "map TensorInfo"),
+        "outputs": (2, "map TensorInfo"),
+    },
+    "MetaGraph": {"signature_def": (5, "map SignatureDef")},
+}
+
+
+@functools.cache
+def message(name: str):
+    """The class of the messages of a name."""
+    return message_factory.GetMessageClass(
+        _pool().FindMessageTypeByName(f"{_PACKAGE}.{name}")
+    )
+
+
+@functools.cache
+def _pool():
+    """A pool of its own: the default one may hold the real messages."""
+    file = descriptor_pb2.FileDescriptorProto(
+        name="keras_transformer/export.proto", package=_PACKAGE, syntax="proto3"
+    )
+    for name, fields in _MESSAGES.items():
+        owner = file.message_type.add(name=name)
+        for field, (number, kind) in fields.items():
+            many, _, kind = kind.rpartition(" ")
+            if many == "map":
+                kind = _add_entry(owner, field, kind)
+            _add_field(owner, field, number, kind, bool(many))
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return pool
+
+
+def _add_entry(owner, field, kind):
+    """A map is a list of pairs, whose message protobuf names so."""
+    name = "".join(part.title() for part in field.split("_")) + "Entry"
+    entry = owner.nested_type.add(name=name)
+    entry.options.map_entry = True
+    _add_field(entry, "key", 1, "string")
+    _add_field(entry, "value", 2, kind)
+    return f"{owner.name}.{name}"
+
+
+def _add_field(owner, name, number, kind, many=False):
+    added = owner.field.add(
+        name=name,
+        number=number,
+        label=_FIELD.LABEL_REPEATED if many else _FIELD.LABEL_OPTIONAL,
+    )
+    if kind in _KINDS:
+        added.type = _KINDS[kind]
+    else:
+        added.type = _FIELD.TYPE_MESSAGE
+        added.type_name = f".{_PACKAGE}.{kind}"

@@ -1,0 +1,71 @@
+"""`export --format` as a user meets it."""
+
+import shutil
+
+import pytest
+
+from keras_transformer.cli import export as command
+from keras_transformer.cli.main import main
+from keras_transformer.export import saved_model
+from keras_transformer.export.server_files import write_server_files
+
+FILES = (
+    "Dockerfile",
+    "batching.config",
+    "docker-compose.yml",
+    "kubernetes.yaml",
+    "models.config",
+    "monitoring.config",
+)
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Exports without the checks, which other tests run."""
+    monkeypatch.setattr(saved_model, "check_in_fresh_process", lambda _: ())
+
+
+def test_servers_files_are_written_beside_the_model(
+    run, tmp_path, capsys, unchecked
+):
+    base = tmp_path / "models" / "toy"
+    options = ["--run", str(run), "--out", str(base)]
+    assert main(["export", *options, "--format", "tfserving"]) == 0
+    names = sorted(path.name for path in base.parent.iterdir())
+    assert names == sorted([*FILES, "toy"])
+    said = capsys.readouterr()
+    assert said.err.count("wrote ") == 6
+    assert "wrote" not in said.out
+
+
+def test_later_export_brings_the_files_up_to_date(
+    run, export, tmp_path, capsys, unchecked
+):
+    base = shutil.copytree(export, tmp_path / "models" / "toy")
+    write_server_files(base)
+    (base.parent / "batching.config").write_text("# mine\n")
+    assert main(["export", "--run", str(run), "--out", str(base)]) == 0
+    text = (base.parent / "Dockerfile").read_text()
+    assert "COPY toy/2/ /models/toy/2/" in text
+    assert (base.parent / "batching.config").read_text() == "# mine\n"
+    assert capsys.readouterr().err.count("wrote ") == 5
+
+
+def test_name_no_server_can_have_is_refused_at_once(
+    run, refuses, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(command, "_with_precision", None)
+    options = ["--run", run, "--out", tmp_path / "my model"]
+    refuses(
+        *("export", *options, "--format", "tfserving"),
+        says=["my model", "can't be a model's name"],
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_format_is_refused(run, tmp_path, capsys):
+    options = ["--run", str(run), "--out", str(tmp_path / "x")]
+    with pytest.raises(SystemExit) as stop:
+        main(["export", *options, "--format", "onnx"])
+    assert stop.value.code == 2
+    assert "tfserving" in capsys.readouterr().err

@@ -1,0 +1,119 @@
+"""`versions` as a user meets it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.cli.main import main
+from tests.cli.conftest import ROOT
+
+
+@pytest.fixture
+def base(tmp_path):
+    """A model's folder with versions 1 to 5 that hold nothing real."""
+    base = tmp_path / "models" / "toy"
+    for version in range(1, 6):
+        folder = base / str(version)
+        folder.mkdir(parents=True)
+        (folder / "saved_model.pb").touch()
+    return base
+
+
+@pytest.fixture
+def versions(base, capsys):
+    """Runs an action; returns its result by JSON."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        command = ["versions", str(base), "--json", *arguments]
+        assert main(command) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def _labels(result):
+    return {v["version"]: v["labels"] for v in result["versions"]}
+
+
+def test_list_shows_versions_labels_and_what_is_served(base, capsys):
+    assert main(["versions", str(base), "label", "stable", "2"]) == 0
+    capsys.readouterr()
+    assert main(["versions", str(base), "list"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "2", "3", "4", "5"]
+    assert rows[1][1] == "served" and rows[1][-1] == "stable"
+    assert rows[4][1:3] == ["not", "served"]
+
+
+def test_labels_move_back_and_go(versions):
+    assert _labels(versions("label", "stable", "2"))[2] == ["stable"]
+    assert _labels(versions("label", "stable", "4"))[4] == ["stable"]
+    assert _labels(versions("label", "canary", "5"))[5] == ["canary"]
+    assert _labels(versions("rollback"))[2] == ["stable"]
+    found = _labels(versions("unlabel", "canary"))
+    assert found == {1: [], 2: ["stable"], 3: [], 4: [], 5: []}
+
+
+def test_prune_says_what_it_removed(versions):
+    versions("label", "stable", "1")
+    found = versions("prune", "--keep", "2", "--dry-run")
+    assert found["would_remove"] == [2, 3]
+    assert len(found["versions"]) == 5
+    found = versions("prune", "--keep", "2")
+    assert found["removed"] == [2, 3]
+    assert [v["version"] for v in found["versions"]] == [1, 4, 5]
+
+
+def test_published_version_is_labelled(export, tmp_path, capsys):
+    base = str(tmp_path / "models")
+    options = ["--model-version", "7", "--label", "canary"]
+    command = ["versions", base, "--json", "publish", str(export), *options]
+    assert main(command) == 0
+    said = capsys.readouterr()
+    result = json.loads(said.out)
+    assert result["published"] == [7]
+    assert _labels(result) == {7: ["canary"]}
+    assert "checking it" in said.err
+
+
+def test_changes_reach_the_servers_files(base, versions, capsys):
+    from keras_transformer.export.server_files import write_server_files
+
+    write_server_files(base)
+    config = base.parent / "models.config"
+    assert "stable" not in config.read_text()
+    versions("label", "stable", "3")
+    assert 'key: "stable" value: 3' in config.read_text()
+
+
+@pytest.mark.parametrize(
+    ("action", "says"),
+    [
+        (["label", "stable", "9"], ["no version 9", "1, 2, 3, 4, 5"]),
+        (["label", "no/label", "1"], ["'no/label'", "a letter"]),
+        (["publish", "no/such", "--label", "-"], ["a letter"]),
+        (["publish", "no/such"], ["no/such doesn't exist"]),
+        (["rollback", "canary"], ["no label 'canary'"]),
+        (["unlabel", "canary"], ["no label 'canary'"]),
+        (["prune", "--keep", "0"], ["Received: 0"]),
+    ],
+)
+def test_bad_input_is_named(base, refuses, action, says):
+    refuses("versions", base, *action, says=says)
+
+
+def test_a_folder_that_is_none_is_named(refuses, tmp_path):
+    refuses("versions", tmp_path / "x", "list", says=["x doesn't exist"])
+
+
+def test_labels_need_no_tensorflow(base):
+    code = (
+        "import sys; from keras_transformer.cli.main import main; "
+        f"assert main(['versions', {str(base)!r}, 'label', 'a', '1']) == 0; "
+        "sys.exit('tensorflow' in sys.modules)"
+    )
+    process = subprocess.run([sys.executable, "-c", code], cwd=ROOT)
+    assert process.returncode == 0

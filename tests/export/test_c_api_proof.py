@@ -1,0 +1,143 @@
+"""What a process without Python's TensorFlow makes of exports."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.export import c_api_proof, layout
+from keras_transformer.export.c_api import find_library
+from keras_transformer.export.proof import run_checks
+
+pytestmark = pytest.mark.skipif(
+    find_library() is None, reason="TensorFlow comes without its C++ library"
+)
+PROOF = "keras_transformer.export.c_api_proof"
+
+# Runs a signature, and says which modules were loaded.
+_PREDICT = """
+import json, sys
+from keras_transformer.export.c_api import CApiModel, find_library
+model = CApiModel(sys.argv[1], find_library())
+texts = [text.encode() for text in json.loads(sys.argv[2])]
+outputs = model.predict(sys.argv[3], {"text": texts})
+print(json.dumps({
+    "outputs": {name: value.tolist() for name, value in outputs.items()},
+    "types": {name: value.dtype.name for name, value in outputs.items()},
+    "modules": [name.split(".")[0] for name in sys.modules],
+}))
+"""
+
+
+def _predict(folder, texts, signature):
+    process = subprocess.run(
+        [sys.executable, "-c", _PREDICT, folder, json.dumps(texts), signature],
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr[-2000:]
+    return json.loads(process.stdout)
+
+
+def _failures(folder):
+    results = run_checks(PROOF, folder)
+    assert [result.name for result in results] == [
+        "c_api_loads",
+        "c_api_equals_live_model",
+        "c_api_warmup_replays",
+    ]
+    return {r.name: r.detail for r in results if not r.passed}
+
+
+def test_whole_export_passes(report):
+    assert _failures(report.path) == {}
+
+
+def test_keras_model_as_an_attribute_is_refused(keras_export):
+    failures = _failures(keras_export)
+    assert "Could not find variable" in failures["c_api_equals_live_model"]
+    assert "Could not find variable" in failures["c_api_warmup_replays"]
+
+
+def test_function_that_must_be_compiled_is_refused(compiled_export):
+    failures = _failures(compiled_export)
+    assert "XLA compilation disabled" in failures["c_api_equals_live_model"]
+    assert "XLA compilation disabled" in failures["c_api_warmup_replays"]
+
+
+def test_answers_that_differ_are_refused(report, tmp_path):
+    folder = shutil.copytree(report.path, tmp_path / "1")
+    path = folder / layout.REFERENCE
+    reference = json.loads(path.read_text("utf-8"))
+    reference["outputs"]["tokenize"]["ids"][1][2] += 1
+    path.write_text(json.dumps(reference))
+    failures = _failures(folder)
+    assert (
+        "tokenize, loaded and live: ids (1, 2)"
+        in (failures["c_api_equals_live_model"])
+    )
+    assert "warm-up request" in failures["c_api_warmup_replays"]
+
+
+def test_folder_without_a_model_does_not_load(tmp_path):
+    (result,) = run_checks(PROOF, tmp_path)
+    assert result.name == "c_api_loads" and not result.passed
+    assert "SavedModel" in result.detail
+
+
+def test_strings_of_any_length_go_in_and_come_out(report, run):
+    # Up to 22 bytes lie within a TF_TString; more have memory of their own.
+    texts = ["", "a", "b" * 22, "c" * 23, "狗" * 1000, "nul \0 inside"]
+    found = _predict(report.path, texts, layout.ALIGN)
+    surface = run.source_tokenizer.surface(texts).to_list()
+    limit = run.config.model.max_length - 2
+    for row, tokens in zip(
+        found["outputs"]["source_tokens"], surface, strict=True
+    ):
+        kept = [token.decode() for token in tokens[:limit]]
+        assert row[1 : 1 + len(kept)] == kept
+        assert set(row[1 + len(kept) :]) <= {""}
+    assert found["types"] == {
+        "source_tokens": "object",
+        "target_tokens": "object",
+        "alignment": "float32",
+        "truncated": "bool",
+    }
+    assert not {"tensorflow", "keras", "tensorflow_text"} & {*found["modules"]}
+
+
+def test_no_text_gives_no_row(report):
+    found = _predict(report.path, [], layout.TOKENIZE)
+    assert found["outputs"] == {"ids": [], "length": []}
+    assert found["types"] == {"ids": "int32", "length": "int32"}
+
+
+def test_process_with_tensorflow_proves_nothing(report):
+    import tensorflow  # noqa: F401
+
+    code = (
+        "import keras, json, sys; from keras_transformer.export import "
+        "c_api_proof as p; print(json.dumps([r.detail for r in "
+        "p.prove(sys.argv[1]) if not r.passed]))"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code, report.path],
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    details = json.loads(process.stdout)
+    assert details and all("was imported" in detail for detail in details)
+
+
+def test_missing_library_is_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(c_api_proof, "find_library", lambda: None)
+    (result,) = c_api_proof.prove(tmp_path)
+    assert result.passed
+    assert "not possible here" in result.detail

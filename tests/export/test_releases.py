@@ -1,0 +1,172 @@
+import json
+import os
+import shutil
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.export import layout, releases
+from keras_transformer.export.labels import roll_back, set_label
+from keras_transformer.export.releases import (
+    list_releases,
+    prune,
+    publish,
+    served_versions,
+)
+from keras_transformer.export.report import CheckResult
+from keras_transformer.export.versions import version_folders
+
+
+@pytest.fixture
+def base(tmp_path):
+    """A model's folder with versions 1 to 6 that hold nothing real."""
+    base = tmp_path / "models" / "x"
+    for version in range(1, 7):
+        folder = base / str(version)
+        folder.mkdir(parents=True)
+        (folder / layout.SAVED_MODEL).write_text("x" * version)
+    return base
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Publishes without the checks; returns the folders they were given."""
+    folders = []
+
+    def check(folder, problem):
+        assert (folder / layout.SAVED_MODEL).is_file()
+        folders.append(folder)
+        return (CheckResult("session_loads", True, "done"),)
+
+    monkeypatch.setattr(releases, "check_in_fresh_process", check)
+    return folders
+
+
+def test_latest_is_served_where_nothing_is_labelled(base):
+    assert served_versions(base) == [6]
+    assert served_versions(base.parent / "none") == []
+
+
+def test_labelled_versions_and_those_before_are_served(base):
+    set_label(base, "stable", 2)
+    assert served_versions(base) == [2]
+    set_label(base, "canary", 5)
+    assert served_versions(base) == [2, 5]
+    # The server moves a label only to a version that it has loaded.
+    set_label(base, "stable", 3)
+    assert served_versions(base) == [2, 3, 5]
+    roll_back(base)
+    assert served_versions(base) == [2, 5]
+
+
+def test_releases_are_listed_with_what_they_say_of_themselves(base):
+    set_label(base, "stable", 2)
+    path = base / "2" / layout.DESCRIPTION
+    path.parent.mkdir()
+    path.write_text('{"created": "2026-01-02T03:04:05+00:00"}')
+    found = list_releases(base)
+    assert [release.version for release in found] == [1, 2, 3, 4, 5, 6]
+    assert found[1].labels == ["stable"]
+    assert found[1].created == "2026-01-02T03:04:05+00:00"
+    assert found[0].created == "" and found[0].size == 1
+    assert [release.version for release in found if release.served] == [2]
+    assert json.loads(json.dumps(found[0].to_dict()))["path"] == str(base / "1")
+
+
+def test_pruning_keeps_the_highest_the_labelled_and_the_served(base):
+    set_label(base, "stable", 1)
+    set_label(base, "canary", 2)
+    set_label(base, "canary", 4)
+    assert prune(base, keep=1, dry_run=True) == [3, 5]
+    assert len(version_folders(base)) == 6
+    assert prune(base, keep=1) == [3, 5]
+    assert sorted(os.listdir(base)) == ["1", "2", "4", "6", "labels.json"]
+    assert prune(base, keep=1) == []
+
+
+def test_pruning_keeps_as_many_as_told(base):
+    assert prune(base, keep=4) == [1, 2]
+    assert prune(base, keep=9) == []
+    with pytest.raises(InputError, match="never removed.*Received: 0"):
+        prune(base, keep=0)
+    assert list(version_folders(base)) == [3, 4, 5, 6]
+
+
+def test_version_has_no_name_while_its_files_are_removed(base, monkeypatch):
+    seen = []
+
+    def remove(folder, ignore_errors=False):
+        seen.append((folder.name, sorted(version_folders(base))))
+
+    monkeypatch.setattr(releases.shutil, "rmtree", remove)
+    prune(base, keep=5)
+    name, versions = seen[0]
+    assert name.startswith(".tmp-") and versions == [2, 3, 4, 5, 6]
+
+
+def test_pruning_ends_what_was_cut_short(base):
+    (base / "1").rename(base / ".tmp-removed-1-999")
+    (base / ".tmp-7-999").mkdir()  # what another process is writing
+    assert prune(base, keep=9, dry_run=True) == []
+    assert (base / ".tmp-removed-1-999").is_dir()
+    assert prune(base, keep=9) == []
+    names = sorted(os.listdir(base))
+    assert names == [".tmp-7-999", "2", "3", "4", "5", "6"]
+
+
+def test_published_version_is_a_checked_copy(base, tmp_path, unchecked):
+    lines = []
+    goal = publish(base / "3", tmp_path / "new", progress=lines.append)
+    assert goal == tmp_path / "new" / "1"
+    assert (goal / layout.SAVED_MODEL).read_text() == "xxx"
+    assert os.listdir(goal.parent) == ["1"]
+    (checked,) = unchecked
+    assert not checked.name.isdigit() and not checked.exists()
+    assert len(lines) == 2
+    assert publish(base, tmp_path / "new") == tmp_path / "new" / "2"
+    assert (tmp_path / "new" / "2" / layout.SAVED_MODEL).read_text() == "x" * 6
+    assert publish(base, tmp_path / "new", version=9).name == "9"
+
+
+def test_published_version_is_never_overwritten(base, tmp_path, unchecked):
+    with pytest.raises(InputError, match="6 exists, and a version is never"):
+        publish(base / "3", base, version=6)
+    assert unchecked == []
+
+
+def test_refused_version_leaves_nothing(base, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        releases,
+        "check_in_fresh_process",
+        lambda *_: (CheckResult("session_loads", False, "no tables"),),
+    )
+    with pytest.raises(
+        InputError,
+        match="3 was refused, nothing was published: check session_loads",
+    ):
+        publish(base / "3", tmp_path / "new" / "model")
+    assert not (tmp_path / "new").exists()
+
+
+def test_damaged_model_is_not_published(report, tmp_path):
+    broken = shutil.copytree(report.path, tmp_path / "1")
+    (broken / layout.SAVED_MODEL).write_bytes(b"\xff")
+    with pytest.raises(InputError, match="graph_is_readable failed"):
+        publish(broken, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_real_version_is_published(report, tmp_path):
+    goal = publish(report.path, tmp_path / "new", version=5)
+    (release,) = list_releases(tmp_path / "new")
+    assert release.version == 5 and release.served
+    assert release.size == report.size
+    assert release.created
+    assert goal == release.path
+
+
+@pytest.mark.parametrize("name", ["none", "models/x/1"])
+def test_folder_that_holds_no_versions_is_refused(base, tmp_path, name):
+    for function in (list_releases, lambda path: prune(path, keep=1)):
+        with pytest.raises(InputError, match="holds a model's versions"):
+            function(tmp_path / name)

@@ -1,0 +1,334 @@
+"""Each file is read by the parser that its reader has."""
+
+import http.server
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import threading
+
+import pytest
+import yaml
+from google.protobuf import text_format
+
+from keras_transformer.errors import InputError
+from keras_transformer.export.labels import roll_back, set_label
+from keras_transformer.export.server_files import (
+    MARK,
+    refresh_server_files,
+    write_server_files,
+)
+from keras_transformer.export.server_templates import FLAGS
+from tests.export.serving_messages import parse
+
+NAMES = (
+    "models.config",
+    "batching.config",
+    "monitoring.config",
+    "Dockerfile",
+    "docker-compose.yml",
+    "kubernetes.yaml",
+)
+
+
+def add(base, *versions):
+    for version in versions:
+        (base / version).mkdir(parents=True)
+        (base / version / "saved_model.pb").touch()
+    return base
+
+
+@pytest.fixture
+def base(tmp_path):
+    """A model's folder with versions that hold nothing real."""
+    return add(tmp_path / "saved_models" / "en_ZH.2", "1", "2", "007")
+
+
+@pytest.fixture
+def read(base):
+    """Writes the files; returns the content of one by its name."""
+    write_server_files(base)
+    return lambda name: (base.parent / name).read_text("utf-8")
+
+
+def _model(base):
+    write_server_files(base)
+    text = (base.parent / "models.config").read_text("utf-8")
+    config = parse("ModelServerConfig", text).model_config_list.config
+    assert len(config) == 1
+    return config[0]
+
+
+def test_six_files_are_written_beside_the_model(base):
+    written, kept = write_server_files(base)
+    assert [path.name for path in written] == list(NAMES)
+    assert kept == []
+    assert sorted(os.listdir(base.parent)) == sorted([*NAMES, base.name])
+
+
+# models.config
+
+
+def test_latest_version_is_served_without_labels(base):
+    model = _model(base)
+    assert model.name == "en_ZH.2"
+    assert model.base_path == "/models/en_ZH.2"
+    assert model.model_platform == "tensorflow"
+    assert model.model_version_policy.latest.num_versions == 1
+    assert not model.version_labels
+
+
+def test_labels_are_served_and_named(base):
+    set_label(base, "stable", 1)
+    set_label(base, "canary", 7)
+    model = _model(base)
+    assert model.model_version_policy.specific.versions == [1, 7]
+    labels = {label.key: label.value for label in model.version_labels}
+    assert labels == {"stable": 1, "canary": 7}
+
+
+def test_moved_label_leaves_the_old_version_loaded(base):
+    set_label(base, "stable", 1)
+    set_label(base, "stable", 2)
+    assert _model(base).model_version_policy.specific.versions == [1, 2]
+    roll_back(base)
+    model = _model(base)
+    assert model.model_version_policy.specific.versions == [1]
+    assert [label.value for label in model.version_labels] == [1]
+
+
+def test_label_of_a_version_that_is_gone_is_refused(base):
+    set_label(base, "stable", 2)
+    shutil.rmtree(base / "2")
+    with pytest.raises(InputError, match="no version 2. It has: 1, 7"):
+        write_server_files(base)
+
+
+def test_every_model_beside_is_served(base):
+    add(base.parent / "de-en", "3")
+    (base.parent / "notes" / "1").mkdir(parents=True)
+    (base.parent / ".hidden").mkdir()
+    write_server_files(base)
+    text = (base.parent / "models.config").read_text("utf-8")
+    config = parse("ModelServerConfig", text).model_config_list.config
+    assert [model.name for model in config] == ["de-en", "en_ZH.2"]
+
+
+def test_serving_api_reads_the_models(base):
+    api = pytest.importorskip(
+        "tensorflow_serving.config.model_server_config_pb2",
+        reason="tensorflow-serving-api isn't installed",
+    )
+    set_label(base, "stable", 1)
+    set_label(base, "stable", 7)
+    write_server_files(base)
+    text = (base.parent / "models.config").read_text("utf-8")
+    found = text_format.Parse(text, api.ModelServerConfig())
+    (model,) = found.model_config_list.config
+    assert list(model.model_version_policy.specific.versions) == [1, 7]
+    assert dict(model.version_labels) == {"stable": 7}
+
+
+# The other text protos
+
+
+def test_batching_is_bounded(read):
+    values = parse("BatchingParameters", read("batching.config"))
+    assert values.max_batch_size.value == 64
+    assert values.batch_timeout_micros.value == 2000
+    assert values.max_enqueued_batches.value == 100
+    assert values.num_batch_threads.value >= 1
+
+
+def test_metrics_are_on(read):
+    values = parse("MonitoringConfig", read("monitoring.config"))
+    assert values.prometheus_config.enable
+    assert values.prometheus_config.path == "/monitoring/prometheus/metrics"
+
+
+# Docker
+
+
+def _instructions(text):
+    """(instruction, rest) of a Dockerfile's lines."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return [
+        tuple(line.split(maxsplit=1))
+        for line in lines
+        if not line.startswith("#")
+    ]
+
+
+def test_dockerfile_holds_what_is_served(base):
+    set_label(base, "stable", 1)
+    set_label(base, "canary", 7)
+    write_server_files(base)
+    found = _instructions((base.parent / "Dockerfile").read_text("utf-8"))
+    assert found[0] == ("FROM", "tensorflow/serving:2.20.0")
+    assert {name for name, _ in found} <= {"FROM", "COPY", "EXPOSE", "CMD"}
+    copied = [shlex.split(rest) for name, rest in found if name == "COPY"]
+    assert copied == [
+        ["en_ZH.2/1/", "/models/en_ZH.2/1/"],
+        ["en_ZH.2/007/", "/models/en_ZH.2/007/"],
+        ["models.config", "batching.config", "monitoring.config", "/models/"],
+    ]
+    for *sources, _ in copied:
+        assert all((base.parent / source).exists() for source in sources)
+    assert ("EXPOSE", "8500 8501") in found
+    assert found[-1][0] == "CMD"
+    assert json.loads(found[-1][1]) == list(FLAGS)
+
+
+def test_flags_name_the_files(base, read):
+    files = [
+        flag.split("=/models/")[1] for flag in FLAGS if "=/models/" in flag
+    ]
+    assert files == ["models.config", "batching.config", "monitoring.config"]
+    assert all((base.parent / name).is_file() for name in files)
+
+
+def test_compose_runs_the_server_on_this_folder(read):
+    (service,) = yaml.safe_load(read("docker-compose.yml"))["services"].values()
+    assert service["image"] == "tensorflow/serving:2.20.0"
+    assert service["command"] == list(FLAGS)
+    assert service["volumes"] == [".:/models:ro"]
+    assert service["ports"] == ["127.0.0.1:8500:8500", "127.0.0.1:8501:8501"]
+    assert service["restart"] == "unless-stopped"
+    # Docker would fill in what follows a dollar.
+    assert "$" not in read("docker-compose.yml")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(
+    ("state", "healthy"), [("AVAILABLE", True), ("LOADING", False)]
+)
+def test_compose_asks_the_server_for_its_state(read, state, healthy):
+    service = yaml.safe_load(read("docker-compose.yml"))["services"]["serving"]
+    kind, *command = service["healthcheck"]["test"]
+    assert kind == "CMD" and command[:2] == ["bash", "-c"]
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"state": state}).encode())
+
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        command[2] = command[2].replace("8501", str(server.server_port))
+        status = subprocess.run(command, timeout=20).returncode
+        server.shutdown()
+    assert (status == 0) == healthy
+    assert asked == ["/v1/models/en_ZH.2"]
+
+
+# Kubernetes
+
+
+@pytest.fixture
+def kubernetes(read):
+    """The objects of the manifest by their kind."""
+    objects = list(yaml.safe_load_all(read("kubernetes.yaml")))
+    by_kind = {item["kind"]: item for item in objects}
+    assert len(by_kind) == len(objects)
+    return by_kind
+
+
+def test_manifest_has_a_server_that_grows(kubernetes):
+    assert {kind: item["apiVersion"] for kind, item in kubernetes.items()} == {
+        "Deployment": "apps/v1",
+        "Service": "v1",
+        "HorizontalPodAutoscaler": "autoscaling/v2",
+        "PodDisruptionBudget": "policy/v1",
+    }
+    names = {item["metadata"]["name"] for item in kubernetes.values()}
+    assert names == {"en-zh-2-serving"}
+    spec = kubernetes["HorizontalPodAutoscaler"]["spec"]
+    assert spec["scaleTargetRef"] == {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "en-zh-2-serving",
+    }
+    assert 1 < spec["minReplicas"] < spec["maxReplicas"]
+    (metric,) = spec["metrics"]
+    assert metric["resource"]["name"] == "cpu"
+    # A number here would undo the autoscaler's at each `apply`.
+    assert "replicas" not in kubernetes["Deployment"]["spec"]
+
+
+def test_manifests_selectors_and_ports_fit(kubernetes):
+    deployment = kubernetes["Deployment"]["spec"]
+    labels = deployment["template"]["metadata"]["labels"]
+    assert deployment["selector"]["matchLabels"] == labels
+    assert kubernetes["Service"]["spec"]["selector"] == labels
+    budget = kubernetes["PodDisruptionBudget"]["spec"]
+    assert budget["selector"]["matchLabels"] == labels
+    (container,) = deployment["template"]["spec"]["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"grpc": 8500, "rest": 8501}
+    for port in kubernetes["Service"]["spec"]["ports"]:
+        assert ports[port["targetPort"]] == port["port"]
+    # Without a request the autoscaler has nothing to measure by.
+    assert container["resources"]["requests"]["cpu"]
+    assert container["image"] == "en-zh-2-serving:7"
+
+
+def test_manifest_probes_the_model(kubernetes):
+    spec = kubernetes["Deployment"]["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {
+            "path": "/v1/models/en_ZH.2",
+            "port": "rest",
+        }
+    ready, alive = container["readinessProbe"], container["livenessProbe"]
+    assert (
+        ready["periodSeconds"] * ready["failureThreshold"]
+        < alive["periodSeconds"] * alive["failureThreshold"]
+    )
+
+
+# Written again
+
+
+def test_owners_files_stay(base):
+    write_server_files(base)
+    for name in ("batching.config", "Dockerfile"):
+        path = base.parent / name
+        text = path.read_text("utf-8")
+        assert text.startswith(MARK)
+        path.write_text(text.removeprefix(f"{MARK}\n") + "# mine\n")
+    written, kept = write_server_files(base)
+    assert [path.name for path in kept] == ["batching.config", "Dockerfile"]
+    assert len(written) == 4
+    assert (base.parent / "Dockerfile").read_text().endswith("# mine\n")
+
+
+def test_files_are_refreshed_only_where_they_are_ours(base):
+    assert refresh_server_files(base) == []
+    assert os.listdir(base.parent) == [base.name]
+    write_server_files(base)
+    add(base, "8")
+    assert len(refresh_server_files(base)) == 6
+    assert "en_ZH.2/8/" in (base.parent / "Dockerfile").read_text()
+    (base.parent / "models.config").write_text("# mine\n")
+    assert refresh_server_files(base) == []
+
+
+def test_model_without_a_version_is_refused(tmp_path):
+    (tmp_path / "x" / "1").mkdir(parents=True)
+    with pytest.raises(InputError, match="x: no version"):
+        write_server_files(tmp_path / "x")
+
+
+def test_name_that_addresses_cannot_hold_is_refused(tmp_path):
+    base = add(tmp_path / "en zh", "1")
+    with pytest.raises(InputError, match="can't be a model's name"):
+        write_server_files(base)
+    assert os.listdir(tmp_path) == ["en zh"]
