@@ -6,6 +6,7 @@ with `MARK` is written anew when versions or labels change; one that doesn't
 is its owner's, and stays.
 """
 
+import hashlib
 import json
 import os
 import pathlib
@@ -132,7 +133,7 @@ def _model(base):
 def _contents(base):
     """The content of each file by its name."""
     bases = _models_beside(base)
-    served = served_versions(base)
+    models = models_config(bases)
     name = re.sub("[^a-z0-9]+", "-", base.name.lower()).strip("-") or "model"
     # A name in Kubernetes has 63 characters at most.
     name = f"{name[:54].rstrip('-')}-serving"
@@ -143,14 +144,14 @@ def _contents(base):
         "metrics_path": templates.METRICS_PATH,
         "model": base.name,
         "name": name,
-        "image": f"{name}:{'-'.join(map(str, served))}",
+        "image": f"{name}:{_tag(base, models)}",
     }
 
     def fill(template, **more):
         return string.Template(template).substitute(values, **more)
 
     return {
-        MODELS_CONFIG: models_config(bases),
+        MODELS_CONFIG: models,
         "batching.config": templates.BATCHING,
         "monitoring.config": templates.MONITORING,
         "Dockerfile": fill(
@@ -164,6 +165,16 @@ def _contents(base):
         ),
         "kubernetes.yaml": fill(templates.KUBERNETES),
     }
+
+
+def _tag(base, models):
+    """The image's: the highest version, and what changes with any label.
+
+    With the same tag Kubernetes would see nothing to replace.
+    """
+    latest = max(served_versions(base))
+    content = (models + templates.BATCHING + templates.MONITORING).encode()
+    return f"{latest}-{hashlib.sha256(content).hexdigest()[:8]}"
 
 
 def _models_beside(base):

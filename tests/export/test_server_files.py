@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -276,7 +277,25 @@ def test_manifests_selectors_and_ports_fit(kubernetes):
         assert ports[port["targetPort"]] == port["port"]
     # Without a request the autoscaler has nothing to measure by.
     assert container["resources"]["requests"]["cpu"]
-    assert container["image"] == "en-zh-2-serving:7"
+    assert re.fullmatch("en-zh-2-serving:7-[0-9a-f]{8}", container["image"])
+
+
+def test_every_change_of_labels_is_another_image(base):
+    images = set()
+    for stable, canary in ((1, 2), (2, 1), (1, 2)):
+        set_label(base, "stable", stable)
+        set_label(base, "canary", canary)
+        write_server_files(base)
+        text = (base.parent / "kubernetes.yaml").read_text("utf-8")
+        deployment = next(yaml.safe_load_all(text))
+        spec = deployment["spec"]["template"]["spec"]
+        images.add(spec["containers"][0]["image"])
+        dockerfile = (base.parent / "Dockerfile").read_text("utf-8")
+        assert f"docker build -t {spec['containers'][0]['image']} ." in (
+            dockerfile
+        )
+    # The third time the labels are those of the first.
+    assert len(images) == 2
 
 
 def test_manifest_probes_the_model(kubernetes):
