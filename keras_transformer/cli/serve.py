@@ -97,8 +97,11 @@ def _serve(arguments):
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     load_tensorflow()
     with _extra():
+        from keras_transformer.export.session import disable_xla
         from keras_transformer.serving.server import Server
 
+        # For the whole process and for good, as the stock server does.
+        disable_xla()
         server = Server(server_options(arguments), say)
     server.start()
     for kind, port in (("REST", server.rest_port), ("gRPC", server.port)):

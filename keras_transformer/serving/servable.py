@@ -7,7 +7,6 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers its operations)
 
 from keras_transformer.export.layout import TAG, WARMUP
-from keras_transformer.export.session import disable_xla
 from keras_transformer.serving.status import Code, ServingError
 from keras_transformer.serving.tensors import complete_inputs
 from keras_transformer.serving.warmup_replay import replay
@@ -16,10 +15,11 @@ DEFAULT_SIGNATURE = "serving_default"
 
 
 class Servable:
-    """A SavedModel in a session of its own, without XLA.
+    """A SavedModel in a session of its own.
 
-    Nothing of Keras and none of the project's models is needed: what runs is
-    the graph. `run` may be called by many threads at once.
+    Whether XLA may compile is up to the process; `keras-transformer serve`
+    forbids it. Nothing of Keras and none of the project's models is needed:
+    what runs is the graph. `run` may be called by many threads at once.
 
     Args:
         name: of the model.
@@ -46,7 +46,6 @@ class Servable:
         self.name = name
         self.version = version
         self.folder = pathlib.Path(folder)
-        disable_xla()
         config = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=intra_op_threads
         )

@@ -38,6 +38,7 @@ def test_servers_files_are_written_beside_the_model(
     assert "wrote" not in said.out
 
 
+@pytest.mark.slow
 def test_later_export_brings_the_files_up_to_date(
     run, export, tmp_path, capsys, unchecked
 ):

@@ -67,6 +67,7 @@ def test_prune_says_what_it_removed(versions):
     assert [v["version"] for v in found["versions"]] == [1, 4, 5]
 
 
+@pytest.mark.slow
 def test_published_version_is_labelled(export, tmp_path, capsys):
     base = str(tmp_path / "models")
     options = ["--model-version", "7", "--label", "canary"]

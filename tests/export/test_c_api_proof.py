@@ -117,6 +117,7 @@ def test_no_text_gives_no_row(report):
     assert found["types"] == {"ids": "int32", "length": "int32"}
 
 
+@pytest.mark.slow
 def test_process_with_tensorflow_proves_nothing(report):
     import tensorflow  # noqa: F401
 

@@ -156,6 +156,7 @@ def test_damaged_model_is_not_published(report, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_real_version_is_published(report, tmp_path):
     goal = publish(report.path, tmp_path / "new", version=5)
     (release,) = list_releases(tmp_path / "new")

@@ -6,6 +6,8 @@ import socket
 import threading
 import time
 
+import tensorflow as tf
+
 from tests.cli.conftest import start
 from tests.serving.asking import ask
 
@@ -64,6 +66,28 @@ def test_killed_under_load_and_started_again(toy_base):
         process.communicate()
     assert process.returncode == 0
     assert all(a == (200, {"predictions": ["A"]}) for a in answered)
+
+
+def test_what_must_be_compiled_is_refused(tmp_path):
+    """As by the stock server, which runs without XLA."""
+    module = tf.Module()
+    compiled = tf.function(lambda x: x + 1.0, jit_compile=True)
+    serve = tf.function(
+        lambda x: {"y": compiled(x)},
+        input_signature=[tf.TensorSpec([None], tf.float32, name="x")],
+    )
+    tf.saved_model.save(module, str(tmp_path / "toy/1"), serve)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = started(tmp_path / "toy", port)
+    try:
+        answer = ask(f"127.0.0.1:{port}", PREDICT, b'{"instances": [1.0]}')
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert answer.status == 500  # as TensorFlow says, INTERNAL
+    assert "XLA compilation disabled" in json.loads(answer.body)["error"]
 
 
 def wait_for_answers(answered, count):
