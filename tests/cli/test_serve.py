@@ -13,6 +13,7 @@ import pytest
 from keras_transformer.cli.main import build_parser
 from keras_transformer.cli.serve_flags import server_flags
 from keras_transformer.errors import InputError
+from keras_transformer.export import session
 from keras_transformer.serving import engines
 from tests.cli.conftest import start
 from tests.serving.asking import ask
@@ -24,6 +25,12 @@ needs_extra = pytest.mark.skipif(
     ),
     reason="needs the extra [serving]",
 )
+
+
+@pytest.fixture(autouse=True)
+def xla_stays(monkeypatch):
+    """Tests that follow in this process compile."""
+    monkeypatch.setattr(session, "disable_xla", lambda: True)
 
 
 @pytest.fixture
