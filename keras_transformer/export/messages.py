@@ -4,10 +4,10 @@ Declared here with their field numbers, so that neither TensorFlow nor the
 package `tensorflow-serving-api` is needed. Fields that nobody asks for are
 left out: protobuf keeps or skips what it doesn't know.
 
-Source of the numbers: tensorflow_serving/apis/{prediction_log,predict,
-model}.proto of TensorFlow Serving, the same from 1.x to 2.21, and
-tensorflow/core/{framework/tensor,framework/tensor_shape,
-protobuf/meta_graph}.proto of TensorFlow 2.21.
+Source of the numbers: tensorflow_serving/apis/{prediction_log,predict,model,
+get_model_status}.proto and util/status.proto of TensorFlow Serving, the same
+from 1.x to 2.21, and tensorflow/core/{framework/tensor,
+framework/tensor_shape,protobuf/meta_graph}.proto of TensorFlow 2.21.
 """
 
 import functools
@@ -21,6 +21,9 @@ _KINDS = {
     "bytes": _FIELD.TYPE_BYTES,
     "int32": _FIELD.TYPE_INT32,
     "int64": _FIELD.TYPE_INT64,
+    "float": _FIELD.TYPE_FLOAT,
+    "double": _FIELD.TYPE_DOUBLE,
+    "bool": _FIELD.TYPE_BOOL,
 }
 # By message, then by field: number and kind. `many` are lists; a `map` is
 # one from strings to messages of a kind.
@@ -30,12 +33,36 @@ _MESSAGES = {
     "Tensor": {
         "dtype": (1, "int32"),
         "tensor_shape": (2, "TensorShape"),
+        "tensor_content": (4, "bytes"),
+        "float_val": (5, "many float"),
+        "double_val": (6, "many double"),
+        "int_val": (7, "many int32"),
         "string_val": (8, "many bytes"),
+        "int64_val": (10, "many int64"),
+        "bool_val": (11, "many bool"),
     },
-    "ModelSpec": {"name": (1, "string"), "signature_name": (3, "string")},
+    "Int64Value": {"value": (1, "int64")},
+    "ModelSpec": {
+        "name": (1, "string"),
+        "version": (2, "Int64Value"),
+        "signature_name": (3, "string"),
+        "version_label": (4, "string"),
+    },
     "PredictRequest": {
         "model_spec": (1, "ModelSpec"),
         "inputs": (2, "map Tensor"),
+    },
+    "PredictResponse": {"outputs": (1, "map Tensor")},
+    "GetModelStatusRequest": {"model_spec": (1, "ModelSpec")},
+    # Enumerations travel as int32.
+    "Status": {"error_code": (1, "int32"), "error_message": (2, "string")},
+    "ModelVersionStatus": {
+        "version": (1, "int64"),
+        "state": (2, "int32"),
+        "status": (3, "Status"),
+    },
+    "GetModelStatusResponse": {
+        "model_version_status": (1, "many ModelVersionStatus")
     },
     "PredictLog": {"request": (1, "PredictRequest")},
     "PredictionLog": {"predict_log": (6, "PredictLog")},

@@ -1,0 +1,136 @@
+"""Where a client's requests go, and what every transport can do."""
+
+import dataclasses
+import urllib.parse
+from typing import NamedTuple, Protocol
+
+from keras_transformer.errors import InputError
+
+# The scheme, whether it is encrypted, and TensorFlow Serving's usual port.
+_SCHEMES = {
+    "http": (False, 8501),
+    "https": (True, 443),
+    "grpc": (False, 8500),
+    "grpcs": (True, 443),
+}
+_ACCEPTED = (
+    "Accepted: http://HOST:8501, https://HOST, grpc://HOST:8500 or grpcs://HOST"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A model on a server.
+
+    Attributes:
+        scheme: "http", "https", "grpc" or "grpcs".
+        host: name or address, without brackets.
+        port: its number.
+        path: in front of `/v1`, for a server behind a proxy; "" for none.
+        model: its name.
+        version: its number; None: the label's or the latest.
+        label: of a version; "" for none.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    model: str
+    version: int | None = None
+    label: str = ""
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether TLS is spoken."""
+        return _SCHEMES[self.scheme][0]
+
+    @property
+    def address(self) -> str:
+        """`host:port`, with brackets around an address of IPv6."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    def __str__(self):
+        which = f" version {self.version}" if self.version is not None else ""
+        which = f" label {self.label}" if self.label else which
+        return (
+            f"{self.scheme}://{self.address}{self.path}, "
+            f"model {self.model}{which}"
+        )
+
+
+class VersionStatus(NamedTuple):
+    """What a server says of a version.
+
+    Attributes:
+        version: its number.
+        state: "START", "LOADING", "AVAILABLE", "UNLOADING" or "END".
+        message: why it isn't available; "" if all is well.
+    """
+
+    version: int
+    state: str
+    message: str
+
+
+class Transport(Protocol):
+    """Sends single requests, from any number of threads."""
+
+    def predict(
+        self, signature: str, inputs: dict, deadline: float
+    ) -> dict[str, list]:
+        """Outputs by name, nested lists, from inputs, lists of str.
+
+        Args:
+            signature: its name.
+            inputs: lists of the same length, by name.
+            deadline: of `time.monotonic`, seconds.
+
+        Raises:
+            RequestError: there is no good answer.
+        """
+
+    def versions(self, deadline: float) -> list[VersionStatus]:
+        """The versions of the model; see `predict`."""
+
+    def close(self):
+        """Ends all connections."""
+
+
+def parse_target(
+    url: str, model: str, version: int | None = None, label: str | None = None
+) -> Target:
+    """The target of a URL.
+
+    Args:
+        url: scheme, host, and port unless it is the usual one.
+        model: its name.
+        version: its number.
+        label: of a version.
+
+    Raises:
+        InputError: something isn't as accepted.
+    """
+    if version is not None and label:
+        raise InputError(
+            f"either a version or a label. Received: version {version} and "
+            f"label {label!r}"
+        )
+    if not model:
+        raise InputError("the model's name is empty")
+    try:
+        parts = urllib.parse.urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise InputError(f"{url!r}: {error}. {_ACCEPTED}") from None
+    path = parts.path.rstrip("/")
+    unknown = parts.username or parts.query or parts.fragment
+    if parts.scheme not in _SCHEMES or not parts.hostname or unknown:
+        raise InputError(f"{url!r} is not a server's URL. {_ACCEPTED}")
+    if path and parts.scheme.startswith("grpc"):
+        raise InputError(f"{url!r}: gRPC has no path. {_ACCEPTED}")
+    if port is None:
+        port = _SCHEMES[parts.scheme][1]
+    where = (parts.scheme, parts.hostname, port, path)
+    return Target(*where, model, version, label or "")

@@ -1,0 +1,264 @@
+"""The client against the embedded server, over both protocols."""
+
+import pathlib
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.serving import (
+    Client,
+    InvalidRequestError,
+    NotFoundError,
+    OverloadedError,
+    ServerFailedError,
+    UnavailableError,
+)
+from keras_transformer.serving.batching_parameters import BatchingParameters
+from keras_transformer.serving.limits import Limits
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TEXTS = ["a", "", "狗 barks", "x" * 300, "two\nlines", '"', "\x00"]
+
+
+@pytest.fixture(scope="module")
+def server(serve, toy_configs):
+    return serve(models=toy_configs)
+
+
+def url_of(server, scheme):
+    port = server.rest_port if scheme == "http" else server.port
+    return f"{scheme}://127.0.0.1:{port}"
+
+
+@pytest.fixture(params=["http", "grpc"])
+def client(request, server):
+    """Makes clients of the server; they are closed in the end."""
+    made = []
+
+    def make(model="toy", **options):
+        url = url_of(server, request.param)
+        made.append(Client(url, model, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_all_types_of_outputs(client):
+    outputs = client().predict({"text": TEXTS[:3]}, "length")
+    assert outputs["length"] == [1, 0, 9]
+    assert outputs["half"] == [0.5, 0.0, 4.5]
+    assert outputs["is_empty"] == [False, True, False]
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 7, 100])
+def test_order_is_kept_over_many_requests(client, batch_size):
+    texts = [f"{text} {number}" for number in range(20) for text in TEXTS]
+    found = client(batch_size=batch_size).predict({"text": texts})
+    # TensorFlow's upper() of bytes.
+    assert found == {"translation": [t.upper() for t in texts]}
+
+
+def test_no_texts_are_no_request(client):
+    assert client().predict({"text": []}) == {}
+    assert client().translate([]) == ([], [])
+    assert client(model="nothing").tokenize([]) == []
+
+
+def test_what_utf_8_cannot_say_is_replaced(client):
+    found = client().predict({"text": ["a\udcff"]})
+    assert found == {"translation": ["A?"]}
+
+
+def test_versions_and_labels(client):
+    (latest,) = client().predict({"text": ["a"]})["translation"]
+    (first,) = client(version=1).predict({"text": ["a"]})["translation"]
+    (stable,) = client(label="stable").predict({"text": ["a"]})["translation"]
+    assert (latest, first, stable) == ("A", "one A", "one A")
+
+
+def test_the_state_of_versions(client):
+    assert client().versions() == [(2, "AVAILABLE", ""), (1, "AVAILABLE", "")]
+    assert [row.version for row in client(version=1).versions()] == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "signature", "kind", "says"),
+    [
+        ({"model": "none"}, "", NotFoundError, "Servable not found"),
+        ({"version": 9}, "", NotFoundError, "Specific(toy, 9)"),
+        ({"label": "no"}, "", InvalidRequestError, "version label: no"),
+        ({}, "none", InvalidRequestError, '"none" not found'),
+        ({}, "number", InvalidRequestError, "'a'|StringToNumber"),
+        ({}, "add", InvalidRequestError, "x"),
+    ],
+    ids=["model", "version", "label", "signature", "value", "inputs"],
+)
+def test_errors_say_what_the_server_answered(
+    client, options, signature, kind, says
+):
+    one = client(**options)
+    with pytest.raises(kind) as raised:
+        one.predict({"text": ["a"]}, signature or "serving_default")
+    assert any(part in str(raised.value) for part in says.split("|"))
+    assert str(one.target) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_model_that_does_not_translate(client):
+    with pytest.raises(ServerFailedError, match="no output score; it has"):
+        client().translate(["a"])
+
+
+def test_inputs_of_different_lengths(client):
+    with pytest.raises(InputError, match="text 1, more 2"):
+        client().predict({"text": ["a"], "more": ["a", "b"]})
+    with pytest.raises(InputError, match="not one text"):
+        client().translate("a sentence")
+
+
+def test_batches_are_read_as_they_are_answered(client):
+    read = []
+
+    def batches():
+        for number in range(30):
+            read.append(number)
+            yield {"text": [str(number)] if number % 5 else []}
+
+    answers = client(in_flight=2).predict_batches(batches())
+    for number, answer in enumerate(answers):
+        assert answer == ({"translation": [str(number)]} if number % 5 else {})
+        assert len(read) <= number + 3
+    assert len(read) == 30
+
+
+def test_many_threads_share_a_client(client):
+    one, found = client(in_flight=3, batch_size=2), {}
+
+    def call(number):
+        texts = [f"{number} {place}" for place in range(7)]
+        found[number] = one.predict({"text": texts})["translation"] == texts
+
+    threads = [threading.Thread(target=call, args=[n]) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == dict.fromkeys(range(12), True)
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_a_busy_server_answers_everything_in_the_end(
+    serve, toy_configs, scheme
+):
+    """Queues that are too short: 503 and 429, and then another attempt."""
+    tight = serve(
+        models=toy_configs,
+        batching=True,
+        limits=Limits(max_requests=3),
+        parameters=BatchingParameters(2, 20_000, 1, 1),
+    )
+    texts = [str(number) for number in range(60)]
+    url = url_of(tight, scheme)
+    with Client(url, "toy", batch_size=1, in_flight=12) as one:
+        assert one.predict({"text": texts})["translation"] == texts
+    refused = [
+        line
+        for line in tight.core.metrics.page().splitlines()
+        if "request_count" in line and ("UNAVAIL" in line or "EXHAUST" in line)
+    ]
+    assert refused
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_without_tensorflow_and_numpy(server, scheme):
+    code = (
+        "import sys\n"
+        "from keras_transformer.serving import Client\n"
+        "with Client(sys.argv[1], 'toy') as client:\n"
+        "    print(client.predict({'text': ['a']}), client.versions()[0])\n"
+        "heavy = {'tensorflow', 'numpy', 'keras'} & set(sys.modules)\n"
+        "sys.exit(f'imported: {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, url_of(server, scheme)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("{'translation': ['A']}")
+
+
+def test_without_grpcio_the_user_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(InputError, match="grpcio.*pip install.*http://"):
+        Client("grpc://127.0.0.1:1", "toy")
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("localhost:8501", "not a server's URL"),
+        ("ftp://a", "not a server's URL"),
+        ("http://", "not a server's URL"),
+        ("http://a:b", "Port"),
+        ("http://a:99999", "Port"),
+        ("http://a?b=c", "not a server's URL"),
+        ("http://me:secret@a", "not a server's URL"),
+        ("grpc://a/b", "gRPC has no path"),
+    ],
+)
+def test_urls_that_are_none(url, says):
+    with pytest.raises(InputError, match=f"{says}.*Accepted: http://"):
+        Client(url, "toy")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"version": 1, "label": "a"}, "version 1 and label 'a'"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"in_flight": 0}, "in_flight"),
+        ({"timeout": 0}, "timeout"),
+    ],
+)
+def test_options_that_are_refused(options, says):
+    with pytest.raises(InputError, match=says):
+        Client("http://a", "toy", **options)
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("http://a", "http://a:8501"),
+        ("https://a/nmt/", "https://a:443/nmt"),
+        ("grpc://[::1]", "grpc://[::1]:8500"),
+    ],
+)
+def test_usual_ports(url, address):
+    with Client(url, "m", label="l") as one:
+        assert str(one.target) == f"{address}, model m label l"
+
+
+def test_a_name_of_any_characters_is_asked_for(client):
+    with pytest.raises(NotFoundError, match="狗/a b"):
+        client(model="狗/a b").predict({"text": ["a"]})
+
+
+def test_a_closed_client(client):
+    one = client()
+    one.predict({"text": ["a"]})
+    one.close()
+    with pytest.raises((RuntimeError, UnavailableError)):
+        one.predict({"text": ["a"]})
+
+
+def test_errors_are_hierarchical():
+    for kind in (NotFoundError, OverloadedError, UnavailableError):
+        assert kind.__mro__[1].__name__ == "RequestError"

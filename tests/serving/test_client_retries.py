@@ -1,0 +1,277 @@
+"""What a client sends again, how long it waits, and when it gives up."""
+
+import email.utils
+import pickle
+import socket
+import threading
+import time
+
+import grpc
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.serving import (
+    Backoff,
+    Client,
+    DeadlineError,
+    InvalidRequestError,
+    OverloadedError,
+    RequestError,
+    ServerFailedError,
+    UnavailableError,
+)
+from tests.serving.scripted import ScriptedGrpc, ScriptedRest, good
+
+QUICK = Backoff(first_seconds=0.01, longest_seconds=0.05, retries=3)
+TEXT = {"text": ["a"]}
+
+
+@pytest.fixture
+def asked():
+    """Asks a scripted server with a client; both end with the test."""
+    opened = []
+
+    def ask(server, inputs=TEXT, **options):
+        client = Client(server.url, "m", **{"backoff": QUICK, **options})
+        opened.extend([client, server])
+        return client.predict(inputs)
+
+    yield ask
+    for one in opened:
+        one.close()
+
+
+def fails(status, told="no", *headers):
+    return lambda request: (status, {"error": told}, *headers)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_what_may_pass_is_sent_again(asked, status):
+    server = ScriptedRest(fails(status), fails(status), good)
+    assert asked(server) == TEXT
+    assert len(server.requests) == 3
+    # On the connection that is there.
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, InvalidRequestError),
+        (413, InvalidRequestError),
+        (404, RequestError),
+        (500, ServerFailedError),
+        (501, ServerFailedError),
+        (502, ServerFailedError),
+        (504, DeadlineError),
+        (408, DeadlineError),
+        (301, ServerFailedError),
+    ],
+)
+def test_nothing_else_is(asked, status, kind):
+    server = ScriptedRest(fails(status, "so it is"), good)
+    with pytest.raises(kind, match=f"{status} .*: so it is") as raised:
+        asked(server)
+    assert raised.value.status == status
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "attempts"),
+    [("RESOURCE_EXHAUSTED", 2), ("UNAVAILABLE", 2)]
+    + [
+        (name, 1)
+        for name in "INVALID_ARGUMENT NOT_FOUND INTERNAL UNKNOWN "
+        "DEADLINE_EXCEEDED UNIMPLEMENTED FAILED_PRECONDITION".split()
+    ],
+)
+def test_grpc_has_the_same_rule(asked, code, attempts):
+    server = ScriptedGrpc([grpc.StatusCode[code]], None)
+    if attempts == 2:
+        assert asked(server) == TEXT
+    else:
+        with pytest.raises(RequestError, match=f"{code}: as scripted"):
+            asked(server)
+    assert len(server.requests) == attempts
+
+
+def test_it_ends_after_so_many_retries(asked):
+    server = ScriptedRest(fails(503, "queue full"))
+    with pytest.raises(UnavailableError, match="503 UNAVAILABLE: queue full"):
+        asked(server)
+    assert len(server.requests) == 1 + QUICK.retries
+
+
+def test_a_message_over_a_limit_is_not_sent_again(serve, toy_configs, asked):
+    from keras_transformer.serving.limits import Limits
+
+    server = serve(models=toy_configs, limits=Limits(max_request_bytes=1000))
+    for url in (
+        f"grpc://127.0.0.1:{server.port}",
+        f"http://127.0.0.1:{server.rest_port}",
+    ):
+        client = Client(url, "toy", backoff=Backoff(5, 5, 5), timeout=20)
+        began = time.monotonic()
+        with client, pytest.raises(InvalidRequestError, match="larger than"):
+            client.predict({"text": ["a" * 2000]})
+        assert time.monotonic() - began < 5
+
+
+def date_after(seconds):
+    return email.utils.formatdate(time.time() + seconds, usegmt=True)
+
+
+@pytest.mark.parametrize("wait", ["1", "date"])
+def test_retry_after_is_honoured(asked, wait):
+    # A date has whole seconds.
+    text = wait if wait == "1" else date_after(2)
+    server = ScriptedRest(fails(503, "no", ("Retry-After", text)), good)
+    assert asked(server) == TEXT
+    (_, first), (_, second) = server.requests
+    assert 0.9 < second - first < 3
+
+
+def test_grpc_pushback_is_honoured(asked):
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+    step = [code, ("grpc-retry-pushback-ms", "500")]
+    server = ScriptedGrpc(step, None)
+    assert asked(server) == TEXT
+    (_, first), (_, second) = server.requests
+    assert 0.45 < second - first < 3
+
+
+@pytest.mark.parametrize("text", ["60", "never", "-1"])
+def test_a_wait_beyond_the_deadline_is_not_begun(asked, text):
+    server = ScriptedRest(fails(429, "later", ("Retry-After", text)))
+    began = time.monotonic()
+    with pytest.raises(OverloadedError, match="later"):
+        asked(server, timeout=10)
+    assert time.monotonic() - began < 5
+    assert len(server.requests) == (1 if text == "60" else 4)
+
+
+def test_waits_double_up_to_the_longest():
+    backoff = Backoff(0.1, 1.0)
+    for attempt, most in enumerate([0.1, 0.2, 0.4, 0.8, 1.0, 1.0]):
+        waits = [backoff.seconds(attempt) for _ in range(200)]
+        assert most / 2 <= min(waits) and max(waits) <= most
+        assert max(waits) - min(waits) > most / 4
+    assert backoff.seconds(5000) <= 1.0
+    assert backoff.seconds(0, at_least=7.0) == 7.0
+
+
+def test_waits_are_no_negative_numbers():
+    with pytest.raises(InputError, match="retries must be 0 or more"):
+        Backoff(retries=-1)
+
+
+def test_the_deadline_is_for_the_whole_call(asked):
+    def slow(request):
+        time.sleep(0.2)
+        return good(request)
+
+    server = ScriptedRest(slow)
+    began = time.monotonic()
+    texts = {"text": [str(number) for number in range(100)]}
+    with pytest.raises(DeadlineError, match="no answer before the deadline"):
+        asked(server, texts, timeout=0.7, batch_size=1, in_flight=2)
+    assert time.monotonic() - began < 2
+    time.sleep(0.5)
+    assert len(server.requests) < 12
+
+
+def test_grpc_has_a_deadline(asked, serve, toy_configs):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"grpc://127.0.0.1:{silent.getsockname()[1]}"
+        began = time.monotonic()
+        with Client(url, "m", timeout=0.5) as client:
+            with pytest.raises(RequestError):
+                client.predict(TEXT)
+        assert time.monotonic() - began < 3
+
+
+def test_an_answer_that_drips_does_not_outlast_the_deadline():
+    """A byte in time each: no single read takes long."""
+    stop = threading.Event()
+
+    def drip(listening):
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65536)
+            for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n" * 9:
+                if stop.wait(0.1):
+                    return
+                connection.sendall(bytes([byte]))
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=drip, args=[listening])
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        began = time.monotonic()
+        try:
+            with Client(url, "m", timeout=0.5) as client:
+                with pytest.raises(DeadlineError):
+                    client.predict(TEXT)
+            assert time.monotonic() - began < 2
+        finally:
+            stop.set()
+            thread.join()
+
+
+def test_nobody_there_is_tried_again_until_somebody_is():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for scheme in ("http", "grpc"):
+        url = f"{scheme}://127.0.0.1:{port}"
+        with Client(url, "m", backoff=QUICK) as client:
+            with pytest.raises(UnavailableError, match="efused"):
+                client.predict(TEXT)
+
+
+def test_a_lost_connection_is_tried_again(asked):
+    server = ScriptedRest(lambda request: None, good)
+    assert asked(server) == TEXT
+    assert len(server.requests) == 2
+
+
+def test_an_idle_connection_that_was_closed_costs_no_retry():
+    server = ScriptedRest(good, lambda request: None, good)
+    backoff = Backoff(retries=0)
+    with Client(server.url, "m", backoff=backoff) as client:
+        for _ in range(2):
+            assert client.predict(TEXT) == TEXT
+    assert len(server.requests) == 3
+    server.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"<html>", b"", b"[]", b"1", b'{"predictions": []}', b"\xff"],
+    ids=repr,
+)
+def test_answers_without_sense(asked, answer):
+    server = ScriptedRest(lambda request: (200, answer))
+    with pytest.raises(ServerFailedError, match="TensorFlow Serving"):
+        asked(server)
+
+
+@pytest.mark.parametrize("rows", [[], ["a", "b"], "a"])
+def test_answers_with_other_rows(asked, rows):
+    server = ScriptedRest(lambda request: (200, {"outputs": {"text": rows}}))
+    with pytest.raises(ServerFailedError, match="has not the 1 rows"):
+        asked(server)
+
+
+def test_a_page_of_a_proxy_is_told_in_one_line(asked):
+    page = b"<html>\n<h1>Bad gateway</h1>\n" + b"x" * 5000
+    server = ScriptedRest(lambda request: (502, page))
+    with pytest.raises(ServerFailedError, match="502 UNKNOWN: <html> <h1>Bad"):
+        asked(server)
+
+
+def test_errors_can_be_sent_to_another_process():
+    error = OverloadedError(8, "no", "there", 429, 2.0)
+    copy = pickle.loads(pickle.dumps(error))
+    assert str(copy) == str(error) == "there: 429 RESOURCE_EXHAUSTED: no"
+    assert copy.retry_after == 2.0
