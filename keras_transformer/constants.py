@@ -1,7 +1,7 @@
-"""The ids that every vocabulary reserves.
+"""The ids that every vocabulary reserves, and the score of nothing.
 
-Every tokenizer, record, batch and search uses these four, in this order, so
-that padding is always 0 and an unknown piece always 1.
+Every tokenizer, record, batch and search uses these four ids, in this order,
+so that padding is always 0 and an unknown piece always 1.
 """
 
 PAD_ID = 0
@@ -10,3 +10,6 @@ START_ID = 2
 END_ID = 3
 
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>")
+
+# The score of a row that holds no hypothesis: JSON has no infinity.
+NO_SCORE = -1e9

@@ -7,6 +7,7 @@ import dataclasses
 from typing import NamedTuple
 
 from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import NO_SCORE
 from keras_transformer.errors import InputError
 
 
@@ -125,22 +126,38 @@ class SavedNbestRecipe:
 
         def translate(lines):
             texts, scores = translator.nbest(lines)
-            if scores.shape[1] < self.count:
-                raise InputError(
-                    f"--n-best {self.count}: this export's beam has "
-                    f"{scores.shape[1]}"
-                )
-            return [
-                Detailed(line, [Hypothesis(*pair) for pair in _real(*row)])
-                for line, *row in zip(
-                    lines,
-                    (row[: self.count] for row in texts),
-                    scores[:, : self.count].tolist(),
-                    strict=True,
-                )
-            ]
+            return nbest_results(lines, texts, scores.tolist(), self.count)
 
         return translate
+
+
+def nbest_results(lines, texts, scores, count, truncated=None):
+    """The results of lines, from what a signature `nbest` gives.
+
+    Args:
+        lines: that were translated.
+        texts: lists of K translations, as many.
+        scores: lists of K numbers.
+        count: translations of a line that are wanted.
+        truncated: whether each line lost its end; None: it isn't known.
+
+    Raises:
+        InputError: the beam has fewer.
+    """
+    if scores and len(scores[0]) < count:
+        raise InputError(
+            f"--n-best {count}: this export's beam has {len(scores[0])}"
+        )
+    return [
+        Detailed(line, [Hypothesis(*pair) for pair in _real(*row)], lost)
+        for line, *row, lost in zip(
+            lines,
+            (row[:count] for row in texts),
+            (row[:count] for row in scores),
+            truncated or [False] * len(lines),
+            strict=True,
+        )
+    ]
 
 
 def with_prefix(line: str, prefix: str) -> str:
@@ -156,8 +173,6 @@ def split_prefix(line: str) -> tuple[str, str]:
 
 def _real(texts, scores):
     """(text, score) pairs without the rows that are left over."""
-    from keras_transformer.decoding.translator import NO_SCORE
-
     return [
         pair for pair in zip(texts, scores, strict=True) if pair[1] > NO_SCORE
     ]
@@ -165,8 +180,6 @@ def _real(texts, scores):
 
 def _detailed(source, outputs):
     """The result of one line, from its rows of what `details` returns."""
-    from keras_transformer.decoding.translator import NO_SCORE
-
     length = int(outputs.get("source_lengths", 0))
     source_tokens = None
     if length:

@@ -75,15 +75,19 @@ def decoding_config(config, arguments):
     return config.updated({"decoding": given}, "options").decoding
 
 
-def saved_batch_size(arguments) -> int:
+def saved_batch_size(arguments, default: int = 64) -> int:
     """Sentences at a time with an export, which has no setting of its own.
+
+    Args:
+        arguments: parsed, with the options of `add_search_options`.
+        default: if there is no --batch-size.
 
     Raises:
         InputError: fewer than 1.
     """
     batch_size = arguments.batch_size
     if batch_size is None:
-        return 64
+        return default
     if batch_size < 1:
         raise InputError(
             f"--batch-size must be 1 or more. Received: {batch_size}"

@@ -1,8 +1,9 @@
-"""Translates lines of text, from a run or from an exported SavedModel.
+"""Translates lines of text, by a run, an exported SavedModel, or a server.
 
 Reads stdin or a file, writes a line for a line in the same order, and keeps
 blank lines. Any number of lines: they are read a window at a time, and more
-than a few are translated by a process for each core.
+than a few are translated by a process for each core, or in several requests
+at a time.
 """
 
 import contextlib
@@ -10,7 +11,7 @@ import itertools
 import pathlib
 import sys
 
-from keras_transformer.cli import detailed, translations
+from keras_transformer.cli import detailed, served, translations
 from keras_transformer.cli.console import Progress, load_tensorflow, say
 from keras_transformer.cli.evaluate import (
     add_search_options,
@@ -37,6 +38,7 @@ from keras_transformer.files import read_yaml
 EXAMPLE = """example:
   echo "Good morning." | keras-transformer translate --run runs/en-zh
   keras-transformer translate --saved-model saved_models/en-zh < in.en > out.zh
+  keras-transformer translate --server http://127.0.0.1:8501 --model en-zh
 """
 
 
@@ -48,16 +50,24 @@ def add_arguments(parser):
         metavar="FOLDER",
         help="an export: a version, or the folder of versions (newest)",
     )
+    model.add_argument(
+        "--server",
+        metavar="URL",
+        help="of TensorFlow Serving or `serve`: http://HOST:8501 (REST) or "
+        "grpc://HOST:8500",
+    )
     parser.add_argument("--input", metavar="FILE", help="default: stdin")
     parser.add_argument("--output", metavar="FILE", help="default: stdout")
     add_weights_option(parser)
     translations.add_arguments(parser)
     add_search_options(parser)
     add_speed_options(parser)
+    served.add_arguments(parser)
 
 
 def run(arguments):
     check_speed_options(arguments)
+    served.check_options(arguments)
     recipe, batch_size = _recipe(arguments)
     interactive = arguments.input is None and sys.stdin.isatty()
     if interactive:
@@ -69,11 +79,15 @@ def run(arguments):
     # A missing file is told before a long start.
     first = list(itertools.islice(lines, window))
     sentences = sum(1 for line in first if line.strip())
-    workers = choose_workers(arguments, sentences, batch_size)
+    if arguments.server:
+        opened = recipe.opened(interactive)
+    else:
+        workers = choose_workers(arguments, sentences, batch_size)
+        opened = _translating(recipe, workers, arguments.threads)
     # A bar between translations on one terminal would garble both.
     apart = arguments.output is not None or not sys.stdout.isatty()
     with (
-        _translating(recipe, workers, arguments.threads) as translate_batches,
+        opened as translate_batches,
         Progress("translating", unit="sentences", shown=apart) as progress,
         writing(arguments.output) as out,
     ):
@@ -134,6 +148,8 @@ def _translating(recipe, workers, threads):
 
 def _recipe(arguments):
     """What translates, as something to send to workers, and batch size."""
+    if arguments.server:
+        return served.recipe(arguments)
     if arguments.saved_model:
         return _saved_model_recipe(arguments)
     folder = pathlib.Path(arguments.run)

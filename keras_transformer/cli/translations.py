@@ -95,12 +95,24 @@ def saved_recipe(arguments) -> SavedNbestRecipe:
     Raises:
         InputError: something is asked for that exports don't give.
     """
+    return SavedNbestRecipe(arguments.saved_model, saved_count(arguments))
+
+
+def saved_count(arguments, source: str = "--saved-model") -> int:
+    """How many translations of a line are wanted of an export.
+
+    Args:
+        arguments: parsed.
+        source: the option that names the export.
+
+    Raises:
+        InputError: something is asked for that exports don't give.
+    """
     for option in ("token_scores", "alignment", "prefix"):
         if getattr(arguments, option):
             raise InputError(
                 f"--{option.replace('_', '-')} goes with --run: exports don't "
-                "give it. Accepted with --saved-model: --n-best, --scores, "
-                "--json"
+                f"give it. Accepted with {source}: --n-best, --scores, --json"
             )
     if arguments.beam_size is not None:
         raise InputError(
@@ -108,8 +120,7 @@ def saved_recipe(arguments) -> SavedNbestRecipe:
             "translation as text. Accepted with --n-best and --json: no "
             "--beam-size"
         )
-    count = _count(arguments, None, "1 or more")
-    return SavedNbestRecipe(arguments.saved_model, count)
+    return _count(arguments, None, "1 or more")
 
 
 def _count(arguments, most, accepted):

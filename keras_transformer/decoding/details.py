@@ -6,13 +6,9 @@ of a prefix.
 
 import tensorflow as tf
 
-from keras_transformer.constants import PAD_ID
+from keras_transformer.constants import NO_SCORE, PAD_ID
 from keras_transformer.decoding.hypotheses import SearchResult
-from keras_transformer.decoding.translator import (
-    NO_SCORE,
-    Translator,
-    scores_of,
-)
+from keras_transformer.decoding.translator import Translator, scores_of
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _PREFIX = tf.TensorSpec([None], tf.string, name="prefix")

@@ -6,7 +6,7 @@ import functools
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
-from keras_transformer.constants import END_ID, PAD_ID
+from keras_transformer.constants import END_ID, NO_SCORE, PAD_ID
 from keras_transformer.decoding.hypotheses import (
     Normalization,
     SearchResult,
@@ -20,9 +20,6 @@ from keras_transformer.decoding.source import (
     surface_of,
 )
 from keras_transformer.decoding.unknown import replacements
-
-# The score of a row that holds no hypothesis: JSON has no infinity.
-NO_SCORE = -1e9
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")

@@ -8,6 +8,8 @@ from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
 from keras_transformer.errors import InputError
+from keras_transformer.export.versions import version_folders
+from keras_transformer.serving.status import invalid_argument
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +40,43 @@ class ModelConfig:
         if self.specific:
             return [version for version in found if version in self.specific]
         return found[-self.latest :]
+
+    def version_folders(self) -> dict[int, pathlib.Path]:
+        """The versions on disk, folders by number.
+
+        Raises:
+            InputError: they can't be seen, as where a file system is away
+                for a moment.
+        """
+        if not self.base_path.is_dir():
+            raise InputError(f"{self.base_path}: no such folder")
+        return version_folders(self.base_path)
+
+
+def labelled_version(
+    config: ModelConfig | None, version: int | None, label: str
+) -> int | None:
+    """The version that a request means; None: the latest.
+
+    Args:
+        config: of the model; None: there is no such model.
+        version: its number, if the request has one.
+        label: if it has one, else "".
+
+    Raises:
+        ServingError: INVALID_ARGUMENT: both, or no such label.
+    """
+    if not label:
+        return version
+    if version is not None:
+        raise invalid_argument(
+            f"Both model version ({version}) and model version label "
+            f"({label}) cannot be supplied."
+        )
+    labels = dict(config.labels) if config else {}
+    if label not in labels:
+        raise invalid_argument(f"Unrecognized servable version label: {label}")
+    return labels[label]
 
 
 def read_model_configs(path: str | os.PathLike) -> list[ModelConfig]:

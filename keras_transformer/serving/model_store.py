@@ -5,13 +5,14 @@ import time
 from collections.abc import Callable
 
 from keras_transformer.errors import InputError
-from keras_transformer.export.versions import version_folders
-from keras_transformer.serving.model_config import ModelConfig
+from keras_transformer.serving.model_config import (
+    ModelConfig,
+    labelled_version,
+)
 from keras_transformer.serving.status import (
     Code,
     ServingError,
     as_serving_error,
-    invalid_argument,
 )
 from keras_transformer.serving.version_state import (
     Handle,
@@ -170,20 +171,7 @@ class ModelStore:
 
     def _by_label(self, name, version, label):
         """The version that is meant, with the lock held."""
-        if not label:
-            return version
-        if version is not None:
-            raise invalid_argument(
-                f"Both model version ({version}) and model version label "
-                f"({label}) cannot be supplied."
-            )
-        config = self._configs.get(name)
-        labels = dict(config.labels) if config else {}
-        if label not in labels:
-            raise invalid_argument(
-                f"Unrecognized servable version label: {label}"
-            )
-        return labels[label]
+        return labelled_version(self._configs.get(name), version, label)
 
     def _keep_polling(self):
         while not self._stop.wait(self._poll_seconds):
@@ -194,12 +182,8 @@ class ModelStore:
                 self._log(f"polling failed: {as_serving_error(error)}")
 
     def _follow(self, config):
-        if not config.base_path.is_dir():
-            # As a file system that is away for a moment.
-            self._log(f"{config.base_path}: no such folder")
-            return
         try:
-            folders = version_folders(config.base_path)
+            folders = config.version_folders()
         except InputError as error:
             self._log(str(error))
             return

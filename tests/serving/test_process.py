@@ -15,17 +15,17 @@ PREDICT = "/v1/models/toy:predict"
 ONE = b'{"instances": ["a"]}'
 
 
-def started(base, rest_port):
+def started(base, rest_port, port=0):
     """A process that answers on a port, and kills itself if it hangs."""
     process = start(
         *("serve", "--engine", "embedded", "--model_base_path", base),
-        *("--rest_api_port", rest_port, "--port", 0, "--no-access-log"),
+        *("--rest_api_port", rest_port, "--port", port, "--no-access-log"),
     )
-    timer = threading.Timer(60, process.kill)
+    timer = threading.Timer(120, process.kill)
     timer.daemon = True
     timer.start()
     for line in process.stderr:
-        if line.startswith("REST on"):
+        if line.startswith("gRPC on" if port else "REST on"):
             return process
     raise AssertionError(f"not started: {process.wait()}")
 

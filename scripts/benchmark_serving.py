@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Measures the embedded server under load, and beyond what it can bear.
+
+    .venv/bin/python scripts/benchmark_serving.py --json
+    .venv/bin/python scripts/benchmark_serving.py \\
+        --saved-model saved_models/en-zh --input in.txt --overload-seconds 60
+
+Sentences a second of 32 clients that send one sentence each over REST, with
+batching and without, beside those of `translate` in batches of 32 with the
+same export, the same sentences and no XLA; medians of rounds that are run in
+turn. Then twice the rate that was reached, for ten minutes: what is answered,
+how late, and whether memory grows. Load is made by wrk. Nothing else should
+run meanwhile. Without `--saved-model` a model of the notebook's shape with
+random weights gives 20 tokens for each sentence.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import benchmark_frame
+from decoding_models import export_forced, make_run, sentences
+from serving_cells import overload, throughput, translator_rate
+from serving_load import missing_wrk, write_bodies
+
+from keras_transformer.machine import usable_cores
+
+_LENGTH = 20  # tokens of each translation, with random weights
+_SAID = ("sentences_per_second", "p50_ms", "p95_ms", "p99_ms")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; the exit status."""
+    the_parser = parser()
+    options = the_parser.parse_args(arguments)
+    if problem := missing_wrk():
+        benchmark_frame.say(f"{the_parser.prog}: {problem}")
+        return 2
+    with tempfile.TemporaryDirectory() as scratch:
+        report = _measure_all(options, pathlib.Path(scratch))
+    for line in _table(report):
+        benchmark_frame.say(line)
+    print(json.dumps(report if options.json else {"ratios": report["ratios"]}))
+    return 0
+
+
+def _measure_all(options, scratch):
+    base = _model(options, scratch)
+    texts = sentences(options.input, options.sentences)
+    # Neighbours would be of one length, which flatters batches.
+    texts = [text for first in range(7) for text in texts[first::7]]
+    bodies = write_bodies(scratch / "bodies", texts)
+    batched = ["--enable_batching", *_threads(options)]
+    batched += ["--batching_parameters_file", _parameters(options, scratch)]
+    found = {"translator": [], "batched": [], "unbatched": []}
+    load = bodies, options.clients, options.warm_up, options.seconds
+    for number in range(options.rounds):
+        benchmark_frame.say(f"round {number + 1}: translator")
+        found["translator"].append(_translator(options, base, texts))
+        benchmark_frame.say(f"round {number + 1}: the server, batching")
+        found["batched"].append(throughput(base, batched, *load))
+        benchmark_frame.say(f"round {number + 1}: the server, not batching")
+        plain = _threads(options)
+        found["unbatched"].append(throughput(base, plain, *load))
+    report = {
+        "environment": benchmark_frame.environment(),
+        "options": {k: str(v) for k, v in vars(options).items()},
+        "translator": _median(found["translator"]),
+        "batched": _summary(found["batched"]),
+        "unbatched": _summary(found["unbatched"]),
+    }
+    report["ratios"] = _ratios(report)
+    if options.overload_seconds:
+        rate = 2 * report["batched"]["sentences_per_second"]
+        benchmark_frame.say(
+            f"{rate:.0f} sentences a second for {options.overload_seconds} s"
+        )
+        report["overload"] = overload(
+            base, batched, bodies, rate, options.overload_seconds
+        )
+        report["overload"]["asked_per_second"] = rate
+    return report
+
+
+def _model(options, scratch):
+    """The folder of versions."""
+    if options.saved_model is None:
+        run = make_run(scratch)
+        version = export_forced(scratch, run, options.precision, _LENGTH)
+        (scratch / "model").mkdir()
+        version.rename(scratch / "model" / "1")
+        return scratch / "model"
+    if (options.saved_model / "saved_model.pb").is_file():
+        (scratch / "model").mkdir()
+        version = scratch / "model" / "1"
+        version.symlink_to(options.saved_model.resolve())
+        return scratch / "model"
+    return options.saved_model.resolve()
+
+
+def _parameters(options, scratch):
+    """The batching file: one that is given, or the exported one."""
+    if options.batching_parameters_file:
+        return str(options.batching_parameters_file)
+    from keras_transformer.export.server_templates import BATCHING
+
+    path = scratch / "batching.config"
+    path.write_text(BATCHING, encoding="utf-8")
+    return str(path)
+
+
+def _threads(options):
+    threads = options.tensorflow_intra_op_parallelism
+    return ["--tensorflow_intra_op_parallelism", str(threads)]
+
+
+def _translator(options, base, texts):
+    from keras_transformer.cli.recipes import SavedModelRecipe
+
+    recipe = SavedModelRecipe(str(base), "serving_default")
+    return translator_rate(recipe, texts, options.workers, options.batch_size)
+
+
+def _median(rates):
+    return {
+        "sentences_per_second": statistics.median(rates),
+        "slowest": min(rates),
+        "fastest": max(rates),
+    }
+
+
+def _summary(rounds):
+    names = [*_SAID, "max_ms", "batch_size"]
+    row = {
+        name: statistics.median(one[name] for one in rounds) for name in names
+    }
+    rates = [one["sentences_per_second"] for one in rounds]
+    return {**row, "slowest": min(rates), "fastest": max(rates)}
+
+
+def _ratios(report):
+    rate = report["batched"]["sentences_per_second"]
+    others = ("translator", "unbatched")
+    return {
+        f"served_vs_{name}": round(
+            rate / report[name]["sentences_per_second"], 3
+        )
+        for name in others
+    }
+
+
+def _table(report):
+    """Lines for a person."""
+    for name in ("translator", "batched", "unbatched"):
+        row = report[name]
+        spread = f"({row['slowest']:.1f} to {row['fastest']:.1f})"
+        line = (
+            f"{name:<10} {row['sentences_per_second']:7.1f} a second {spread}"
+        )
+        if "p50_ms" in row:
+            times = [f"{row[key]:.0f}" for key in _SAID[1:]]
+            line += f", p50/p95/p99 {' / '.join(times)} ms"
+            line += f", {row['batch_size']:.1f} in a batch"
+        yield line
+    for name, ratio in report["ratios"].items():
+        yield f"{name:<24} {ratio:.3f}"
+    if "overload" not in report:
+        return
+    row = report["overload"]
+    accepted = row["accepted"]
+    yield f"overload   {row['offered_per_second']:.1f} a second were answered"
+    yield f"  statuses {row['statuses']}, lost {row['connection_errors']}, "
+    yield f"  timeouts {row['timeouts']}, alive afterwards: {row['alive']}"
+    yield f"  accepted p50/p95/p99/max {accepted['p50_ms']} / "
+    yield f"  {accepted['p95_ms']} / {accepted['p99_ms']} / "
+    yield f"  {accepted['max_ms']} ms, wrong: {accepted['wrong_answers']}"
+    yield f"  memory, MiB: {row['memory_mib']}, growth {row['growth_mib']}"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = made.add_argument
+    add("--saved-model", type=pathlib.Path, help="a version, or their folder")
+    add("--precision", default="float32", help="of random weights")
+    add("--input", help="sentences, a line each, or a TSV's first column")
+    add("--sentences", type=int, default=960, help="different ones")
+    add("--clients", type=int, default=32)
+    add("--seconds", type=float, default=30.0, help="of each measurement")
+    add("--warm-up", type=float, default=5.0, help="seconds before it")
+    add("--overload-seconds", type=float, default=600.0, help="0: none")
+    add("--batch-size", type=int, default=32, help="of the translator")
+    add("--workers", type=int, default=usable_cores(), help="of it, too")
+    add("--batching_parameters_file", type=pathlib.Path)
+    add("--tensorflow_intra_op_parallelism", type=int, default=0)
+    add("--rounds", type=int, default=3)
+    add("--json", action="store_true", help="all results on stdout")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

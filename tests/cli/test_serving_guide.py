@@ -1,0 +1,219 @@
+"""Every command and snippet of docs/serving.md does what it says."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from keras_transformer.cli.main import build_parser, main
+from keras_transformer.export.server_templates import FLAGS
+from tests.cli.conftest import ROOT, start
+
+GUIDE = ROOT / "docs" / "serving.md"
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+# Run by tests/cli/test_verification.py, and by test_export_format.py.
+RUN_ELSEWHERE = ("export --verify-only", "export --run")
+# What isn't here: Docker, a cluster, TensorFlow Serving's binary.
+NOT_HERE = ("docker", "kubectl", "tensorflow_model_server")
+
+pytestmark = pytest.mark.skipif(
+    not all(
+        importlib.util.find_spec(name)
+        for name in ("tensorflow_serving", "grpc_health", "uvicorn")
+    ),
+    reason="needs the extra [serving]",
+)
+
+
+def blocks(language):
+    text = GUIDE.read_text(encoding="utf-8")
+    return [body for kind, body in BLOCK.findall(text) if kind == language]
+
+
+def lines_of(program, *beginnings):
+    """The words of the guide's commands of a program."""
+    text = "\n".join(blocks("sh")).replace("\\\n", " ")
+    found = []
+    for line in text.splitlines():
+        words = shlex.split(line)
+        if words[:1] == [program] and (
+            not beginnings or words[1] in beginnings
+        ):
+            found.append(words)
+    return found
+
+
+def test_every_command_is_tested_below():
+    programs = {
+        shlex.split(line)[0]
+        for block in blocks("sh")
+        for line in block.replace("\\\n", " ").splitlines()
+    }
+    tested = {"keras-transformer", "curl", "python", *NOT_HERE}
+    assert programs == tested
+    commands = {words[1] for words in lines_of("keras-transformer")}
+    assert commands == {"export", "serve", "translate", "versions"}
+    assert {kind for kind, _ in BLOCK.findall(GUIDE.read_text("utf-8"))} == {
+        "sh",
+        "python",
+    }
+
+
+@pytest.fixture(scope="module")
+def place(export, tmp_path_factory):
+    """A folder in which the guide's commands can be given."""
+    from keras_transformer.export.server_files import write_server_files
+
+    folder = tmp_path_factory.mktemp("guide")
+    shutil.copytree(export, folder / "saved_models" / "en-zh")
+    shutil.copytree(export / "1", folder / "elsewhere" / "en-zh" / "7")
+    write_server_files(folder / "saved_models" / "en-zh")
+    (folder / "in.txt").write_text("one two\n\nthree\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ports(place):
+    """Serves as the guide says, on ports that are free."""
+    with socket.socket() as one, socket.socket() as other:
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        found = {"8501": one.getsockname()[1], "8500": other.getsockname()[1]}
+    ((_, *words),) = lines_of("keras-transformer", "serve")
+    words = [
+        word.replace("saved_models", f"{place}/saved_models") for word in words
+    ]
+    process = start(
+        *words,
+        *("--engine", "embedded", "--no-access-log"),
+        *("--rest_api_port", found["8501"], "--port", found["8500"]),
+    )
+    timer = threading.Timer(300, process.kill)
+    timer.start()
+    for line in process.stderr:
+        if line.startswith("gRPC on"):
+            break
+    yield {name: str(port) for name, port in found.items()}
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    timer.cancel()
+    assert process.returncode == 0
+
+
+def at_ports(text, ports):
+    return re.sub(r"(?<=127\.0\.0\.1:)850[01]", lambda m: ports[m[0]], text)
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
+@pytest.mark.parametrize("words", lines_of("curl"), ids=lambda w: w[-1][-40:])
+def test_curl(words, ports):
+    words = [at_ports(word, ports) for word in words]
+    done = subprocess.run(
+        ["curl", "-sS", "--fail-with-body", *words[1:]],
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done
+    if "metrics" in words[-1]:
+        assert (
+            b"# TYPE :tensorflow:serving:request_count counter" in done.stdout
+        )
+        return
+    kinds = {"predictions", "outputs", "model_version_status", "metadata"}
+    assert kinds & json.loads(done.stdout).keys()
+
+
+@pytest.mark.parametrize("code", blocks("python"), ids=range(3))
+def test_python(code, ports, tmp_path):
+    """In a process that knows this package, and never imports TensorFlow."""
+    code = at_ports(code, ports) + (
+        "\nimport sys\nassert not {'tensorflow', 'numpy'} & set(sys.modules)\n"
+    )
+    if "keras_transformer" not in code:
+        code += "assert 'keras_transformer' not in sys.modules\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    # A sentence a line, or a line for each method.
+    lines = done.stdout.splitlines()
+    assert len(lines) == (5 if "client.nbest" in code else 2)
+    if "client.nbest" not in code:
+        assert all(float(line.rpartition(" ")[2]) <= 0 for line in lines)
+
+
+@pytest.mark.parametrize(
+    "words", lines_of("keras-transformer", "translate"), ids=" ".join
+)
+def test_translate(words, ports, place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    assert main([at_ports(word, ports) for word in words[1:]]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == (7 if "--n-best" in words else 3)
+
+
+def test_versions(place, tmp_path, monkeypatch, capsys):
+    """One after the other, as they stand there; others test the checks."""
+    from keras_transformer.export import releases
+
+    monkeypatch.setattr(releases, "check_in_fresh_process", lambda *_: ())
+    monkeypatch.setattr(releases, "require_passed", lambda *_: None)
+    copy = shutil.copytree(place, tmp_path / "copy")
+    monkeypatch.chdir(copy)
+    for _, *words in lines_of("keras-transformer", "versions"):
+        assert main(words) == 0, (words, capsys.readouterr().err)
+    config = pathlib.Path("saved_models/models.config").read_text("utf-8")
+    assert 'key: "canary" value: 7' in config
+    assert 'key: "stable" value: 1' in config
+
+
+@pytest.mark.parametrize("words", lines_of("keras-transformer"), ids=" ".join)
+def test_options_are_there(words):
+    assert build_parser().parse_args(words[1:]).command == words[1]
+    if words[1] == "export":
+        assert " ".join(words[1:]).startswith(RUN_ELSEWHERE)
+
+
+def test_what_runs_elsewhere_names_files_that_are_there(place):
+    """Parsed only: there is no Docker, no cluster and no such binary."""
+    for words in (words for name in NOT_HERE for words in lines_of(name)):
+        for word in words:
+            if word.startswith("saved_models"):
+                assert (place / word).exists(), words
+    (command,) = lines_of("tensorflow_model_server")
+    assert set(FLAGS) < set(command)
+    build, push = (w for w in lines_of("docker") if w[1] in ("build", "push"))
+    assert build[3] == push[2]
+    assert build[2] == "-t" and push[1] == "push"
+
+
+def test_the_table_of_limits_is_the_defaults():
+    text = GUIDE.read_text("utf-8")
+    arguments = build_parser().parse_args(["serve"])
+    for option, default in re.findall(r"\| `--([\w-]+)` \| (\d+)", text):
+        value = getattr(arguments, option.replace("-", "_"))
+        assert value == (
+            int(default) * 2**20 if default == "4" else int(default)
+        )
+
+
+@pytest.mark.parametrize("words", lines_of("python"), ids=" ".join)
+def test_scripts_have_the_options_that_are_shown(words, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    module = importlib.import_module(pathlib.Path(words[1]).stem)
+    assert module.parser().parse_args(words[2:])

@@ -1,0 +1,250 @@
+"""`translate --server`, and the client, against the toy export."""
+
+import functools
+import importlib.util
+import json
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.cli import served
+from keras_transformer.cli.main import main
+from tests.cli.conftest import ROOT, start
+
+pytestmark = pytest.mark.skipif(
+    not all(
+        importlib.util.find_spec(name)
+        for name in ("tensorflow_serving", "grpc_health", "uvicorn")
+    ),
+    reason="needs the extra [serving]",
+)
+WORDS = ("zero", "one", "two", "three", "four", "five")
+LINES = [" ".join(WORDS[: i % 6]) for i in range(150)]
+
+
+@pytest.fixture(scope="module")
+def server(export):
+    from keras_transformer.serving.model_config import ModelConfig
+    from keras_transformer.serving.options import ServerOptions
+    from keras_transformer.serving.server import Server
+
+    config = ModelConfig("toy", export, labels=(("stable", 1),))
+    options = {"port": 0, "rest_port": 0, "access_log": False}
+    server = Server(ServerOptions((config,), **options))
+    server.start()
+    yield server
+    server.stop(1)
+
+
+@pytest.fixture(params=["http", "grpc"])
+def url(request, server):
+    port = server.rest_port if request.param == "http" else server.port
+    return f"{request.param}://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lines") / "in.txt"
+    path.write_text("".join(f"{line}\n" for line in LINES))
+    return path
+
+
+def translated(capsys, *arguments):
+    capsys.readouterr()
+    assert main(["translate", *map(str, arguments)]) == 0
+    return capsys.readouterr()
+
+
+@pytest.fixture(scope="module")
+def from_export(export):
+    """What the export gives by itself, each once: loading takes long."""
+
+    @functools.cache
+    def translate(source, *options):
+        process = start(
+            *("translate", "--saved-model", export, "--input", source),
+            *("--workers=1", "--scores", *options),
+        )
+        out, err = process.communicate()
+        assert process.returncode == 0, err
+        return [line.split("\t") for line in out.splitlines()]
+
+    return translate
+
+
+@pytest.mark.parametrize(
+    ("options", "more"),
+    [
+        ([], []),
+        ([], ["--batch-size=7"]),
+        (["--beam-size=1"], ["--label=stable"]),
+        (["--n-best=2"], ["--version=1"]),
+    ],
+    ids=["plain", "batches", "greedy", "n-best"],
+)
+def test_as_from_the_export_itself(
+    from_export, url, source, capsys, options, more
+):
+    there = ["--server", url, "--model", "toy", "--scores", *more]
+    out = translated(capsys, *there, "--input", source, *options).out
+    found = [line.split("\t") for line in out.splitlines()]
+    expected = from_export(source, *options)
+    assert [row[:-1] for row in found] == [row[:-1] for row in expected]
+    assert [float(row[-1]) for row in found] == pytest.approx(
+        [float(row[-1]) for row in expected], abs=2e-4
+    )
+
+
+def test_objects(url, source, capsys):
+    there = ["--server", url, "--model", "toy", "--input", source]
+    out = translated(capsys, *there, "--json", "--n-best=3").out
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [value["source"] for value in found] == LINES
+    assert {len(value["translations"]) for value in found} == {1, 3}
+    plain = translated(capsys, *there).out.splitlines()
+    assert [v["translations"][0]["text"] for v in found] == plain
+
+
+def test_a_line_that_is_too_long_is_reported(url, tmp_path, capsys):
+    path = tmp_path / "long.txt"
+    path.write_text("one\n" + "two " * 30 + "\nthree\n")
+    said = translated(
+        capsys, "--server", url, "--model", "toy", "--input", path
+    )
+    assert len(said.out.splitlines()) == 3
+    assert "long.txt, line 2" in said.err
+
+
+def test_without_tensorflow(url, source):
+    code = (
+        "import sys\n"
+        "from keras_transformer.cli.main import main\n"
+        "status = main(['translate', '--server', *sys.argv[1:]])\n"
+        "heavy = {'tensorflow', 'keras'} & set(sys.modules)\n"
+        "sys.exit(f'imported: {heavy}' if heavy else status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, url, "--model=toy", "--input", source],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == len(LINES)
+
+
+@pytest.mark.parametrize(("interactive", "most"), [(False, 6), (True, 1)])
+def test_as_little_as_possible_is_read_ahead(url, interactive, most):
+    """Five requests; or, for a person, no line before the last is answered."""
+    read = []
+
+    def batches():
+        for number in range(20):
+            read.append(number)
+            yield ["one two"] if number % 4 else []
+
+    recipe = served.ServedRecipe(
+        url, "toy", None, None, 60.0, "serving_default", None
+    )
+    with recipe.opened(interactive) as translate_batches:
+        for number, results in enumerate(translate_batches(batches())):
+            assert len(results) == bool(number % 4)
+            assert len(read) <= number + most
+    assert len(read) == 20
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--model=none"], ["model none", "NOT_FOUND", "none"]),
+        ([], ["model default", "NOT_FOUND"]),
+        (["--model=toy", "--version=7"], ["toy version 7", "NOT_FOUND"]),
+        (["--model=toy", "--label=x"], ["label x", "INVALID_ARGUMENT"]),
+        (["--model=toy", "--n-best=9"], ["--n-best 9", "beam has 4"]),
+        (["--model=toy", "--version=1", "--label=x"], ["either a version"]),
+        (["--model=toy", "--timeout=0"], ["timeout", "greater than 0"]),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_what_the_server_refuses(refuses, url, source, options, says):
+    command = ["translate", "--server", url, "--input", source, *options]
+    refuses(*command, says=says)
+
+
+def test_nobody_there_is_told_at_once(refuses, source):
+    url = "http://127.0.0.1:1"
+    command = ["translate", "--server", url, "--input", source]
+    refuses(*command, says=[url, "UNAVAILABLE", "refused"])
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--weights=best",
+        "--length-penalty=1",
+        "--decoding=top_k=3",
+        "--beam-size=2",
+        "--jit=on",
+        "--workers=2",
+        "--threads=2",
+        "--alignment",
+        "--token-scores",
+        "--prefix=x",
+    ],
+)
+def test_what_is_up_to_the_server(refuses, source, option):
+    command = ["translate", "--server", "http://x", "--input", source]
+    refuses(*command, option, says=[option.split("=")[0], "--server"])
+
+
+@pytest.mark.parametrize(
+    "option", ["--model=m", "--version=1", "--label=x", "--timeout=1"]
+)
+def test_what_needs_a_server(refuses, export, source, option):
+    command = ["translate", "--saved-model", export, "--input", source]
+    refuses(*command, option, says=[option.split("=")[0], "with --server"])
+
+
+# The client's methods, for which the toy models of tests/serving have no
+# signatures.
+
+
+def test_the_methods_of_the_client(export, url):
+    from keras_transformer.export.loaded import SavedTranslator
+    from keras_transformer.serving import Client
+
+    here = SavedTranslator(export)
+    texts = [*LINES[:11], "one zero", ""]
+    with Client(url, "toy", batch_size=5) as there:
+        found, scores = there.translate(texts)
+        expected, expected_scores = here.translate(texts)
+        assert found == expected
+        assert scores == pytest.approx(expected_scores.tolist(), rel=1e-4)
+        best, numbers = there.nbest(texts)
+        assert best == here.nbest(texts)[0]
+        assert [row[0] for row in best] == found
+        assert [row[0] for row in numbers] == pytest.approx(scores, rel=1e-4)
+        scored = there.score(texts, found)
+        expected = here.score(texts, found)
+        for name, values in scored.items():
+            assert values == pytest.approx(expected[name].tolist(), rel=1e-4)
+        assert there.tokenize(texts) == here.tokenize(texts)
+        check_alignments(there.align(texts), texts, found)
+
+
+def check_alignments(found, texts, translations):
+    """Whatever the lengths of the requests."""
+    sources, targets, alignments = found
+    assert len(sources) == len(targets) == len(alignments) == len(texts)
+    for text, source, translation, target, shares in zip(
+        texts, sources, translations, targets, alignments, strict=True
+    ):
+        assert [token for token in source if token] == text.split()
+        tokens = [token for token in target if token]
+        assert tokens[:-1] == translation.split()
+        assert len(shares) == len(target)
+        assert all(len(row) == len(source) for row in shares)
+        for row in shares[: len(tokens)]:
+            assert sum(row) == pytest.approx(1.0, abs=1e-3)

@@ -1,0 +1,145 @@
+"""Clients see nothing of what happens to the server: no request is lost."""
+
+import shutil
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from keras_transformer.serving import Backoff, Client
+from keras_transformer.serving.model_config import ModelConfig
+from tests.serving.test_process import started
+from tests.serving.toy_models import write_version
+
+
+class Load:
+    """Threads that ask with texts of their own, and check each answer.
+
+    Args:
+        clients: one a thread.
+        marks: what may stand before an answer: a version's each.
+    """
+
+    def __init__(self, clients, marks):
+        self._clients, self._marks = clients, marks
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._work, args=[place, client])
+            for place, client in enumerate(clients)
+        ]
+        self.answered, self.wrong, self.seen = 0, [], set()
+        self._lock = threading.Lock()
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self, place, client):
+        number = 0
+        while not self._stop.is_set():
+            number += 1
+            texts = [f"t{place} n{number} r{row}" for row in range(3)]
+            try:
+                found = client.predict({"text": texts})["translation"]
+            except Exception as error:
+                found = [repr(error)] * 3
+            with self._lock:
+                self._check(texts, found)
+
+    def _check(self, texts, found):
+        for text, answer in zip(texts, found, strict=True):
+            mark = answer.removesuffix(text.upper())
+            if mark in self._marks:
+                self.seen.add(mark)
+                self.answered += 1
+            else:
+                self.wrong.append((text, answer))
+
+    def wait(self, condition, seconds=60):
+        """Until a condition of the answers from now on holds."""
+        with self._lock:
+            self.seen.clear()
+            before = self.answered
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            with self._lock:
+                if condition(self.seen, self.answered - before):
+                    return
+            time.sleep(0.02)
+        pytest.fail(f"never: seen {self.seen}, wrong {self.wrong[:3]}")
+
+
+@pytest.fixture
+def clients():
+    made = []
+
+    def make(*urls):
+        patient = Backoff(retries=1000, longest_seconds=0.5)
+        options = {"batch_size": 2, "timeout": 120, "backoff": patient}
+        made.extend(Client(url, "toy", **options) for url in urls)
+        return made
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_published_corrupted_and_removed_under_load(tmp_path, serve, clients):
+    write_version(tmp_path, 1, mark="one ")
+    server = serve(
+        models=(ModelConfig("toy", tmp_path),),
+        poll_seconds=0.05,
+        batching=True,
+    )
+    urls = [f"http://127.0.0.1:{server.rest_port}"] * 2
+    urls += [f"grpc://127.0.0.1:{server.port}"] * 2
+    with Load(clients(*urls), {"one ", "two ", "four "}) as load:
+        load.wait(lambda seen, count: seen == {"one "} and count > 20)
+        write_version(tmp_path, 2, mark="two ")
+        load.wait(lambda seen, count: "two " in seen)
+        broken = shutil.copytree(tmp_path / "2", tmp_path / ".tmp-3")
+        (broken / "variables/variables.index").write_bytes(b"damaged")
+        broken.rename(tmp_path / "3")
+        deadline = time.monotonic() + 60
+        while server.core.store.states("toy", 3)[0][2] is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        load.wait(lambda seen, count: seen == {"two "} and count > 20)
+        write_version(tmp_path, 4, mark="four ")
+        load.wait(lambda seen, count: "four " in seen)
+        shutil.rmtree(tmp_path / "3")
+        shutil.rmtree(tmp_path / "4")
+        load.wait(lambda seen, count: "two " in seen)
+        load.wait(lambda seen, count: seen == {"two "} and count > 20)
+    assert load.wrong == []
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(5, marks=pytest.mark.slow)])
+def test_killed_and_started_again_under_load(toy_base, clients, times):
+    with socket.socket() as free, socket.socket() as other:
+        free.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        rest, rpc = free.getsockname()[1], other.getsockname()[1]
+    urls = [f"http://127.0.0.1:{rest}"] * 2 + [f"grpc://127.0.0.1:{rpc}"] * 2
+    process = started(toy_base, rest, rpc)
+    try:
+        with Load(clients(*urls), {""}) as load:
+            for _ in range(times):
+                load.wait(lambda seen, count: count > 50)
+                process.kill()
+                process.communicate()
+                process = started(toy_base, rest, rpc)
+            load.wait(lambda seen, count: count > 50)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert load.wrong == []
+    assert process.returncode == 0
