@@ -8,16 +8,18 @@
 Sentences a second of 32 clients that send one sentence each over REST, with
 batching and without, beside those of `translate` in batches of 32 with the
 same export, the same sentences and no XLA; medians of rounds that are run in
-turn. Then twice the rate that was reached, for ten minutes: what is answered,
-how late, and whether memory grows. Load is made by wrk. Nothing else should
-run meanwhile. Without `--saved-model` a model of the notebook's shape with
-random weights gives 20 tokens for each sentence.
+turn. `--batching num_batch_threads=1 --batching num_batch_threads=2` compares
+settings, and goes on with the best. Then twice the rate that was reached, for
+ten minutes: what is answered, how late, and whether memory grows. Load is made
+by wrk. Nothing else should run meanwhile. Without `--saved-model` a model of
+the notebook's shape with random weights gives 20 tokens for each sentence.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import signal
 import statistics
 import sys
 import tempfile
@@ -26,13 +28,19 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import benchmark_frame
-from decoding_models import export_forced, make_run, sentences
+from decoding_models import sentences
 from serving_cells import overload, throughput, translator_rate
 from serving_load import missing_wrk, write_bodies
+from serving_settings import (
+    model,
+    server_options,
+    setting,
+    setting_name,
+    thread_options,
+)
 
 from keras_transformer.machine import usable_cores
 
-_LENGTH = 20  # tokens of each translation, with random weights
 _SAID = ("sentences_per_second", "p50_ms", "p95_ms", "p99_ms")
 
 
@@ -43,6 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
     if problem := missing_wrk():
         benchmark_frame.say(f"{the_parser.prog}: {problem}")
         return 2
+    # So that no server outlives this process.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory() as scratch:
         report = _measure_all(options, pathlib.Path(scratch))
     for line in _table(report):
@@ -52,73 +62,51 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _measure_all(options, scratch):
-    base = _model(options, scratch)
+    base = model(options.saved_model, options.precision, scratch)
     texts = sentences(options.input, options.sentences)
     # Neighbours would be of one length, which flatters batches.
     texts = [text for first in range(7) for text in texts[first::7]]
     bodies = write_bodies(scratch / "bodies", texts)
-    batched = ["--enable_batching", *_threads(options)]
-    batched += ["--batching_parameters_file", _parameters(options, scratch)]
-    found = {"translator": [], "batched": [], "unbatched": []}
-    load = bodies, options.clients, options.warm_up, options.seconds
-    for number in range(options.rounds):
-        benchmark_frame.say(f"round {number + 1}: translator")
-        found["translator"].append(_translator(options, base, texts))
-        benchmark_frame.say(f"round {number + 1}: the server, batching")
-        found["batched"].append(throughput(base, batched, *load))
-        benchmark_frame.say(f"round {number + 1}: the server, not batching")
-        plain = _threads(options)
-        found["unbatched"].append(throughput(base, plain, *load))
+    settings = {
+        setting_name(values): server_options(values, scratch)
+        for values in options.batching or [{}]
+    }
+    found = _rounds(options, base, texts, bodies, settings)
+    rows = {name: _summary(found[name]) for name in settings}
+    best = max(rows, key=lambda name: rows[name]["sentences_per_second"])
     report = {
         "environment": benchmark_frame.environment(),
         "options": {k: str(v) for k, v in vars(options).items()},
         "translator": _median(found["translator"]),
-        "batched": _summary(found["batched"]),
+        "settings": rows,
+        "best": best,
+        "batched": rows[best],
         "unbatched": _summary(found["unbatched"]),
     }
     report["ratios"] = _ratios(report)
     if options.overload_seconds:
         rate = 2 * report["batched"]["sentences_per_second"]
-        benchmark_frame.say(
-            f"{rate:.0f} sentences a second for {options.overload_seconds} s"
-        )
+        seconds = options.overload_seconds
+        benchmark_frame.say(f"{rate:.0f} sentences a second for {seconds:g} s")
         report["overload"] = overload(
-            base, batched, bodies, rate, options.overload_seconds
+            base, settings[best], bodies, rate, seconds
         )
         report["overload"]["asked_per_second"] = rate
     return report
 
 
-def _model(options, scratch):
-    """The folder of versions."""
-    if options.saved_model is None:
-        run = make_run(scratch)
-        version = export_forced(scratch, run, options.precision, _LENGTH)
-        (scratch / "model").mkdir()
-        version.rename(scratch / "model" / "1")
-        return scratch / "model"
-    if (options.saved_model / "saved_model.pb").is_file():
-        (scratch / "model").mkdir()
-        version = scratch / "model" / "1"
-        version.symlink_to(options.saved_model.resolve())
-        return scratch / "model"
-    return options.saved_model.resolve()
-
-
-def _parameters(options, scratch):
-    """The batching file: one that is given, or the exported one."""
-    if options.batching_parameters_file:
-        return str(options.batching_parameters_file)
-    from keras_transformer.export.server_templates import BATCHING
-
-    path = scratch / "batching.config"
-    path.write_text(BATCHING, encoding="utf-8")
-    return str(path)
-
-
-def _threads(options):
-    threads = options.tensorflow_intra_op_parallelism
-    return ["--tensorflow_intra_op_parallelism", str(threads)]
+def _rounds(options, base, texts, bodies, settings):
+    """What each round found, by what was measured."""
+    plain = thread_options((options.batching or [{}])[0])
+    load = bodies, options.clients, options.warm_up, options.seconds
+    found = {name: [] for name in ("translator", *settings, "unbatched")}
+    for number in range(1, options.rounds + 1):
+        benchmark_frame.say(f"round {number}: the translator")
+        found["translator"].append(_translator(options, base, texts))
+        for name, server in [*settings.items(), ("unbatched", plain)]:
+            benchmark_frame.say(f"round {number}: the server, {name}")
+            found[name].append(throughput(base, server, *load))
+    return found
 
 
 def _translator(options, base, texts):
@@ -175,13 +163,17 @@ def _table(report):
         return
     row = report["overload"]
     accepted = row["accepted"]
-    yield f"overload   {row['offered_per_second']:.1f} a second were answered"
-    yield f"  statuses {row['statuses']}, lost {row['connection_errors']}, "
-    yield f"  timeouts {row['timeouts']}, alive afterwards: {row['alive']}"
-    yield f"  accepted p50/p95/p99/max {accepted['p50_ms']} / "
-    yield f"  {accepted['p95_ms']} / {accepted['p99_ms']} / "
-    yield f"  {accepted['max_ms']} ms, wrong: {accepted['wrong_answers']}"
-    yield f"  memory, MiB: {row['memory_mib']}, growth {row['growth_mib']}"
+    yield (
+        f"overload   {row['offered_per_second']:.1f} answers a second: "
+        f"{row['statuses']}, lost {row['connection_errors']}, timeouts "
+        f"{row['timeouts']}, alive and right afterwards: {row['alive']}"
+    )
+    times = [accepted[key] for key in (*_SAID[1:], "max_ms")]
+    times = " / ".join("-" if t is None else f"{t:.0f}" for t in times)
+    yield f"accepted   p50/p95/p99/max {times} ms, of {accepted['statuses']}"
+    yield f"           with {accepted['wrong_answers']} wrong answers"
+    memory = " ".join(f"{mib:.0f}" for mib in row["memory_mib"])
+    yield f"memory     {memory} MiB, growth {row['growth_mib']} MiB"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -201,8 +193,14 @@ def parser() -> argparse.ArgumentParser:
     add("--overload-seconds", type=float, default=600.0, help="0: none")
     add("--batch-size", type=int, default=32, help="of the translator")
     add("--workers", type=int, default=usable_cores(), help="of it, too")
-    add("--batching_parameters_file", type=pathlib.Path)
-    add("--tensorflow_intra_op_parallelism", type=int, default=0)
+    add(
+        "--batching",
+        action="append",
+        type=setting,
+        metavar="NAME=NUMBER,...",
+        help="a setting to measure, in place of the exported batching.config's "
+        "values; may be repeated, and the best is what counts",
+    )
     add("--rounds", type=int, default=3)
     add("--json", action="store_true", help="all results on stdout")
     return made
