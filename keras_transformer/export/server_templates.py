@@ -29,8 +29,10 @@ BATCHING = """\
 max_batch_size { value: 64 }
 # How long a sentence waits for others. More is more throughput and latency.
 batch_timeout_micros { value: 2000 }
-# Batches that wait; more are answered with 503 at once.
-max_enqueued_batches { value: 100 }
+# Batches that wait; more are answered with 503 at once. 16 of 64 sentences take
+# ten seconds at a hundred sentences a second: longer nobody should wait for an
+# answer, and REST gives up after 30.
+max_enqueued_batches { value: 16 }
 # Batches at a time: as many as the machine has cores.
 num_batch_threads { value: 4 }
 """

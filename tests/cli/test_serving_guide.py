@@ -98,7 +98,7 @@ def ports(place):
         *("--engine", "embedded", "--no-access-log"),
         *("--rest_api_port", found["8501"], "--port", found["8500"]),
     )
-    timer = threading.Timer(300, process.kill)
+    timer = threading.Timer(600, process.kill)
     timer.start()
     for line in process.stderr:
         if line.startswith("gRPC on"):
@@ -121,7 +121,7 @@ def test_curl(words, ports):
     done = subprocess.run(
         ["curl", "-sS", "--fail-with-body", *words[1:]],
         capture_output=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done
     if "metrics" in words[-1]:
@@ -147,7 +147,7 @@ def test_python(code, ports, tmp_path):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     # A sentence a line, or a line for each method.

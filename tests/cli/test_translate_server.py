@@ -129,7 +129,7 @@ def test_without_tensorflow(url, source):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == len(LINES)

@@ -6,33 +6,46 @@ import shutil
 import pytest
 
 from keras_transformer.cli.main import main
+from keras_transformer.export import proof
+from keras_transformer.export.report import CheckResult
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 
 
-def test_every_check_of_the_latest_version_is_shown(export, capsys):
-    assert main(["export", "--verify-only", str(export)]) == 0
-    said = capsys.readouterr()
-    assert f"checking {export / '1'}" in said.err
-    rows = [line.split()[:2] for line in said.out.splitlines()]
-    assert len(rows) == 18
-    assert {outcome for _, outcome in rows} == {"passed"}
-    assert ["c_api_equals_live_model", "passed"] in rows
-
-
-def test_failed_check_is_shown_and_exits_with_2(export, tmp_path, capsys):
-    broken = shutil.copytree(export / "1", tmp_path / "1")
+def test_every_check_is_shown_and_a_failed_one_exits_with_2(
+    export, tmp_path, capsys
+):
+    """One run of all checks: they take a while. An export has passed them."""
+    broken = shutil.copytree(export / "1", tmp_path / "toy" / "1")
     path = broken / WARMUP
     path.write_bytes(path.read_bytes()[:-1])
-    assert main(["export", "--verify-only", str(broken), "--json"]) == 2
+    assert main(["export", "--verify-only", str(broken.parent)]) == 2
     said = capsys.readouterr()
-    report = json.loads(said.out)
-    failed = [c["name"] for c in report["checks"] if not c["passed"]]
-    assert report["path"] == str(broken)
-    assert not report["passed"]
-    assert failed == ["warmup_replays", "c_api_warmup_replays"]
+    assert f"checking {broken}" in said.err
+    rows = [line.split()[:2] for line in said.out.splitlines()]
+    assert len(rows) == 18
+    assert {name for name, outcome in rows if outcome == "FAILED"} == {
+        "warmup_replays",
+        "c_api_warmup_replays",
+    }
+    assert {outcome for _, outcome in rows} == {"passed", "FAILED"}
+    assert ["c_api_equals_live_model", "passed"] in rows
     last = said.err.splitlines()[-1]
     assert f"{broken}: check warmup_replays failed (and 1 more): " in last
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_json_and_exit_status(export, monkeypatch, capsys, passed):
+    checks = (CheckResult("a", True, "1"), CheckResult("b", passed, "2"))
+    monkeypatch.setattr(proof, "check_in_fresh_process", lambda *_: checks)
+    status = main(["export", "--verify-only", str(export), "--json"])
+    assert status == (0 if passed else 2)
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    assert report["path"] == str(export / "1")
+    assert report["passed"] == passed
+    assert report["checks"] == [vars(check) for check in checks]
+    assert ("check b failed: 2" in said.err) == (not passed)
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def test_without_tensorflow_and_numpy(server, scheme):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("{'translation': ['A']}")

@@ -63,7 +63,7 @@ class Load:
             else:
                 self.wrong.append((text, answer))
 
-    def wait(self, condition, seconds=60):
+    def wait(self, condition, seconds=240):
         """Until a condition of the answers from now on holds."""
         with self._lock:
             self.seen.clear()
@@ -121,7 +121,7 @@ def test_published_corrupted_and_removed_under_load(tmp_path, serve, clients):
 
 def wait_for_failure(client, version):
     """Until the server says of a version that it can't be loaded."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         states = {row.version: row for row in client.versions()}
         if version in states and states[version].message:

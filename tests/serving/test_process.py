@@ -21,7 +21,7 @@ def started(base, rest_port, port=0):
         *("serve", "--engine", "embedded", "--model_base_path", base),
         *("--rest_api_port", rest_port, "--port", port, "--no-access-log"),
     )
-    timer = threading.Timer(120, process.kill)
+    timer = threading.Timer(300, process.kill)
     timer.daemon = True
     timer.start()
     for line in process.stderr:
