@@ -78,18 +78,21 @@ def test_a_rate_is_kept_whatever_the_number_of_connections(answering, tmp_path):
     bodies = write_bodies(tmp_path / "bodies", ["a"])
     found = load(f"http://{host}/", bodies, 20, seconds=2, rate=30)
     rate = sum(found["statuses"].values()) / found["seconds"]
-    # The first request of each connection has no wait before it.
     assert 15 < rate < 45
     assert len(seen) < 100
 
 
-def test_probes_tell_accepted_from_refused(answering):
+def test_probes_tell_accepted_from_refused(answering, monkeypatch):
     import serving_load
 
-    answers = [(200, b'{"a": 1}'), (429, b"{}"), (200, b'{"a": 2}')]
+    good, bad = (
+        json.dumps({"predictions": [{"translation": text}]}).encode()
+        for text in "ab"
+    )
+    answers = [(200, good), (429, b"{}"), (200, bad)]
     host, _ = answering(lambda n: answers[min(n, 3) - 1])
-    probe = serving_load.Probe(host, "/", "{}", b'{"a":1}')
-    serving_load._PROBE_SECONDS = 0.01
+    probe = serving_load.Probe(host, "/", "{}", good)
+    monkeypatch.setattr(serving_load, "_PROBE_SECONDS", 0.01)
     with probe:
         while len(probe._answers) < 5:
             threading.Event().wait(0.01)

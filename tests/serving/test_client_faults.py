@@ -83,7 +83,7 @@ def clients():
 
     def make(*urls):
         patient = Backoff(retries=1000, longest_seconds=0.5)
-        options = {"batch_size": 2, "timeout": 120, "backoff": patient}
+        options = {"batch_size": 2, "timeout": 600, "backoff": patient}
         new = [Client(url, "toy", **options) for url in urls]
         made.extend(new)
         return new
