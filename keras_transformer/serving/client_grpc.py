@@ -26,7 +26,6 @@ _OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     # A server that comes back is found soon; the usual waits grow to minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
 ]
 _PUSHBACK = "grpc-retry-pushback-ms"
