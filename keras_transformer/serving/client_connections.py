@@ -123,7 +123,9 @@ class _Timed:
         self.response_class = lambda sock, **options: http.client.HTTPResponse(
             _TimedSocket(sock, deadline), **options
         )
-        self.request(method, path, body, headers)
+        # What is too large is answered before all of it is read.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.request(method, path, body, headers)
         response = self.getresponse()
         return Exchange(response.status, response.headers, response.read())
 

@@ -117,6 +117,34 @@ def test_a_message_over_a_limit_is_not_sent_again(serve, toy_configs, asked):
         assert time.monotonic() - began < 5
 
 
+def test_a_refusal_in_the_middle_of_a_large_request_is_read():
+    asked = []
+
+    def refuse(listening):
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            with connection:
+                asked.append(connection.recv(1000))
+                body = b'{"error": "too large"}'
+                head = b"HTTP/1.1 413 No\r\nContent-Length: %d\r\n\r\n"
+                connection.sendall(head % len(body) + body)
+                # As a server that reads no further, and waits for the client.
+                connection.shutdown(socket.SHUT_WR)
+                time.sleep(0.2)
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=refuse, args=[listening], daemon=True).start()
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    with listening, Client(url, "m", backoff=QUICK, timeout=20) as client:
+        with pytest.raises(InvalidRequestError, match="413 .*: too large"):
+            client.predict({"text": ["a" * 30_000_000]})
+        listening.shutdown(socket.SHUT_RDWR)
+    assert len(asked) == 1
+
+
 def date_after(seconds):
     return email.utils.formatdate(time.time() + seconds, usegmt=True)
 
