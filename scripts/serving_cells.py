@@ -16,6 +16,8 @@ _ROOT = pathlib.Path(__file__).resolve().parents[1]
 # More clients than requests that the server takes at once, or it would never
 # have to refuse one.
 OVERLOAD_CONNECTIONS = 512
+# Nearly as many as it takes (`--max-requests`), for the largest batches.
+CAPACITY_CLIENTS = 192
 _MEMORY_SECONDS = 10
 _RECOVERY_SECONDS = 30
 

@@ -187,6 +187,7 @@ def test_all_of_it(tmp_path, capsys):
     assert 0 < report["ratios"]["served_vs_translator"] < 5
     assert report["batched"]["batch_size"] >= 1
     beyond = report["overload"]
+    assert beyond["capacity_per_second"] > 0
     assert beyond["alive"] and beyond["memory_mib"]
     assert set(beyond["statuses"]) <= {"200", "429", "503"}
     assert beyond["accepted"]["wrong_answers"] == 0
