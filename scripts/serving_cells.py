@@ -56,7 +56,10 @@ class Server:
         if not self.host:
             raise SystemExit(f"the server did not start: {''.join(said)}")
         # A pipe that is full would stop it.
-        threading.Thread(target=self._process.stderr.read, daemon=True).start()
+        self._drain = threading.Thread(
+            target=self._process.stderr.read, daemon=True
+        )
+        self._drain.start()
         self.path = "/v1/models/model:predict"
         self.url = f"http://{self.host}{self.path}"
 
@@ -70,6 +73,8 @@ class Server:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._drain.join()
+        self._process.stderr.close()
 
     def is_alive(self) -> bool:
         """Whether the process runs."""

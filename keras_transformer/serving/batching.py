@@ -142,23 +142,27 @@ class Batcher:
 
     def _work(self):
         while True:
+            # Company is waited for while a worker is free. Those who were
+            # answered just now come back with their next requests, and would
+            # else never meet those who waited meanwhile.
+            free_since = time.monotonic()
             with self._condition:
-                key, tasks = self._take()
+                key, tasks = self._take(free_since)
                 while not tasks:
                     if self._closed and not self._queues:
                         return
-                    self._condition.wait(self._seconds_to_wait())
-                    key, tasks = self._take()
+                    self._condition.wait(self._seconds_to_wait(free_since))
+                    key, tasks = self._take(free_since)
             self._run(*key, tasks)
 
-    def _take(self):
+    def _take(self, free_since):
         """The next batch that is due, with the lock held: `(key, tasks)`."""
         for key, queue in list(self._queues.items()):
             while queue and not queue[0].is_wanted():
                 queue.popleft()
             if not queue:
                 del self._queues[key]
-            elif self._is_due(queue):
+            elif self._is_due(queue, free_since):
                 tasks = self._next_tasks(queue)
                 if not queue:
                     del self._queues[key]
@@ -194,22 +198,25 @@ class Batcher:
         queue.extendleft(reversed(others))
         return tasks
 
-    def _is_due(self, queue):
+    def _is_due(self, queue, free_since):
         if not self._together or self._closed:
             return True
-        if time.monotonic() >= self._due_at(queue):
+        if time.monotonic() >= self._due_at(queue, free_since):
             return True
         return (
             sum(task.rows for task in queue) >= self._parameters.max_batch_size
         )
 
-    def _due_at(self, queue):
-        return queue[0].arrived + self._parameters.batch_timeout_micros / 1e6
+    def _due_at(self, queue, free_since):
+        seconds = self._parameters.batch_timeout_micros / 1e6
+        return max(queue[0].arrived, free_since) + seconds
 
-    def _seconds_to_wait(self):
+    def _seconds_to_wait(self, free_since):
         if not self._queues:
             return None
-        first = min(self._due_at(queue) for queue in self._queues.values())
+        first = min(
+            self._due_at(queue, free_since) for queue in self._queues.values()
+        )
         return max(0.0, first - time.monotonic())
 
     def _run(self, servable, signature, tasks):

@@ -84,6 +84,29 @@ def test_requests_are_joined_and_split_again(batcher, servable):
     assert [row[1] for row in seen] == [1, 3]
 
 
+def test_those_who_were_just_answered_join_those_who_waited(batcher, servable):
+    """As clients do that send one request after the other."""
+    one, busy = held_up(batcher, servable, batch_timeout_micros=500_000)
+    waiting = one.submit(servable, "", x(1))
+    # Longer than it would wait for company if a worker were free.
+    time.sleep(0.6)
+    servable.gate.set()
+    busy.result(SECONDS)
+    back = one.submit(servable, "", x(2))
+    assert waiting.result(SECONDS)["y"].tolist() == [2]
+    assert back.result(SECONDS)["y"].tolist() == [3]
+    assert servable.batches == [("", [0]), ("", [1, 2])]
+
+
+def test_a_full_batch_waits_for_nobody(batcher, servable):
+    parameters = {"batch_timeout_micros": 10_000_000, "max_batch_size": 2}
+    one = batcher(**parameters)
+    began = time.monotonic()
+    futures = [one.submit(servable, "", x(number)) for number in (1, 2)]
+    assert [f.result(SECONDS)["y"].tolist() for f in futures] == [[2], [3]]
+    assert time.monotonic() - began < 5
+
+
 def test_batches_are_no_larger_than_allowed(batcher, servable):
     one, _ = held_up(batcher, servable, max_batch_size=3)
     futures = [one.submit(servable, "", x(i, i)) for i in range(3)]
