@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from serving_load import Probe, ask, load, texts_of
+from serving_load import Probe, ask, first_of, load, texts_of
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 # More clients than requests that the server takes at once, or it would never
@@ -109,6 +109,8 @@ def throughput(base, options, bodies, clients, warm_up, seconds) -> dict:
         mean.
     """
     with Server(base, options) as server:
+        # The first run of a graph takes long, however long the warm-up is.
+        ask(server.host, server.path, first_of(bodies))
         load(server.url, bodies, clients, warm_up)
         found = load(server.url, bodies, clients, seconds)
         found["batch_size"] = server.batch_size()
@@ -133,7 +135,7 @@ def overload(base, options, bodies, rate, seconds) -> dict:
         summary; `memory_mib`, each 10 s; `growth_mib`, of the last over that
         after a minute; `alive`, whether it runs and answers right afterwards.
     """
-    body = bodies.read_text(encoding="utf-8").splitlines()[0]
+    body = first_of(bodies)
     with Server(base, options) as server:
         _, expected = ask(server.host, server.path, body)
         probe = Probe(server.host, server.path, body, expected)

@@ -35,6 +35,12 @@ def write_bodies(path: pathlib.Path, sentences: list[str]) -> pathlib.Path:
     return path
 
 
+def first_of(bodies: pathlib.Path) -> str:
+    """The first request of a file."""
+    with open(bodies, encoding="utf-8") as lines:
+        return next(lines).rstrip("\n")
+
+
 def load(
     url: str,
     bodies: pathlib.Path,

@@ -57,8 +57,11 @@ class Requests:
             seconds: for each batch, where there is no deadline.
 
         Raises:
+            InputError: the client is closed.
             RequestError: a request failed; the others are given up.
         """
+        if self._closed.is_set():
+            raise InputError(f"{self._target}: the client is closed")
         waiting = collections.deque()
         try:
             for batch in batches:

@@ -179,7 +179,7 @@ def test_all_of_it(tmp_path, capsys):
     version = export_forced(tmp_path, Run.load(run).folder, "float32", 3)
     (tmp_path / "model").mkdir()
     version.rename(tmp_path / "model" / "1")
-    options = ["--seconds=2", "--warm-up=1", "--overload-seconds=12"]
+    options = ["--seconds=4", "--warm-up=2", "--overload-seconds=12"]
     options += ["--rounds=1", "--clients=4", "--sentences=20", "--workers=1"]
     options += ["--saved-model", str(tmp_path / "model"), "--json"]
     assert benchmark_serving.main(options) == 0

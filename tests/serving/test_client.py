@@ -255,7 +255,7 @@ def test_a_closed_client(client):
     one = client()
     one.predict({"text": ["a"]})
     one.close()
-    with pytest.raises((RuntimeError, UnavailableError)):
+    with pytest.raises(InputError, match="model toy: the client is closed"):
         one.predict({"text": ["a"]})
 
 
