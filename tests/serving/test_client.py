@@ -4,11 +4,13 @@ import pathlib
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.serving import (
+    Backoff,
     Client,
     InvalidRequestError,
     NotFoundError,
@@ -18,6 +20,7 @@ from keras_transformer.serving import (
 )
 from keras_transformer.serving.batching_parameters import BatchingParameters
 from keras_transformer.serving.limits import Limits
+from tests.serving.asking import ask
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEXTS = ["a", "", "狗 barks", "x" * 300, "two\nlines", '"', "\x00"]
@@ -159,13 +162,24 @@ def test_a_busy_server_answers_everything_in_the_end(
     tight = serve(
         models=toy_configs,
         batching=True,
-        limits=Limits(max_requests=3),
-        parameters=BatchingParameters(2, 20_000, 1, 1),
+        limits=Limits(max_requests=4),
+        parameters=BatchingParameters(2, 0, 1, 1),
     )
+    # The one worker is busy at first.
+    rest = f"127.0.0.1:{tight.rest_port}"
+    body = b'{"signature_name": "spin", "instances": [100000]}'
+    busy = threading.Thread(
+        target=ask, args=[rest, "/v1/models/toy:predict", body]
+    )
+    busy.start()
+    while not tight.core.store.in_flight():
+        time.sleep(0.001)
     texts = [str(number) for number in range(60)]
-    url = url_of(tight, scheme)
-    with Client(url, "toy", batch_size=1, in_flight=12) as one:
+    url, patient = url_of(tight, scheme), Backoff(retries=1000)
+    options = {"batch_size": 1, "in_flight": 12, "backoff": patient}
+    with Client(url, "toy", **options) as one:
         assert one.predict({"text": texts})["translation"] == texts
+    busy.join()
     refused = [
         line
         for line in tight.core.metrics.page().splitlines()
