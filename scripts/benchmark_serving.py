@@ -158,17 +158,17 @@ def _ratios(report):
 
 def _table(report):
     """Lines for a person."""
-    for name in ("translator", "batched", "unbatched"):
-        row = report[name]
+    rows = {"translator": report["translator"], **report["settings"]}
+    for name, row in {**rows, "unbatched": report["unbatched"]}.items():
+        rate = f"{row['sentences_per_second']:.1f} a second"
         spread = f"({row['slowest']:.1f} to {row['fastest']:.1f})"
-        line = (
-            f"{name:<10} {row['sentences_per_second']:7.1f} a second {spread}"
-        )
+        line = f"{name:<11} {rate} {spread}"
         if "p50_ms" in row:
             times = [f"{row[key]:.0f}" for key in _SAID[1:]]
             line += f", p50/p95/p99 {' / '.join(times)} ms"
             line += f", {row['batch_size']:.1f} in a batch"
         yield line
+    yield f"the best of the server's settings: {report['best']}"
     for name, ratio in report["ratios"].items():
         yield f"{name:<24} {ratio:.3f}"
     if "overload" not in report:

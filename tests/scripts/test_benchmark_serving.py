@@ -128,14 +128,21 @@ def test_ratios_and_table():
         "batched": {**rates, **times},
         "unbatched": {**rates, **times, "sentences_per_second": 40.0},
     }
-    report["settings"] = {"as exported": report["batched"]}
+    report["settings"] = {
+        "as exported": report["batched"],
+        "num_batch_threads=9": {**rates, **times},
+    }
+    report["best"] = "as exported"
     ratios = benchmark_serving._ratios(report)
     assert ratios == {
         "served_vs_translator": 0.8,
         "served_vs_unbatched": 2.0,
     }
     table = "\n".join(benchmark_serving._table({**report, "ratios": ratios}))
-    assert "80.0 a second (70.0 to 90.0), p50/p95/p99 1 / 2 / 3 ms" in table
+    said = "80.0 a second (70.0 to 90.0), p50/p95/p99 1 / 2 / 3 ms"
+    assert f"as exported {said}" in table
+    assert f"num_batch_threads=9 {said}" in table
+    assert "settings: as exported" in table
 
 
 def test_settings_are_the_exported_ones_but_for_what_is_given(tmp_path):
