@@ -38,7 +38,6 @@ def main(arguments: list[str] | None = None) -> int:
         (options.out / "data").mkdir(parents=True, exist_ok=True)
         recipe = next(r for r in recipes.values() if r["data"] == name)
         _prepare(recipe, options)
-    found = []
     # Runs first: others may evaluate them.
     for trains in (True, False):
         jobs = [
@@ -48,8 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
             if (recipe["run"] == name) == trains
         ]
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            found += pool.map(lambda job: _measure(*job, options), jobs)
-    print(_table(recipes, found))
+            for _ in pool.map(lambda job: _measure(*job, options), jobs):
+                pass
+    print(_table(recipes, options.out))
     return 0
 
 
@@ -111,7 +111,7 @@ def _measure(name, recipe, seed, options):
     """Trains and evaluates, unless that was done before."""
     result = options.out / f"{name}-{seed}.json"
     if result.is_file():
-        return json.loads(result.read_text(encoding="utf-8"))
+        return
     run = options.out / f"{recipe['run']}-{seed}"
     train = [
         *("train", "--data", options.out / "data" / recipe["data"]),
@@ -144,7 +144,6 @@ def _measure(name, recipe, seed, options):
     result.write_text(json.dumps(found), encoding="utf-8")
     text = f"{name}, seed {seed}: {scores}, {seconds:.0f} s"
     print(text, file=sys.stderr, flush=True)
-    return found
 
 
 def _run(command, environment, log):
@@ -169,11 +168,15 @@ def _line(command):
     return shlex.join(["keras-transformer", *map(str, command)])
 
 
-def _table(recipes, found):
-    """Medians over the seeds, with the range where there are several."""
+def _table(recipes, folder):
+    """Medians over all seeds measured, with the range of several."""
     rows = []
     for name, recipe in recipes.items():
-        mine = [one for one in found if one["name"] == name]
+        mine = [
+            json.loads(path.read_text(encoding="utf-8"))
+            for path in folder.glob(f"{name}-*.json")
+        ]
+        mine = [one for one in mine if one["name"] == name]
         bleu = [one["scores"]["bleu"] for one in mine]
         rows.append(
             (

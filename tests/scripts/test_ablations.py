@@ -103,6 +103,12 @@ def test_variants_side_by_side_have_a_thread_each(call):
             assert environment["TF_NUM_INTRAOP_THREADS"] == "1"
 
 
+def test_the_table_has_every_seed_measured(call, capsys):
+    call("--only", "base", "long", "--seeds", "1")
+    call("--only", "long", "--seeds", "2", "3")
+    assert "21.5 (21.5 to 21.5)" in capsys.readouterr().out
+
+
 def test_unknown_variants_are_refused(call):
     with pytest.raises(SystemExit, match="no variant lang. Accepted: base"):
         call("--only", "lang")
