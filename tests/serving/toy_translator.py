@@ -60,7 +60,7 @@ class ToyTranslator(tf.Module):
         end = tf.fill([tf.shape(text)[0], 1], END)
         source = tf.concat([edge, words, edge], axis=1)
         target = tf.concat([tf.strings.upper(words.to_tensor()), end], axis=1)
-        width = source.bounding_shape()[1]
+        width = tf.cast(source.bounding_shape()[1], tf.int32)
         copied = tf.one_hot(tf.range(1, tf.shape(target)[1] + 1), width)
         shares = copied * (1 - REST) + REST / tf.cast(width, tf.float32)
         return {
