@@ -6,7 +6,7 @@ const TIMEOUT_MS = 60_000;
 /** A request that failed. */
 export class RequestError extends Error {
   /**
-   * @param {number} status of HTTP; 0: nothing that could be read came back.
+   * @param {number} status of HTTP; 0: no answer came; 200: it was no JSON.
    * @param {string} message the server's words.
    */
   constructor(status, message = "") {
@@ -81,7 +81,8 @@ async function ask(path, { signal, ...options } = {}) {
   try {
     return JSON.parse(body);
   } catch {
-    throw new RequestError(0);
+    // A score that is no number, for one: JSON has no word for it.
+    throw new RequestError(response.status);
   }
 }
 

@@ -5,6 +5,7 @@ import { say } from "./interface_language.js";
 
 const BY_STATUS = {
   0: "errorNoAnswer",
+  200: "errorUnreadable",
   400: "errorRefused",
   404: "errorNotFound",
   408: "errorTooLarge",

@@ -53,6 +53,7 @@ const ENGLISH = {
   errorNoAnswer:
     "The server does not answer. It may have been stopped, or the network " +
     "is down.",
+  errorUnreadable: "The server's answer can't be read.",
   errorRefused: "The server refused the text: {message}",
   errorNotFound: "The model or its version is not there any more: {message}",
   errorTooLarge:
@@ -111,6 +112,7 @@ const CHINESE = {
   start: "（句首）",
   end: "（句末）",
   errorNoAnswer: "服务器没有应答。可能已停止，或者网络中断。",
+  errorUnreadable: "无法读取服务器的应答。",
   errorRefused: "服务器拒绝了这段文字：{message}",
   errorNotFound: "该模型或版本已不存在：{message}",
   errorTooLarge: "一次请求的文字太多，请缩短。（{message}）",
