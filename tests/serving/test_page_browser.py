@@ -162,7 +162,7 @@ def test_alternatives_have_scores(page):
     translate(page, "good day")
     expect(page.locator("#hypotheses")).to_contain_text("50%")
     assert rows_of(page.locator("#hypotheses")) == [
-        ["Rank", "Translation", "Score", "Probability per token"],
+        ["Rank", "Translation", "Score", "Per token"],
         ["1", "GOOD DAY", "-0.800", "50%"],
         ["2", "GOOD DAY!", "-1.300", "50%"],
     ]

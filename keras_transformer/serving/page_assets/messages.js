@@ -33,14 +33,14 @@ const ENGLISH = {
   hypotheses: "Alternatives",
   rank: "Rank",
   score: "Score",
-  probability: "Probability per token",
+  probability: "Per token",
   scoreMeaning:
     "The score is the log-probability of the translation, divided by a " +
     "penalty that grows with its length. The closer to 0, the more the " +
     "model prefers it.",
   probabilityMeaning:
-    "The probability per token is the geometric mean of those that the " +
-    "model gives the translation's tokens.",
+    "Per token is the geometric mean of the probabilities that the model " +
+    "gives the translation's tokens.",
   alignment: "Alignment",
   alignmentMeaning:
     "How each token of the translation (a row) shares out its attention " +
@@ -99,10 +99,10 @@ const CHINESE = {
   hypotheses: "候选译文",
   rank: "名次",
   score: "得分",
-  probability: "每词元概率",
+  probability: "每词元",
   scoreMeaning:
     "得分是译文的对数概率除以随译文长度增大的惩罚。越接近 0，模型越倾向于该译文。",
-  probabilityMeaning: "每词元概率是模型给译文各词元的概率的几何平均。",
+  probabilityMeaning: "每词元是指模型给译文各词元的概率的几何平均。",
   alignment: "对齐",
   alignmentMeaning:
     "译文的每个词元（行）在原文各词元（列）上的注意力分配，以百分比表示。" +
