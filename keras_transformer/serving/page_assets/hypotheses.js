@@ -38,7 +38,7 @@ function row(rank, { text, score }, lang) {
     "tr",
     {},
     element("th", { scope: "row" }, sayNumber(rank)),
-    element("td", { lang, dir: "auto" }, text || say("noText")),
+    element("td", { class: "text", lang, dir: "auto" }, text || say("noText")),
     element("td", { class: "number" }, threeDigits(score)),
   );
 }
