@@ -6,6 +6,8 @@ import pathlib
 import sys
 
 _M_ARENA_MAX = -8  # of glibc's malloc.h
+_CPUINFO = pathlib.Path("/proc/cpuinfo")
+_BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, x86, Arm
 
 
 def usable_cores() -> int:
@@ -36,3 +38,28 @@ def has_gpu() -> bool:
     import tensorflow as tf
 
     return bool(tf.config.list_physical_devices("GPU"))
+
+
+def multiplies_bfloat16() -> bool:
+    """Whether what TensorFlow computes on has instructions for bfloat16.
+
+    Elsewhere its products are float32's with rounding on top: slower, not
+    faster.
+    """
+    if has_gpu():
+        import tensorflow as tf
+
+        details = tf.config.experimental.get_device_details(
+            tf.config.list_physical_devices("GPU")[0]
+        )
+        # NVIDIA's since Ampere.
+        return details.get("compute_capability", (0, 0)) >= (8, 0)
+    try:
+        lines = _CPUINFO.read_text().splitlines()
+    except OSError:
+        return False
+    return any(
+        line.startswith(("flags", "Features"))
+        and not _BFLOAT16_FLAGS.isdisjoint(line.split())
+        for line in lines
+    )

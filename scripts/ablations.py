@@ -6,9 +6,10 @@
 
 The base and its variants stand in `ablations.yaml`. Each is prepared, trained
 and evaluated by the command line in processes of their own, and what came out
-is kept in OUT/NAME.json with the commands, so that an interrupted call goes on
-where it was. With `--jobs` several run at a time, one thread each. The last
-thing printed is a table in Markdown, sorted by BLEU.
+is kept in OUT/NAME-SEED.json with the commands, so that an interrupted call
+goes on where it was. What changes the evaluation alone uses the base's run.
+With `--jobs` several run at a time, one thread each. The last thing printed is
+a table in Markdown, sorted by BLEU.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import time
 import yaml
 
 HERE = pathlib.Path(__file__).resolve().parent
+PARTS = "prepare", "train", "evaluate"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,14 +38,18 @@ def main(arguments: list[str] | None = None) -> int:
         (options.out / "data").mkdir(parents=True, exist_ok=True)
         recipe = next(r for r in recipes.values() if r["data"] == name)
         _prepare(recipe, options)
-    jobs = [
-        (name, recipe, seed)
-        for seed in options.seeds
-        for name, recipe in recipes.items()
-    ]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        found = list(pool.map(lambda job: _measure(*job, options), jobs))
-    print(_table(recipes, found))
+    # Runs first: others may evaluate them.
+    for trains in (True, False):
+        jobs = [
+            (name, recipe, seed)
+            for seed in options.seeds
+            for name, recipe in recipes.items()
+            if (recipe["run"] == name) == trains
+        ]
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            for _ in pool.map(lambda job: _measure(*job, options), jobs):
+                pass
+    print(_table(recipes, options.out))
     return 0
 
 
@@ -63,12 +69,19 @@ def _recipes(path, only):
         if only and name not in only:
             continue
         recipe = {
-            part: {**base[part], **variant.get(part, {})}
-            for part in ("prepare", "train")
+            part: {**base.get(part, {}), **variant.get(part, {})}
+            for part in PARTS
         }
         text = json.dumps(recipe["prepare"], sort_keys=True)
         recipe["data"] = hashlib.sha256(text.encode()).hexdigest()[:8]
         recipe["what"] = variant["what"]
+        changed = {part: variant[part] for part in PARTS if part in variant}
+        recipe["changes"] = {
+            key: value
+            for values in changed.values()
+            for key, value in values.items()
+        }
+        recipe["run"] = "base" if set(changed) == {"evaluate"} else name
         recipes[name] = recipe
     return recipes
 
@@ -96,25 +109,28 @@ def _settings(values):
 
 def _measure(name, recipe, seed, options):
     """Trains and evaluates, unless that was done before."""
-    run = options.out / f"{name}-{seed}"
-    result = run.with_name(f"{run.name}.json")
+    result = options.out / f"{name}-{seed}.json"
     if result.is_file():
-        return json.loads(result.read_text(encoding="utf-8"))
+        return
+    run = options.out / f"{recipe['run']}-{seed}"
     train = [
         *("train", "--data", options.out / "data" / recipe["data"]),
         *("--out", run, *_settings(recipe["train"])),
         f"--set=training.seed={seed}",
     ]
     evaluate = ["evaluate", "--run", run, "--input", options.dev, "--json"]
+    for option, value in recipe["evaluate"].items():
+        evaluate.append(f"--{option}={value}")
     threads = {}
     if options.jobs > 1:
         train.append("--threads=1")
         names = "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"
         threads = dict.fromkeys(names, "1")
-    resume = ["--resume"] if run.exists() else []
     log = run.with_name(f"{run.name}.log")
     started = time.monotonic()
-    _run([*train, *resume], threads, log)
+    if recipe["run"] == name:
+        resume = ["--resume"] if run.exists() else []
+        _run([*train, *resume], threads, log)
     seconds = time.monotonic() - started
     scores = json.loads(_run(evaluate, threads, log).strip().splitlines()[-1])
     commands = _prepare_command(recipe, options), train, evaluate
@@ -128,7 +144,6 @@ def _measure(name, recipe, seed, options):
     result.write_text(json.dumps(found), encoding="utf-8")
     text = f"{name}, seed {seed}: {scores}, {seconds:.0f} s"
     print(text, file=sys.stderr, flush=True)
-    return found
 
 
 def _run(command, environment, log):
@@ -153,17 +168,25 @@ def _line(command):
     return shlex.join(["keras-transformer", *map(str, command)])
 
 
-def _table(recipes, found):
-    """Medians over the seeds, with the range where there are several."""
+def _table(recipes, folder):
+    """Medians over all seeds measured, with the range of several."""
     rows = []
     for name, recipe in recipes.items():
-        mine = [one for one in found if one["name"] == name]
+        mine = [
+            json.loads(path.read_text(encoding="utf-8"))
+            for path in folder.glob(f"{name}-*.json")
+        ]
+        mine = [one for one in mine if one["name"] == name]
         bleu = [one["scores"]["bleu"] for one in mine]
         rows.append(
             (
                 statistics.median(bleu),
                 name,
                 recipe["what"],
+                " ".join(
+                    f"`{setting.removeprefix('--set=')}`"
+                    for setting in _settings(recipe["changes"])
+                ),
                 _spread(bleu, ".1f"),
                 _spread([one["scores"]["chrf"] for one in mine], ".1f"),
                 _spread(
@@ -173,8 +196,9 @@ def _table(recipes, found):
             )
         )
     lines = [
-        "| variant | what is changed | BLEU | chrF | dev loss | minutes |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| variant | what is changed | how | BLEU | chrF | dev loss "
+        "| minutes |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for _, *cells in sorted(rows, reverse=True):
         lines.append(f"| {' | '.join(cells)} |")

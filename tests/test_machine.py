@@ -3,6 +3,8 @@ import sys
 
 import pytest
 
+from keras_transformer import machine
+
 # Arenas show as <heap nr="..."> in what glibc says of itself.
 COUNT = """
 import ctypes, threading
@@ -40,3 +42,21 @@ def arenas(share):
 def test_threads_share_a_pool():
     assert arenas(False) > 1
     assert arenas(True) == 1
+
+
+CPUINFO = "processor : 0\nflags : fpu avx2 {flag}\n"
+
+
+@pytest.mark.parametrize(
+    "flag, expected",
+    [("avx512_bf16", True), ("amx_bf16", True), ("avx512f", False)],
+)
+def test_bfloat16_is_told_by_the_processor(
+    flag, expected, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(machine, "has_gpu", lambda: False)
+    (tmp_path / "cpuinfo").write_text(CPUINFO.format(flag=flag))
+    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "cpuinfo")
+    assert machine.multiplies_bfloat16() is expected
+    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "none")
+    assert machine.multiplies_bfloat16() is False

@@ -47,7 +47,7 @@ def run(arguments):
         say(f"engine: {engines.TENSORFLOW_MODEL_SERVER}")
         say("it listens on all addresses of this machine, not on --host")
         command = engines.model_server_command(flags)
-    say("the limits and the access log are the embedded server's only")
+    say("limits, access log and page are the embedded server's only")
     # Its signals, output and exit status are this command's.
     os.execvp(command[0], command)
 
@@ -104,6 +104,8 @@ def _serve(arguments):
         disable_xla()
         server = Server(server_options(arguments), say)
     server.start()
+    if server.rest_port is not None and not arguments.no_page:
+        say(f"page at {_page_address(arguments.host, server.rest_port)}")
     for kind, port in (("REST", server.rest_port), ("gRPC", server.port)):
         if port is not None:
             say(f"{kind} on {arguments.host}:{port}")
@@ -114,3 +116,9 @@ def _serve(arguments):
     say(f"stopping: {server.core.store.in_flight()} requests in flight")
     server.stop()
     say("stopped")
+
+
+def _page_address(host, port):
+    """What to open in a browser on this machine."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"

@@ -122,6 +122,11 @@ def _add_limits(group):
         action="store_true",
         help="log what requests say, too",
     )
+    group.add_argument(
+        "--no-page",
+        action="store_true",
+        help="no page for people at / of the REST port",
+    )
 
 
 def server_flags(arguments) -> dict:
@@ -209,6 +214,7 @@ def server_options(arguments):
         drain_seconds=arguments.drain_seconds,
         access_log=not arguments.no_access_log,
         log_text=arguments.log_text,
+        page=not arguments.no_page,
     )
 
 

@@ -69,7 +69,8 @@ def add_arguments(parser):
     parser.add_argument(
         "--precision",
         metavar="POLICY",
-        help="float32, mixed_bfloat16 or mixed_float16",
+        help="float32, mixed_bfloat16, mixed_float16 or auto: mixed_bfloat16 "
+        "where the machine multiplies it, else float32",
     )
     parser.add_argument(
         "--threads",
@@ -98,6 +99,7 @@ def run(arguments):
     )
     load_tensorflow()
     from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.training.defaults import for_this_machine
     from keras_transformer.training.run import Run
     from keras_transformer.training.threads import use_threads
 
@@ -108,7 +110,7 @@ def run(arguments):
         _continue_with(the_run, arguments, config)
         prepared = PreparedData.load(arguments.data)
     else:
-        config = with_threads(config)
+        config = for_this_machine(config)
         use_threads(config.training.threads)
         initial = arguments.initial and Run.load(arguments.initial)
         prepared = PreparedData.load(arguments.data)
@@ -126,17 +128,6 @@ def _config_of(folder):
             "`keras-transformer train --out` wrote"
         )
     return Config().updated(read_yaml(path), str(path))
-
-
-def with_threads(config):
-    """The configuration with a number of threads, chosen if none is given.
-
-    The run keeps it: dropout, and so its weights, depend on it.
-    """
-    from keras_transformer.training.threads import default_threads
-
-    threads = config.training.threads or default_threads()
-    return config.updated({"training": {"threads": threads}})
 
 
 def train(the_run, prepared, resume=False) -> str:
@@ -205,12 +196,13 @@ def _continue_with(the_run, arguments, config):
             f"--from: {the_run.folder} was started from {began}. Received: "
             f"{arguments.initial}"
         )
+    from keras_transformer.training.defaults import left_open
+
     own = the_run.config
     if _options_given(arguments):
-        kept = {"training": {"epochs": own.training.epochs}}
-        if config.training.threads is None:
-            kept["training"]["threads"] = own.training.threads
-        wanted = config.updated(kept).to_dict()
+        names = "epochs", *left_open(config)
+        kept = {name: getattr(own.training, name) for name in names}
+        wanted = config.updated({"training": kept}).to_dict()
         changed = [
             f"{name}.{key}"
             for name in SECTIONS

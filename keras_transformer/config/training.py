@@ -10,7 +10,7 @@ from keras_transformer.validation import (
     seed,
 )
 
-PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +29,9 @@ class TrainingConfig:
     learning_rate: float | None = None  # at the peak; None: the paper's
     gradient_clip: float = 0.0  # greatest norm of all gradients; 0: any
     accumulate_steps: int = 1  # batches to one update of the weights
-    precision: str = "float32"  # or mixed_bfloat16, mixed_float16
+    # float32, mixed_bfloat16, mixed_float16, or auto: mixed_bfloat16 where the
+    # machine that the run starts on multiplies it, else float32
+    precision: str = "float32"
     # Parts of a batch computed at the same time, a thread each. None: as many
     # as there are cores, 1 with a GPU.
     threads: int | None = None

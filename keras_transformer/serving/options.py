@@ -26,6 +26,7 @@ class ServerOptions:
         drain_seconds: given to requests in flight when the server stops.
         access_log: whether requests are logged.
         log_text: whether their text is, too.
+        page: whether the REST port has a page for people at `/`.
     """
 
     models: tuple[ModelConfig, ...] = ()
@@ -43,3 +44,4 @@ class ServerOptions:
     drain_seconds: float = 30.0
     access_log: bool = True
     log_text: bool = False
+    page: bool = True

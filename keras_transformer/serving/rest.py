@@ -15,6 +15,7 @@ from keras_transformer.serving.access_log import Entry
 from keras_transformer.serving.core import SIGNATURE_DEF, Core
 from keras_transformer.serving.json_answer import error_body, to_json
 from keras_transformer.serving.metrics import CONTENT_TYPE
+from keras_transformer.serving.page import Page
 from keras_transformer.serving.rest_predict import predict
 from keras_transformer.serving.status import (
     Code,
@@ -37,13 +38,14 @@ _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _MAX_VERSION = 2**63 - 1
 
 
-def rest_application(core: Core) -> Starlette:
+def rest_application(core: Core, page: bool = True) -> Starlette:
     """The application that answers on the REST port.
 
     Args:
         core: the parts that answer requests.
+        page: whether there is a page for people at `/`.
     """
-    api = _Api(core)
+    api = _Api(core, Page(core.store.names) if page else None)
     return Starlette(
         routes=[
             Route(METRICS_PATH, api.metrics, methods=["GET"]),
@@ -54,8 +56,9 @@ def rest_application(core: Core) -> Starlette:
 
 
 class _Api:
-    def __init__(self, core):
+    def __init__(self, core, page):
         self._core = core
+        self._page = page
         self._running = 0
 
     async def metrics(self, request: Request) -> Response:
@@ -81,6 +84,11 @@ class _Api:
         return response
 
     async def _route(self, request, path, entry):
+        if self._page is not None:
+            response = self._page.answer(request.method, path)
+            if response is not None:
+                entry.api = "Page"
+                return response
         if not path.lower().startswith("/v1/"):
             raise ServingError(Code.NOT_FOUND, f"Not found: {path}")
         if self._running > self._core.limits.max_requests:

@@ -174,7 +174,7 @@ class Server:
         # It warns of every client that doesn't speak HTTP.
         logging.getLogger("uvicorn").setLevel(logging.ERROR)
         config = uvicorn.Config(
-            rest_application(self.core),
+            rest_application(self.core, self._options.page),
             http=protocol_with_limit(limits.receive_seconds),
             ws="none",
             lifespan="off",

@@ -29,6 +29,7 @@ from keras_transformer.files import (
 )
 from keras_transformer.models import build_transformer
 from keras_transformer.text.tokenizer import load_tokenizer
+from keras_transformer.training.defaults import for_this_machine
 from keras_transformer.training.initial import (
     INITIAL,
     check_continues,
@@ -85,6 +86,7 @@ class Run:
                 be trained on with this configuration or these weights.
         """
         folder = pathlib.Path(folder)
+        config = for_this_machine(config)
         check_fits(config, prepared)
         if initial is not None:
             check_continues(config, prepared, initial)

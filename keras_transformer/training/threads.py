@@ -1,11 +1,6 @@
 """How many threads TensorFlow trains with."""
 
-from keras_transformer.machine import has_gpu, share_memory_pool, usable_cores
-
-
-def default_threads() -> int:
-    """A part of the batch a core; with a GPU all in one."""
-    return 1 if has_gpu() else usable_cores()
+from keras_transformer.machine import share_memory_pool
 
 
 def use_threads(parts: int) -> bool:

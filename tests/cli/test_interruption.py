@@ -69,7 +69,7 @@ def test_a_stopped_run_goes_on_to_the_same_end(how, data, whole, tmp_path):
 @pytest.mark.slow
 def test_ten_kills_change_nothing(data, tmp_path):
     """Wherever they strike: while loading, a step, or files are written."""
-    epochs = 120
+    epochs = 48
     options = ["--data", str(data), f"--epochs={epochs}", *TRAIN_OPTIONS]
     options += ["--set=training.average_epochs=3", "--set=training.ema=0.9"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -82,7 +82,7 @@ def test_ten_kills_change_nothing(data, tmp_path):
         # Most after something new was kept, some while it still starts.
         if number % 4 != 3:
             wait_until(lambda b=before: progress(killed) != b, process)
-        time.sleep(moments.uniform(0, 1.5))
+        time.sleep(moments.uniform(0, 1))
         process.kill()
         process.communicate()
         assert process.returncode == -signal.SIGKILL  # not done before

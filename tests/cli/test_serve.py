@@ -205,6 +205,7 @@ def test_the_export_is_served_until_sigterm(export):
     assert out == ""
     assert lines[0] == "engine: the embedded server"
     assert f"REST on 127.0.0.1:{rest}" in lines
+    assert f"page at http://127.0.0.1:{rest}/" in lines
     logged, stopping, *_ = err.splitlines()
     assert json.loads(logged)["rows"] == 1 and "one two" not in logged
     assert stopping == "stopping: 0 requests in flight"

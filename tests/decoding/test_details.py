@@ -1,20 +1,19 @@
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import DecodingConfig, ModelConfig
-from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
+from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import UNK_ID
 from keras_transformer.decoding.details import details, score_details
-from keras_transformer.decoding.incremental import IncrementalTransformer
 from keras_transformer.decoding.translator import NO_SCORE, Translator
 from keras_transformer.decoding.unknown import most_attended
-from keras_transformer.models import build_transformer
-from keras_transformer.text import CharacterTokenizer, WordTokenizer
+from tests.decoding.aligned_translator import (
+    TEXTS,
+    WORDS,
+    aligned_translator,
+    tokenizers,
+)
 from tests.decoding.fake_models import ScriptedModel, chain
-
-WORDS = ["alpha", "beta", "gamma", "delta"]
-TEXTS = ["alpha beta gamma", "", "Zed", "beta Ωmega Beta alpha delta"]
 
 
 class AlignedModel(ScriptedModel):
@@ -40,8 +39,7 @@ class AlignedModel(ScriptedModel):
 def scripted(*ids, **options):
     """A translator that says `ids` whatever it is given."""
     return Translator(
-        WordTokenizer([*SPECIAL_TOKENS, *WORDS]),
-        CharacterTokenizer([*SPECIAL_TOKENS, *"abcd"]),
+        *tokenizers(),
         AlignedModel(chain(*ids, vocabulary_size=8)),
         DecodingConfig(**{"beam_size": 1, **options}),
     )
@@ -49,27 +47,7 @@ def scripted(*ids, **options):
 
 @pytest.fixture(scope="module")
 def trained():
-    """A translator with a real, untrained model that aligns."""
-    config = ModelConfig(
-        num_encoder_layers=1,
-        num_decoder_layers=2,
-        d_model=8,
-        num_heads=2,
-        d_ff=8,
-        max_length=12,
-    )
-    keras.utils.set_random_seed(1)
-    model = build_transformer(config, 8, 8)
-    random = np.random.default_rng(3)
-    model.set_weights(
-        [w + random.normal(0, 1, w.shape) for w in model.get_weights()]
-    )
-    return Translator(
-        WordTokenizer([*SPECIAL_TOKENS, *WORDS]),
-        CharacterTokenizer([*SPECIAL_TOKENS, *"abcd"]),
-        IncrementalTransformer(model, align=True),
-        DecodingConfig(beam_size=3, max_length=6, early_stopping=False),
-    )
+    return aligned_translator(early_stopping=False)
 
 
 def text(strings):

@@ -1,38 +1,15 @@
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import DecodingConfig, ModelConfig
-from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.decoding.details import details
-from keras_transformer.decoding.incremental import IncrementalTransformer
 from keras_transformer.decoding.tokens import align, tokenize
-from keras_transformer.decoding.translator import Translator
-from keras_transformer.models import build_transformer
-from keras_transformer.text import CharacterTokenizer, WordTokenizer
-
-TEXTS = ["alpha beta gamma", "", "Zed", "beta Ωmega Beta alpha delta"]
+from tests.decoding.aligned_translator import TEXTS, aligned_translator
 
 
 @pytest.fixture(scope="module")
 def translator():
-    """A translator with a real, untrained model that aligns."""
-    config = ModelConfig(
-        num_encoder_layers=1,
-        num_decoder_layers=2,
-        d_model=8,
-        num_heads=2,
-        d_ff=8,
-        max_length=12,
-    )
-    keras.utils.set_random_seed(1)
-    return Translator(
-        WordTokenizer([*SPECIAL_TOKENS, "alpha", "beta", "gamma", "delta"]),
-        CharacterTokenizer([*SPECIAL_TOKENS, *"abcd"]),
-        IncrementalTransformer(build_transformer(config, 8, 8), align=True),
-        DecodingConfig(beam_size=3, max_length=6),
-    )
+    return aligned_translator()
 
 
 def numpy(outputs):

@@ -1,6 +1,7 @@
 """Toy models on disk, and a server of them."""
 
 import importlib.util
+import shutil
 
 import pytest
 
@@ -64,3 +65,85 @@ def serve():
     yield start
     for server in started:
         server.stop(1)
+
+
+# The page in a browser.
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# What a busy machine needs; a test that passes doesn't wait for it.
+PATIENCE_MS = 30_000
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A Chromium that is installed; it can reach this machine only."""
+    reason = "needs the extra [dev]: no playwright"
+    api = pytest.importorskip("playwright.sync_api", reason=reason)
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(
+            "needs a browser: no chromium on the PATH (on Debian: apt-get "
+            "install chromium)"
+        )
+    outside = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    # Its event loop would be in the way of other modules' tests, so it ends
+    # with the module.
+    api.expect.set_options(timeout=PATIENCE_MS)
+    with api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=path, args=[outside]
+        )
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def page_server(serve, toy_base, tmp_path_factory):
+    """A translator that has every signature, and a model with one only."""
+    from keras_transformer.serving.limits import Limits
+    from keras_transformer.serving.model_config import ModelConfig
+    from tests.serving.toy_translator import write_translator
+
+    base = tmp_path_factory.mktemp("translators") / "en-zh"
+    write_translator(base, 3)
+    return serve(
+        models=(
+            ModelConfig("en-zh", base),
+            ModelConfig("toy", toy_base, latest=2),
+        ),
+        port=None,
+        limits=Limits(max_text_bytes=200),
+    )
+
+
+@pytest.fixture
+def open_page(browser, page_server):
+    """Opens the page with settings of Playwright's `new_context`.
+
+    In the end, no script has failed, and nothing was asked of any other
+    server.
+    """
+    address = f"http://127.0.0.1:{page_server.rest_port}/"
+    contexts, requests, problems = [], [], []
+
+    def look(message):
+        # It says so of every answer that isn't 200, too.
+        if message.type == "error" and "Failed to load" not in message.text:
+            problems.append(message.text)
+
+    def opened(**settings):
+        context = browser.new_context(**{"locale": "en-GB", **settings})
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE_MS)
+        page = context.new_page()
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", look)
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert problems == []
+    assert [url for url in requests if not url.startswith(address)] == []

@@ -1,0 +1,83 @@
+/** The translations, and what is said about them. */
+
+import { byId, element, showText } from "./dom.js";
+import { inWords } from "./errors.js";
+import { say, sayNumber } from "./interface_language.js";
+import { languageOf } from "./languages.js";
+
+/**
+ * @typedef {object} Answer
+ * @property {object} target model, version and their abilities.
+ * @property {object[]} sentences as `translate` gives them.
+ * @property {number} milliseconds from the request to the answer.
+ */
+
+/** Shows that something is on its way; what was there stays. */
+export function showWorking() {
+  byId("answer").setAttribute("aria-busy", "true");
+  byId("problem").textContent = "";
+  byId("about").textContent = say("working");
+}
+
+/** @param {?Answer} answer null: there is nothing to translate. */
+export function showAnswer(answer) {
+  byId("answer").removeAttribute("aria-busy");
+  byId("problem").textContent = "";
+  byId("retry").hidden = true;
+  byId("copied").textContent = "";
+  byId("copy").hidden = !answer || !navigator.clipboard;
+  byId("translation").replaceChildren(...translations(answer));
+  sayAbout(answer);
+}
+
+/** Says again what depends on the page's language. */
+export function sayAbout(answer) {
+  showText(byId("truncated"), answer ? sayTruncated(answer) : "");
+  byId("about").textContent = answer ? about(answer) : "";
+}
+
+/** @param {Error} error why there is no answer. */
+export function showProblem(error) {
+  showAnswer(null);
+  byId("problem").textContent = inWords(error);
+  byId("retry").hidden = false;
+}
+
+/** @returns {string} the translations, a line each. */
+export function plainText(answer) {
+  return answer.sentences.map(best).join("\n");
+}
+
+function translations(answer) {
+  if (!answer) return [];
+  const { sentences, target } = answer;
+  const name = sentences.length > 1 ? "li" : "p";
+  const texts = sentences.map((sentence) => {
+    const text = best(sentence);
+    const lang = languageOf(text, target.model, "target");
+    return element(name, { lang, dir: "auto" }, text || say("noText"));
+  });
+  return sentences.length > 1 ? [element("ol", {}, ...texts)] : texts;
+}
+
+function best({ hypotheses }) {
+  return hypotheses[0]?.text ?? "";
+}
+
+function about({ target, sentences, milliseconds }) {
+  const key = sentences.length > 1 ? "aboutSeveral" : "about";
+  return say(key, {
+    ...target,
+    count: sayNumber(sentences.length),
+    milliseconds: sayNumber(Math.round(milliseconds)),
+  });
+}
+
+function sayTruncated({ sentences }) {
+  const numbers = sentences.flatMap(({ truncated }, i) =>
+    truncated ? [say("numberedSentence", { number: i + 1 })] : [],
+  );
+  if (!numbers.length) return "";
+  if (sentences.length === 1) return say("truncated");
+  return say("truncatedSome", { numbers: numbers.join(say("listComma")) });
+}

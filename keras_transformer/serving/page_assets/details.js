@@ -1,0 +1,118 @@
+/** One sentence of the answer: its other translations and its alignment. */
+
+import { byId, setOptions, showText } from "./dom.js";
+import { inWords } from "./errors.js";
+import { showHeatMap } from "./heat_map.js";
+import { showHypotheses } from "./hypotheses.js";
+import { languageOf } from "./languages.js";
+import { LatestTask } from "./latest_task.js";
+import { recall, remember } from "./storage.js";
+import { align, tokenProbabilities } from "./translation.js";
+
+const OPEN_KEY = "alignment";
+const SHOWN_CHARACTERS = 40;
+
+/** Asks for the details that the version has, when they are looked at. */
+export class Details {
+  #answer = null;
+  #probabilities = null;
+  #alignment = null;
+  #problem = null;
+  #task = new LatestTask((signal) => this.#load(signal));
+
+  constructor() {
+    const part = byId("alignment-part");
+    part.open = recall(OPEN_KEY) !== "closed";
+    part.addEventListener("toggle", () => {
+      remember(OPEN_KEY, part.open ? "open" : "closed");
+      if (part.open && this.#answer && !this.#alignment) this.#task.start();
+    });
+    byId("sentence").addEventListener("change", () => this.#restart());
+  }
+
+  /** @param {?object} answer as for `showAnswer`. */
+  show(answer) {
+    this.#answer = answer;
+    this.#restart();
+  }
+
+  /** Says again what depends on the page's language. */
+  render() {
+    const answer = this.#answer;
+    byId("details").hidden = !answer;
+    if (!answer) return;
+    const { abilities, model } = answer.target;
+    const sentence = this.#sentence();
+    const text = sentence.hypotheses[0]?.text ?? "";
+    const languages = {
+      source: languageOf(sentence.source, model, "source"),
+      target: languageOf(text, model, "target"),
+    };
+    this.#renderHypotheses(sentence, abilities, languages.target);
+    byId("alignment-part").hidden = !abilities.align;
+    const problem = this.#problem;
+    showText(byId("details-problem"), problem ? inWords(problem) : "");
+    byId("alignment-scroll").hidden = !this.#alignment;
+    if (this.#alignment) {
+      showHeatMap(byId("alignment"), this.#alignment, languages);
+    }
+  }
+
+  #renderHypotheses({ hypotheses }, abilities, lang) {
+    const scored = hypotheses.some(({ score }) => score !== null);
+    byId("hypotheses-part").hidden = !scored;
+    byId("probability-hint").hidden = !abilities.score;
+    // The column is there before its numbers, so that nothing moves.
+    const probabilities = this.#probabilities ?? (abilities.score ? [] : null);
+    const table = byId("hypotheses");
+    if (scored) showHypotheses(table, hypotheses, probabilities, lang);
+  }
+
+  #restart() {
+    this.#task.cancel();
+    this.#probabilities = this.#alignment = this.#problem = null;
+    this.#fillSentences();
+    this.render();
+    if (this.#answer) this.#task.start();
+  }
+
+  #fillSentences() {
+    const sentences = this.#answer?.sentences ?? [];
+    byId("sentence-field").hidden = sentences.length < 2;
+    setOptions(
+      byId("sentence"),
+      sentences.map(({ source }, index) => [
+        String(index),
+        `${index + 1}. ${source.slice(0, SHOWN_CHARACTERS)}`,
+      ]),
+    );
+  }
+
+  #sentence() {
+    return this.#answer.sentences[Number(byId("sentence").value)];
+  }
+
+  async #load(signal) {
+    const { target } = this.#answer;
+    const sentence = this.#sentence();
+    const { score, align: alignment } = target.abilities;
+    this.#problem = null;
+    try {
+      if (score && !this.#probabilities) {
+        const found = await tokenProbabilities(target, sentence, signal);
+        if (signal.aborted) return;
+        this.#probabilities = found;
+        this.render();
+      }
+      if (alignment && byId("alignment-part").open) {
+        const found = await align(target, sentence.source, signal);
+        if (signal.aborted) return;
+        this.#alignment = found;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#problem = error;
+    }
+    this.render();
+  }
+}

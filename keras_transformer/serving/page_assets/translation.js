@@ -1,0 +1,87 @@
+/** Translations, alignments and probabilities, from a version's signatures. */
+
+import { predict } from "./api.js";
+
+// What fills up a row of fewer translations; it has no text.
+const FILLER_SCORE = -1e8;
+// The last token of a translation.
+const END = "</s>";
+
+/**
+ * @typedef {object} Sentence
+ * @property {string} source
+ * @property {{text: string, score: ?number}[]} hypotheses best first.
+ * @property {boolean} truncated whether its end was not translated.
+ */
+
+/**
+ * Translates sentences, in one request.
+ *
+ * @param {object} target model, version and their abilities.
+ * @param {string[]} sources
+ * @param {AbortSignal} signal
+ * @returns {Promise<Sentence[]>}
+ */
+export async function translate(target, sources, signal) {
+  const signature = target.abilities.translate;
+  const outputs = await predict(target, signature, { text: sources }, signal);
+  return sources.map((source, row) => ({
+    source,
+    hypotheses: hypothesesOf(outputs, row),
+    truncated: Boolean(outputs.truncated?.[row]),
+  }));
+}
+
+function hypothesesOf(outputs, row) {
+  if (!outputs.translations) {
+    const score = outputs.score?.[row] ?? null;
+    return [{ text: outputs.translation[row], score }];
+  }
+  const scores = outputs.scores[row];
+  return outputs.translations[row]
+    .map((text, rank) => ({ text, score: scores[rank] }))
+    .filter(({ text, score }) => text || score > FILLER_SCORE);
+}
+
+/**
+ * What the best translation attended to.
+ *
+ * @returns {Promise<{sourceTokens: ?string[], targetTokens: ?string[],
+ *   shares: number[][]}>} a row for each token of the translation, a column
+ *   for each of the source; null in place of a token is its side's end, and
+ *   "" is the source's start.
+ */
+export async function align(target, source, signal) {
+  const signature = target.abilities.align;
+  const outputs = await predict(target, signature, { text: [source] }, signal);
+  const sourceTokens = outputs.source_tokens[0];
+  const targetTokens = outputs.target_tokens[0].filter((token) => token);
+  const columns = 1 + sourceTokens.findLastIndex((token) => token);
+  const shares = outputs.alignment[0]
+    .slice(0, targetTokens.length)
+    .map((row) => row.slice(0, columns + 1));
+  return {
+    sourceTokens: [...sourceTokens.slice(0, columns), null],
+    targetTokens: targetTokens.map((token) => (token === END ? null : token)),
+    shares,
+  };
+}
+
+/**
+ * The probability of each translation's tokens, their geometric mean.
+ *
+ * @returns {Promise<number[]>} one for each hypothesis, from 0 to 1.
+ */
+export async function tokenProbabilities(target, sentence, signal) {
+  const translation = sentence.hypotheses.map(({ text }) => text);
+  const text = translation.map(() => sentence.source);
+  const outputs = await predict(
+    target,
+    target.abilities.score,
+    { text, translation },
+    signal,
+  );
+  return outputs.log_probability.map((value, row) =>
+    Math.exp(value / Math.max(1, outputs.tokens[row])),
+  );
+}

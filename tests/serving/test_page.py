@@ -1,0 +1,188 @@
+"""The page's files over HTTP, without a browser."""
+
+import http.client
+import io
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.cli.main import build_parser
+from keras_transformer.cli.serve_flags import server_options
+from keras_transformer.serving.access_log import AccessLog
+from keras_transformer.serving.page import ASSETS
+from tests.serving.asking import ask
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted(path.name for path in ASSETS.iterdir())
+TYPES = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+@pytest.fixture(scope="module")
+def served(serve, toy_configs):
+    return serve(models=toy_configs, port=None)
+
+
+def host(server):
+    return f"127.0.0.1:{server.rest_port}"
+
+
+def path_of(name):
+    return "/" if name == "index.html" else f"/assets/{name}"
+
+
+def policy_of(answer):
+    directives = answer.headers["content-security-policy"].split("; ")
+    return dict(directive.split(" ", 1) for directive in directives)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_file_is_served_with_its_type(served, name):
+    answer = ask(host(served), path_of(name))
+    assert answer.status == 200
+    assert answer.body == (ASSETS / name).read_bytes()
+    assert answer.headers["content-type"] == TYPES[name.rsplit(".")[-1]]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", ["/", "/assets/main.js"])
+def test_the_policy_allows_nothing_inline_and_nothing_outside(served, path):
+    policy = policy_of(ask(host(served), path))
+    assert policy["default-src"] == "'none'"
+    for kind in ("script-src", "style-src", "img-src", "connect-src"):
+        assert policy[kind] == "'self'"
+    for kind in ("base-uri", "form-action", "frame-ancestors"):
+        assert policy[kind] == "'none'"
+    assert policy["require-trusted-types-for"] == "'script'"
+    assert policy["trusted-types"] == "'none'"
+
+
+def test_head_is_answered_without_a_body(served):
+    connection = http.client.HTTPConnection(host(served), timeout=20)
+    connection.request("HEAD", "/")
+    answer = connection.getresponse()
+    length = len((ASSETS / "index.html").read_bytes())
+    assert answer.status == 200
+    assert answer.headers["content-length"] == str(length)
+    assert answer.read() == b""
+    connection.close()
+
+
+def test_a_query_does_not_matter(served):
+    assert ask(host(served), "/?a=b").status == 200
+
+
+def test_the_models_are_named(served):
+    answer = ask(host(served), "/assets/models.json")
+    assert answer.headers["content-type"] == "application/json"
+    assert json.loads(answer.body) == {"models": ["toy"]}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/"),
+        ("DELETE", "/assets/main.js"),
+        ("OPTIONS", "/assets/models.json"),
+        ("GET", "/index.html"),
+        ("GET", "/assets/"),
+        ("GET", "/assets/index.html"),
+        ("GET", "/assets/../page.py"),
+        ("GET", "/assets/%2e%2e/page.py"),
+        ("GET", "//"),
+    ],
+)
+def test_all_else_is_the_contract_s_error(served, method, path):
+    answer = ask(host(served), path, method=method)
+    assert answer.status == 404
+    assert json.loads(answer.body) == {"error": f"Not found: {path}"}
+    assert "content-security-policy" not in answer.headers
+
+
+def test_the_page_can_be_turned_off(serve, toy_configs):
+    served = serve(models=toy_configs, port=None, page=False)
+    for path in ("/", "/assets/main.js", "/assets/models.json"):
+        answer = ask(host(served), path)
+        assert answer.status == 404
+        assert json.loads(answer.body) == {"error": f"Not found: {path}"}
+
+
+def test_the_flag_turns_it_off():
+    flags = ["serve", "--model_base_path", "."]
+    parser = build_parser()
+    assert server_options(parser.parse_args(flags)).page
+    assert not server_options(parser.parse_args([*flags, "--no-page"])).page
+
+
+def test_requests_for_the_page_are_logged(serve, toy_configs):
+    server = serve(models=toy_configs, port=None)
+    stream = io.StringIO()
+    object.__setattr__(server.core, "log", AccessLog(stream=stream))
+    ask(host(server), "/assets/icon.svg")
+    line = json.loads(stream.getvalue())
+    assert (line["api"], line["path"]) == ("Page", "/assets/icon.svg")
+    assert line["status"] == 200 and line["bytes_out"] > 0
+
+
+def test_no_file_names_an_address_outside():
+    for name in FILES:
+        text = (ASSETS / name).read_text(encoding="utf-8")
+        text = text.replace('xmlns="http://www.w3.org/2000/svg"', "")
+        assert not re.search(r"(https?:|[\"'(])//", text), name
+
+
+def test_no_script_or_style_is_inside_the_html():
+    text = (ASSETS / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r"<style|\sstyle=|\son\w+=", text)
+    for script in re.findall(r"<script[^>]*>.*?</script>", text, re.S):
+        assert re.fullmatch(r"<script [^>]*src=[^>]*></script>", script)
+
+
+@pytest.mark.parametrize("name", [f for f in FILES if f.endswith(".js")])
+def test_scripts_are_small_and_make_no_markup_of_strings(name):
+    text = (ASSETS / name).read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 250
+    assert max(map(len, text.splitlines())) <= 80
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b"
+        r"|new Function|\.style\b",
+        text,
+    )
+
+
+def test_the_wheel_has_the_files(tmp_path):
+    """Built of a copy, as setuptools writes beside what it builds."""
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        (source / name).write_bytes((ROOT / name).read_bytes())
+    package = source / "keras_transformer"
+    for path in (ROOT / "keras_transformer").rglob("*"):
+        if path.is_file() and path.suffix != ".pyc":
+            copy = package / path.relative_to(ROOT / "keras_transformer")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    code = "import setuptools.build_meta as b; print(b.build_wheel('.'))"
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    wheel = source / result.stdout.split()[-1]
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    folder = "keras_transformer/serving/page_assets"
+    assert {f"{folder}/{name}" for name in FILES} <= set(names)
