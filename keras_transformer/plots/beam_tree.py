@@ -58,7 +58,7 @@ def plot_beam_tree(
     longest = max(len(nodes[place].token) for place in shown)
     figure = new_figure(
         max(5, (last + 1) * (0.55 + 0.08 * longest) + 0.8),
-        max(2, 0.42 * (max(rows.values()) + 1) + 1.1),
+        max(2, 0.46 * (max(rows.values()) + 1) + 1.1),
     )
     axes = figure.add_subplot()
     for place in shown:
