@@ -145,6 +145,6 @@ def test_without_matplotlib_it_tells_what_to_install(refuses, monkeypatch):
 def test_every_kind_is_in_the_help(capsys):
     with pytest.raises(SystemExit):
         main(["plot", "--help"])
-    text = " ".join(capsys.readouterr().out.split())
+    lines = capsys.readouterr().out.splitlines()
     for name, kind in KINDS.items():
-        assert f"{name}: {kind.summary}" in text
+        assert f"  {name:<17}  {kind.summary}" in lines
