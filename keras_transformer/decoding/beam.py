@@ -14,14 +14,11 @@ Two choices that searches differ in:
   returned, marked unfinished, where finished ones don't fill the rows.
 """
 
-from typing import Any, NamedTuple
-
 import tensorflow as tf
 
-from keras_transformer.constants import PAD_ID, START_ID
+from keras_transformer.constants import PAD_ID
 from keras_transformer.decoding.beam_hypotheses import (
     EMPTY,
-    Hypotheses,
     ended,
     expand,
     extend,
@@ -29,6 +26,11 @@ from keras_transformer.decoding.beam_hypotheses import (
     merge,
     reorder,
     select,
+)
+from keras_transformer.decoding.beam_state import (
+    BeamStep,
+    initial_state,
+    uncovered,
 )
 from keras_transformer.decoding.constraints import Constraints, Sentences
 from keras_transformer.decoding.hypotheses import (
@@ -40,31 +42,6 @@ from keras_transformer.decoding.loop import (
     room,
     run_loop,
 )
-
-
-class BeamState(NamedTuple):
-    """What one step hands to the next.
-
-    Attributes:
-        step: int32 scalar, the position that the next tokens are written to.
-        tokens: int32 `(B, K)`, the last tokens of the live hypotheses.
-        live: `Hypotheses` that may grow.
-        finished: `Hypotheses` that end with END.
-        done: bool `(B,)`, sentences whose hypotheses no longer change.
-        coverage: float32 `(B, K, S)`, attention that each source token
-            received from the live hypotheses; `()` if nobody asks.
-        sentences: `Sentences`, what is asked of each.
-        cache: the model's.
-    """
-
-    step: Any
-    tokens: Any
-    live: Hypotheses
-    finished: Hypotheses
-    done: Any
-    coverage: Any
-    sentences: Sentences
-    cache: Any
 
 
 def beam_search(
@@ -100,87 +77,59 @@ def beam_search(
     """
     num_hypotheses = num_hypotheses or beam_size
     max_steps = compiled_steps or room(sentences.limits)
-
-    def advance(state):
-        step = model.step(state.tokens, state.cache, state.step)
-        candidates = expand(
-            step.logits, state.live, constraints, state.sentences, state.step
-        )
-        coverage = _covered(state.coverage, step.attention)
-        ends = ended(state.live, candidates, state.step, constraints, coverage)
-        finished = merge(state.finished, ends)
-        chosen = select(candidates, beam_size)
-        live = extend(state.live, chosen, state.step, constraints, coverage)
-        over = state.step + 1 >= state.sentences.limits
-        decided = is_decided(
-            live,
-            finished,
-            state.sentences.limits,
-            constraints.normalization,
-            num_hypotheses,
-            early_stopping,
-        )
-        return state._replace(
-            step=state.step + 1,
-            tokens=chosen.tokens,
-            live=freeze(state.done, state.live, live),
-            finished=freeze(state.done, state.finished, finished),
-            done=state.done | over | decided,
-            coverage=reorder(coverage, chosen.parents),
-            cache=model.reorder(step.cache, chosen.parents),
-        )
-
     cache = model.start(
         source_ids, beam_size, compiled_steps or first_room(max_steps)
     )
     state = initial_state(sentences, beam_size, max_steps, cache)
     if constraints.normalization.coverage:
-        state = state._replace(coverage=_uncovered(source_ids, beam_size))
+        state = state._replace(coverage=uncovered(source_ids, beam_size))
     final = run_loop(
         model,
         state,
-        advance,
+        lambda state: (
+            advance(
+                model, state, constraints, num_hypotheses, early_stopping
+            ).state
+        ),
         lambda state: ~state.done,
         compiled_steps is not None,
     )
     return best(final.live, final.finished, num_hypotheses)
 
 
-def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
-    """One empty live hypothesis a sentence; the other rows EMPTY.
-
-    Equal live hypotheses would fill the beam with `K` copies of the best.
-    """
-    batch_size = tf.shape(sentences.limits)[0]
-    rows = [batch_size, beam_size]
-    nothing = tf.fill(rows, EMPTY)
-    empty = Hypotheses(
-        ids=tf.fill([batch_size, beam_size, max_steps], PAD_ID),
-        lengths=tf.zeros(rows, tf.int32),
-        log_probabilities=nothing,
-        values=nothing,
-        scores=nothing,
+def advance(
+    model, state, constraints, num_hypotheses, early_stopping
+) -> BeamStep:
+    """One step for all sentences; see `beam_search` for the arguments."""
+    beam_size = state.tokens.shape[1]
+    step = model.step(state.tokens, state.cache, state.step)
+    candidates = expand(
+        step.logits, state.live, constraints, state.sentences, state.step
     )
-    first = tf.where(tf.range(beam_size) == 0, 0.0, EMPTY)
-    first = tf.broadcast_to(first, rows)
-    return BeamState(
-        step=tf.constant(0),
-        tokens=tf.fill(rows, START_ID),
-        live=empty._replace(
-            log_probabilities=first, values=first, scores=first
-        ),
-        finished=empty,
-        done=sentences.limits <= 0,
-        coverage=(),
-        sentences=sentences,
-        cache=cache,
+    coverage = _covered(state.coverage, step.attention)
+    ends = ended(state.live, candidates, state.step, constraints, coverage)
+    finished = merge(state.finished, ends)
+    chosen = select(candidates, beam_size)
+    live = extend(state.live, chosen, state.step, constraints, coverage)
+    over = state.step + 1 >= state.sentences.limits
+    decided = is_decided(
+        live,
+        finished,
+        state.sentences.limits,
+        constraints.normalization,
+        num_hypotheses,
+        early_stopping,
     )
-
-
-def _uncovered(source_ids, beam_size):
-    """No attention at tokens yet; at padding all that is needed."""
-    nothing = tf.where(source_ids == PAD_ID, 1.0, 0.0)
-    return tf.repeat(nothing[:, tf.newaxis], beam_size, axis=1)
+    following = state._replace(
+        step=state.step + 1,
+        tokens=chosen.tokens,
+        live=freeze(state.done, state.live, live),
+        finished=freeze(state.done, state.finished, finished),
+        done=state.done | over | decided,
+        coverage=reorder(coverage, chosen.parents),
+        cache=model.reorder(step.cache, chosen.parents),
+    )
+    return BeamStep(candidates, ends, chosen, following)
 
 
 def _covered(coverage, attention):
