@@ -13,11 +13,11 @@ the page's language on its axes.
 import os
 from pathlib import Path
 
+import pictures_of_runs
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-import pictures_of_runs
 from keras_transformer import plots
 
 FOLDER = Path(__file__).resolve().parents[1] / "_build" / "pictures"
