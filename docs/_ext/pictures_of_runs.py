@@ -106,7 +106,7 @@ def _small_data():
     if (SMALL / "data").is_dir():
         return PreparedData.load(SMALL / "data")
     SMALL.mkdir(parents=True, exist_ok=True)
-    corpus = generate_corpus(train_size=6000, dev_size=200, test_size=0)
+    corpus = generate_corpus(train_size=2000, dev_size=100, test_size=0)
     for name in ("train", "dev"):
         lines = [f"{en}\t{zh}\n" for en, zh in getattr(corpus, name)]
         path = SMALL / f"{name}.tsv"
@@ -132,7 +132,7 @@ def _small(num_layers):
             num_encoder_layers=num_layers,
             num_decoder_layers=num_layers,
         ),
-        training=dataclasses.replace(demo.training, epochs=6, warmup_steps=150),
+        training=dataclasses.replace(demo.training, epochs=4, warmup_steps=60),
     )
     data = _small_data()
     run = Run.create(folder, config, data)
