@@ -1,0 +1,3 @@
+"""Pictures that need a trained model."""
+
+PICTURES = {}

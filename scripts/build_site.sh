@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Builds the documentation, English and Chinese, and checks its links.
+#
+#   scripts/build_site.sh [FOLDER]
+#
+# FOLDER (default: docs/_build/site) holds the pages: open its index.html.
+# They need nothing from outside. Any warning ends the build. Pictures are
+# drawn anew, from the demo's run where there is one.
+
+set -euo pipefail
+# shellcheck source=scripts/_setup.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/_setup.sh"
+
+out="$(realpath -m -- "${1:-$root/docs/_build/site}")"
+set_up
+cd -- "$root"
+rm -rf -- docs/_build/pictures
+"$environment_python" scripts/build_site.py "$out"
