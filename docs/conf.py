@@ -23,6 +23,7 @@ extensions = [
     "mathml",
     "options",
     "pictures",
+    "public_names",
 ]
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]

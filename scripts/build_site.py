@@ -18,6 +18,8 @@ LANGUAGES = {"en": "en", "zh": "zh_CN"}
 
 def main(out: pathlib.Path) -> int:
     """Builds into `out` and returns the exit status."""
+    for left in (DOCS / "_build" / "pictures", DOCS / "_build" / "small", out):
+        shutil.rmtree(left, ignore_errors=True)
     for folder, language in LANGUAGES.items():
         status = subprocess.run(
             [sys.executable, "-m", "sphinx", "-b", "html", "-q"]

@@ -6,8 +6,8 @@
     Caption.
     ```
 
-The figure is drawn when the site is built, as SVG in `_build/pictures`, once
-for both languages.
+The figure is drawn when the site is built, as SVG in `_build/pictures`, with
+the page's language on its axes.
 """
 
 import os
@@ -18,25 +18,31 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
+from keras_transformer import plots
+
 FOLDER = Path(__file__).resolve().parents[1] / "_build" / "pictures"
 
 _SOURCE = ["<s>", "where", "is", "the", "station", "?", "</s>", "<pad>"]
 _TARGET = ["<s>", "车", "站", "在", "哪", "里", "？", "<pad>"]
 
 
-def _plots():
-    from keras_transformer import plots
-
-    return plots
-
-
-# Every name that a page may use, and what draws it.
+# Every name that a page may use, and what draws it: functions of a language.
 PICTURES = {
-    "positions_heatmap": lambda: _plots().plot_positions_heatmap(),
-    "positions_curves": lambda: _plots().plot_positions_curves(),
-    "masks": lambda: _plots().plot_masks(_SOURCE, _TARGET),
-    "smoothing_table": lambda: _plots().plot_smoothing_table(),
-    "learning_rates": lambda: _plots().plot_learning_rates(),
+    "positions_heatmap": lambda language: plots.plot_positions_heatmap(
+        language=language
+    ),
+    "positions_curves": lambda language: plots.plot_positions_curves(
+        language=language
+    ),
+    "masks": lambda language: plots.plot_masks(
+        _SOURCE, _TARGET, language=language
+    ),
+    "smoothing_table": lambda language: plots.plot_smoothing_table(
+        language=language
+    ),
+    "learning_rates": lambda language: plots.plot_learning_rates(
+        language=language
+    ),
     **pictures_of_runs.PICTURES,
 }
 
@@ -54,7 +60,8 @@ class Picture(SphinxDirective):
             raise self.error(
                 f"no picture {name!r}. Accepted: {', '.join(PICTURES)}"
             )
-        path = os.path.relpath(drawn(name), self.env.srcdir)
+        drawn = picture(name, self.config.language[:2])
+        path = os.path.relpath(drawn, self.env.srcdir)
         caption = " ".join(self.content)
         alt = self.options.get("alt", caption or name)
         figure = nodes.figure("", nodes.image(uri=f"/{path}", alt=alt))
@@ -64,16 +71,11 @@ class Picture(SphinxDirective):
         return [figure]
 
 
-def drawn(name) -> Path:
-    """The SVG of that name; draws it unless it is there."""
-    path = FOLDER / f"{name}.svg"
+def picture(name, language) -> Path:
+    """The SVG of that name, with words of "en" or "zh"; drawn once."""
+    path = FOLDER / f"{name}-{language}.svg"
     if not path.exists():
-        import matplotlib
-
-        matplotlib.use("Agg")
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        with matplotlib.rc_context({"svg.hashsalt": name}):
-            PICTURES[name]().savefig(path, metadata={"Date": None})
+        plots.save_figure(PICTURES[name](language), path)
     return path
 
 

@@ -21,6 +21,7 @@ import tensorflow as tf
 from keras_transformer.constants import PAD_ID, START_ID
 from keras_transformer.decoding.beam_hypotheses import (
     EMPTY,
+    Candidates,
     Hypotheses,
     ended,
     expand,
@@ -67,6 +68,23 @@ class BeamState(NamedTuple):
     cache: Any
 
 
+class BeamStep(NamedTuple):
+    """One step of the search, with what it did.
+
+    Attributes:
+        candidates: the `2 K` best continuations that it looked at.
+        ends: the first K candidates as `Hypotheses`, EMPTY where they
+            don't end.
+        chosen: the candidates that are live afterwards, by row.
+        state: `BeamState` for the next step.
+    """
+
+    candidates: Candidates
+    ends: Hypotheses
+    chosen: Candidates
+    state: BeamState
+
+
 def beam_search(
     model,
     source_ids,
@@ -100,50 +118,59 @@ def beam_search(
     """
     num_hypotheses = num_hypotheses or beam_size
     max_steps = compiled_steps or room(sentences.limits)
-
-    def advance(state):
-        step = model.step(state.tokens, state.cache, state.step)
-        candidates = expand(
-            step.logits, state.live, constraints, state.sentences, state.step
-        )
-        coverage = _covered(state.coverage, step.attention)
-        ends = ended(state.live, candidates, state.step, constraints, coverage)
-        finished = merge(state.finished, ends)
-        chosen = select(candidates, beam_size)
-        live = extend(state.live, chosen, state.step, constraints, coverage)
-        over = state.step + 1 >= state.sentences.limits
-        decided = is_decided(
-            live,
-            finished,
-            state.sentences.limits,
-            constraints.normalization,
-            num_hypotheses,
-            early_stopping,
-        )
-        return state._replace(
-            step=state.step + 1,
-            tokens=chosen.tokens,
-            live=freeze(state.done, state.live, live),
-            finished=freeze(state.done, state.finished, finished),
-            done=state.done | over | decided,
-            coverage=reorder(coverage, chosen.parents),
-            cache=model.reorder(step.cache, chosen.parents),
-        )
-
     cache = model.start(
         source_ids, beam_size, compiled_steps or first_room(max_steps)
     )
     state = initial_state(sentences, beam_size, max_steps, cache)
     if constraints.normalization.coverage:
-        state = state._replace(coverage=_uncovered(source_ids, beam_size))
+        state = state._replace(coverage=uncovered(source_ids, beam_size))
     final = run_loop(
         model,
         state,
-        advance,
+        lambda state: (
+            advance(
+                model, state, constraints, num_hypotheses, early_stopping
+            ).state
+        ),
         lambda state: ~state.done,
         compiled_steps is not None,
     )
     return best(final.live, final.finished, num_hypotheses)
+
+
+def advance(
+    model, state, constraints, num_hypotheses, early_stopping
+) -> BeamStep:
+    """One step for all sentences; see `beam_search` for the arguments."""
+    beam_size = state.tokens.shape[1]
+    step = model.step(state.tokens, state.cache, state.step)
+    candidates = expand(
+        step.logits, state.live, constraints, state.sentences, state.step
+    )
+    coverage = _covered(state.coverage, step.attention)
+    ends = ended(state.live, candidates, state.step, constraints, coverage)
+    finished = merge(state.finished, ends)
+    chosen = select(candidates, beam_size)
+    live = extend(state.live, chosen, state.step, constraints, coverage)
+    over = state.step + 1 >= state.sentences.limits
+    decided = is_decided(
+        live,
+        finished,
+        state.sentences.limits,
+        constraints.normalization,
+        num_hypotheses,
+        early_stopping,
+    )
+    following = state._replace(
+        step=state.step + 1,
+        tokens=chosen.tokens,
+        live=freeze(state.done, state.live, live),
+        finished=freeze(state.done, state.finished, finished),
+        done=state.done | over | decided,
+        coverage=reorder(coverage, chosen.parents),
+        cache=model.reorder(step.cache, chosen.parents),
+    )
+    return BeamStep(candidates, ends, chosen, following)
 
 
 def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
@@ -177,8 +204,8 @@ def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
     )
 
 
-def _uncovered(source_ids, beam_size):
-    """No attention at tokens yet; at padding all that is needed."""
+def uncovered(source_ids, beam_size):
+    """A first `coverage`: none at tokens, at padding all that is needed."""
     nothing = tf.where(source_ids == PAD_ID, 1.0, 0.0)
     return tf.repeat(nothing[:, tf.newaxis], beam_size, axis=1)
 

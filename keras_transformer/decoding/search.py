@@ -70,16 +70,7 @@ def search(
         compiled_steps: for XLA, the steps to make room for; None: not
             for XLA.
     """
-    constraints = Constraints(
-        banned=banned,
-        no_repeat_ngram_size=config.no_repeat_ngram_size,
-        repetition_penalty=config.repetition_penalty,
-        normalization=Normalization(
-            config.length_normalization,
-            config.length_penalty,
-            config.coverage_penalty,
-        ),
-    )
+    constraints = rules(config, banned)
     if config.sampling or config.beam_size == 1:
         return greedy_search(
             model,
@@ -98,6 +89,25 @@ def search(
         num_hypotheses,
         config.early_stopping,
         compiled_steps,
+    )
+
+
+def rules(config: DecodingConfig, banned: tuple[int, ...] = ()) -> Constraints:
+    """What a configuration asks of every sentence.
+
+    Args:
+        config: the search.
+        banned: ids that are never generated.
+    """
+    return Constraints(
+        banned=banned,
+        no_repeat_ngram_size=config.no_repeat_ngram_size,
+        repetition_penalty=config.repetition_penalty,
+        normalization=Normalization(
+            config.length_normalization,
+            config.length_penalty,
+            config.coverage_penalty,
+        ),
     )
 
 

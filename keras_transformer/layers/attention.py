@@ -137,6 +137,23 @@ class MultiHeadAttention(keras.layers.Layer):
         query = self._split_heads(self._query(query))
         return self._attend(query, keys, values, attention_mask, training)
 
+    def attention_weights(self, query, key, attention_mask=None):
+        """How much each query attends to each key, without dropout.
+
+        Args:
+            query: float `(B, T, D)`, not projected.
+            key: float `(B, S, D)`, not projected.
+            attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
+
+        Returns:
+            float `(B, N, T, S)`; the last axis sums to 1.
+
+        Reference: Vaswani et al. 2017, equation 1, the softmax.
+        """
+        query = self._split_heads(self._query(query))
+        keys = self._split_heads(self._key(key))
+        return self._weights(query, keys, attention_mask)
+
     def _project_together(self, x):
         """Query, keys and values of the same input by one product."""
         layers = (self._query, self._key, self._value)
@@ -152,17 +169,21 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _attend(self, query, keys, values, attention_mask, training):
         """`attend` for a query that is projected, `(B, N, T, H)`."""
-        # Scaling the query, not the scores, touches T x H numbers instead
-        # of T x S and keeps float16 scores small.
-        query = query * self.head_dim**-0.5
-        scores = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
-        weights = self._masked_softmax(scores, attention_mask)
+        weights = self._weights(query, keys, attention_mask)
         weights = self._dropout(weights, training=training)
         context = ops.matmul(weights, values)  # (B, N, T, H)
         context = ops.transpose(context, (0, 2, 1, 3))
         length = ops.shape(context)[1]
         context = ops.reshape(context, (-1, length, self.d_model))
         return self._output(context)
+
+    def _weights(self, query, keys, attention_mask):
+        """`(B, N, T, S)` of projected queries and keys."""
+        # Scaling the query, not the scores, touches T x H numbers instead
+        # of T x S and keeps float16 scores small.
+        query = query * self.head_dim**-0.5
+        scores = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
+        return self._masked_softmax(scores, attention_mask)
 
     def _split_heads(self, x):
         length = ops.shape(x)[1]

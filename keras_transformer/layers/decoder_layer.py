@@ -69,14 +69,7 @@ class DecoderLayer(TransformerLayer):
         cross_attention_mask=None,
         training=None,
     ):
-        x = self._residual(
-            x,
-            lambda y: self._self_attention(
-                y, y, attention_mask=self_attention_mask, training=training
-            ),
-            self._self_attention_layer_norm,
-            training,
-        )
+        x = self._self_attention_residual(x, self_attention_mask, training)
         x = self._residual(
             x,
             lambda y: self._cross_attention(
@@ -89,6 +82,41 @@ class DecoderLayer(TransformerLayer):
             training,
         )
         return self._feedforward_residual(x, training)
+
+    def _self_attention_residual(self, x, attention_mask, training=None):
+        return self._residual(
+            x,
+            lambda y: self._self_attention(
+                y, y, attention_mask=attention_mask, training=training
+            ),
+            self._self_attention_layer_norm,
+            training,
+        )
+
+    def attention_weights(
+        self,
+        x,
+        encoder_output,
+        self_attention_mask=None,
+        cross_attention_mask=None,
+    ):
+        """What each position attends to, for the arguments of `call`.
+
+        Returns:
+            self-attention, float `(B, N, T, T)`, and cross-attention, float
+            `(B, N, T, S)`: queries, then keys; see
+            `MultiHeadAttention.attention_weights`.
+        """
+        y = self._sublayer_input(x, self._self_attention_layer_norm)
+        to_itself = self._self_attention.attention_weights(
+            y, y, self_attention_mask
+        )
+        x = self._self_attention_residual(x, self_attention_mask)
+        y = self._sublayer_input(x, self._cross_attention_layer_norm)
+        to_source = self._cross_attention.attention_weights(
+            y, encoder_output, cross_attention_mask
+        )
+        return to_itself, to_source
 
     def compute_output_shape(
         self, x_shape, encoder_output_shape=None, **kwargs

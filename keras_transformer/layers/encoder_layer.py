@@ -58,5 +58,15 @@ class EncoderLayer(TransformerLayer):
         )
         return self._feedforward_residual(x, training)
 
+    def attention_weights(self, x, attention_mask=None):
+        """What each position attends to, for the arguments of `call`.
+
+        Returns:
+            float `(B, N, S, S)`, queries, then keys; see
+            `MultiHeadAttention.attention_weights`.
+        """
+        y = self._sublayer_input(x, self._self_attention_layer_norm)
+        return self._self_attention.attention_weights(y, y, attention_mask)
+
     def compute_output_shape(self, x_shape, **kwargs):
         return x_shape

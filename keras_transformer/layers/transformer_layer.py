@@ -81,11 +81,13 @@ class TransformerLayer(keras.layers.Layer):
         References: Vaswani et al. 2017, section 3.1 (post); Xiong et al.
         2020 (pre).
         """
-        if self.norm == "pre":
-            update = sublayer(layer_norm(x))
-            return x + self._dropout(update, training=training)
-        update = self._dropout(sublayer(x), training=training)
-        return layer_norm(x + update)
+        update = sublayer(self._sublayer_input(x, layer_norm))
+        x = x + self._dropout(update, training=training)
+        return x if self.norm == "pre" else layer_norm(x)
+
+    def _sublayer_input(self, x, layer_norm):
+        """What a sublayer sees of x."""
+        return layer_norm(x) if self.norm == "pre" else x
 
     def _feedforward_residual(self, x, training=None):
         return self._residual(

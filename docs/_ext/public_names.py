@@ -1,0 +1,40 @@
+"""The directive `public NAME`: a public name, from its docstring."""
+
+import importlib
+import inspect
+
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+import keras_transformer
+
+# What autodoc would take from Keras' layers says nothing about ours.
+_LEFT_OUT = "build, call, compute_output_shape, compute_output_spec, get_config"
+
+
+class PublicName(SphinxDirective):
+    """Documentation of `keras_transformer.NAME`, where it is defined."""
+
+    required_arguments = 1
+
+    def run(self):
+        thing = getattr(keras_transformer, self.arguments[0])
+        module = importlib.import_module(thing.__module__)
+        name = f"{module.__name__}.{thing.__name__}"
+        lines = [f".. auto{_kind(thing)}:: {name}"]
+        if inspect.isclass(thing):
+            lines += ["   :members:", f"   :exclude-members: {_LEFT_OUT}"]
+        source, _ = self.get_source_info()
+        self.content = StringList(["```{eval-rst}", *lines, "```"], source)
+        return self.parse_content_to_nodes()
+
+
+def _kind(thing):
+    if not inspect.isclass(thing):
+        return "function"
+    return "exception" if issubclass(thing, Exception) else "class"
+
+
+def setup(app):
+    app.add_directive("public", PublicName)
+    return {"parallel_read_safe": True}

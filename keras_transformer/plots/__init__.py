@@ -1,0 +1,39 @@
+"""Every picture: pure functions that return a Matplotlib `Figure`.
+
+Needs the extra `[plots]`. Nothing here uses pyplot, so that no figure stays
+behind and no window opens; `save_figure` writes SVG or PNG. Each function
+takes `language`, "en" or "zh", for the words on the axes.
+"""
+
+import importlib
+
+_PUBLIC = {
+    "plot_attention": "attention",
+    "plot_beam_tree": "beam_tree",
+    "plot_learning_rates": "learning_rates",
+    "plot_lengths": "lengths",
+    "plot_masks": "masks",
+    "plot_padding_share": "padding",
+    "padding_shares": "padding",
+    "plot_positions_curves": "positions",
+    "plot_positions_heatmap": "positions",
+    "plot_runs": "runs",
+    "run_row": "runs",
+    "save_figure": "saving",
+    "sentence_attention": "sentence",
+    "sentence_beam_tree": "sentence",
+    "plot_smoothing_table": "smoothing",
+    "plot_training_curves": "training",
+}
+
+__all__ = list(_PUBLIC)
+
+
+def __getattr__(name):
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+
+
+def __dir__():
+    return sorted(__all__)

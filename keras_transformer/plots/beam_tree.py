@@ -1,0 +1,162 @@
+"""The tree of prefixes that a beam search grew for one sentence."""
+
+import math
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from keras_transformer.decoding.beam_trace import (
+    DROPPED,
+    ENDED,
+    BeamTree,
+)
+from keras_transformer.plots.style import (
+    DARK,
+    LIGHT,
+    ORANGE,
+    new_figure,
+    styled,
+)
+from keras_transformer.plots.words import labels
+
+_BEST = {"color": ORANGE, "linewidth": 2.5, "zorder": 3}
+_OTHER = {"color": LIGHT, "linewidth": 1.0, "zorder": 1}
+
+
+@styled
+def plot_beam_tree(
+    tree: BeamTree,
+    *,
+    steps: int | None = None,
+    dropped: bool = False,
+    language: str = "en",
+) -> Figure:
+    """Steps from left to right; the best translation is the thick line.
+
+    Each node is a token, with the probability that the model gave it after
+    the tokens before it. A box is where a hypothesis ended, with its score.
+    A search often goes on after it has found the best, as long as a live
+    hypothesis could still win.
+
+    Args:
+        tree: what `decoding.beam_trace.trace_beam` remembered.
+        steps: how many are drawn; None: until the best translation ended.
+        dropped: whether continuations that were looked at and not kept are
+            drawn, too.
+        language: "en" or "zh".
+    """
+    label = labels(language)
+    nodes = tree.nodes
+    most = len(tree.best) - 1 if steps is None else steps
+    shown = [
+        place
+        for place, node in enumerate(nodes)
+        if node.step <= most and (dropped or node.fate != DROPPED)
+    ]
+    rows = rows_of(tree, shown)
+    last = max(nodes[place].step for place in shown)
+    longest = max(len(nodes[place].token) for place in shown)
+    figure = new_figure(
+        max(5, (last + 1) * (0.55 + 0.08 * longest) + 0.8),
+        max(2, 0.42 * (max(rows.values()) + 1) + 1.1),
+    )
+    axes = figure.add_subplot()
+    for place in shown:
+        _draw(axes, tree, place, rows, label)
+    searched = max(node.step for node in nodes)
+    axes.set_xlabel(f"{label('Step')} ({label('searched')}: {searched})")
+    axes.set_xticks(range(last + 1))
+    axes.set_xlim(-0.5, last + 0.6)
+    axes.set_ylim(max(rows.values()) + 0.9, -0.5)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    figure.legend(handles=_legend(label), loc="outside lower center", ncols=3)
+    return figure
+
+
+def rows_of(tree: BeamTree, shown) -> dict[int, int]:
+    """The height of each node: its first child's, other children below.
+
+    The best translation comes first, hence runs straight along the top.
+
+    Args:
+        tree: the tree.
+        shown: places in its nodes, rising.
+
+    Returns:
+        `{place: row}`, 0 on top.
+    """
+    children = {place: [] for place in shown}
+    for place in shown[1:]:
+        children[tree.nodes[place].parent].append(place)
+    rows, below = {}, 0
+    waiting = [shown[0]]
+    while waiting:
+        place = waiting.pop()
+        parent = tree.nodes[place].parent
+        if place and children[parent][0] == place:
+            rows[place] = rows[parent]
+        else:
+            rows[place] = below
+            below += 1
+        children[place].sort(key=lambda child: child not in tree.best)
+        waiting += reversed(children[place])
+    return rows
+
+
+def _draw(axes, tree, place, rows, label):
+    node = tree.nodes[place]
+    is_best = place in tree.best
+    if place:
+        axes.plot(
+            [node.step - 1, node.step],
+            [rows[node.parent], rows[place]],
+            **(_BEST if is_best else _OTHER),
+        )
+    axes.annotate(
+        node.token,
+        (node.step, rows[place]),
+        ha="center",
+        va="center",
+        color=LIGHT if node.fate == DROPPED else DARK,
+        fontweight="bold" if is_best else "normal",
+        bbox={
+            "boxstyle": "square,pad=0.2"
+            if node.fate == ENDED
+            else "round,pad=0.15",
+            "facecolor": "white",
+            "edgecolor": DARK if node.fate == ENDED else "none",
+        },
+        zorder=4,
+    )
+    if place:
+        axes.annotate(
+            _number(tree.nodes, node, label),
+            (node.step, rows[place]),
+            xytext=(0, -8),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize=6.5,
+            color="#555555",
+            zorder=4,
+        )
+
+
+def _number(nodes, node, label):
+    """The token's probability, and the score of what ends here."""
+    before = nodes[node.parent].log_probability
+    share = math.exp(min(0.0, node.log_probability - before))
+    share = f"{share:.2f}" if share >= 0.01 else "<0.01"
+    if node.score is None:
+        return share
+    return f"{share}\n{label('score')} {node.score:.2f}"
+
+
+def _legend(label):
+    box = {"marker": "s", "linestyle": "", "markerfacecolor": "white"}
+    return [
+        Line2D([], [], label=label("best translation"), **_BEST),
+        Line2D([], [], label=label("given up later"), **_OTHER),
+        Line2D([], [], label=label("ended"), markeredgecolor=DARK, **box),
+    ]

@@ -1,0 +1,49 @@
+"""How long the sentences of a corpus are."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from keras_transformer.errors import InputError
+from keras_transformer.plots.style import BLUE, ORANGE, new_figure, styled
+from keras_transformer.plots.words import labels
+
+_SIDES = (
+    ("source", {"color": BLUE, "fill": True, "alpha": 0.45}),
+    ("target", {"color": ORANGE, "hatch": "///", "linewidth": 1.5}),
+)
+
+
+@styled
+def plot_lengths(lengths, *, language: str = "en") -> Figure:
+    """Histograms of source and target lengths, one over the other.
+
+    Args:
+        lengths: int `(P, 2)`, source and target tokens of each pair, as
+            `PreparedData.lengths` gives them.
+        language: "en" or "zh".
+
+    Raises:
+        InputError: there is no pair.
+    """
+    lengths = np.asarray(lengths)
+    if not len(lengths):
+        raise InputError("no sentence pair, hence no lengths to show")
+    label = labels(language)
+    figure = new_figure(7, 3.4)
+    axes = figure.add_subplot()
+    edges = _edges(lengths.max())
+    for (side, look), values in zip(_SIDES, lengths.T, strict=True):
+        counts, _ = np.histogram(values, edges)
+        median = f"{label('median')} {np.median(values):g}"
+        axes.stairs(counts, edges, label=f"{label(side)}, {median}", **look)
+    axes.set_xlabel(label("Length (tokens)"))
+    axes.set_ylabel(label("Sentence pairs"))
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.legend()
+    return figure
+
+
+def _edges(longest):
+    """Bars around whole numbers, at most some 60 of them."""
+    width = -(-(int(longest) + 1) // 60)
+    return np.arange(-0.5, longest + width + 0.5, width)

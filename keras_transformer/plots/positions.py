@@ -1,0 +1,77 @@
+"""The position encoding, as a heat map and as curves."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from keras_transformer.layers.positional_embedding import sinusoids
+from keras_transformer.plots.style import line, new_figure, styled
+from keras_transformer.plots.words import labels
+
+
+@styled
+def plot_positions_heatmap(
+    length: int = 64, d_model: int = 64, *, table=None, language: str = "en"
+) -> Figure:
+    """What is added to the embedding at each position and dimension.
+
+    Args:
+        length: positions shown.
+        d_model: int, even, width D.
+        table: float `(L, D)`, encodings to show in place of the paper's,
+            such as `PositionalEmbedding.position_table()`.
+        language: "en" or "zh".
+
+    Reference: Vaswani et al. 2017, section 3.5.
+    """
+    label = labels(language)
+    values = _table(length, d_model, table)
+    figure = new_figure(6, 4.5)
+    axes = figure.add_subplot()
+    image = axes.imshow(
+        values, aspect="auto", cmap="cividis", interpolation="none"
+    )
+    axes.set_xlabel(label("Dimension"))
+    axes.set_ylabel(label("Position"))
+    figure.colorbar(image, ax=axes, label=label("Value"))
+    return figure
+
+
+@styled
+def plot_positions_curves(
+    length: int = 100,
+    d_model: int = 64,
+    dimensions: Sequence[int] = (4, 5, 6, 7),
+    *,
+    table=None,
+    language: str = "en",
+) -> Figure:
+    """Some dimensions of the position encoding along the positions.
+
+    Args:
+        length: positions shown.
+        d_model: int, even, width D.
+        dimensions: which, from 0.
+        table: as for `plot_positions_heatmap`.
+        language: "en" or "zh".
+    """
+    label = labels(language)
+    values = _table(length, d_model, table)
+    figure = new_figure(7, 3.2)
+    axes = figure.add_subplot()
+    for number, dimension in enumerate(dimensions):
+        axes.plot(
+            values[:, dimension],
+            label=f"{label('dimension')} {dimension}",
+            **line(number, len(values)),
+        )
+    axes.set_xlabel(label("Position"))
+    axes.set_ylabel(label("Value"))
+    figure.legend(loc="outside right upper")
+    return figure
+
+
+def _table(length, d_model, table):
+    if table is None:
+        return sinusoids(length, d_model)
+    return table[:length]

@@ -1,0 +1,105 @@
+"""Figures to files: SVG whose text stays text, or PNG.
+
+The same figure gives the same bytes. The reader's own fonts draw an SVG's
+text; a PNG needs fonts here that have its characters.
+"""
+
+import functools
+import pathlib
+import warnings
+
+from matplotlib import font_manager
+from matplotlib.font_manager import FontProperties
+from matplotlib.text import Text
+
+from keras_transformer.errors import InputError
+from keras_transformer.files import replacing
+from keras_transformer.plots.style import style
+
+FORMATS = ("svg", "png")
+# Neither the day nor Matplotlib's version belongs to what is drawn.
+_METADATA = {
+    "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
+    "png": {"Software": None},
+}
+
+
+class MissingCharacters(UserWarning):
+    """No font here has a character of a picture."""
+
+
+def check_format(path) -> str:
+    """The format that a file's name asks for.
+
+    Raises:
+        InputError: it asks for none of `FORMATS`.
+    """
+    ending = pathlib.Path(path).suffix.lower().removeprefix(".")
+    if ending not in FORMATS:
+        raise InputError(
+            f"{path}: a picture's name must end in .svg or .png. "
+            f"Received: {ending and '.' + ending or 'no ending'}"
+        )
+    return ending
+
+
+def save_figure(figure, path, dots_per_inch: int = 150):
+    """Writes a figure, replacing what stands at the path.
+
+    Warns once with `MissingCharacters` where a PNG has characters that no
+    font here has.
+
+    Args:
+        figure: Matplotlib `Figure`.
+        path: of the file, ending in .svg or .png.
+        dots_per_inch: of a PNG.
+
+    Raises:
+        InputError: the path ends otherwise.
+    """
+    kind = check_format(path)
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with style(), warnings.catch_warnings():
+        # One warning of ours says it for all characters.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        if kind == "png":
+            _warn_of_missing(figure)
+        with replacing(path, suffix=f".{kind}") as temporary:
+            figure.savefig(
+                temporary,
+                format=kind,
+                dpi=dots_per_inch,
+                metadata=_METADATA[kind],
+            )
+
+
+def missing_characters(figure) -> str:
+    """The characters of a figure that no font here has, sorted."""
+    missing = set()
+    for text in figure.findobj(Text):
+        families = tuple(text.get_fontfamily())
+        missing |= set(text.get_text()) - _characters(families) - {"\n"}
+    return "".join(sorted(missing))
+
+
+def _warn_of_missing(figure):
+    missing = missing_characters(figure)
+    if missing:
+        warnings.warn(
+            f"no font here has {' '.join(missing)}: boxes are drawn. Install "
+            "one, such as Debian's fonts-noto-cjk for Chinese, or write an "
+            ".svg, which the reader's fonts draw",
+            MissingCharacters,
+            stacklevel=3,
+        )
+
+
+@functools.cache
+def _characters(families) -> frozenset:
+    """All characters that any of the fonts has."""
+    found = set()
+    for family in families:
+        path = font_manager.findfont(FontProperties(family=[family]))
+        found.update(map(chr, font_manager.get_font(path).get_charmap()))
+    return frozenset(found)

@@ -1,0 +1,109 @@
+"""From a sentence to what its pictures show: attention, the beam's tree."""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import PAD_ID, START_ID
+from keras_transformer.decoding.beam_trace import BeamTree, trace_beam
+from keras_transformer.decoding.incremental import IncrementalTransformer
+from keras_transformer.decoding.search import banned_ids, needs_alignment
+from keras_transformer.errors import InputError
+from keras_transformer.evaluation.report import run_translator
+from keras_transformer.models.attention_weights import attention_weights
+
+
+class SentenceAttention(NamedTuple):
+    """Attention of a sentence and its translation.
+
+    Attributes:
+        source_tokens: S str, with START and END.
+        input_tokens: T str, as the decoder reads them, START first.
+        output_tokens: T str, as it writes them, END last.
+        encoder: float array `(L, N, S, S)`.
+        decoder: float array `(L, N, T, T)`.
+        cross: float array `(L, N, T, S)`.
+    """
+
+    source_tokens: list[str]
+    input_tokens: list[str]
+    output_tokens: list[str]
+    encoder: np.ndarray
+    decoder: np.ndarray
+    cross: np.ndarray
+
+
+def sentence_attention(
+    run,
+    model,
+    text: str,
+    translation: str | None = None,
+    decoding: DecodingConfig | None = None,
+) -> SentenceAttention:
+    """Translates a sentence, and looks at one pass over the translation.
+
+    Args:
+        run: the `Run`, for tokenizers and search.
+        model: its `keras.Model`.
+        text: the sentence.
+        translation: what to look at in place of the model's own.
+        decoding: the search; None: the run's.
+
+    Raises:
+        InputError: the sentence is blank.
+    """
+    decoding = decoding or run.config.decoding
+    translator = run_translator(run, model, decoding)
+    source = translator.prepare(tf.constant([_checked(text)]))
+    if translation is None:
+        ids = translator.search(source, num_hypotheses=1).ids[0, 0].numpy()
+    else:
+        ids = translator.target_ids(tf.constant([translation]))[0].numpy()
+    # A translation that reached its limit has no END; it is shown as it is.
+    ids = ids[ids != PAD_ID]
+    inputs = np.array([START_ID, *ids[:-1]], np.int32)
+    weights = attention_weights(model, source.ids, inputs[np.newaxis])
+    source_names = run.source_tokenizer.tokens()
+    target_names = run.target_tokenizer.tokens()
+    return SentenceAttention(
+        [source_names[i] for i in source.ids[0].numpy()],
+        [target_names[i] for i in inputs],
+        [target_names[i] for i in ids],
+        *(part[:, 0] for part in weights),
+    )
+
+
+def sentence_beam_tree(
+    run, model, text: str, decoding: DecodingConfig | None = None
+) -> BeamTree:
+    """The tree of the search for a sentence's translation.
+
+    Args:
+        run: the `Run`, for tokenizers and search.
+        model: its `keras.Model`.
+        text: the sentence.
+        decoding: the search; None: the run's.
+
+    Raises:
+        InputError: the sentence is blank, or the search samples.
+    """
+    decoding = decoding or run.config.decoding
+    translator = run_translator(run, model, decoding)
+    source = translator.prepare(tf.constant([_checked(text)]))
+    return trace_beam(
+        IncrementalTransformer(
+            model, decoding.precision, align=needs_alignment(decoding)
+        ),
+        source.ids,
+        run.target_tokenizer.tokens(),
+        decoding,
+        banned_ids(decoding, run.target_tokenizer),
+    )
+
+
+def _checked(text):
+    if not text.strip():
+        raise InputError("the text is blank. Accepted: a sentence")
+    return text

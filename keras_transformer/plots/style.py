@@ -1,0 +1,124 @@
+"""What all pictures look like: fonts, lines, colours, sizes.
+
+Line styles and markers differ as much as colours do, and colours differ in
+brightness, so that a picture is read in grey and by the colour-blind.
+"""
+
+import functools
+
+import matplotlib.style
+from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
+
+# Okabe and Ito's colours for all readers, from dark to light.
+LINES = (
+    {"color": "#000000", "linestyle": "-", "marker": "o"},
+    {"color": "#0072B2", "linestyle": "--", "marker": "s"},
+    {"color": "#D55E00", "linestyle": "-.", "marker": "^"},
+    {"color": "#56B4E9", "linestyle": ":", "marker": "D"},
+    {"color": "#E69F00", "linestyle": (0, (5, 1, 1, 1, 1, 1)), "marker": "v"},
+)
+DARK, BLUE, ORANGE, LIGHT = "#222222", "#0072B2", "#D55E00", "#9a9a9a"
+PALE = "#eeeeee"
+HEAT = "viridis"
+
+# Fonts with Chinese characters, the likeliest first.
+_CHINESE_FONTS = (
+    "Noto Sans CJK SC",
+    "Noto Sans SC",
+    "Source Han Sans SC",
+    "Source Han Sans CN",
+    "PingFang SC",
+    "Heiti SC",
+    "Hiragino Sans GB",
+    "Microsoft YaHei",
+    "SimHei",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Noto Sans CJK JP",
+    "Arial Unicode MS",
+)
+
+
+@functools.cache
+def families() -> list[str]:
+    """The fonts that text is drawn with, each for what those before lack."""
+    installed = set(fontManager.get_font_names())
+    chinese = [name for name in _CHINESE_FONTS if name in installed]
+    return ["DejaVu Sans", *chinese[:1]]
+
+
+def style():
+    """A context in which Matplotlib draws as this package does.
+
+    Whatever the reader's matplotlibrc says is left outside.
+    """
+    return matplotlib.style.context(
+        [
+            "default",
+            {
+                # A generic name at the end, for the reader of an SVG who
+                # has neither font.
+                "font.family": [*families(), "sans-serif"],
+                "font.sans-serif": ["DejaVu Sans"],
+                "font.size": 9,
+                "axes.titlesize": 10,
+                "axes.spines.top": False,
+                "axes.spines.right": False,
+                "legend.frameon": False,
+                "lines.linewidth": 1.5,
+                "lines.markersize": 4,
+                # A token may be a dollar sign.
+                "text.parse_math": False,
+                "svg.fonttype": "none",
+                "svg.hashsalt": "keras_transformer",
+            },
+        ]
+    )
+
+
+def styled(plot):
+    """Makes a plot function draw in `style`, whatever the caller's is."""
+
+    @functools.wraps(plot)
+    def drawn(*args, **kwargs):
+        with style():
+            return plot(*args, **kwargs)
+
+    return drawn
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, in inches, that finds room for its labels."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def line(number: int, points: int | None = None) -> dict:
+    """How the line of that number, from 0, is drawn.
+
+    Args:
+        number: any; they repeat after some.
+        points: how many points it has; with many, a few are marked.
+    """
+    options = LINES[number % len(LINES)]
+    if points is None:
+        return {**options, "marker": ""}
+    return {**options, "markevery": max(1, points // 10)}
+
+
+def token_ticks(axes, rows=None, columns=None):
+    """Tokens as the ticks of a heat map.
+
+    Args:
+        axes: Matplotlib `Axes`.
+        rows: list of str, from top to bottom; None: no ticks.
+        columns: list of str, from left to right; None: no ticks.
+    """
+    axes.set_yticks(range(len(rows or [])), rows or [])
+    axes.set_xticks(range(len(columns or [])), columns or [])
+    for label in axes.get_xticklabels():
+        # Single characters, as of Chinese, are read upright.
+        label.set_rotation(90 if len(label.get_text()) > 1 else 0)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
