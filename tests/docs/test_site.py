@@ -83,20 +83,27 @@ def test_chinese_text_is_searched_by_characters_and_pairs(part):
 # Options.
 
 
-def test_every_field_has_the_comment_beside_or_above_it(part):
+def test_every_field_is_explained(part):
     comments = part("options").comments
-    sections = [
-        type(getattr(Config(), field.name))
-        for field in dataclasses.fields(Config)
-    ]
-    for section in sections:
-        names = {field.name for field in dataclasses.fields(section)}
-        assert set(comments(section)) == names
-    model, data = comments(sections[0]), comments(sections[1])
+    for field in dataclasses.fields(Config):
+        section = type(getattr(Config(), field.name))
+        said = comments(section)
+        names = [field.name for field in dataclasses.fields(section)]
+        assert list(said) == names
+        assert [name for name in names if not said[name]] == []
+
+
+def test_explanations_are_those_beside_or_above_the_fields(part):
+    model, data, decoding = (
+        part("options").comments(type(section))
+        for section in (Config().model, Config().data, Config().decoding)
+    )
     assert model["activation"] == "relu, gelu or swish"
-    assert data["length_ratio_deviations"].startswith("Robust standard")
     assert data["remove_duplicates"] == "exact duplicate pairs"
-    assert model["d_model"] == ""
+    assert data["source_tokenizer"].startswith("auto: characters for zh")
+    assert data["target_tokenizer"] == data["source_tokenizer"]
+    assert decoding["max_length_offset"].startswith("Output tokens allowed")
+    assert decoding["min_length"] == "tokens before the end may come"
 
 
 # The whole.
