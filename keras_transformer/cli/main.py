@@ -24,6 +24,7 @@ COMMANDS = {
     "export": "a run to a SavedModel for TensorFlow Serving",
     "versions": "publish, label, roll back and prune exported versions",
     "serve": "exported models over REST and gRPC",
+    "plot": "pictures of a model, a run, a sentence or a corpus",
     "info": "what a folder of data, a run or an export is",
 }
 

@@ -42,7 +42,7 @@ class DataConfig:
     # Different translations kept of a text; None: all
     max_targets_per_source: int | None = None
     max_sources_per_target: int | None = None
-    seed: int = 1  # of the choice of dev pairs and of SentencePiece
+    seed: int = 1  # of the dev pairs, the order and SentencePiece
     shard_size: int = 100_000  # pairs a file
 
     def __post_init__(self):

@@ -58,7 +58,7 @@ def plot_beam_tree(
     longest = max(len(nodes[place].token) for place in shown)
     figure = new_figure(
         max(5, (last + 1) * (0.55 + 0.08 * longest) + 0.8),
-        max(2, 0.42 * (max(rows.values()) + 1) + 1.1),
+        max(2, 0.46 * (max(rows.values()) + 1) + 1.1),
     )
     axes = figure.add_subplot()
     for place in shown:
@@ -109,8 +109,8 @@ def _draw(axes, tree, place, rows, label):
     is_best = place in tree.best
     if place:
         axes.plot(
-            [node.step - 1, node.step],
-            [rows[node.parent], rows[place]],
+            [node.step - 1, node.step - 0.5, node.step - 0.5, node.step],
+            [rows[node.parent]] * 2 + [rows[place]] * 2,
             **(_BEST if is_best else _OTHER),
         )
     axes.annotate(
@@ -157,6 +157,6 @@ def _legend(label):
     box = {"marker": "s", "linestyle": "", "markerfacecolor": "white"}
     return [
         Line2D([], [], label=label("best translation"), **_BEST),
-        Line2D([], [], label=label("given up later"), **_OTHER),
+        Line2D([], [], label=label("other hypotheses"), **_OTHER),
         Line2D([], [], label=label("ended"), markeredgecolor=DARK, **box),
     ]

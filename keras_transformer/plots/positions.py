@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from keras_transformer.errors import InputError
 from keras_transformer.layers.positional_embedding import sinusoids
 from keras_transformer.plots.style import line, new_figure, styled
 from keras_transformer.plots.words import labels
@@ -54,9 +55,18 @@ def plot_positions_curves(
         dimensions: which, from 0.
         table: as for `plot_positions_heatmap`.
         language: "en" or "zh".
+
+    Raises:
+        InputError: there is no such dimension.
     """
     label = labels(language)
     values = _table(length, d_model, table)
+    width = values.shape[1]
+    if not all(0 <= dimension < width for dimension in dimensions):
+        raise InputError(
+            f"dimensions must be from 0 to {width - 1}. "
+            f"Received: {tuple(dimensions)}"
+        )
     figure = new_figure(7, 3.2)
     axes = figure.add_subplot()
     for number, dimension in enumerate(dimensions):

@@ -40,14 +40,20 @@ def compile_model(model, training: TrainingConfig, d_model: int):
     return cross_entropy
 
 
-def _optimizer(training, d_model):
-    factor, steps = training.learning_rate_factor, training.accumulate_steps
+def schedule(training: TrainingConfig, d_model: int) -> WarmupSchedule:
+    """The learning rate that a configuration asks for."""
+    factor = training.learning_rate_factor
     if training.learning_rate is not None:
         factor = (
             training.learning_rate * (d_model * training.warmup_steps) ** 0.5
         )
+    return WarmupSchedule(d_model, training.warmup_steps, factor)
+
+
+def _optimizer(training, d_model):
+    steps = training.accumulate_steps
     return DenseAdam(
-        WarmupSchedule(d_model, training.warmup_steps, factor),
+        schedule(training, d_model),
         beta_1=training.beta_1,
         beta_2=training.beta_2,
         epsilon=training.adam_epsilon,

@@ -128,3 +128,33 @@ def test_one_product_equals_three(arrays, use_bias, dtype):
         *(keras.ops.cast(x, "float32") for x in (together, apart)),
         atol=1e-5 if dtype == "float32" else 0.05,
     )
+
+
+def test_attention_weights_are_those_that_mix_the_values(arrays):
+    layer = make()
+    mask = np.tril(np.ones((1, T, S), dtype=bool))
+    expected = layer(**arrays, attention_mask=mask)
+    query, key = arrays["query"], arrays["value"]
+    weights = layer.attention_weights(query, key, mask)
+    assert tuple(weights.shape) == (B, 2, T, S)
+    _, values = layer.project(key)
+    mixed = keras.ops.matmul(weights, values)  # (B, N, T, H)
+    mixed = keras.ops.reshape(
+        keras.ops.transpose(mixed, (0, 2, 1, 3)), (B, T, D)
+    )
+    output = next(w for w in layer.weights if "output/kernel" in w.path)
+    np.testing.assert_allclose(
+        keras.ops.matmul(mixed, output), expected, atol=1e-5
+    )
+
+
+def test_attention_weights_of_hidden_keys_are_zero(arrays):
+    mask = np.ones((1, T, S), dtype=bool)
+    mask[..., 2:] = False
+    layer = make()
+    layer.build((B, T, D), (B, S, D))
+    weights = keras.ops.convert_to_numpy(
+        layer.attention_weights(arrays["query"], arrays["value"], mask)
+    )
+    assert weights[..., 2:].max() == 0
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)

@@ -1,0 +1,150 @@
+"""Every picture in one command, from the toy corpus and its run."""
+
+import importlib.util
+from xml.etree import ElementTree
+
+import pytest
+
+from keras_transformer.cli.main import main
+from keras_transformer.cli.picture_kinds import KINDS
+
+pytest.importorskip("matplotlib", reason="needs the extra [plots]")
+
+TEXT = "one two three"
+
+
+@pytest.fixture
+def plot(tmp_path, capsys):
+    """Draws an SVG; returns the set of what is written on it."""
+
+    def call(kind, *options):
+        out = tmp_path / f"{kind}.svg"
+        arguments = ["plot", kind, *map(str, options), "--out", str(out)]
+        capsys.readouterr()
+        assert main(arguments) == 0
+        said = capsys.readouterr()
+        assert said.out == f"{out}\n"
+        root = ElementTree.fromstring(out.read_text(encoding="utf-8"))
+        return {(element.text or "").strip() for element in root.iter()}
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("positions-heatmap", {"Dimension", "Position"}),
+        ("positions-curves", {"dimension 4", "Position"}),
+        ("masks", {"Encoder self-attention", "站", "station"}),
+        ("smoothing-table", {"0.033", "0.9"}),
+        ("learning-rates", {"D = 512, warm-up 4,000"}),
+    ],
+)
+def test_pictures_of_nothing_but_the_paper(plot, kind, words):
+    assert words <= plot(kind)
+
+
+def test_pictures_of_a_run(plot, run):
+    assert "Dimension" in plot("positions-heatmap", "--run", run)
+    assert "dimension 7" in plot("positions-curves", "--run", run)
+    assert "D = 16, warm-up 20" in plot("learning-rates", "--run", run)
+    assert "Epoch" in plot("training-curves", "--run", run)
+    assert "run" in plot(
+        "runs-compared", "--run", run, run.parent / "." / "run"
+    )
+
+
+def test_pictures_of_a_sentence(plot, run):
+    options = ["--run", run, "--text", TEXT]
+    source = {"<s>", "one", "two", "three", "</s>"}
+    assert source <= plot("attention-encoder", *options, "--layer", 1)
+    given = plot("attention-cross", *options, "--translation", "five four")
+    assert source | {"five", "four", "Query: token being written"} <= given
+    given = plot("attention-decoder", *options, "--translation", "five four")
+    assert {"<s>", "five", "four"} <= given and "</s>" not in given
+    assert {"<pad>", "one", "visible"} <= plot("masks", *options)
+    words = plot("beam-tree", *options, "--beam-size", 2)
+    assert {"<s>", "best translation"} <= words
+
+
+def test_pictures_of_a_corpus(plot, data):
+    words = plot("lengths", "--data", data, "--language", "zh")
+    assert {"句对数", "长度（词元数）"} <= words
+    assert "buckets by tokens" in plot("padding-share", "--data", data)
+
+
+def test_a_png_where_none_is_named_an_svg(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["plot", "masks"]) == 0
+    assert main(["plot", "masks", "--out", "new/masks.png"]) == 0
+    assert capsys.readouterr().out == "masks.svg\nnew/masks.png\n"
+    content = (tmp_path / "new" / "masks.png").read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert (tmp_path / "masks.svg").is_file()
+
+
+def test_characters_without_a_font_are_told_in_one_line(
+    run, tmp_path, capsys, monkeypatch
+):
+    out = tmp_path / "tree.png"
+    options = ["--run", str(run), "--text", TEXT, "--out", str(out)]
+    unknown = "\U0010fffd"
+    assert main(["plot", "attention-cross", *options]) == 0
+    capsys.readouterr()
+    from keras_transformer import plots
+
+    found = plots.plot_attention([[[[1.0]]]], [unknown], ["a"])
+    monkeypatch.setattr(plots, "plot_attention", lambda *_, **__: found)
+    assert main(["plot", "attention-cross", *options]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("warning: no font here has")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["lengths"], ["lengths needs --data"]),
+        (["attention-cross", "--run", "r"], ["--run and --text", "--text"]),
+        (["masks", "--text", TEXT], ["masks needs --run and --text"]),
+        (["lengths", "--data", "d", "--text", "a"], ["--text doesn't go"]),
+        (["beam-tree", "--run", "a", "b", "--text", "a"], ["of 1 run", "a b"]),
+        (["masks", "--out", "masks.pdf"], ["masks.pdf", ".svg or .png"]),
+        (["training-curves", "--run", "nothing"], ["nothing", "not a run"]),
+        (["lengths", "--data", "nothing"], ["nothing", "is no folder"]),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+def test_bad_usage_is_one_line(refuses, options, says):
+    refuses("plot", *options, says=says)
+
+
+def test_bad_values_with_a_run_are_one_line(refuses, run, tmp_path):
+    options = ["--run", run, "--out", tmp_path / "x.svg", "--text"]
+    refuses("plot", "beam-tree", *options, " ", says=["text is blank"])
+    refuses(
+        *("plot", "attention-cross", *options, TEXT, "--layer", 7),
+        says=["layer must be 1 to 1", "7"],
+    )
+    refuses(
+        *("plot", "beam-tree", *options, TEXT, "--beam-size", 0),
+        says=["decoding.beam_size", "0"],
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_matplotlib_it_tells_what_to_install(refuses, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "matplotlib" else find(name, *rest),
+    )
+    refuses("plot", "masks", says=["keras-transformer[plots]"])
+
+
+def test_every_kind_is_in_the_help(capsys):
+    with pytest.raises(SystemExit):
+        main(["plot", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    for name, kind in KINDS.items():
+        assert f"{name}: {kind.summary}" in text

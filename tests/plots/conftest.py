@@ -1,0 +1,10 @@
+"""What the tests of pictures share."""
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="needs the extra [plots]")
+
+
+@pytest.fixture(params=["en", "zh"])
+def language(request):
+    return request.param

@@ -1,0 +1,111 @@
+import re
+import sys
+import warnings
+from xml.etree import ElementTree
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from keras_transformer import plots
+from keras_transformer.errors import InputError
+from keras_transformer.plots import plot_masks, plot_runs, save_figure
+from keras_transformer.plots.saving import (
+    MissingCharacters,
+    missing_characters,
+)
+from keras_transformer.plots.style import families
+
+# A character that no font has: the last of a private plane.
+UNKNOWN = "\U0010fffd"
+
+
+def chinese_font():
+    return len(families()) > 1
+
+
+def figure(word="早"):
+    return plot_masks(["<s>", "good", "</s>"], ["<s>", word])
+
+
+def test_svg_keeps_its_text_and_names_no_day(tmp_path):
+    path = tmp_path / "masks.svg"
+    save_figure(figure(), path)
+    text = path.read_text(encoding="utf-8")
+    words = {element.text for element in ElementTree.fromstring(text).iter()}
+    assert {"good", "早", "Encoder self-attention"} <= words
+    assert "<metadata" not in text and "matplotlib.org" not in text
+    assert re.search(r"font-family: 'DejaVu Sans'.*sans-serif", text)
+
+
+def test_the_same_figure_gives_the_same_bytes(tmp_path):
+    for ending in ("svg", "png"):
+        paths = [tmp_path / f"{n}.{ending}" for n in (1, 2)]
+        for path in paths:
+            save_figure(figure("a"), path)
+        one, other = (path.read_bytes() for path in paths)
+        assert one == other
+
+
+def test_what_the_reader_has_set_changes_nothing(tmp_path):
+    save_figure(figure("a"), tmp_path / "1.svg")
+    with matplotlib.rc_context(
+        {"font.size": 20, "svg.fonttype": "path", "axes.facecolor": "red"}
+    ):
+        before = dict(matplotlib.rcParams)
+        save_figure(figure("a"), tmp_path / "2.svg")
+        assert dict(matplotlib.rcParams) == before
+    texts = [(tmp_path / f"{n}.svg").read_text() for n in (1, 2)]
+    assert texts[0] == texts[1]
+
+
+def test_a_png_whose_characters_no_font_has_warns_once(tmp_path):
+    path = tmp_path / "masks.png"
+    with pytest.warns(MissingCharacters, match="boxes are drawn") as caught:
+        save_figure(figure(UNKNOWN), path)
+    assert len(caught) == 1
+    assert "fonts-noto-cjk" in str(caught[0].message)
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_svg_of_them_does_not_warn(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save_figure(figure(UNKNOWN), tmp_path / "masks.svg")
+
+
+def test_missing_characters_of_a_figure():
+    assert missing_characters(figure("a")) == ""
+    assert missing_characters(figure(UNKNOWN)) == UNKNOWN
+
+
+@pytest.mark.skipif(not chinese_font(), reason="no Chinese font is installed")
+def test_chinese_is_drawn_where_a_font_has_it(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save_figure(figure("早安"), tmp_path / "masks.png")
+
+
+@pytest.mark.parametrize("name", ["figure.pdf", "figure"])
+def test_other_formats_are_refused(tmp_path, name):
+    with pytest.raises(InputError, match=r"must end in \.svg or \.png"):
+        save_figure(figure(), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_functions_are_pure():
+    """A figure of no manager, hence none that pyplot keeps."""
+    weights = np.full((1, 1, 1, 1), 1.0)
+    made = plots.plot_attention(weights, ["a"], ["b"])
+    assert isinstance(made, Figure) and made.canvas.manager is None
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    assert pyplot is None or pyplot.get_fignums() == []
+    assert plot_runs([{"name": "a", "bleu": 1.0}]) is not plot_runs(
+        [{"name": "a", "bleu": 1.0}]
+    )
+
+
+@pytest.mark.parametrize("name", plots.__all__)
+def test_every_public_name_is_there(name):
+    assert callable(getattr(plots, name))
