@@ -33,6 +33,7 @@ myst_heading_anchors = 3
 default_role = "literal"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+napoleon_use_ivar = True
 napoleon_custom_sections = [("Call arguments", "params_style")]
 
 html_math_renderer = "mathml"

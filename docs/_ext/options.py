@@ -16,17 +16,25 @@ from keras_transformer.config import Config
 
 
 def comments(section) -> dict[str, str]:
-    """The comment of each field: above it, or at the end of its line."""
-    found, above = {}, []
+    """What the code says of each field, at its line's end or above it.
+
+    A comment above stands for all fields up to the next comment.
+    """
+    found, above, new = {}, [], True
     for line in inspect.getsource(section).splitlines():
         if match := re.match(r"    # (.+)", line):
-            above.append(match[1])
+            above = [match[1]] if new else [*above, match[1]]
+            new = False
         elif match := re.match(r"    (\w+): [^#]+(?:# (.+))?", line):
             found[match[1]] = match[2] or " ".join(above)
-            above = []
-        else:
-            above = []
+            above, new = ([] if match[2] else above), True
     return found
+
+
+_HEADS = {
+    "en": ["key", "type", "default", "meaning"],
+    "zh": ["键", "类型", "默认值", "含义"],
+}
 
 
 class ConfigTable(SphinxDirective):
@@ -43,28 +51,29 @@ class ConfigTable(SphinxDirective):
             + [said.get(field.name, "")]
             for field in dataclasses.fields(section)
         ]
-        return [_table(rows)]
+        return [_table(_HEADS[self.config.language[:2]], rows)]
 
 
 def _type(field):
     return getattr(field.type, "__name__", str(field.type))
 
 
-def _table(rows):
-    table = nodes.table(classes=["options"])
+def _table(heads, rows):
     group = nodes.tgroup(cols=4)
     group += [nodes.colspec(colwidth=width) for width in (30, 15, 15, 40)]
-    body = nodes.tbody()
-    for row in rows:
-        line = nodes.row()
-        for i, text in enumerate(row):
-            node = nodes.literal if i < 3 and text else nodes.inline
-            paragraph = nodes.paragraph("", "", node(text, text))
-            line += nodes.entry("", paragraph)
-        body += line
-    group += body
-    table += group
-    return table
+    group += nodes.thead("", _row(heads, nodes.inline))
+    group += nodes.tbody("", *[_row(row, nodes.literal) for row in rows])
+    return nodes.table("", group, classes=["options"])
+
+
+def _row(texts, node):
+    """A row whose last cell is prose, and the others are made of `node`."""
+    kinds = [node, node, node, nodes.inline]
+    cells = [
+        nodes.paragraph("", "", kind(text, text))
+        for kind, text in zip(kinds, texts, strict=True)
+    ]
+    return nodes.row("", *[nodes.entry("", cell) for cell in cells])
 
 
 class CommandHelp(SphinxDirective):
