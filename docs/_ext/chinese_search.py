@@ -28,7 +28,8 @@ class ChineseSearch(SearchEnglish):
     """English stems, and Chinese characters alone and in pairs."""
 
     lang = "zh"
-    language_name = "Chinese"
+    # What the script calls the stemmer: `EnglishStemmer`.
+    language_name = "English"
     js_splitter_code = _SPLIT_QUERY.replace(
         "HAN", r"\u3400-\u4dbf\u4e00-\u9fff"
     )

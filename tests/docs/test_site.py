@@ -2,13 +2,16 @@
 
 import dataclasses
 import importlib
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from keras_transformer.config import Config
-from tests.docs.pages import DOCS, ROOT
+from tests.docs.pages import DOCS, ROOT, markdown_files
+
+SEARCH = ROOT / "tests" / "docs" / "search.js"
 
 
 @pytest.fixture
@@ -109,21 +112,48 @@ def test_explanations_are_those_beside_or_above_the_fields(part):
 # The whole.
 
 
-@pytest.mark.slow
-def test_site_builds_without_a_warning(part, tmp_path):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site; it takes a minute or two."""
     for module in ("sphinx", "myst_parser", "furo", "matplotlib"):
         pytest.importorskip(module, reason="needs [docs] and [plots]")
+    folder = tmp_path_factory.mktemp("site")
     result = subprocess.run(
-        [sys.executable, "scripts/build_site.py", tmp_path / "site"],
+        [sys.executable, "scripts/build_site.py", folder],
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
     assert result.returncode == 0, result.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_site_has_every_page(site):
     for language in ("en", "zh"):
-        pages = {
-            str(page.relative_to(DOCS / language).with_suffix(""))
-            for page in (DOCS / language).rglob("*.md")
-        }
-        for page in pages:
-            assert (tmp_path / "site" / language / f"{page}.html").is_file()
+        for page in markdown_files(DOCS / language):
+            path = page.relative_to(DOCS).with_suffix(".html")
+            assert (site / path).is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("language", "query", "page"),
+    [
+        ("en", "label smoothing", "tutorial/11-loss"),
+        ("en", "residuals", "tutorial/06-normalisation"),
+        ("zh", "多头", "tutorial/05-heads"),
+        ("zh", "自注意力", "tutorial/08-encoder"),
+        ("zh", "softmax", "tutorial/04-attention"),
+    ],
+)
+def test_search_finds_pages(site, language, query, page):
+    if shutil.which("node") is None:
+        pytest.skip("needs node to run the page's script")
+    found = subprocess.run(
+        ["node", SEARCH, site / language, query],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert page in found.stdout.splitlines()
