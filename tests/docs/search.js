@@ -5,7 +5,11 @@ const fs = require("fs");
 const vm = require("vm");
 
 const [folder, query] = process.argv.slice(2);
-const document = { addEventListener() {}, querySelectorAll: () => [] };
+const document = {
+  addEventListener() {},
+  getElementById: () => ({}),
+  querySelectorAll: () => [],
+};
 const context = vm.createContext({ document, query, _ready() {}, console });
 context.window = context;
 context.SPHINX_HIGHLIGHT_ENABLED = false;
