@@ -20,12 +20,11 @@ EXAMPLE = """example:
 
 
 def add_arguments(parser):
-    kinds = [f"{name}: {kind.summary}" for name, kind in KINDS.items()]
     parser.add_argument(
         "kind",
         metavar="KIND",
         choices=list(KINDS),
-        help="; ".join(kinds),
+        help="of picture, one of those below",
     )
     parser.add_argument(
         "--run",
@@ -60,6 +59,8 @@ def add_arguments(parser):
         metavar="FILE",
         help="ends in .svg or .png (default: KIND.svg here)",
     )
+    kinds = [f"{name:<17}  {kind.summary}" for name, kind in KINDS.items()]
+    parser.add_argument_group("kinds of pictures", "\n".join(kinds))
 
 
 def run(arguments):

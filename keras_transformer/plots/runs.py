@@ -75,13 +75,16 @@ def run_row(run, name: str | None = None) -> dict:
     best = scores.get("best", {})
     bleu = [best.get("val_bleu")]
     bleu += [v.get("bleu") for k, v in scores.items() if k != "best"]
-    speeds = [epoch["tokens_per_second"] for epoch in history]
+    speeds = [
+        epoch["tokens_per_second"]
+        for epoch in history
+        if "tokens_per_second" in epoch
+    ]
+    seconds = sum(epoch.get("seconds", 0.0) for epoch in history)
     return {
         "name": name or run.folder.name,
         "cross_entropy": best.get("val_cross_entropy"),
         "bleu": next((v for v in bleu if v is not None), None),
         "tokens_per_second": statistics.median(speeds) if speeds else None,
-        "minutes": (
-            sum(epoch["seconds"] for epoch in history) / 60 if history else None
-        ),
+        "minutes": seconds / 60 if seconds else None,
     }
