@@ -37,6 +37,7 @@ napoleon_use_ivar = True
 napoleon_custom_sections = [("Call arguments", "params_style")]
 
 html_math_renderer = "mathml"
+html_title = project
 html_theme = "furo"
 html_static_path = [str(HERE / "_static")]
 html_css_files = ["site.css"]
@@ -46,16 +47,3 @@ html_copy_source = False
 html_context = {
     "other_language": {"en": ("zh", "中文"), "zh": ("en", "English")}
 }
-
-_TITLES = {
-    "en": "keras_transformer",
-    "zh_CN": "keras_transformer 中文文档",
-}
-
-
-def _name_site(app, config):
-    config.html_title = _TITLES[config.language]
-
-
-def setup(app):
-    app.connect("config-inited", _name_site)
