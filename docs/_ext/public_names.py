@@ -1,6 +1,6 @@
 """The directive `public NAME`: a public name, from its docstring."""
 
-import importlib
+import dataclasses
 import inspect
 
 from docutils.statemachine import StringList
@@ -13,20 +13,26 @@ _LEFT_OUT = "build, call, compute_output_shape, compute_output_spec, get_config"
 
 
 class PublicName(SphinxDirective):
-    """Documentation of `keras_transformer.NAME`, where it is defined."""
+    """Documentation of `keras_transformer.NAME`, under that name."""
 
     required_arguments = 1
 
     def run(self):
-        thing = getattr(keras_transformer, self.arguments[0])
-        module = importlib.import_module(thing.__module__)
-        name = f"{module.__name__}.{thing.__name__}"
-        lines = [f".. auto{_kind(thing)}:: {name}"]
+        name = self.arguments[0]
+        thing = getattr(keras_transformer, name)
+        signature = _names(thing) if dataclasses.is_dataclass(thing) else ""
+        lines = [f".. auto{_kind(thing)}:: keras_transformer.{name}{signature}"]
         if inspect.isclass(thing):
             lines += ["   :members:", f"   :exclude-members: {_LEFT_OUT}"]
         source, _ = self.get_source_info()
         self.content = StringList(["```{eval-rst}", *lines, "```"], source)
         return self.parse_content_to_nodes()
+
+
+def _names(thing):
+    """The fields alone: a page of its own has defaults and meanings."""
+    names = [field.name for field in dataclasses.fields(thing)]
+    return f"({', '.join(names)})"
 
 
 def _kind(thing):
