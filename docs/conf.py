@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "chinese_search",
+    "folded",
     "mathml",
     "options",
     "pictures",
