@@ -47,6 +47,15 @@ PICTURES = {
 }
 
 
+# Said below a picture of a model that is not the demo's.
+_SMALL = {
+    "en": "Drawn from a small model that was trained for seconds and knows "
+    "little; with a demo in runs/demo, it is the demo's.",
+    "zh": "此图取自一个只训练了几秒、还不懂什么的小模型；如果 runs/demo "
+    "中有演示的结果，则取自演示的模型。",
+}
+
+
 class Picture(SphinxDirective):
     """A figure with its caption, drawn by name."""
 
@@ -60,14 +69,19 @@ class Picture(SphinxDirective):
             raise self.error(
                 f"no picture {name!r}. Accepted: {', '.join(PICTURES)}"
             )
-        drawn = picture(name, self.config.language[:2])
+        language = self.config.language[:2]
+        drawn = picture(name, language)
         path = os.path.relpath(drawn, self.env.srcdir)
         caption = " ".join(self.content)
         alt = self.options.get("alt", caption or name)
         figure = nodes.figure("", nodes.image(uri=f"/{path}", alt=alt))
-        if caption:
-            texts, _ = self.state.inline_text(caption, self.lineno)
-            figure += nodes.caption(caption, "", *texts)
+        if (
+            name in pictures_of_runs.OF_A_MODEL
+            and not pictures_of_runs.has_demo()
+        ):
+            caption = f"{caption} {_SMALL[language]}"
+        texts, _ = self.state.inline_text(caption, self.lineno)
+        figure += nodes.caption(caption, "", *texts)
         return [figure]
 
 

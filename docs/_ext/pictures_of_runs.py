@@ -66,7 +66,8 @@ def _beam_tree(language):
 
 
 def _runs_compared(language):
-    rows = [plots.run_row(_small(n), f"{n} + {n}") for n in (1, 2)]
+    layers = {"en": "layers", "zh": "层"}[language]
+    rows = [plots.run_row(_small(n), f"{n} + {n} {layers}") for n in (1, 2)]
     return plots.plot_runs(rows, language=language)
 
 
@@ -80,6 +81,18 @@ PICTURES = {
     "beam_tree": _beam_tree,
     "runs_compared": _runs_compared,
 }
+# Those that look at what a model has learnt.
+OF_A_MODEL = {
+    "attention_encoder",
+    "attention_decoder",
+    "attention_cross",
+    "beam_tree",
+}
+
+
+def has_demo() -> bool:
+    """Whether there is a demo's run to look at."""
+    return (DEMO / "run").is_dir()
 
 
 def _data():
@@ -89,7 +102,7 @@ def _data():
 
 
 def _run():
-    return Run.load(DEMO / "run") if (DEMO / "run").is_dir() else _small(2)
+    return Run.load(DEMO / "run") if has_demo() else _small(2)
 
 
 @functools.cache
