@@ -42,6 +42,7 @@ html_title = project
 html_theme = "furo"
 html_static_path = [str(HERE / "_static")]
 html_css_files = ["site.css"]
+locale_dirs = [str(HERE / "_locale")]
 templates_path = [str(HERE / "_templates")]
 html_show_sourcelink = False
 html_copy_source = False

@@ -7,6 +7,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 import keras_transformer
+from keras_transformer.text.tokenizer import Tokenizer
 
 # What autodoc would take from Keras' layers says nothing about ours.
 _LEFT_OUT = "build, call, compute_output_shape, compute_output_spec, get_config"
@@ -24,6 +25,8 @@ class PublicName(SphinxDirective):
         lines = [f".. auto{_kind(thing)}:: keras_transformer.{name}{signature}"]
         if inspect.isclass(thing):
             lines += ["   :members:", f"   :exclude-members: {_LEFT_OUT}"]
+            if issubclass(thing, Tokenizer):
+                lines += ["   :inherited-members: Module"]
         source, _ = self.get_source_info()
         self.content = StringList(["```{eval-rst}", *lines, "```"], source)
         return self.parse_content_to_nodes()
