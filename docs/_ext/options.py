@@ -1,18 +1,21 @@
-"""Directives that print options from the code: `config` and `command`.
+"""Directives that print options from the code.
 
 `config SECTION` is a table of a section of the configuration, from the
-dataclass and the comments in it; `command NAME` is what `--help` says.
+dataclass and the comments in it; `preset NAME` is what a preset changes;
+`command NAME` is what `--help` says.
 """
 
 import dataclasses
 import inspect
 import re
 
+import yaml
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from keras_transformer.cli.main import build_parser
 from keras_transformer.config import Config
+from keras_transformer.presets import PRESETS
 
 
 def comments(section) -> dict[str, str]:
@@ -76,6 +79,16 @@ def _row(texts, node):
     return nodes.row("", *[nodes.entry("", cell) for cell in cells])
 
 
+class PresetValues(SphinxDirective):
+    """What a preset changes, as a YAML file has it."""
+
+    required_arguments = 1
+
+    def run(self):
+        values = PRESETS[self.arguments[0]]
+        return [_block(yaml.safe_dump(values, sort_keys=False), "yaml")]
+
+
 class CommandHelp(SphinxDirective):
     """What a subcommand answers to `--help`."""
 
@@ -84,12 +97,15 @@ class CommandHelp(SphinxDirective):
     def run(self):
         parser = build_parser()._subparsers._group_actions[0].choices
         text = parser[self.arguments[0]].format_help()
-        block = nodes.literal_block(text, text)
-        block["language"] = "text"
-        return [block]
+        return [_block(text, "text")]
+
+
+def _block(text, language):
+    return nodes.literal_block(text, text, language=language)
 
 
 def setup(app):
     app.add_directive("config", ConfigTable)
+    app.add_directive("preset", PresetValues)
     app.add_directive("command", CommandHelp)
     return {"parallel_read_safe": True}

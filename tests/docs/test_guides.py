@@ -10,6 +10,7 @@ import pytest
 import keras_transformer
 from keras_transformer.cli.main import COMMANDS
 from keras_transformer.config import Config
+from keras_transformer.presets import PRESETS
 from tests.docs.pages import DOCS, ROOT
 
 LANGUAGES = ("en", "zh")
@@ -53,9 +54,10 @@ def test_reference_has_every_public_name(language):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_reference_has_every_command_and_section(language):
+def test_reference_has_every_command_section_and_preset(language):
     folder = DOCS / language / "reference"
     text = "".join(page.read_text("utf-8") for page in folder.glob("*.md"))
     assert re.findall(r"\{command\} (\w+)", text) == list(COMMANDS)
     sections = [field.name for field in dataclasses.fields(Config)]
     assert re.findall(r"\{config\} (\w+)", text) == sections
+    assert re.findall(r"\{preset\} (\w+)", text) == list(PRESETS)
