@@ -4,10 +4,13 @@ One language is one build, so that each has its own search index, its own
 words around the pages, and a `lang` attribute that readers' programs heed.
 """
 
+import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+# What `--help` prints is as wide on every terminal.
+os.environ["COLUMNS"] = "80"
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
 
 import keras_transformer  # noqa: E402
