@@ -12,8 +12,8 @@ TOKENIZERS = ("auto", "word", "character", "sentencepiece")
 class DataConfig:
     """How text becomes ids: languages, normalisation, tokens, cleaning."""
 
-    source_language: str = "en"
-    target_language: str = "zh"
+    source_language: str = "en"  # code of the language to translate from
+    target_language: str = "zh"  # code of the language to translate into
     # auto: characters for zh and ja, words for an English source,
     # sentencepiece for everything else
     source_tokenizer: str = "auto"
@@ -42,7 +42,7 @@ class DataConfig:
     # Different translations kept of a text; None: all
     max_targets_per_source: int | None = None
     max_sources_per_target: int | None = None
-    seed: int = 1
+    seed: int = 1  # of the dev pairs, the order and SentencePiece
     shard_size: int = 100_000  # pairs a file
 
     def __post_init__(self):

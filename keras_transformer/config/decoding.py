@@ -33,7 +33,7 @@ class DecodingConfig:
     temperature: float = 1.0  # of sampling
     top_k: int = 0  # sample from so many tokens; 0: all
     top_p: float = 1.0  # sample from this share of the probability
-    sampling_seed: int = 1
+    sampling_seed: int = 1  # same seed, same draws
     precision: str = "float32"  # of products with weights; or bfloat16
     batch_size: int = 64  # sentences decoded together
 

@@ -9,17 +9,17 @@ from keras_transformer.validation import fraction, one_of, positive, require
 class ModelConfig:
     """The shape of the Transformer; vocabulary sizes come from the data."""
 
-    num_encoder_layers: int = 6
-    num_decoder_layers: int = 6
-    d_model: int = 512
-    num_heads: int = 8
-    d_ff: int = 2048
+    num_encoder_layers: int = 6  # layers of the encoder
+    num_decoder_layers: int = 6  # layers of the decoder
+    d_model: int = 512  # width of every token's vector
+    num_heads: int = 8  # attention heads; d_model is divided among them
+    d_ff: int = 2048  # width inside the feed-forward sublayer
     activation: str = "relu"  # relu, gelu or swish
     dropout: float = 0.1  # on embeddings and on each sublayer's output
     attention_dropout: float = 0.1  # on attention weights
     feedforward_dropout: float = 0.1  # inside the feed-forward sublayer
     norm: str = "pre"  # pre: the notebooks' model; post: the paper's
-    layer_norm_epsilon: float = 1e-6
+    layer_norm_epsilon: float = 1e-6  # added to the variance
     tied_embeddings: str = "none"  # none, target (with output) or all
     positions: str = "sinusoidal"  # sinusoidal or learned
     max_length: int = 256  # positions, start and end tokens included

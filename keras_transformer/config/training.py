@@ -17,15 +17,15 @@ PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
 class TrainingConfig:
     """How the model is fitted."""
 
-    epochs: int = 20
+    epochs: int = 20  # passes over the training pairs
     batch_tokens: int = 4096  # positions of a batch on either side
     batch_sentences: int | None = None  # if set, used instead of batch_tokens
-    label_smoothing: float = 0.1
-    warmup_steps: int = 4000
+    label_smoothing: float = 0.1  # share given to all other tokens; 0: off
+    warmup_steps: int = 4000  # in which the learning rate rises
     learning_rate_factor: float = 1.0  # the notebooks' Noam factor
-    beta_1: float = 0.9
-    beta_2: float = 0.98
-    adam_epsilon: float = 1e-9
+    beta_1: float = 0.9  # of Adam: how long it remembers gradients
+    beta_2: float = 0.98  # of Adam: how long it remembers their squares
+    adam_epsilon: float = 1e-9  # of Adam: added to its divisor
     learning_rate: float | None = None  # at the peak; None: the paper's
     gradient_clip: float = 0.0  # greatest norm of all gradients; 0: any
     accumulate_steps: int = 1  # batches to one update of the weights
@@ -39,7 +39,7 @@ class TrainingConfig:
     # length_multiple of 8 or more.
     jit_compile: bool = False
     length_multiple: int = 1  # lengths of a batch are padded to a multiple
-    seed: int = 1
+    seed: int = 1  # of initial weights, dropout and the order of batches
     shuffle_buffer: int = 100_000  # pairs shuffled and sorted together
     checkpoint_every: int = 500  # steps between checkpoints for --resume
     # Other pieces for a sentence in each epoch, on sides that have
@@ -59,9 +59,9 @@ class TrainingConfig:
     # Patterns of weights that stay as they are, such as encoder_layer_* or
     # *_embedding/*; a layer's name means all of it.
     freeze: tuple[str, ...] = ()
-    tensorboard: bool = False
+    tensorboard: bool = False  # writes TensorBoard's event files
     source_embeddings: str | None = None  # word vectors: word2vec or GloVe
-    target_embeddings: str | None = None
+    target_embeddings: str | None = None  # the same for the target
 
     def __post_init__(self):
         positive(

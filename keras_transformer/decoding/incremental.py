@@ -82,7 +82,7 @@ class IncrementalTransformer(Sublayers):
 
     @property
     def parameters(self) -> Parameters:
-        """The weights, as `tf.Variable`s."""
+        """The weights, each a `tf.Variable`."""
         return self._parameters
 
     def refresh(self, model: keras.Model):

@@ -93,8 +93,9 @@ def build_transformer(
             pre-norm, whose residual stream is otherwise never normalised.
 
     Returns:
-        `Transformer` of `{"source_ids": int32 (B, S), "target_ids": int32
-        (B, T)}`, both padded with 0, to logits float32 `(B, T, V)`.
+        A `Transformer` from a dict of `source_ids` int32 `(B, S)` and
+        `target_ids` int32 `(B, T)`, both padded with 0, to logits float32
+        `(B, T, V)`.
 
     Raises:
         InputError: all three embeddings are to be one, but the

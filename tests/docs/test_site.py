@@ -1,0 +1,159 @@
+"""The site: its parts, and a build without a warning."""
+
+import dataclasses
+import importlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.config import Config
+from tests.docs.pages import DOCS, ROOT, markdown_files
+
+SEARCH = ROOT / "tests" / "docs" / "search.js"
+
+
+@pytest.fixture
+def part(monkeypatch):
+    """Imports a module of `docs/_ext` or `scripts`; Sphinx may be missing."""
+    pytest.importorskip("sphinx", reason="needs the extra [docs]")
+    for folder in (DOCS / "_ext", ROOT / "scripts"):
+        monkeypatch.syspath_prepend(folder)
+    return importlib.import_module
+
+
+# Links.
+
+
+@pytest.fixture
+def links(part, tmp_path):
+    """Checks a site of two pages: this text, and another with an anchor."""
+    (tmp_path / "other.html").write_text('<p id="here">')
+
+    def check(text):
+        (tmp_path / "page.html").write_text(text)
+        return part("site_links").problems(tmp_path)
+
+    return check
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<a href="other.html#here">',
+        '<a href="#top"><p id="top">',
+        '<img src="data:image/png;base64,AA==">',
+        '<svg xmlns="http://www.w3.org/2000/svg">',
+    ],
+)
+def test_links_within_the_site_are_fine(links, text):
+    assert links(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('<a href="https://example.org/">', "leads out"),
+        ('<script src="//example.org/a.js">', "leads out"),
+        ('<a href="none.html">', "no such file"),
+        ('<img src="none.svg">', "no such file"),
+        ('<a href="other.html#there">', "no such place"),
+    ],
+)
+def test_bad_links_are_named_with_their_page(links, text, problem):
+    (found,) = links(text)
+    assert found.startswith("page.html: ") and problem in found
+
+
+def test_addresses_in_styles_are_found(links, tmp_path):
+    (tmp_path / "a.css").write_text("@import url('https://example.org/f.css')")
+    assert "a.css: https://example.org/f.css" in links("<p>")[0]
+
+
+# Search in Chinese.
+
+
+def test_chinese_text_is_searched_by_characters_and_pairs(part):
+    search = part("chinese_search").ChineseSearch({})
+    assert search.split("多头注意力, two heads2") == (
+        ["多", "头", "注", "意", "力", "多头", "头注", "注意", "意力"]
+        + ["two", "heads2"]
+    )
+    assert search.word_filter("头") and not search.word_filter("the")
+
+
+# Options.
+
+
+def test_every_field_is_explained(part):
+    comments = part("options").comments
+    for field in dataclasses.fields(Config):
+        section = type(getattr(Config(), field.name))
+        said = comments(section)
+        names = [field.name for field in dataclasses.fields(section)]
+        assert list(said) == names
+        assert [name for name in names if not said[name]] == []
+
+
+def test_explanations_are_those_beside_or_above_the_fields(part):
+    model, data, decoding = (
+        part("options").comments(type(section))
+        for section in (Config().model, Config().data, Config().decoding)
+    )
+    assert model["activation"] == "relu, gelu or swish"
+    assert data["remove_duplicates"] == "exact duplicate pairs"
+    assert data["source_tokenizer"].startswith("auto: characters for zh")
+    assert data["target_tokenizer"] == data["source_tokenizer"]
+    assert decoding["max_length_offset"].startswith("Output tokens allowed")
+    assert decoding["min_length"] == "tokens before the end may come"
+
+
+# The whole.
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site; it takes a minute or two."""
+    for module in ("sphinx", "myst_parser", "furo", "matplotlib"):
+        pytest.importorskip(module, reason="needs [docs] and [plots]")
+    folder = tmp_path_factory.mktemp("site")
+    result = subprocess.run(
+        [sys.executable, "scripts/build_site.py", folder],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_site_has_every_page(site):
+    for language in ("en", "zh"):
+        for page in markdown_files(DOCS / language):
+            path = page.relative_to(DOCS).with_suffix(".html")
+            assert (site / path).is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("language", "query", "page"),
+    [
+        ("en", "label smoothing", "tutorial/11-loss"),
+        ("en", "residuals", "tutorial/06-normalisation"),
+        ("zh", "多头", "tutorial/05-heads"),
+        ("zh", "自注意力", "tutorial/08-encoder"),
+        ("zh", "softmax", "tutorial/04-attention"),
+    ],
+)
+def test_search_finds_pages(site, language, query, page):
+    if shutil.which("node") is None:
+        pytest.skip("needs node to run the page's script")
+    found = subprocess.run(
+        ["node", SEARCH, site / language, query],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert page in found.stdout.splitlines()
