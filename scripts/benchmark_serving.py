@@ -118,6 +118,8 @@ def _rounds(options, base, texts, bodies, settings):
         for name, server in [*settings.items(), ("unbatched", plain)]:
             benchmark_frame.say(f"round {number}: the server, {name}")
             found[name].append(throughput(base, server, *load))
+            rate = found[name][-1]["sentences_per_second"]
+            benchmark_frame.say(f"  {rate:.1f} sentences a second")
     return found
 
 

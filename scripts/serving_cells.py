@@ -46,15 +46,11 @@ class Server:
             cwd=_ROOT,
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         )
-        self.host = ""
-        said = []
-        for line in self._process.stderr:
-            said.append(line)
-            if found := re.match(r"REST on (\S+)", line):
-                self.host = found[1]
-                break
-        if not self.host:
-            raise SystemExit(f"the server did not start: {''.join(said)}")
+        try:
+            self.host = self._wait_for_host()
+        except BaseException:
+            self._process.kill()
+            raise
         # A pipe that is full would stop it.
         self._drain = threading.Thread(
             target=self._process.stderr.read, daemon=True
@@ -75,6 +71,14 @@ class Server:
             self._process.wait()
         self._drain.join()
         self._process.stderr.close()
+
+    def _wait_for_host(self):
+        said = []
+        for line in self._process.stderr:
+            said.append(line)
+            if found := re.match(r"REST on (\S+)", line):
+                return found[1]
+        raise SystemExit(f"the server did not start: {''.join(said)}")
 
     def is_alive(self) -> bool:
         """Whether the process runs."""
