@@ -11,14 +11,13 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import END_ID, START_ID
-from keras_transformer.decoding.beam import (
+from keras_transformer.decoding.beam import advance, best
+from keras_transformer.decoding.beam_hypotheses import EMPTY
+from keras_transformer.decoding.beam_state import (
     BeamStep,
-    advance,
-    best,
     initial_state,
     uncovered,
 )
-from keras_transformer.decoding.beam_hypotheses import EMPTY
 from keras_transformer.decoding.hypotheses import SearchResult
 from keras_transformer.decoding.loop import room
 from keras_transformer.decoding.search import demands, rules

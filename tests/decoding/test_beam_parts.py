@@ -6,7 +6,11 @@ import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.decoding import beam
-from keras_transformer.decoding.beam_hypotheses import EMPTY, Candidates
+from keras_transformer.decoding.beam_hypotheses import (
+    EMPTY,
+    Candidates,
+    Hypotheses,
+)
 from keras_transformer.decoding.constraints import Constraints, Sentences
 from keras_transformer.decoding.hypotheses import Normalization
 
@@ -17,7 +21,7 @@ PLAIN = Constraints()
 def live(values, length=0):
     """Live `Hypotheses` `(B, K)` of given log-probabilities, no tokens."""
     values = tf.constant(values, tf.float32)
-    return beam.Hypotheses(
+    return Hypotheses(
         ids=tf.zeros([*values.shape, 3], tf.int32),
         lengths=tf.fill(values.shape, length),
         log_probabilities=values,
@@ -31,7 +35,7 @@ def hypotheses(log_probabilities, ids=None, length=1):
     rows = len(log_probabilities)
     ids = np.zeros([rows, 3], np.int32) if ids is None else np.array(ids)
     values = tf.constant([log_probabilities], tf.float32)
-    return beam.Hypotheses(
+    return Hypotheses(
         ids=tf.constant(ids[np.newaxis], tf.int32),
         lengths=tf.fill([1, rows], length),
         log_probabilities=values,
