@@ -10,6 +10,12 @@ import pytest
 from keras_transformer.cli.main import main
 from tests.toy import MODEL, write_corpus
 
+LIMITED = """
+import resource, runpy, sys
+size = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+runpy.run_module("keras_transformer", run_name="__main__", alter_sys=True)
+"""
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 DATA_OPTIONS = ["--target-language", "en", "--target-tokenizer", "word"]
@@ -73,17 +79,18 @@ def refuses(capsys):
 
 
 def start(*arguments, limit_file_size=None, **options):
-    """Starts the command line in a process of its own."""
+    """Starts the command line in a process of its own.
 
-    def limit():
-        import resource
-
-        resource.setrlimit(
-            resource.RLIMIT_FSIZE, (limit_file_size, limit_file_size)
-        )
-
+    Args:
+        limit_file_size: bytes that a file may grow to. The process sets it
+            for itself: code between fork and exec is not safe where other
+            tests have left threads, such as gRPC's.
+    """
+    command = ["-m", "keras_transformer"]
+    if limit_file_size:
+        command = ["-c", LIMITED, str(limit_file_size)]
     return subprocess.Popen(
-        [sys.executable, "-m", "keras_transformer", *map(str, arguments)],
+        [sys.executable, *command, *map(str, arguments)],
         stdin=options.pop("stdin", subprocess.DEVNULL),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -91,6 +98,5 @@ def start(*arguments, limit_file_size=None, **options):
         encoding="utf-8",
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         cwd=ROOT,
-        preexec_fn=limit if limit_file_size else None,
         **options,
     )

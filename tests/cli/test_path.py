@@ -118,6 +118,7 @@ def test_the_export_translates_like_the_run(export, run):
     assert outputs[0].count("\n") == 3
 
 
+@pytest.mark.slow
 def test_a_second_export_is_the_next_version(export, run, tmp_path):
     base = tmp_path / "toy"
     shutil.copytree(export, base)

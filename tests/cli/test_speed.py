@@ -84,6 +84,7 @@ def check_over(process, processes, folder, says):
     assert not list(folder.glob("*out.txt*"))
 
 
+@pytest.mark.slow
 def test_workers_and_this_process_translate_alike(run, export, source):
     run, export = ["--run", run], ["--saved-model", export]
     outputs = {
@@ -94,6 +95,7 @@ def test_workers_and_this_process_translate_alike(run, export, source):
     assert outputs.pop().count("\n") == 150
 
 
+@pytest.mark.slow
 def test_compiled_translates_alike_and_tells_its_seconds(
     run, source, tmp_path, monkeypatch
 ):
@@ -112,8 +114,8 @@ def test_compiled_translates_alike_and_tells_its_seconds(
 @pytest.mark.parametrize(
     "how",
     [
-        "worker killed",
-        pytest.param("Ctrl-C", marks=pytest.mark.slow),
+        pytest.param("worker killed", marks=pytest.mark.slow),
+        "Ctrl-C",
         pytest.param("SIGTERM", marks=pytest.mark.slow),
     ],
 )

@@ -12,6 +12,7 @@ from keras_transformer.export.report import CheckResult
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 
 
+@pytest.mark.slow
 def test_every_check_is_shown_and_a_failed_one_exits_with_2(
     export, tmp_path, capsys
 ):

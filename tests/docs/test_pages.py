@@ -21,8 +21,13 @@ from tests.docs.pages import (
 PAGES = [ROOT / "README.md", *markdown_files()]
 # Chinese pages have the same code and outputs, which a test below holds them
 # to: it runs once.
+# That of the guide to serving needs a server: tests/cli/test_serving_guide.py.
 WITH_CODE = [
-    page for page in PAGES if examples(page) and DOCS / "zh" not in page.parents
+    page
+    for page in PAGES
+    if examples(page)
+    and DOCS / "zh" not in page.parents
+    and page != DOCS / "serving.md"
 ]
 TUTORIAL = sorted((DOCS / "en" / "tutorial").glob("*.md"))
 LANGUAGES = ("en", "zh")

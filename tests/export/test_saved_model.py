@@ -88,6 +88,7 @@ def test_description_names_no_folder_of_the_machine(report, run):
     assert str(report.path) not in text
 
 
+@pytest.mark.slow
 def test_export_of_a_mixed_precision_run(run, tmp_path, monkeypatch):
     monkeypatch.setattr(saved_model, "check_in_fresh_process", lambda path: ())
     training = dataclasses.replace(
@@ -114,6 +115,7 @@ def test_export_of_a_mixed_precision_run(run, tmp_path, monkeypatch):
     assert b"bfloat16" not in graph
 
 
+@pytest.mark.slow
 def test_export_in_bfloat16(run, report, tmp_path):
     decoding = dataclasses.replace(run.config.decoding, precision="bfloat16")
     half = export_run(run, tmp_path, decoding=decoding, warmup_texts=["A b."])

@@ -71,6 +71,7 @@ def test_peers_that_are_not_there_are_named(tmp_path):
     assert len(done.stderr.splitlines()) == 1 and not done.stdout
 
 
+@pytest.mark.slow
 def test_each_setting_is_measured(run_folder):
     one = ["--kind=translator", "--jit=off", "--batch=5", "--beam=1"]
     (report,) = measured(run_folder, *one, "--workers=1")

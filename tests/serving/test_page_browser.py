@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 
 import pytest
 
@@ -196,9 +197,20 @@ def test_a_closed_alignment_is_not_asked_for(page):
     page.locator("summary").click()
     expect(page.locator("#alignment")).to_contain_text("GOOD")
     page.locator("summary").click()
+    remembered(page, "alignment", "closed")
     page.reload()
     closed = page.locator("#alignment-part")
     assert not closed.evaluate("part => part.open")
+
+
+def remembered(page, key, value):
+    """Waits until the browser has stored it: it tells of a toggle later."""
+    for _ in range(100):
+        name = f"keras-transformer-page.{key}"
+        if page.evaluate(f"localStorage.getItem('{name}')") == value:
+            return
+        time.sleep(0.05)
+    pytest.fail(f"{key} isn't remembered as {value}")
 
 
 # Models and versions.

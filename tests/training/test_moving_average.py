@@ -80,9 +80,8 @@ def test_the_average_follows_the_updates(prepared, ema, tmp_path):
     assert difference(trained[-1], expected) > 1e-3
 
 
-@pytest.mark.parametrize(
-    "stop_after", [10, pytest.param(20, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("stop_after", [10, 20])
 def test_a_resumed_run_ends_the_same(
     averaged, ema, prepared, tmp_path, stop_after
 ):
