@@ -5,8 +5,8 @@
 #
 # A fresh environment gets the newest versions that the ranges allow, for the
 # package and all its extras, and their names and versions become the lock.
-# Run it with Python 3.11, the oldest supported: what exists for it exists for
-# the newer ones too. pip itself is left out; setuptools stays in, because
+# Run it with Python 3.11, the oldest supported, and an early patch of it, such
+# as Debian's 3.11.2: what exists for it exists for the newer ones too. pip itself is left out; setuptools stays in, because
 # TensorFlow needs it and the project is built with it.
 
 set -euo pipefail
