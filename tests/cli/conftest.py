@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from keras_transformer.cli.main import main
+from tests.built_once import built_once
 from tests.toy import MODEL, write_corpus
 
 LIMITED = """
@@ -35,29 +36,36 @@ def corpus(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def data(corpus):
-    out = corpus / "data"
-    options = ["--train", str(corpus / "train.tsv")]
-    options += ["--dev", str(corpus / "dev.tsv"), "--out", str(out)]
-    keep = "--set=data.remove_duplicates=false"
-    assert main(["prepare", *options, *DATA_OPTIONS, keep]) == 0
-    return out
+def data(tmp_path_factory, corpus):
+    def prepare(out):
+        options = ["--train", str(corpus / "train.tsv")]
+        options += ["--dev", str(corpus / "dev.tsv"), "--out", str(out)]
+        keep = "--set=data.remove_duplicates=false"
+        assert main(["prepare", *options, *DATA_OPTIONS, keep]) == 0
+
+    return built_once(tmp_path_factory, "toy_data", prepare)
 
 
 @pytest.fixture(scope="session")
-def run(corpus, data):
-    out = corpus / "run"
-    options = ["--data", str(data), "--out", str(out), "--epochs", "1"]
-    assert main(["train", *options, *TRAIN_OPTIONS]) == 0
-    return out
+def run(tmp_path_factory, data):
+    """To be read only, as other processes' tests have it too."""
+
+    def train(out):
+        options = ["--data", str(data), "--out", str(out), "--epochs", "1"]
+        assert main(["train", *options, *TRAIN_OPTIONS]) == 0
+
+    return built_once(tmp_path_factory, "toy_run", train)
 
 
 @pytest.fixture(scope="session")
-def export(corpus, run):
-    """A model's folder with the version 1."""
-    base = corpus / "saved_models" / "toy"
-    assert main(["export", "--run", str(run), "--out", str(base)]) == 0
-    return base
+def export(tmp_path_factory, run):
+    """A model's folder with the version 1, to be read only."""
+
+    def build(folder):
+        base = folder / "toy"
+        assert main(["export", "--run", str(run), "--out", str(base)]) == 0
+
+    return built_once(tmp_path_factory, "toy_export", build) / "toy"
 
 
 @pytest.fixture

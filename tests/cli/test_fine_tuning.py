@@ -26,7 +26,9 @@ def read(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_data_settings_come_with_the_tokenizers(run, data, news, tmp_path):
+def test_data_settings_come_with_the_tokenizers(
+    run, data, corpus, news, tmp_path
+):
     manifest = read(news / "manifest.json")
     assert manifest["config"]["target_language"] == "en"
     assert manifest["config"]["target_tokenizer"] == "word"
@@ -35,7 +37,7 @@ def test_data_settings_come_with_the_tokenizers(run, data, news, tmp_path):
         name = f"{side}_tokenizer/tokenizer.json"
         assert (news / name).read_bytes() == (run / name).read_bytes()
     out = tmp_path / "again"
-    train = str(data.parent / "news.tsv")
+    train = str(corpus / "news.tsv")
     options = ["--train", train, "--out", str(out), "--preset", "small"]
     assert main(["prepare", *options, "--tokenizers", str(data)]) == 0
 

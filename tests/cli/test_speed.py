@@ -115,11 +115,13 @@ def test_compiled_translates_alike_and_tells_its_seconds(
     "how",
     [
         pytest.param("worker killed", marks=pytest.mark.slow),
-        "Ctrl-C",
-        pytest.param("SIGTERM", marks=pytest.mark.slow),
+        pytest.param("Ctrl-C", marks=pytest.mark.slow),
+        "SIGTERM",
     ],
 )
 def test_an_end_by_force_leaves_nothing(how, run, endless, tmp_path):
+    if how == "Ctrl-C" and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        pytest.skip("the shell that runs this in the background ignores Ctrl-C")
     out = tmp_path / "out.txt"
     files = ["--input", endless, "--output", out]
     options = ["--workers=2", "--beam-size=1"]

@@ -1,6 +1,7 @@
 """A tiny trained-looking run, and one export of it, for all export tests."""
 
 import dataclasses
+import pickle
 import types
 
 import keras
@@ -14,6 +15,7 @@ from keras_transformer.export.served_translator import ServedTranslator
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.training.run import Run
+from tests.built_once import built_once
 from tests.export.broken import all_changed, compiled, reading, save
 
 SENTENCES = (
@@ -47,19 +49,27 @@ def run(tmp_path_factory):
         counts={"train": len(SENTENCES), "dev": 0},
         lengths=lambda split: np.full((len(SENTENCES), 2), 9),
     )
-    folder = tmp_path_factory.mktemp("run") / "tiny"
-    run = Run.create(folder, _config(), prepared)
-    model = run.build_model()
-    run.save_weights(model, "best", 1, {"dev_loss": 4.0})
-    run.record_scores("best", {"dev_loss": 4.0})
-    return run
+
+    def build(folder):
+        run = Run.create(folder, _config(), prepared)
+        model = run.build_model()
+        run.save_weights(model, "best", 1, {"dev_loss": 4.0})
+        run.record_scores("best", {"dev_loss": 4.0})
+
+    return Run.load(built_once(tmp_path_factory, "tiny", build))
 
 
 @pytest.fixture(scope="session")
 def report(run, tmp_path_factory):
     """What exporting the run reported; its `path` is the export."""
-    base = tmp_path_factory.mktemp("saved_models") / "tiny"
-    return export_run(run, base, warmup_texts=TEXTS)
+
+    def build(folder):
+        folder.mkdir()
+        report = export_run(run, folder / "tiny", warmup_texts=TEXTS)
+        (folder / "report").write_bytes(pickle.dumps(report))
+
+    folder = built_once(tmp_path_factory, "tiny_export", build)
+    return pickle.loads((folder / "report").read_bytes())
 
 
 @pytest.fixture(scope="session")
