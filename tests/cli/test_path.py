@@ -145,6 +145,7 @@ def test_resume_refuses_another_configuration(run, data, refuses):
     )
 
 
+@pytest.mark.slow
 def test_resume_for_more_epochs_goes_on(corpus, data, tmp_path, capsys):
     out = tmp_path / "run"
     options = ["--data", str(data), "--out", str(out)]

@@ -116,7 +116,7 @@ def test_compiled_translates_alike_and_tells_its_seconds(
     [
         pytest.param("worker killed", marks=pytest.mark.slow),
         pytest.param("Ctrl-C", marks=pytest.mark.slow),
-        "SIGTERM",
+        pytest.param("SIGTERM", marks=pytest.mark.slow),
     ],
 )
 def test_an_end_by_force_leaves_nothing(how, run, endless, tmp_path):

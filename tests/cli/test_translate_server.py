@@ -78,7 +78,9 @@ def from_export(export):
     [
         ([], []),
         ([], ["--batch-size=7"]),
-        (["--beam-size=1"], ["--label=stable"]),
+        pytest.param(
+            ["--beam-size=1"], ["--label=stable"], marks=pytest.mark.slow
+        ),
         (["--n-best=2"], ["--version=1"]),
     ],
     ids=["plain", "batches", "greedy", "n-best"],

@@ -31,7 +31,9 @@ def cut(result):
     return result._replace(ids=result.ids[:, :, :width])
 
 
-@pytest.mark.parametrize("variant", ["pre", "post"])
+@pytest.mark.parametrize(
+    "variant", ["pre", pytest.param("post", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_compiled_search_equals_uncompiled_search(variant, beam_size):
     model = small_transformer(variant)

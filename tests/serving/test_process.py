@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 
+import pytest
 import tensorflow as tf
 
 from tests.cli.conftest import start
@@ -30,6 +31,7 @@ def started(base, rest_port, port=0):
     raise AssertionError(f"not started: {process.wait()}")
 
 
+@pytest.mark.slow
 def test_killed_under_load_and_started_again(toy_base):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
