@@ -4,8 +4,7 @@ The public names are imported on first use, so that `import
 keras_transformer` is instant, and the layers need no TensorFlow.
 """
 
-import importlib
-
+from keras_transformer.lazy import importer
 from keras_transformer.version import __version__
 
 _PUBLIC = {
@@ -50,11 +49,7 @@ _PUBLIC = {
 __all__ = ["__version__", *_PUBLIC]
 
 
-def __getattr__(name):
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{_PUBLIC[name]}")
-    return getattr(module, name)
+__getattr__ = importer(__name__, _PUBLIC)
 
 
 def __dir__():

@@ -5,7 +5,7 @@ behind and no window opens; `save_figure` writes SVG or PNG. Each function
 takes `language`, "en" or "zh", for the words on the axes.
 """
 
-import importlib
+from keras_transformer.lazy import importer
 
 _PUBLIC = {
     "plot_attention": "attention",
@@ -29,10 +29,7 @@ _PUBLIC = {
 __all__ = list(_PUBLIC)
 
 
-def __getattr__(name):
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+__getattr__ = importer(__name__, _PUBLIC)
 
 
 def __dir__():

@@ -3,7 +3,7 @@
 The client's names are imported on first use, and without TensorFlow.
 """
 
-import importlib
+from keras_transformer.lazy import importer
 
 _PUBLIC = {
     "Backoff": "client_retries",
@@ -21,11 +21,7 @@ _PUBLIC = {
 __all__ = [*_PUBLIC]
 
 
-def __getattr__(name):
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{_PUBLIC[name]}")
-    return getattr(module, name)
+__getattr__ = importer(__name__, _PUBLIC)
 
 
 def __dir__():
