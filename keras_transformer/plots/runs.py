@@ -54,6 +54,7 @@ def plot_runs(rows: list[dict], *, language: str = "en") -> Figure:
         axes.bar_label(bars, texts, padding=3)
         axes.margins(x=0.3)
         axes.set_xlabel(label(name))
+        axes.xaxis.set_major_formatter("{x:,g}")
     all_axes[0].set_yticks(places, [row["name"] for row in rows])
     all_axes[0].invert_yaxis()
     return figure
