@@ -83,6 +83,20 @@ def test_chinese_text_is_searched_by_characters_and_pairs(part):
     assert search.word_filter("头") and not search.word_filter("the")
 
 
+# Formulas.
+
+
+def test_formulas_stay_beside_their_punctuation(part):
+    nodes = pytest.importorskip("docutils.nodes", reason="needs [docs]")
+    formula = nodes.math("", "V = 4")
+    parts = [nodes.Text("词表（"), formula, nodes.Text("），其中")]
+    line = nodes.paragraph("", "", *parts)
+    part("mathml").keep_together(formula)
+    assert [one.astext() for one in line] == ["词表", "（V = 4），", "其中"]
+    assert line[1]["classes"] == ["unbroken"]
+    assert formula in line[1].children
+
+
 # Options.
 
 
