@@ -7,24 +7,15 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
-import grpc
 import uvicorn
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from tensorflow_serving.apis import (
-    model_service_pb2_grpc,
-    prediction_service_pb2_grpc,
-)
+from grpc_health.v1 import health, health_pb2
 
 from keras_transformer.errors import InputError
 from keras_transformer.serving.access_log import AccessLog
 from keras_transformer.serving.batching import Batcher
 from keras_transformer.serving.core import Core
-from keras_transformer.serving.grpc_services import (
-    ModelService,
-    PredictionService,
-)
+from keras_transformer.serving.grpc_server import grpc_server
 from keras_transformer.serving.http_protocol import protocol_with_limit
 from keras_transformer.serving.metrics import Metrics
 from keras_transformer.serving.model_config import read_model_configs
@@ -75,9 +66,7 @@ class Server:
             Batcher(
                 _parameters(options),
                 options.batching,
-                lambda servable, rows, seconds: metrics.batch(
-                    servable.name, rows, seconds
-                ),
+                lambda servable, *batch: metrics.batch(servable.name, *batch),
             ),
             options.limits,
             metrics,
@@ -201,28 +190,7 @@ class Server:
         options = self._options
         if options.port is None:
             return
-        # It logs a traceback for bytes that are no message.
-        logging.getLogger("grpc").setLevel(logging.CRITICAL)
-        waiting = options.limits.max_requests
-        self._grpc = grpc.server(
-            ThreadPoolExecutor(min(waiting, 256), "grpc"),
-            maximum_concurrent_rpcs=waiting,
-            options=[
-                ("grpc.so_reuseport", 0),
-                (
-                    "grpc.max_receive_message_length",
-                    options.limits.max_request_bytes,
-                ),
-                ("grpc.max_send_message_length", -1),
-            ],
-        )
-        prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
-            PredictionService(self.core), self._grpc
-        )
-        model_service_pb2_grpc.add_ModelServiceServicer_to_server(
-            ModelService(self.core), self._grpc
-        )
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
+        self._grpc = grpc_server(self.core, self._health)
         host = f"[{options.host}]" if ":" in options.host else options.host
         where = f"{host}:{options.port}"
         try:

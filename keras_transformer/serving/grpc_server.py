@@ -1,0 +1,95 @@
+"""The gRPC server: its services, its threads and its limits."""
+
+import functools
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+from grpc_health.v1 import health, health_pb2_grpc
+from tensorflow_serving.apis import (
+    model_service_pb2_grpc,
+    prediction_service_pb2_grpc,
+)
+
+from keras_transformer.serving.core import Core
+from keras_transformer.serving.grpc_services import (
+    ModelService,
+    PredictionService,
+)
+
+# Calls beside those to predict: of health and status, which a busy server
+# answers, too, and those that are refused.
+_SPARE = 32
+
+
+def grpc_server(core: Core, health_service: health.HealthServicer):
+    """A `grpc.Server` without a port.
+
+    Args:
+        core: the parts that answer requests.
+        health_service: the standard one.
+    """
+    # It logs a traceback for bytes that are no message.
+    logging.getLogger("grpc").setLevel(logging.CRITICAL)
+    calls = core.limits.max_requests + _SPARE
+    server = grpc.server(
+        ThreadPoolExecutor(calls, "grpc"),
+        interceptors=(_Receiving(core.limits.receive_seconds),),
+        maximum_concurrent_rpcs=calls,
+        options=[
+            ("grpc.so_reuseport", 0),
+            ("grpc.max_receive_message_length", core.limits.max_request_bytes),
+            ("grpc.max_send_message_length", -1),
+        ],
+    )
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
+        PredictionService(core), server
+    )
+    model_service_pb2_grpc.add_ModelServiceServicer_to_server(
+        ModelService(core), server
+    )
+    health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
+    return server
+
+
+class _Receiving(grpc.ServerInterceptor):
+    """Ends calls whose message doesn't arrive in time.
+
+    gRPC has a thread wait for it, for ever, unless the method takes a stream
+    of messages. On the wire that is the same.
+    """
+
+    def __init__(self, seconds):
+        self._seconds = seconds
+
+    def intercept_service(self, continuation, handler_call_details):
+        handler = continuation(handler_call_details)
+        if handler is None or handler.request_streaming:
+            return handler
+        make, behaviour = (
+            (grpc.stream_stream_rpc_method_handler, handler.unary_stream)
+            if handler.response_streaming
+            else (grpc.stream_unary_rpc_method_handler, handler.unary_unary)
+        )
+
+        # The health service says by attributes how it is to be called.
+        @functools.wraps(behaviour)
+        def receive(messages, context, *more):
+            message = self._first(messages, context)
+            return behaviour(message, context, *more)
+
+        return make(
+            receive, handler.request_deserializer, handler.response_serializer
+        )
+
+    def _first(self, messages, context):
+        timer = threading.Timer(self._seconds, context.cancel)
+        timer.daemon = True
+        timer.start()
+        try:
+            for message in messages:
+                return message
+        finally:
+            timer.cancel()
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, "There is no message")
