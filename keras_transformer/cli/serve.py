@@ -90,9 +90,6 @@ def _extra():
 
 def _serve(arguments):
     """Runs the embedded server until SIGTERM or Ctrl-C."""
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     # gRPC's C++ code has no other way to be silent about a port in use.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     load_tensorflow()
@@ -102,20 +99,30 @@ def _serve(arguments):
 
         # For the whole process and for good, as the stock server does.
         disable_xla()
-        server = Server(server_options(arguments), say)
+        server = Server(server_options(arguments), _tell)
+    # Until here a signal ends the process: nobody waits for an answer.
     server.start()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
     if server.rest_port is not None and not arguments.no_page:
-        say(f"page at {_page_address(arguments.host, server.rest_port)}")
+        _tell(f"page at {_page_address(arguments.host, server.rest_port)}")
     for kind, port in (("REST", server.rest_port), ("gRPC", server.port)):
         if port is not None:
-            say(f"{kind} on {arguments.host}:{port}")
+            _tell(f"{kind} on {arguments.host}:{port}")
     stop.wait()
     # Who asks twice doesn't wait for requests in flight.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
-    say(f"stopping: {server.core.store.in_flight()} requests in flight")
+    _tell(f"stopping: {server.core.store.in_flight()} requests in flight")
     server.stop()
-    say("stopped")
+    _tell("stopped")
+
+
+def _tell(line):
+    """Says a line; the service goes on where nobody can hear it."""
+    with contextlib.suppress(OSError):
+        say(line)
 
 
 def _page_address(host, port):

@@ -212,6 +212,25 @@ def test_the_export_is_served_until_sigterm(export):
     assert err.endswith("stopped\n")
 
 
+@needs_extra
+def test_a_signal_ends_a_server_that_still_loads(
+    tmp_path, monkeypatch, refuses
+):
+    from keras_transformer.serving import server
+
+    monkeypatch.setattr(
+        server.Server, "start", lambda _: signal.raise_signal(signal.SIGINT)
+    )
+    monkeypatch.setattr(server.Server, "stop", lambda _: None)
+    ends = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        command = ["serve", "--engine", "embedded", "--model_base_path"]
+        refuses(*command, tmp_path, says=["interrupted"])
+    finally:
+        for number, handler in ends.items():
+            signal.signal(number, handler)
+
+
 def test_without_the_extra_the_user_is_told_what_to_install(
     tmp_path, monkeypatch
 ):
