@@ -3,6 +3,7 @@
 import os
 import pathlib
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers its operations)
 
@@ -110,8 +111,14 @@ class Servable:
         feeds = {
             signature.inputs[key].name: array for key, array in inputs.items()
         }
-        return self._session.run(fetches, feeds)
+        found = self._session.run(fetches, feeds)
+        return {output: _array(value) for output, value in found.items()}
 
     def close(self):
         """Frees the graph and its variables."""
         self._session.close()
+
+
+def _array(value):
+    """A session gives a scalar string as bytes."""
+    return np.array(value, object) if isinstance(value, bytes) else value
