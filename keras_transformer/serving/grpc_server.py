@@ -23,7 +23,7 @@ from keras_transformer.serving.grpc_services import (
 _SPARE = 32
 
 
-def grpc_server(core: Core, health_service: health.HealthServicer):
+def grpc_server(core: Core, health_service: "HealthService") -> grpc.Server:
     """A `grpc.Server` without a port.
 
     Args:
@@ -51,6 +51,28 @@ def grpc_server(core: Core, health_service: health.HealthServicer):
     )
     health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
     return server
+
+
+class HealthService(health.HealthServicer):
+    """The standard health service, whose watchers can be let go.
+
+    A server that stops would wait for them as for any call.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self._ends = set()
+
+    def Watch(self, request, context, send_response_callback=None):  # noqa: N802
+        end = functools.partial(send_response_callback, None)
+        self._ends.add(end)
+        context.add_callback(lambda: self._ends.discard(end))
+        return super().Watch(request, context, send_response_callback)
+
+    def end_watching(self):
+        """Ends all calls to watch."""
+        for end in list(self._ends):
+            end()
 
 
 class _Receiving(grpc.ServerInterceptor):

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable
 
 import uvicorn
-from grpc_health.v1 import health, health_pb2
+from grpc_health.v1 import health_pb2
 
 from keras_transformer.errors import InputError
 from keras_transformer.serving.access_log import AccessLog
 from keras_transformer.serving.batching import Batcher
 from keras_transformer.serving.core import Core
-from keras_transformer.serving.grpc_server import grpc_server
+from keras_transformer.serving.grpc_server import HealthService, grpc_server
 from keras_transformer.serving.http_protocol import protocol_with_limit
 from keras_transformer.serving.metrics import Metrics
 from keras_transformer.serving.model_config import read_model_configs
@@ -72,7 +72,7 @@ class Server:
             metrics,
             AccessLog(options.access_log, options.log_text),
         )
-        self._health = health.HealthServicer()
+        self._health = HealthService()
 
     def start(self):
         """Binds, loads the models, and answers.
@@ -105,6 +105,7 @@ class Server:
         end = time.monotonic() + seconds
         self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
         stopped = self._grpc.stop(seconds) if self._grpc else None
+        self._health.end_watching()
         if self._rest is not None:
             self._rest.config.timeout_graceful_shutdown = seconds
             self._rest.should_exit = True

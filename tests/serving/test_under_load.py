@@ -158,6 +158,20 @@ def test_a_large_answer_is_written_beside_the_event_loop(
     assert threads[0] == "rest" != threads[1]
 
 
+def test_who_watches_the_health_is_let_go(toy_configs, stub):
+    options = ServerOptions(toy_configs, port=0, rest_port=None)
+    server = Server(options)
+    server.start()
+    watch = stub(server, health_pb2_grpc.HealthStub).Watch
+    told = watch(health_pb2.HealthCheckRequest(), timeout=60)
+    assert next(told).status == health_pb2.HealthCheckResponse.SERVING
+    began = time.monotonic()
+    server.stop(30)
+    assert time.monotonic() - began < 10
+    statuses = [response.status for response in told]
+    assert statuses == [health_pb2.HealthCheckResponse.NOT_SERVING]
+
+
 def test_who_is_not_answered_in_time_gets_503_when_the_server_stops(
     toy_configs, pool, capfd
 ):
