@@ -6,6 +6,7 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers its operations)
+from tensorflow.python.framework import ops
 
 from keras_transformer.export.layout import TAG, WARMUP
 from keras_transformer.serving.status import Code, ServingError
@@ -117,6 +118,8 @@ class Servable:
     def close(self):
         """Frees the graph and its variables."""
         self._session.close()
+        # It refers to itself: Python would look for such cycles much later.
+        ops.dismantle_graph(self._session.graph)
 
 
 def _array(value):
