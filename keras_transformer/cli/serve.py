@@ -19,6 +19,7 @@ from keras_transformer.cli.serve_flags import (
     server_options,
 )
 from keras_transformer.errors import InputError
+from keras_transformer.machine import allow_many_connections
 from keras_transformer.serving import engines
 
 __all__ = ["EXAMPLE", "add_arguments", "run"]
@@ -90,6 +91,7 @@ def _extra():
 
 def _serve(arguments):
     """Runs the embedded server until SIGTERM or Ctrl-C."""
+    allow_many_connections()
     # gRPC's C++ code has no other way to be silent about a port in use.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     load_tensorflow()
