@@ -69,6 +69,11 @@ def _check(arguments):
                 f"--{name} must be from 0 to 65535. Received: "
                 f"{getattr(arguments, name)}"
             )
+    if not (arguments.port or arguments.rest_api_port):
+        raise InputError(
+            "--port 0 and --rest_api_port 0 leave nothing to listen on. "
+            "Accepted: at least one of them above 0"
+        )
     base = arguments.model_base_path
     if base and not pathlib.Path(base).is_dir():
         raise InputError(

@@ -159,6 +159,10 @@ def test_the_name_is_that_of_the_link(tmp_path):
             ["--port", "65535", "70000"],
         ),
         (
+            ["--model_base_path=.", "--port=0", "--rest_api_port=0"],
+            ["nothing to listen on", "above 0"],
+        ),
+        (
             ["--model_base_path", ".", "--batching_parameters_file", "x"],
             ["--enable_batching"],
         ),
@@ -167,7 +171,7 @@ def test_the_name_is_that_of_the_link(tmp_path):
             ["max_sentences must be greater than 0"],
         ),
     ],
-    ids=["nothing", "folder", "file", "port", "batching", "limit"],
+    ids=["nothing", "folder", "file", "port", "ports", "batching", "limit"],
 )
 def test_bad_input(refuses, options, says):
     refuses("serve", "--engine", "embedded", *options, says=says)
