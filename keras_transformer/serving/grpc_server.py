@@ -3,6 +3,7 @@
 import functools
 import logging
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -84,6 +85,9 @@ class _Receiving(grpc.ServerInterceptor):
 
     def __init__(self, seconds):
         self._seconds = seconds
+        self._lock = threading.Lock()
+        self._due = {}  # by call, the oldest first
+        self._timer = None
 
     def intercept_service(self, continuation, handler_call_details):
         handler = continuation(handler_call_details)
@@ -106,12 +110,32 @@ class _Receiving(grpc.ServerInterceptor):
         )
 
     def _first(self, messages, context):
-        timer = threading.Timer(self._seconds, context.cancel)
-        timer.daemon = True
-        timer.start()
+        with self._lock:
+            self._due[context] = time.monotonic() + self._seconds
+            self._set_timer()
         try:
             for message in messages:
                 return message
         finally:
-            timer.cancel()
+            with self._lock:
+                self._due.pop(context, None)
         context.abort(grpc.StatusCode.UNIMPLEMENTED, "There is no message")
+
+    def _set_timer(self):
+        """One for all calls, with the lock held: each is a thread."""
+        if self._timer is None and self._due:
+            seconds = next(iter(self._due.values())) - time.monotonic()
+            self._timer = threading.Timer(seconds, self._cancel_late)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _cancel_late(self):
+        now = time.monotonic()
+        with self._lock:
+            late = [context for context, due in self._due.items() if due <= now]
+            for context in late:
+                del self._due[context]
+            self._timer = None
+            self._set_timer()
+        for context in late:
+            context.cancel()

@@ -178,9 +178,8 @@ def test_who_is_not_answered_in_time_gets_503_when_the_server_stops(
     options = ServerOptions(toy_configs, port=None, rest_port=0, **ONE_WORKER)
     server = Server(options)
     server.start()
-    clients = [
-        pool.submit(ask, host(server), PREDICT, spin(LONG)) for _ in range(2)
-    ]
+    body = spin(10 * LONG)
+    clients = [pool.submit(ask, host(server), PREDICT, body) for _ in range(2)]
     wait_for_requests(server, 2)
     server.stop(0.05)
     for client in clients:
