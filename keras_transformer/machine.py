@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import resource
 import sys
 
 _M_ARENA_MAX = -8  # of glibc's malloc.h
@@ -26,6 +27,15 @@ def share_memory_pool():
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
         if mallopt is not None:
             mallopt(_M_ARENA_MAX, 1)
+
+
+def allow_many_connections():
+    """Has the process open as many files and connections as it may.
+
+    By default these are often 1024, which idle clients of a server use up.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def has_gpu() -> bool:

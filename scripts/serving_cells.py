@@ -212,7 +212,6 @@ def translator_rate(recipe, sentences, workers, batch_size) -> float:
 
 
 def _free_port():
-
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]

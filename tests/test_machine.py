@@ -1,3 +1,4 @@
+import resource
 import subprocess
 import sys
 
@@ -60,3 +61,14 @@ def test_bfloat16_is_told_by_the_processor(
     assert machine.multiplies_bfloat16() is expected
     monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "none")
     assert machine.multiplies_bfloat16() is False
+
+
+def test_as_many_files_are_open_as_the_system_lets():
+    kind = resource.RLIMIT_NOFILE
+    before = soft, hard = resource.getrlimit(kind)
+    try:
+        resource.setrlimit(kind, (min(soft, hard - 1), hard))
+        machine.allow_many_connections()
+        assert resource.getrlimit(kind) == (hard, hard)
+    finally:
+        resource.setrlimit(kind, before)

@@ -19,6 +19,7 @@ from keras_transformer.cli.serve_flags import (
     server_options,
 )
 from keras_transformer.errors import InputError
+from keras_transformer.machine import allow_many_connections
 from keras_transformer.serving import engines
 
 __all__ = ["EXAMPLE", "add_arguments", "run"]
@@ -68,6 +69,11 @@ def _check(arguments):
                 f"--{name} must be from 0 to 65535. Received: "
                 f"{getattr(arguments, name)}"
             )
+    if not (arguments.port or arguments.rest_api_port):
+        raise InputError(
+            "--port 0 and --rest_api_port 0 leave nothing to listen on. "
+            "Accepted: at least one of them above 0"
+        )
     base = arguments.model_base_path
     if base and not pathlib.Path(base).is_dir():
         raise InputError(
@@ -90,9 +96,7 @@ def _extra():
 
 def _serve(arguments):
     """Runs the embedded server until SIGTERM or Ctrl-C."""
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    allow_many_connections()
     # gRPC's C++ code has no other way to be silent about a port in use.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     load_tensorflow()
@@ -102,20 +106,30 @@ def _serve(arguments):
 
         # For the whole process and for good, as the stock server does.
         disable_xla()
-        server = Server(server_options(arguments), say)
+        server = Server(server_options(arguments), _tell)
+    # Until here a signal ends the process: nobody waits for an answer.
     server.start()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
     if server.rest_port is not None and not arguments.no_page:
-        say(f"page at {_page_address(arguments.host, server.rest_port)}")
+        _tell(f"page at {_page_address(arguments.host, server.rest_port)}")
     for kind, port in (("REST", server.rest_port), ("gRPC", server.port)):
         if port is not None:
-            say(f"{kind} on {arguments.host}:{port}")
+            _tell(f"{kind} on {arguments.host}:{port}")
     stop.wait()
     # Who asks twice doesn't wait for requests in flight.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
-    say(f"stopping: {server.core.store.in_flight()} requests in flight")
+    _tell(f"stopping: {server.core.store.in_flight()} requests in flight")
     server.stop()
-    say("stopped")
+    _tell("stopped")
+
+
+def _tell(line):
+    """Says a line; the service goes on where nobody can hear it."""
+    with contextlib.suppress(OSError):
+        say(line)
 
 
 def _page_address(host, port):

@@ -1,17 +1,13 @@
 """A SavedModel loaded as the server loads it: in a session, without XLA."""
 
 import ctypes
-import pathlib
 
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.export.c_api import DISABLE_XLA, find_library
 from keras_transformer.export.layout import TAG, TEXT
 from keras_transformer.export.outputs import readable
-
-# `void tensorflow::DisableXlaCompilation()`, which the stock server calls
-# when it starts.
-_DISABLE_XLA = "_ZN10tensorflow21DisableXlaCompilationEv"
 
 
 def disable_xla() -> bool:
@@ -20,13 +16,10 @@ def disable_xla() -> bool:
     Returns:
         False where TensorFlow comes without its C++ library (Windows).
     """
-    folder = pathlib.Path(tf.sysconfig.get_lib())
-    for path in sorted(folder.glob("libtensorflow_cc.*")):
-        function = getattr(ctypes.CDLL(str(path)), _DISABLE_XLA, None)
-        if function is not None:
-            function()
-            return True
-    return False
+    library = find_library()
+    if library is not None:
+        getattr(ctypes.CDLL(str(library)), DISABLE_XLA)()
+    return library is not None
 
 
 class ServedModel:

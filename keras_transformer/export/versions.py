@@ -20,6 +20,8 @@ ACCEPTED_MODEL = "Accepted: what `keras-transformer export` wrote"
 def version_folders(base: str | os.PathLike) -> dict[int, pathlib.Path]:
     """What is named like a version, as the server reads names: 007 is 7.
 
+    A number that the server can't hold is none.
+
     Returns:
         `{version: path}`, the lowest first; empty where `base` is no folder.
 
@@ -34,7 +36,7 @@ def version_folders(base: str | os.PathLike) -> dict[int, pathlib.Path]:
     found = {
         int(name): base / name
         for name in names
-        if name.isascii() and name.isdigit()
+        if name.isascii() and name.isdigit() and int(name) <= _MAX_VERSION
     }
     return dict(sorted(found.items()))
 

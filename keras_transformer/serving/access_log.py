@@ -1,5 +1,6 @@
 """One line of JSON for each request, without what it said."""
 
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -88,5 +89,6 @@ class AccessLog:
             line.pop("error", None)
             line.pop("text", None)
         text = json.dumps(line)
-        with self._lock:
+        # Requests are answered where the log can't be written, too.
+        with self._lock, contextlib.suppress(OSError):
             print(text, file=self._stream or sys.stderr, flush=True)

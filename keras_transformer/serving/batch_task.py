@@ -60,6 +60,16 @@ def deadline_exceeded() -> ServingError:
     return ServingError(Code.DEADLINE_EXCEEDED, "Timed out")
 
 
+def client_gone() -> ServingError:
+    """The error of a request whose client doesn't wait for the answer."""
+    return ServingError(Code.CANCELLED, "The client has gone")
+
+
+def server_stopping() -> ServingError:
+    """The error of a request that came, or is unanswered, at the end."""
+    return ServingError(Code.UNAVAILABLE, "The server is stopping")
+
+
 def run_together(servable, signature: str, tasks: list) -> list[dict]:
     """The outputs of each task, from one run.
 

@@ -5,7 +5,11 @@ import threading
 import time
 from concurrent.futures import Future
 
-from keras_transformer.serving.batch_task import Task, run_together
+from keras_transformer.serving.batch_task import (
+    Task,
+    run_together,
+    server_stopping,
+)
 from keras_transformer.serving.batching_parameters import BatchingParameters
 from keras_transformer.serving.status import (
     Code,
@@ -22,14 +26,15 @@ class Batcher:
     Args:
         parameters: sizes of the batches and of the queues.
         together: whether requests are joined; otherwise each is a batch.
-        observe: `(servable, rows, seconds)`, called for each batch that ran.
+        observe: `(servable, rows, seconds, waits)`, called for each batch that
+            ran; `waits` are the seconds that its requests were queued.
     """
 
     def __init__(
         self,
         parameters: BatchingParameters,
         together: bool,
-        observe=lambda servable, rows, seconds: None,
+        observe=lambda servable, rows, seconds, waits: None,
     ):
         self._parameters = parameters
         self._together = together
@@ -80,7 +85,7 @@ class Batcher:
         task = Task(inputs, tuple(outputs), rows, deadline)
         with self._condition:
             if self._closed:
-                raise ServingError(Code.UNAVAILABLE, "The server is stopping")
+                raise server_stopping()
             key = (servable, signature)
             queue = self._queues.setdefault(key, collections.deque())
             if self._is_full(queue, rows):
@@ -112,9 +117,7 @@ class Batcher:
         with self._condition:
             for queue in self._queues.values():
                 for task in queue:
-                    task.fail(
-                        ServingError(Code.UNAVAILABLE, "The server is stopping")
-                    )
+                    task.fail(server_stopping())
             self._queues.clear()
 
     def _check_size(self, inputs, rows):
@@ -232,6 +235,7 @@ class Batcher:
                 self._run(servable, signature, [task])
             return
         rows = sum(task.rows for task in tasks)
-        self._observe(servable, rows, time.monotonic() - started)
+        waits = [started - task.arrived for task in tasks]
+        self._observe(servable, rows, time.monotonic() - started, waits)
         for task, result in zip(tasks, results, strict=True):
             task.future.set_result(result)

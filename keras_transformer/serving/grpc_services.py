@@ -13,8 +13,12 @@ from tensorflow_serving.apis import (
 )
 
 from keras_transformer.serving.access_log import Entry
-from keras_transformer.serving.batch_task import deadline_exceeded
+from keras_transformer.serving.batch_task import (
+    client_gone,
+    deadline_exceeded,
+)
 from keras_transformer.serving.core import SIGNATURE_DEF, Core
+from keras_transformer.serving.limits import Slots
 from keras_transformer.serving.status import (
     Code,
     ServingError,
@@ -22,7 +26,7 @@ from keras_transformer.serving.status import (
     invalid_argument,
 )
 from keras_transformer.serving.tensor_protos import fill_tensor
-from keras_transformer.serving.tensors import count_rows
+from keras_transformer.serving.tensors import check_names, count_rows
 
 _GRPC_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -36,10 +40,12 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
     def __init__(self, core: Core):
         self._core = core
+        self._slots = Slots(core.limits.max_requests)
 
     def Predict(self, request, context):  # noqa: N802
         with _answering(self._core, "Predict", request, context) as entry:
-            response = self._predict(request, context, entry)
+            with self._slots.one():
+                response = self._predict(request, context, entry)
             entry.bytes_out = response.ByteSize()
             return response
 
@@ -65,6 +71,8 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             entry.signature = signature
             definition = handle.servable.signature(signature)
             outputs = _outputs(request.output_filter, definition)
+            # Before arrays are made of more than there are.
+            check_names(definition, request.inputs)
             inputs = {
                 name: self._core.limits.array(name, tensor)
                 for name, tensor in request.inputs.items()
@@ -77,12 +85,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             raise
         seconds = _seconds(context)
         future = self._core.submit(handle, signature, inputs, outputs, seconds)
-        # A client that goes away or runs out of time isn't waited for.
-        context.add_callback(future.cancel)
-        try:
-            arrays = future.result(seconds)
-        except (FutureTimeoutError, CancelledError):
-            raise deadline_exceeded() from None
+        arrays = _result(future, context, seconds)
         response = predict_pb2.PredictResponse()
         response.model_spec.name = request.model_spec.name
         response.model_spec.version.value = entry.version
@@ -149,6 +152,20 @@ def _seconds(context):
     seconds = context.time_remaining()
     # gRPC says that there is none by a time in the next centuries.
     return None if seconds is None or seconds > 1e6 else max(0.0, seconds)
+
+
+def _result(future, context, seconds):
+    """The outputs, unless the client goes away or runs out of time."""
+    context.add_callback(future.cancel)
+    try:
+        return future.result(seconds)
+    except FutureTimeoutError:
+        raise deadline_exceeded() from None
+    except CancelledError:
+        # gRPC calls back at the deadline, too.
+        if context.time_remaining() > 0:
+            raise client_gone() from None
+        raise deadline_exceeded() from None
 
 
 def _outputs(wanted, signature):

@@ -1,52 +1,83 @@
-"""Uvicorn's HTTP/1.1, with a time limit on the head of a request."""
+"""Uvicorn's HTTP/1.1, with time limits on what a client sends and reads."""
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 def protocol_with_limit(seconds: float) -> type[H11Protocol]:
-    """A protocol that hangs up on a client that doesn't finish a head.
+    """A protocol that hangs up on clients that don't go on.
 
-    Uvicorn waits for ever for a first line or a header that never ends, and
-    counts the connection all the while. The time for the body is up to the
-    application.
+    Uvicorn waits for ever for a head that never ends, for the rest of a body
+    that was answered already, and for an answer to be read, and counts the
+    connection all the while. The time for a body before its answer is up to
+    the application.
 
     Args:
         seconds: from connecting, or from the first byte of a later request,
-            to the end of the head.
+            to the end of the head; for the rest of a body; and for any part
+            of an answer to be read.
     """
+    return type("LimitedProtocol", (_LimitedProtocol,), {"_seconds": seconds})
 
-    class LimitedProtocol(H11Protocol):
-        _head_timer = None
 
-        def connection_made(self, transport):
-            super().connection_made(transport)
-            self._start_timer()
+class _LimitedProtocol(H11Protocol):
+    _seconds: float
+    _sending_timer = None
+    _reading_timer = None
 
-        def data_received(self, data):
-            super().data_received(data)
-            if self.conn.their_state is h11.IDLE:
-                # A part of the next head, unless a whole request was read.
-                if self.conn.trailing_data[0]:
-                    self._start_timer()
-            else:
-                self._stop_timer()
+    def connection_made(self, transport):
+        super().connection_made(transport)
+        self._wait_for_client()
 
-        def connection_lost(self, exc):
-            self._stop_timer()
-            super().connection_lost(exc)
+    def data_received(self, data):
+        super().data_received(data)
+        if self._client_is_sending():
+            self._wait_for_client()
+        else:
+            self._cancel("_sending_timer")
 
-        def _start_timer(self):
-            if self._head_timer is None:
-                self._head_timer = self.loop.call_later(seconds, self._hang_up)
+    def pause_writing(self):
+        super().pause_writing()
+        self._wait_for_reader()
 
-        def _stop_timer(self):
-            if self._head_timer is not None:
-                self._head_timer.cancel()
-                self._head_timer = None
+    def resume_writing(self):
+        super().resume_writing()
+        self._cancel("_reading_timer")
 
-        def _hang_up(self):
-            self._head_timer = None
-            self.transport.close()
+    def connection_lost(self, exc):
+        self._cancel("_sending_timer")
+        self._cancel("_reading_timer")
+        super().connection_lost(exc)
 
-    return LimitedProtocol
+    def _client_is_sending(self):
+        """Whether a part of something came that nobody else waits for."""
+        if self.conn.their_state is h11.IDLE:
+            # A part of the next head, unless a whole request was read.
+            return bool(self.conn.trailing_data[0])
+        answered = self.conn.our_state is h11.DONE
+        return answered and self.conn.their_state is h11.SEND_BODY
+
+    def _wait_for_client(self):
+        if self._sending_timer is None:
+            self._sending_timer = self.loop.call_later(
+                self._seconds, self.transport.close
+            )
+
+    def _wait_for_reader(self):
+        left = self.transport.get_write_buffer_size()
+        self._reading_timer = self.loop.call_later(
+            self._seconds, self._check_reader, left
+        )
+
+    def _check_reader(self, left):
+        if self.transport.get_write_buffer_size() < left:
+            self._wait_for_reader()
+        else:
+            # Closing would wait for the rest to be read.
+            self.transport.abort()
+
+    def _cancel(self, name):
+        timer = getattr(self, name)
+        if timer is not None:
+            timer.cancel()
+            setattr(self, name, None)

@@ -1,13 +1,19 @@
 """What one request may ask for."""
 
+import contextlib
 import dataclasses
 import math
+import threading
 
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.errors import InputError
-from keras_transformer.serving.status import invalid_argument
+from keras_transformer.serving.status import (
+    Code,
+    ServingError,
+    invalid_argument,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,8 +24,9 @@ class Limits:
         max_request_bytes: of a request's body.
         max_sentences: rows of a request: the size of any input's first axis.
         max_text_bytes: of one string, in UTF-8.
-        max_requests: that are in the server at once, over REST and over
-            gRPC; without batching, also those that wait for a worker.
+        max_requests: to predict that are in the server at once, over REST
+            and over gRPC; without batching, also those that wait for a
+            worker.
         receive_seconds: within which a request has to arrive whole.
         timeout_seconds: within which a REST request is answered.
     """
@@ -68,7 +75,8 @@ class Limits:
         """The array of a `TensorProto` from a client.
 
         A few bytes may describe a tensor of any size, since its last value is
-        repeated: so its size is checked before it is made.
+        repeated: so its size is checked before it is made. One value for all
+        rows is accepted, and otherwise as many as there are bytes.
 
         Raises:
             ServingError: INVALID_ARGUMENT: it is damaged or too large.
@@ -77,10 +85,11 @@ class Limits:
         sizes = [dimension.size for dimension in shape.dim]
         if shape.unknown_rank or any(size < 0 for size in sizes):
             raise invalid_argument(f"Input {name} has no complete shape")
-        if math.prod(sizes) > self.max_request_bytes:
+        most = max(tensor.ByteSize(), self.max_sentences)
+        if math.prod(sizes) > most:
             raise invalid_argument(
                 f"Input {name} has {math.prod(sizes)} elements; at most "
-                f"{self.max_request_bytes} are accepted"
+                f"{most} are accepted"
             )
         try:
             array = tf.make_ndarray(tensor)
@@ -95,3 +104,28 @@ class Limits:
             if wrong:
                 raise invalid_argument(f"Input {name} is not a tensor: strings")
         return array
+
+
+class Slots:
+    """Places for the requests that are in the server at once.
+
+    Args:
+        count: of places.
+    """
+
+    def __init__(self, count: int):
+        self._free = threading.BoundedSemaphore(count)
+
+    @contextlib.contextmanager
+    def one(self):
+        """Takes a place for the time of the block.
+
+        Raises:
+            ServingError: RESOURCE_EXHAUSTED: none is free.
+        """
+        if not self._free.acquire(blocking=False):
+            raise ServingError(Code.RESOURCE_EXHAUSTED, "Too many requests")
+        try:
+            yield
+        finally:
+            self._free.release()

@@ -17,6 +17,7 @@ _REQUEST_COUNT = ":tensorflow:serving:request_count"
 _REQUEST_LATENCY = ":tensorflow:serving:request_latency"
 _RUNTIME_LATENCY = ":tensorflow:serving:runtime_latency"
 _BATCH_SIZE = ":tensorflow:serving:batching_session:processed_batch_size"
+_QUEUING_LATENCY = ":tensorflow:serving:batching_session:queuing_latency"
 
 
 class Metrics:
@@ -44,16 +45,19 @@ class Metrics:
             self._counters[key] = self._counters.get(key, 0) + 1
             self._observe(_REQUEST_LATENCY, labels, _LATENCIES, seconds * 1e6)
 
-    def batch(self, model: str, rows: int, seconds: float):
+    def batch(self, model: str, rows: int, seconds: float, waits: list[float]):
         """Counts a run of the graph.
 
         Args:
             model: its name.
             rows: of the batch.
             seconds: that it took.
+            waits: seconds that its requests were queued before.
         """
         labels = (("model_name", model),)
         with self._lock:
+            for wait in waits:
+                self._observe(_QUEUING_LATENCY, labels, _LATENCIES, wait * 1e6)
             self._observe(_RUNTIME_LATENCY, labels, _LATENCIES, seconds * 1e6)
             self._observe(_BATCH_SIZE, labels, _BATCH_SIZES, rows)
 

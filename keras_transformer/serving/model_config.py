@@ -48,18 +48,22 @@ class ModelConfig:
             InputError: they can't be seen, as where a file system is away
                 for a moment.
         """
-        if not self.base_path.is_dir():
+        try:
+            there = self.base_path.is_dir()
+        except OSError as error:
+            raise InputError(f"{self.base_path}: {error.strerror}") from None
+        if not there:
             raise InputError(f"{self.base_path}: no such folder")
         return version_folders(self.base_path)
 
 
 def labelled_version(
-    config: ModelConfig | None, version: int | None, label: str
+    labels: dict[str, int], version: int | None, label: str
 ) -> int | None:
     """The version that a request means; None: the latest.
 
     Args:
-        config: of the model; None: there is no such model.
+        labels: of the model, versions by name.
         version: its number, if the request has one.
         label: if it has one, else "".
 
@@ -73,10 +77,26 @@ def labelled_version(
             f"Both model version ({version}) and model version label "
             f"({label}) cannot be supplied."
         )
-    labels = dict(config.labels) if config else {}
     if label not in labels:
         raise invalid_argument(f"Unrecognized servable version label: {label}")
     return labels[label]
+
+
+def moved_labels(
+    config: ModelConfig, before: dict[str, int], available: set[int]
+) -> dict[str, int]:
+    """What a model's labels name now.
+
+    Args:
+        config: says what they are to name.
+        before: what they named until now.
+        available: the versions that answer. A label that is in use moves to
+            no other.
+    """
+    return {
+        label: version if version in available else before.get(label, version)
+        for label, version in config.labels
+    }
 
 
 def read_model_configs(path: str | os.PathLike) -> list[ModelConfig]:

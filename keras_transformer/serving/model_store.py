@@ -8,6 +8,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.serving.model_config import (
     ModelConfig,
     labelled_version,
+    moved_labels,
 )
 from keras_transformer.serving.status import (
     Code,
@@ -57,6 +58,7 @@ class ModelStore:
         self._log = log
         self._lock = threading.Lock()
         self._configs: dict[str, ModelConfig] = {}
+        self._labels: dict[str, dict[str, int]] = {}
         self._models: dict[str, dict[int, VersionState]] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(
@@ -82,9 +84,11 @@ class ModelStore:
         gone = self._configs.keys() - configs.keys()
         with self._lock:
             self._configs = configs
-            for name in configs:
-                self._models.setdefault(name, {})
+            for config in configs.values():
+                self._models.setdefault(config.name, {})
+                self._move_labels(config)
         for name in gone:
+            del self._labels[name]
             self._unload_all_but(name, [])
         for config in configs.values():
             self._follow(config)
@@ -147,10 +151,7 @@ class ModelStore:
     def is_available(self, name: str) -> bool:
         """Whether a version of the model takes requests."""
         with self._lock:
-            return any(
-                state.state is State.AVAILABLE
-                for state in self._models.get(name, {}).values()
-            )
+            return bool(self._available(name))
 
     def in_flight(self) -> int:
         """How many requests use a version."""
@@ -171,7 +172,18 @@ class ModelStore:
 
     def _by_label(self, name, version, label):
         """The version that is meant, with the lock held."""
-        return labelled_version(self._configs.get(name), version, label)
+        return labelled_version(self._labels.get(name, {}), version, label)
+
+    def _available(self, name):
+        """The versions that take requests, with the lock held."""
+        states = self._models.get(name, {}).items()
+        return {number for number, s in states if s.state is State.AVAILABLE}
+
+    def _move_labels(self, config):
+        """Lets labels name what they can, with the lock held."""
+        before = self._labels.get(config.name, {})
+        available = self._available(config.name)
+        self._labels[config.name] = moved_labels(config, before, available)
 
     def _keep_polling(self):
         while not self._stop.wait(self._poll_seconds):
@@ -190,11 +202,9 @@ class ModelStore:
         wanted = config.wanted(folders)
         for version in wanted:
             self._load_if_due(config.name, version, folders[version])
-        states = self._models[config.name]
-        ready = any(
-            version in states and states[version].state is State.AVAILABLE
-            for version in wanted
-        )
+        with self._lock:
+            self._move_labels(config)
+            ready = not self._available(config.name).isdisjoint(wanted)
         if ready or not wanted:
             self._unload_all_but(config.name, wanted)
 

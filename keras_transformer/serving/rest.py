@@ -12,8 +12,10 @@ from starlette.routing import Route
 from tensorflow_serving.apis import get_model_metadata_pb2
 
 from keras_transformer.serving.access_log import Entry
+from keras_transformer.serving.batch_task import client_gone, server_stopping
 from keras_transformer.serving.core import SIGNATURE_DEF, Core
 from keras_transformer.serving.json_answer import error_body, to_json
+from keras_transformer.serving.limits import Slots
 from keras_transformer.serving.metrics import CONTENT_TYPE
 from keras_transformer.serving.page import Page
 from keras_transformer.serving.rest_predict import predict
@@ -59,7 +61,7 @@ class _Api:
     def __init__(self, core, page):
         self._core = core
         self._page = page
-        self._running = 0
+        self._slots = Slots(core.limits.max_requests)
 
     async def metrics(self, request: Request) -> Response:
         return Response(self._core.metrics.page(), media_type=CONTENT_TYPE)
@@ -69,14 +71,14 @@ class _Api:
         path = request.scope.get("raw_path", b"").decode("ascii", "replace")
         entry = Entry("REST", path=path)
         entry.peer = request.client.host if request.client else ""
-        self._running += 1
         try:
             response = await self._route(request, path, entry)
+        except asyncio.CancelledError:
+            # The time that the server gives to those in flight is over.
+            response = _error_response(server_stopping(), entry)
         # Whatever it is, the client gets an answer without a traceback.
         except Exception as error:
             response = _error_response(error, entry)
-        finally:
-            self._running -= 1
         entry.status = response.status_code
         entry.bytes_out = len(response.body)
         entry.end()
@@ -91,25 +93,27 @@ class _Api:
                 return response
         if not path.lower().startswith("/v1/"):
             raise ServingError(Code.NOT_FOUND, f"Not found: {path}")
-        if self._running > self._core.limits.max_requests:
-            raise ServingError(Code.RESOURCE_EXHAUSTED, "Too many requests")
         found = _PREDICT.fullmatch(path) if request.method == "POST" else None
         if found:
-            name, version, label, method = found.groups()
-            spec = _model_spec(name, version, label, entry)
-            entry.api = method.capitalize()
-            if method.lower() != "predict":
-                raise ServingError(
-                    Code.UNIMPLEMENTED, f"{method} is not implemented"
-                )
-            body = await _body(request, self._core.limits, entry)
-            return _json(await predict(self._core, request, spec, body, entry))
+            return await self._predict(request, found, entry)
         found = _STATUS.fullmatch(path) if request.method == "GET" else None
         if not found:
             raise invalid_argument(
                 f"Malformed request: {request.method} {path}"
             )
         return self._describe(found, entry)
+
+    async def _predict(self, request, found, entry):
+        name, version, label, method = found.groups()
+        spec = _model_spec(name, version, label, entry)
+        entry.api = method.capitalize()
+        if method.lower() != "predict":
+            raise ServingError(
+                Code.UNIMPLEMENTED, f"{method} is not implemented"
+            )
+        with self._slots.one():
+            body = await _body(request, self._core.limits, entry)
+            return _json(await predict(self._core, request, spec, body, entry))
 
     def _describe(self, found, entry):
         name, version, label, metadata = found.groups()
@@ -136,7 +140,7 @@ async def _body(request, limits, entry):
     except TimeoutError:
         raise _TooSlow(limits.receive_seconds) from None
     except ClientDisconnect:
-        raise ServingError(Code.CANCELLED, "The client has gone") from None
+        raise client_gone() from None
     return b"".join(parts)
 
 

@@ -5,14 +5,17 @@ import asyncio
 from starlette.requests import Request
 
 from keras_transformer.serving.access_log import Entry
-from keras_transformer.serving.batch_task import deadline_exceeded
+from keras_transformer.serving.batch_task import (
+    client_gone,
+    deadline_exceeded,
+)
 from keras_transformer.serving.core import Core
 from keras_transformer.serving.json_answer import predict_body
 from keras_transformer.serving.json_request import parse_body, read_inputs
 from keras_transformer.serving.status import Code, ServingError
 from keras_transformer.serving.tensors import count_rows
 
-# Bytes of a body whose reading would hold up other requests.
+# Bytes whose reading or writing as JSON would hold up other requests.
 _LARGE = 65536
 
 
@@ -34,14 +37,15 @@ async def predict(
     Raises:
         ServingError: the request is wrong, refused or too late.
     """
-    document = await _call(body, parse_body, body)
+    size = len(body)
+    document = await _call(size, parse_body, body)
     handle = core.store.acquire(*spec)
     try:
         entry.version = handle.servable.version
         signature = document.get("signature_name") or "serving_default"
         entry.signature = signature
         inputs, by_rows = await _call(
-            body, read_inputs, document, _definition(handle, signature)
+            size, read_inputs, document, _definition(handle, signature)
         )
     except BaseException:
         handle.release()
@@ -56,7 +60,8 @@ async def predict(
     seconds = core.limits.timeout_seconds
     future = core.submit(handle, signature, inputs, (), seconds)
     outputs = await _wait(future, request, seconds)
-    return await _call(body, predict_body, outputs, by_rows)
+    size = sum(array.nbytes for array in outputs.values())
+    return await _call(size, predict_body, outputs, by_rows)
 
 
 def _definition(handle, name):
@@ -69,9 +74,9 @@ def _definition(handle, name):
     return handle.servable.signatures[name]
 
 
-async def _call(body, function, *arguments):
-    """Calls a function, in a thread if the body is large."""
-    if len(body) < _LARGE:
+async def _call(size, function, *arguments):
+    """Calls a function, in a thread if there are so many bytes to it."""
+    if size < _LARGE:
         return function(*arguments)
     return await asyncio.to_thread(function, *arguments)
 
@@ -89,7 +94,7 @@ async def _wait(future, request, seconds):
         if answer in done:
             return answer.result()
         if gone in done:
-            raise ServingError(Code.CANCELLED, "The client has gone")
+            raise client_gone()
         raise deadline_exceeded()
     finally:
         # Drops the request from its queue, if it is still there.

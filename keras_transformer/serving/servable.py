@@ -3,8 +3,10 @@
 import os
 import pathlib
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers its operations)
+from tensorflow.python.framework import ops
 
 from keras_transformer.export.layout import TAG, WARMUP
 from keras_transformer.serving.status import Code, ServingError
@@ -110,8 +112,16 @@ class Servable:
         feeds = {
             signature.inputs[key].name: array for key, array in inputs.items()
         }
-        return self._session.run(fetches, feeds)
+        found = self._session.run(fetches, feeds)
+        return {output: _array(value) for output, value in found.items()}
 
     def close(self):
         """Frees the graph and its variables."""
         self._session.close()
+        # It refers to itself: Python would look for such cycles much later.
+        ops.dismantle_graph(self._session.graph)
+
+
+def _array(value):
+    """A session gives a scalar string as bytes."""
+    return np.array(value, object) if isinstance(value, bytes) else value

@@ -7,24 +7,15 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
-import grpc
 import uvicorn
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from tensorflow_serving.apis import (
-    model_service_pb2_grpc,
-    prediction_service_pb2_grpc,
-)
+from grpc_health.v1 import health_pb2
 
 from keras_transformer.errors import InputError
 from keras_transformer.serving.access_log import AccessLog
 from keras_transformer.serving.batching import Batcher
 from keras_transformer.serving.core import Core
-from keras_transformer.serving.grpc_services import (
-    ModelService,
-    PredictionService,
-)
+from keras_transformer.serving.grpc_server import HealthService, grpc_server
 from keras_transformer.serving.http_protocol import protocol_with_limit
 from keras_transformer.serving.metrics import Metrics
 from keras_transformer.serving.model_config import read_model_configs
@@ -75,15 +66,13 @@ class Server:
             Batcher(
                 _parameters(options),
                 options.batching,
-                lambda servable, rows, seconds: metrics.batch(
-                    servable.name, rows, seconds
-                ),
+                lambda servable, *batch: metrics.batch(servable.name, *batch),
             ),
             options.limits,
             metrics,
             AccessLog(options.access_log, options.log_text),
         )
-        self._health = health.HealthServicer()
+        self._health = HealthService()
 
     def start(self):
         """Binds, loads the models, and answers.
@@ -116,6 +105,7 @@ class Server:
         end = time.monotonic() + seconds
         self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
         stopped = self._grpc.stop(seconds) if self._grpc else None
+        self._health.end_watching()
         if self._rest is not None:
             self._rest.config.timeout_graceful_shutdown = seconds
             self._rest.should_exit = True
@@ -201,28 +191,7 @@ class Server:
         options = self._options
         if options.port is None:
             return
-        # It logs a traceback for bytes that are no message.
-        logging.getLogger("grpc").setLevel(logging.CRITICAL)
-        waiting = options.limits.max_requests
-        self._grpc = grpc.server(
-            ThreadPoolExecutor(min(waiting, 256), "grpc"),
-            maximum_concurrent_rpcs=waiting,
-            options=[
-                ("grpc.so_reuseport", 0),
-                (
-                    "grpc.max_receive_message_length",
-                    options.limits.max_request_bytes,
-                ),
-                ("grpc.max_send_message_length", -1),
-            ],
-        )
-        prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
-            PredictionService(self.core), self._grpc
-        )
-        model_service_pb2_grpc.add_ModelServiceServicer_to_server(
-            ModelService(self.core), self._grpc
-        )
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
+        self._grpc = grpc_server(self.core, self._health)
         host = f"[{options.host}]" if ":" in options.host else options.host
         where = f"{host}:{options.port}"
         try:

@@ -36,17 +36,34 @@ def complete_inputs(signature, inputs: dict) -> dict:
         ServingError: a name is missing or too many, or an array has another
             type or shape.
     """
-    missing = sorted(signature.inputs.keys() - inputs.keys())
-    extra = sorted(inputs.keys() - signature.inputs.keys())
-    required = [name for name in missing if name not in signature.defaults]
-    if extra or required:
-        raise invalid_argument(_size_message(signature, inputs, extra, missing))
+    missing = check_names(signature, inputs)
     for name, array in inputs.items():
         _check(name, array, signature.inputs[name])
     defaults = {
         name: tf.make_ndarray(signature.defaults[name]) for name in missing
     }
     return {**inputs, **defaults}
+
+
+def check_names(signature, names) -> list[str]:
+    """Refuses inputs that a signature doesn't have or that it lacks.
+
+    Args:
+        signature: `SignatureDef`.
+        names: of the inputs of a call.
+
+    Returns:
+        those that have their defaults.
+
+    Raises:
+        ServingError: a name is missing or too many.
+    """
+    missing = sorted(signature.inputs.keys() - set(names))
+    extra = sorted(set(names) - signature.inputs.keys())
+    required = [name for name in missing if name not in signature.defaults]
+    if extra or required:
+        raise invalid_argument(_size_message(signature, names, extra, missing))
+    return missing
 
 
 def count_rows(inputs: dict) -> int:

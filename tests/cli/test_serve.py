@@ -159,6 +159,10 @@ def test_the_name_is_that_of_the_link(tmp_path):
             ["--port", "65535", "70000"],
         ),
         (
+            ["--model_base_path=.", "--port=0", "--rest_api_port=0"],
+            ["nothing to listen on", "above 0"],
+        ),
+        (
             ["--model_base_path", ".", "--batching_parameters_file", "x"],
             ["--enable_batching"],
         ),
@@ -167,7 +171,7 @@ def test_the_name_is_that_of_the_link(tmp_path):
             ["max_sentences must be greater than 0"],
         ),
     ],
-    ids=["nothing", "folder", "file", "port", "batching", "limit"],
+    ids=["nothing", "folder", "file", "port", "ports", "batching", "limit"],
 )
 def test_bad_input(refuses, options, says):
     refuses("serve", "--engine", "embedded", *options, says=says)
@@ -210,6 +214,25 @@ def test_the_export_is_served_until_sigterm(export):
     assert json.loads(logged)["rows"] == 1 and "one two" not in logged
     assert stopping == "stopping: 0 requests in flight"
     assert err.endswith("stopped\n")
+
+
+@needs_extra
+def test_a_signal_ends_a_server_that_still_loads(
+    tmp_path, monkeypatch, refuses
+):
+    from keras_transformer.serving import server
+
+    monkeypatch.setattr(
+        server.Server, "start", lambda _: signal.raise_signal(signal.SIGINT)
+    )
+    monkeypatch.setattr(server.Server, "stop", lambda _: None)
+    ends = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        command = ["serve", "--engine", "embedded", "--model_base_path"]
+        refuses(*command, tmp_path, says=["interrupted"])
+    finally:
+        for number, handler in ends.items():
+            signal.signal(number, handler)
 
 
 def test_without_the_extra_the_user_is_told_what_to_install(

@@ -18,6 +18,12 @@ def test_versions_are_numbers_whatever_their_zeros(tmp_path):
     assert version_folders(tmp_path / "none") == {}
 
 
+def test_a_number_that_the_server_cannot_read_is_no_version(tmp_path):
+    for name in (str(2**63 - 1), str(2**63)):
+        (tmp_path / name).mkdir()
+    assert list(version_folders(tmp_path)) == [2**63 - 1]
+
+
 def test_first_version_is_1_and_the_next_one_above_the_highest(tmp_path):
     assert choose_version(tmp_path / "new", None) == 1
     (tmp_path / "0041").mkdir()

@@ -120,6 +120,9 @@ ANSWERS = [
     ),
     predicts("a scalar", signature("scalar", inputs=1.5), {"outputs": 2.5}),
     predicts(
+        "a scalar text", signature("join", inputs=["a", "b"]), {"outputs": "ab"}
+    ),
+    predicts(
         "truth values",
         signature("flip", instances=[True, False]),
         {"predictions": [False, True]},

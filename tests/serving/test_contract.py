@@ -47,7 +47,8 @@ def asked(server, case):
 
 @pytest.mark.parametrize("case", ANSWERS, ids=lambda case: case.name)
 def test_answers(server, case, request):
-    if case.name == "a scalar" and "batching" in request.node.callspec.id:
+    scalar = case.name.startswith("a scalar")
+    if scalar and "batching" in request.node.callspec.id:
         pytest.skip("batching takes no scalars, as in TensorFlow Serving")
     answer = asked(server, case)
     assert answer.status == case.status, answer.body

@@ -1,3 +1,4 @@
+import dataclasses
 import shutil
 import threading
 import time
@@ -177,6 +178,40 @@ def test_labels(base):
         store.acquire("m", label="gone")
     with pytest.raises(ServingError, match="cannot be supplied"):
         store.acquire("m", 1, "stable")
+
+
+def test_a_label_moves_when_its_version_can_answer(base):
+    configs = [ModelConfig("m", base, latest=2, labels=(("stable", 1),))]
+    answered = []
+
+    def stable():
+        with store.acquire("m", label="stable") as handle:
+            return handle.servable.version
+
+    def load(name, version, folder):
+        if version > 1:
+            answered.append(stable())
+        return FakeServable(name, version, folder)
+
+    store = ModelStore(lambda: configs, load, load_retry_seconds=0)
+    store.poll()
+    broken = add(base, 2, broken=True) / "broken"
+    configs[0] = dataclasses.replace(configs[0], labels=(("stable", 2),))
+    store.poll()
+    assert answered == [1] and stable() == 1
+    broken.unlink()
+    store.poll()
+    assert answered == [1, 1] and stable() == 2
+    configs[0] = dataclasses.replace(configs[0], labels=())
+    store.poll()
+    with pytest.raises(ServingError, match="label: stable"):
+        stable()
+
+
+def test_a_folder_that_cannot_be_seen_leaves_the_other_models(base):
+    config = ModelConfig("unseen", base / ("a" * 300))
+    store = store_of(config, ModelConfig("m", base))
+    assert states(store) == {1: "AVAILABLE"}
 
 
 def test_models_come_and_go_with_the_configuration(base, tmp_path):

@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -97,6 +100,18 @@ def test_a_failing_warmup_record_fails_the_load(tmp_path):
     folder = write_version(tmp_path, 1, warmup=["1", "no number"])
     with pytest.raises(tf.errors.InvalidArgumentError, match="no number"):
         Servable("toy", 1, folder)
+
+
+def test_a_version_that_was_unloaded_leaves_no_graph(toy_base):
+    servable = Servable("toy", 2, toy_base / "2")
+    graph = weakref.ref(servable._session.graph)
+    gc.disable()
+    try:
+        servable.close()
+        del servable
+        assert graph() is None
+    finally:
+        gc.enable()
 
 
 def test_damaged_and_too_many_warmup_records_fail_the_load(tmp_path):

@@ -1,13 +1,16 @@
 """What the embedded server does beside the contract."""
 
 import concurrent.futures
+import contextlib
 import json
 import re
 import socket
+import sys
 import threading
 import time
 
 import grpc
+import numpy as np
 import pytest
 import tensorflow as tf
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -20,6 +23,7 @@ from keras_transformer.serving.limits import Limits
 from keras_transformer.serving.model_config import ModelConfig
 from keras_transformer.serving.options import ServerOptions
 from keras_transformer.serving.server import Server
+from keras_transformer.serving.status import ServingError
 from tests.serving.asking import ask
 from tests.serving.toy_models import MODELS_CONFIG, write_version
 
@@ -122,6 +126,39 @@ def test_a_few_bytes_do_not_make_a_huge_tensor(small):
     tensor.tensor_shape.dim[0].size = 10**12
     with pytest.raises(grpc.RpcError, match="1000000000000 elements"):
         grpc_predict(small, text=tensor)
+
+
+def test_one_value_for_many_elements():
+    """What fills no more than the rows is accepted, as from clients."""
+    limits = Limits(max_sentences=100)
+    tensor = tf.make_tensor_proto([7], tf.int32)
+    tensor.tensor_shape.dim[0].size = 100
+    assert limits.array("x", tensor).tolist() == [7] * 100
+    tensor.tensor_shape.dim[0].size = 101
+    with pytest.raises(ServingError, match="101 elements; at most 100"):
+        limits.array("x", tensor)
+    many = np.arange(200, dtype=np.int8)
+    for whole in (tf.make_tensor_proto(many), packed(many)):
+        assert limits.array("x", whole).tolist() == many.tolist()
+
+
+def packed(values):
+    """The values one by one, in as few bytes as they can have."""
+    tensor = tf.make_tensor_proto(values[:1])
+    tensor.ClearField("tensor_content")
+    del tensor.int_val[:]
+    tensor.int_val.extend(values.tolist())
+    tensor.tensor_shape.dim[0].size = len(values)
+    return tensor
+
+
+def test_inputs_that_nobody_wants_are_not_made(small, monkeypatch):
+    made = []
+    monkeypatch.setattr(Limits, "array", lambda *_: made.append(1))
+    tensor = tf.make_tensor_proto(["a"])
+    with pytest.raises(grpc.RpcError, match="Sent extra: {more}"):
+        grpc_predict(small, text=tensor, more=tensor)
+    assert made == []
 
 
 @pytest.mark.parametrize("field", ["max_sentences", "timeout_seconds"])
@@ -458,6 +495,18 @@ def test_the_log_has_no_text_unless_asked(capsys):
     assert "secret" not in json.dumps(without)
     assert with_text["text"] == {"instances": ["secret"]}
     assert without["path"] == "/x" and without["code"] == "OK"
+
+
+def test_a_log_that_cannot_be_written_loses_no_request(
+    serve, toy_configs, monkeypatch
+):
+    server = serve(models=toy_configs, access_log=True)
+    with open("/dev/full", "w") as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", full)
+        assert is_alive(server)
+        # What is left in the buffer can't be written either.
+        with contextlib.suppress(OSError):
+            full.close()
 
 
 def test_text_is_logged_where_it_is_asked_for(serve, toy_configs, capfd):

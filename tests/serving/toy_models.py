@@ -51,6 +51,10 @@ class ToyModel(tf.Module):
         return {"y": x + 1}
 
     @tf.function(input_signature=[STRINGS])
+    def join(self, text):
+        return {"text": tf.strings.reduce_join(text)}
+
+    @tf.function(input_signature=[STRINGS])
     def number(self, text):
         return {"value": tf.strings.to_number(text)}
 
@@ -73,7 +77,7 @@ SIGNATURES = {
     "serving_default": "upper",
     **{
         name: name
-        for name in "length add double scalar number flip spin".split()
+        for name in "length add double scalar join number flip spin".split()
     },
 }
 

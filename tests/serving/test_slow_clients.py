@@ -1,0 +1,117 @@
+"""Clients that don't go on hold neither a connection nor a thread."""
+
+import json
+import socket
+import threading
+import time
+
+import grpc
+import pytest
+
+from keras_transformer.serving.limits import Limits
+
+SECONDS = 0.3
+SIZE = 8_000_000
+
+
+@pytest.fixture(scope="module")
+def server(serve, toy_configs):
+    limits = Limits(
+        receive_seconds=SECONDS,
+        max_text_bytes=SIZE,
+        max_request_bytes=2 * SIZE,
+    )
+    return serve(models=toy_configs, limits=limits)
+
+
+def connected(server, head, body):
+    """A connection on which a request was sent."""
+    connection = socket.socket()
+    # So that the system doesn't read for a client that doesn't.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(20)
+    connection.connect(("127.0.0.1", server.rest_port))
+    connection.sendall(f"{head}\r\nHost: x\r\n".encode())
+    connection.sendall(f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    return connection
+
+
+def test_a_body_that_goes_on_for_ever_after_the_answer(server):
+    head = "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n"
+    address = ("127.0.0.1", server.rest_port)
+    began = time.monotonic()
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(head.encode())
+        assert connection.recv(65536).startswith(b"HTTP/1.1 404")
+        with pytest.raises(OSError):
+            # Longer than an idle connection is kept.
+            while time.monotonic() < began + 9:
+                connection.sendall(b"x")
+                time.sleep(0.02)
+    assert time.monotonic() < began + 4
+
+
+def large_answer(server):
+    body = json.dumps({"instances": ["a" * SIZE]}).encode()
+    head = "POST /v1/models/toy:predict HTTP/1.1\r\nConnection: close"
+    return connected(server, head, body)
+
+
+def read(connection, pause):
+    """How many bytes come until the connection ends."""
+    size = 0
+    try:
+        while part := connection.recv(2**16):
+            size += len(part)
+            time.sleep(pause)
+    except ConnectionResetError:
+        pass
+    return size
+
+
+def test_an_answer_that_nobody_reads(server):
+    with large_answer(server) as connection:
+        time.sleep(4 * SECONDS)
+        assert read(connection, 0) < SIZE
+
+
+def test_a_slow_reader_gets_the_whole_answer(server):
+    with large_answer(server) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**18)
+        began = time.monotonic()
+        assert read(connection, SECONDS / 30) > SIZE
+        assert time.monotonic() - began > 2 * SECONDS
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "tensorflow.serving.PredictionService/Predict",
+        "tensorflow.serving.ModelService/GetModelStatus",
+        "grpc.health.v1.Health/Check",
+        "grpc.health.v1.Health/Watch",
+    ],
+)
+def test_a_grpc_call_without_its_message(server, method):
+    stop = threading.Event()
+
+    def messages():
+        stop.wait(20)
+        yield from ()
+
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        call = channel.stream_unary(f"/{method}").future(messages())
+        try:
+            assert call.exception(5).code() is grpc.StatusCode.CANCELLED
+        finally:
+            stop.set()
+
+
+def test_a_grpc_call_that_ends_without_a_message(server):
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        call = channel.stream_unary(
+            "/tensorflow.serving.PredictionService/Predict"
+        )
+        with pytest.raises(grpc.RpcError) as raised:
+            call(iter(()), timeout=20)
+    assert raised.value.code() is grpc.StatusCode.UNIMPLEMENTED

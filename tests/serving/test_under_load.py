@@ -1,0 +1,189 @@
+"""What stays right while the server is full, and when its time is over."""
+
+import concurrent.futures
+import json
+import re
+import threading
+import time
+
+import grpc
+import pytest
+import tensorflow as tf
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+from keras_transformer.serving import rest_predict
+from keras_transformer.serving.batching_parameters import BatchingParameters
+from keras_transformer.serving.limits import Limits
+from keras_transformer.serving.options import ServerOptions
+from keras_transformer.serving.server import Server
+from tests.serving.asking import ask
+
+PREDICT = "/v1/models/toy:predict"
+ONE = b'{"instances": ["a"]}'
+# Additions of the toy model's loop that take some tenths of a second.
+LONG = 50_000
+ONE_WORKER = {"parameters": BatchingParameters(num_batch_threads=1)}
+
+
+def host(server):
+    return f"127.0.0.1:{server.rest_port}"
+
+
+def spin(steps):
+    return json.dumps({"signature_name": "spin", "inputs": [steps]}).encode()
+
+
+def statuses(server):
+    """The model's counted requests by status."""
+    page = server.core.metrics.page()
+    counted = re.findall(r'request_count\{.*status="(\w+)"\} (\d+)', page)
+    return {status: int(count) for status, count in counted}
+
+
+def wait_for_requests(server, count):
+    end = time.monotonic() + 20
+    while server.core.store.in_flight() != count:
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def pool():
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        yield pool
+
+
+@pytest.fixture
+def stub():
+    """Makes stubs of a gRPC service, and closes their channels."""
+    channels = []
+
+    def make(server, kind=prediction_service_pb2_grpc.PredictionServiceStub):
+        channel = grpc.insecure_channel(f"127.0.0.1:{server.port}")
+        channels.append(channel)
+        return kind(channel)
+
+    yield make
+    for channel in channels:
+        channel.close()
+
+
+def request_of(values, signature="", name="text"):
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = "toy"
+    request.model_spec.signature_name = signature
+    request.inputs[name].CopyFrom(tf.make_tensor_proto(values))
+    return request
+
+
+def test_a_full_server_says_how_it_is_and_counts_who_is_refused(
+    serve, toy_configs, pool
+):
+    server = serve(
+        models=toy_configs, limits=Limits(max_requests=1), **ONE_WORKER
+    )
+    busy = pool.submit(ask, host(server), PREDICT, spin(LONG))
+    wait_for_requests(server, 1)
+    assert ask(host(server), PREDICT, ONE).status == 429
+    assert ask(host(server), "/v1/models/toy").status == 200
+    assert busy.result().status == 200
+    assert statuses(server)["RESOURCE_EXHAUSTED"] == 1
+
+
+def test_a_full_grpc_server_is_healthy_and_counts_who_is_refused(
+    serve, toy_configs, stub
+):
+    server = serve(
+        models=toy_configs, limits=Limits(max_requests=1), **ONE_WORKER
+    )
+    predict = stub(server).Predict
+    steps = tf.constant([LONG], tf.int64).numpy()
+    busy = predict.future(request_of(steps, "spin", "steps"), timeout=20)
+    wait_for_requests(server, 1)
+    with pytest.raises(grpc.RpcError, match="Too many requests") as raised:
+        predict(request_of(["a"]), timeout=20)
+    assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    check = stub(server, health_pb2_grpc.HealthStub).Check
+    status = check(health_pb2.HealthCheckRequest(), timeout=20).status
+    assert status == health_pb2.HealthCheckResponse.SERVING
+    assert busy.result().outputs["total"].int64_val[0] == LONG
+    assert statuses(server) == {"OK": 1, "RESOURCE_EXHAUSTED": 1}
+
+
+def test_a_grpc_client_that_goes_away_is_counted_as_cancelled(
+    serve, toy_configs, pool, stub
+):
+    server = serve(models=toy_configs, **ONE_WORKER)
+    busy = pool.submit(ask, host(server), PREDICT, spin(LONG))
+    wait_for_requests(server, 1)
+    waiting = stub(server).Predict.future(request_of(["a"]), timeout=20)
+    wait_for_requests(server, 2)
+    waiting.cancel()
+    wait_for_requests(server, 1)
+    assert busy.result().status == 200
+    assert statuses(server) == {"OK": 1, "CANCELLED": 1}
+
+
+def test_metrics_tell_how_long_requests_were_queued(serve, toy_configs, pool):
+    server = serve(models=toy_configs, **ONE_WORKER)
+    busy = pool.submit(ask, host(server), PREDICT, spin(LONG))
+    wait_for_requests(server, 1)
+    ask(host(server), PREDICT, ONE)
+    assert busy.result().status == 200
+    name = r":tensorflow:serving:batching_session:queuing_latency"
+    found = dict(
+        re.findall(rf"{name}_(sum|count)\S+ (\S+)", server.core.metrics.page())
+    )
+    assert found["count"] == "2"
+    assert float(found["sum"]) > 10_000  # microseconds
+
+
+def test_a_large_answer_is_written_beside_the_event_loop(
+    serve, toy_configs, monkeypatch
+):
+    threads = []
+    write = rest_predict.predict_body
+
+    def noted(*arguments):
+        threads.append(threading.current_thread().name)
+        return write(*arguments)
+
+    monkeypatch.setattr(rest_predict, "predict_body", noted)
+    server = serve(models=toy_configs, port=None)
+    for count in (1, 20_000):
+        body = {"signature_name": "double", "inputs": [[1] * count]}
+        answer = ask(host(server), PREDICT, json.dumps(body).encode())
+        assert json.loads(answer.body) == {"outputs": [[2] * count]}
+    assert threads[0] == "rest" != threads[1]
+
+
+def test_who_watches_the_health_is_let_go(toy_configs, stub):
+    options = ServerOptions(toy_configs, port=0, rest_port=None)
+    server = Server(options)
+    server.start()
+    watch = stub(server, health_pb2_grpc.HealthStub).Watch
+    told = watch(health_pb2.HealthCheckRequest(), timeout=60)
+    assert next(told).status == health_pb2.HealthCheckResponse.SERVING
+    began = time.monotonic()
+    server.stop(30)
+    assert time.monotonic() - began < 10
+    statuses = [response.status for response in told]
+    assert statuses == [health_pb2.HealthCheckResponse.NOT_SERVING]
+
+
+def test_who_is_not_answered_in_time_gets_503_when_the_server_stops(
+    toy_configs, pool, capfd
+):
+    options = ServerOptions(toy_configs, port=None, rest_port=0, **ONE_WORKER)
+    server = Server(options)
+    server.start()
+    body = spin(10 * LONG)
+    clients = [pool.submit(ask, host(server), PREDICT, body) for _ in range(2)]
+    wait_for_requests(server, 2)
+    server.stop(0.05)
+    for client in clients:
+        answer = client.result()
+        assert answer.status == 503
+        assert json.loads(answer.body) == {"error": "The server is stopping"}
+    assert "Traceback" not in capfd.readouterr().err
