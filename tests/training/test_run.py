@@ -92,7 +92,8 @@ def test_weights_of_another_shape_are_named(run, config, prepared, tmp_path):
         other.load_model("best")
 
 
-def test_damaged_history_is_named(run):
-    (run.folder / "history.jsonl").write_text('{"epoch": 1}\n{"epo')
+@pytest.mark.parametrize("line", ['{"epo', '{"epocg": 2}', '{"epoch": ""}'])
+def test_damaged_history_is_named(run, line):
+    (run.folder / "history.jsonl").write_text('{"epoch": 1}\n' + line)
     with pytest.raises(InputError, match="history.jsonl: damaged"):
         run.history()
