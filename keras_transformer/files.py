@@ -80,17 +80,39 @@ def read_yaml(path) -> dict:
     """The mapping in a YAML file.
 
     Raises:
-        InputError: the file can't be read, or isn't YAML.
+        InputError: the file can't be read, isn't YAML, or has a key twice.
     """
     try:
         with open(path, encoding="utf-8") as file:
-            return yaml.safe_load(file) or {}
+            return yaml.load(file, _UniqueKeys) or {}
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        raise InputError(f"{path}{line}: not a YAML file") from None
+        problem = "not a YAML file"
+        if isinstance(error, _KeyTwice):
+            problem = error.problem
+        raise InputError(f"{path}{line}: {problem}") from None
+
+
+class _KeyTwice(yaml.MarkedYAMLError):
+    """A key of a mapping that stands there a second time."""
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """Refuses a key that stands twice, where YAML would drop the first."""
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in seen:
+                problem = f"{key.value} stands here a second time"
+                raise _KeyTwice(None, None, problem, key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 def sha256(path) -> str:

@@ -1,6 +1,7 @@
 """Checks of configuration values, each refusal naming what is accepted."""
 
 import difflib
+import math
 import types
 import typing
 
@@ -91,6 +92,8 @@ def typed(where, value, wanted):
             pass
     if kind is float and type(value) is int:
         value = float(value)
+    if kind is float and isinstance(value, float):
+        require(math.isfinite(value), where, "a finite number", value)
     if type(value) is not kind:
         quotes = ", which YAML reads in it; use quotes" if kind is str else ""
         raise InputError(

@@ -1,4 +1,5 @@
 import dataclasses
+import math
 
 import pytest
 import yaml
@@ -111,6 +112,8 @@ def test_settings_that_fit_only_together_are_taken_together():
         ({"training": {"seed": -1}}, "training.seed.*Received: -1"),
         ({"training": {"subword_sampling": 1.5}}, "at most 1. Received: 1.5"),
         ({"training": {"epochs": 0}}, "greater than 0. Received: 0"),
+        ({"training": {"learning_rate": "inf"}}, "a finite number.*: inf"),
+        ({"decoding": {"max_length_ratio": math.inf}}, "a finite number"),
         ({"training": {"best_by": "chrf"}}, "one of loss, bleu.*'chrf'"),
         ({"training": {"best_by": "bleu"}}, "bleu_every must be 1 to 20.*: 0"),
         (

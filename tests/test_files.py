@@ -75,6 +75,22 @@ def test_damaged_yaml_is_named_with_its_line(tmp_path):
         read_yaml(path)
 
 
+def test_a_key_that_stands_twice_is_named_with_its_line(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("model:\n  d_model: 8\nmodel:\n  d_ff: 16\n")
+    with pytest.raises(InputError, match="a.yaml, line 3: model stands here"):
+        read_yaml(path)
+    path.write_text("model:\n  d_ff: 8\ndata:\n  d_ff: 16\n")
+    assert read_yaml(path) == {"model": {"d_ff": 8}, "data": {"d_ff": 16}}
+
+
+def test_yaml_too_deep_to_read_is_refused(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("[" * 2_000)
+    with pytest.raises(InputError, match="a.yaml: not a YAML file"):
+        read_yaml(path)
+
+
 def test_missing_files_are_named(tmp_path):
     for read in (read_json, read_yaml):
         with pytest.raises(InputError, match="gone: No such file"):

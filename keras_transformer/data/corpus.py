@@ -99,8 +99,9 @@ def read_lines(path: str | os.PathLike) -> Iterator[str]:
     """Yields the lines of a UTF-8 text file, plain or gzip, unended.
 
     Raises:
-        InputError: the file can't be read, is damaged or isn't UTF-8; the
-            message names the file and the line.
+        InputError: the file can't be read, is damaged, isn't UTF-8, or has
+            CR alone at its line ends; the message names the file and the
+            line.
     """
     number = 0
     try:
@@ -109,6 +110,11 @@ def read_lines(path: str | os.PathLike) -> Iterator[str]:
                 if number == 1:
                     line = line.removeprefix(_BYTE_ORDER_MARK)
                 yield _decoded(line, path, number)
+            if number == 1 and b"\r" in line.rstrip(b"\r\n"):
+                raise InputError(
+                    f"{path}: one line, with CR in it. Accepted: lines that "
+                    "end with LF or CR LF"
+                )
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             f"{path}, after line {number}: damaged gzip file ({error})"

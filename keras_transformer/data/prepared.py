@@ -64,9 +64,14 @@ class PreparedData:
         config = Config().updated({"data": manifest["config"]}, name).data
         data = cls(path, manifest, config)
         try:
+            for split in manifest["splits"]:
+                sum(data.shard_sizes(split))
             for file, described in data._files():
                 _check_size(file, described)
-        except (KeyError, TypeError, AttributeError):
+                bytes.fromhex(described["sha256"])
+        except InputError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError):
             raise InputError(f"{name}: damaged list of files") from None
         return data
 
@@ -102,7 +107,7 @@ class PreparedData:
         path = self.path / self._split(split)["lengths"]["name"]
         try:
             lengths = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # NumPy has many words for damage.
             raise InputError(f"{path}: damaged ({error})") from None
         if lengths.shape != (sum(self.shard_sizes(split)), 2):
             raise InputError(f"{path}: damaged (shape {lengths.shape})")

@@ -1,11 +1,12 @@
 """Which sentences are the same, and splitting by groups of them.
 
-A sentence's key is its text in NFKC, lower case, letters and digits only,
-traditional characters mapped to simplified. Pairs that share the key of
-their source or of their target are one group, transitively; a group is never
-split, so that nothing held out was trained on.
+A sentence's key is its text in NFKC, lower case, letters, vowel signs and
+digits only, traditional characters mapped to simplified. Pairs that share the
+key of their source or of their target are one group, transitively; a group is
+never split, so that nothing held out was trained on.
 """
 
+import functools
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,6 +14,9 @@ import numpy as np
 
 from keras_transformer.data.seen import hash_strings
 from keras_transformer.text.chinese import simplify
+
+# The first words of their names.
+_OPTIONAL_MARKS = {"COMBINING", "VARIATION", "HEBREW", "ARABIC", "SYRIAC"}
 
 
 def sentence_keys(texts: Iterable[str]) -> Iterator[str]:
@@ -23,9 +27,21 @@ def sentence_keys(texts: Iterable[str]) -> Iterator[str]:
     """
     for text in texts:
         folded = unicodedata.normalize("NFKC", text).lower()
-        key = "".join(filter(str.isalnum, folded)) or text
+        key = "".join(filter(_is_said, folded)) or text
         # Most sentences of an alphabet are spared OpenCC, which is slow.
         yield key if key.isascii() else next(simplify([key]))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _is_said(character):
+    """Whether a character is a letter, a digit or a sign for a vowel or tone.
+
+    The marks that some scripts leave out as they like aren't.
+    """
+    if unicodedata.category(character)[0] != "M":
+        return character.isalnum()
+    script = unicodedata.name(character, "COMBINING").split()[0]
+    return script not in _OPTIONAL_MARKS
 
 
 def pair_keys(pairs: Sequence[tuple[str, str]]) -> np.ndarray:

@@ -133,11 +133,14 @@ def output_limits(source_lengths, config: DecodingConfig, model_max_length):
     Returns:
         int32 `(B,)`.
     """
-    scaled = config.max_length_ratio * tf.cast(source_lengths, tf.float64)
-    allowed = tf.cast(tf.floor(scaled), tf.int32) + config.max_length_offset
     most = model_max_length - 1
     if config.max_length is not None:
         most = min(most, config.max_length)
+    scaled = config.max_length_ratio * tf.cast(source_lengths, tf.float64)
+    # Before an integer would overflow.
+    scaled = tf.minimum(scaled, tf.cast(most, tf.float64))
+    allowed = tf.cast(tf.floor(scaled), tf.int32)
+    allowed += min(config.max_length_offset, most)
     allowed = tf.clip_by_value(allowed, 1, most)
     return tf.where(source_lengths > 0, allowed, 0)
 

@@ -99,8 +99,9 @@ class Translator(tf.Module):
         `{"log_probability": float32 (B,), "score": float32 (B,), "tokens":
         int32 (B,), "truncated": bool (B,), "translation_truncated": bool
         (B,)}`: the natural logarithm of the probability that the model gives
-        to the translation, END included; the same as `translate` scores it;
-        the number of tokens; and which of the two lost its end.
+        to the translation, END included; the same normalised by length as
+        `translate` does, without penalties for coverage and repetition; the
+        number of tokens; and which of the two lost its end.
         """
         return tf.function(self._score, input_signature=[_TEXT, _TRANSLATION])
 
@@ -202,7 +203,10 @@ class Translator(tf.Module):
         }
 
     def normalized(self, scores: Scores):
-        """The score that `translate` would give, float32 `(B,)`."""
+        """The score of `translate`, float32 `(B,)`, by length alone.
+
+        Penalties for coverage and repetition are a search's own.
+        """
         normalization = Normalization(
             self._config.length_normalization, self._config.length_penalty
         )

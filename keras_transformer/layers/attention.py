@@ -196,7 +196,7 @@ class MultiHeadAttention(keras.layers.Layer):
             # Finite, so that a row without any key stays a number. Added, as
             # that passes gradients on without another look at the mask.
             bias = ops.where(attention_mask, 0.0, -1e9)
-            scores = scores + ops.expand_dims(bias, axis=1)
+            scores = scores + ops.expand_dims(bias, axis=-3)
         return ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
 
     def compute_output_shape(self, query_shape, value_shape=None, **kwargs):

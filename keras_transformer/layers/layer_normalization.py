@@ -10,8 +10,9 @@ from keras_transformer import backend
 class LayerNormalization(keras.layers.LayerNormalization):
     """Keras' LayerNormalization, whose gradient keeps one tensor, not five.
 
-    Takes its arguments. Over several axes, without scale or centre, and on
-    other backends than TensorFlow it is Keras' own.
+    Takes its arguments. Over several axes, without scale or centre, with
+    weights that aren't float32, and on other backends than TensorFlow it is
+    Keras' own.
 
     Reference: Ba et al. 2016, "Layer Normalization", equation 4.
     """
@@ -19,7 +20,8 @@ class LayerNormalization(keras.layers.LayerNormalization):
     def call(self, inputs):
         fused = backend.fused()
         last = self.axis in (-1, [-1], len(inputs.shape) - 1)
-        if not (fused and last and self.scale and self.center):
+        plain = last and self.scale and self.center
+        if not (fused and plain and self.variable_dtype == "float32"):
             return super().call(inputs)
         outputs = fused.layer_norm(
             ops.cast(inputs, "float32"),

@@ -22,12 +22,12 @@ def symmetric_divergence(labels, logits, sample_weight=None):
     Args:
         labels: int `(B, T)`; padding doesn't count.
         logits: float `(2B, T, V)`, the first pass above the second.
-        sample_weight: optional float, broadcasts to `(B, T)`.
+        sample_weight: optional float, `(B,)`, or broadcasts to `(B, T)`.
 
     Returns:
         float32 scalar, in nats per token.
 
-    Reference: Wu et al. 2021, "R-Drop", equation 2.
+    Reference: Liang et al. 2021, "R-Drop", equation 2.
     """
     first, second = ops.split(ops.cast(logits, "float32"), 2, axis=0)
     # Logits are log-probabilities but for a constant in each position, which
@@ -36,6 +36,9 @@ def symmetric_divergence(labels, logits, sample_weight=None):
     divergence = ops.sum(apart * (first - second), axis=-1) / 2  # (B, T)
     weights = ops.cast(ops.not_equal(labels, PAD_ID), "float32")
     if sample_weight is not None:
-        weights = weights * ops.cast(sample_weight, "float32")
+        sample_weight = ops.cast(sample_weight, "float32")
+        if len(sample_weight.shape) == 1:  # a weight for each sentence
+            sample_weight = ops.expand_dims(sample_weight, axis=1)
+        weights = weights * sample_weight
     total = ops.sum(divergence * weights)
-    return total / ops.maximum(ops.sum(weights), 1.0)
+    return ops.divide_no_nan(total, ops.sum(weights))

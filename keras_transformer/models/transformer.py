@@ -34,7 +34,7 @@ class Transformer(keras.Model):
         parts: int, into how many a batch is cut in training.
         r_drop: float, weight of R-Drop's divergence; 0: off.
 
-    Reference: Wu et al. 2021, "R-Drop", equation 4.
+    Reference: Liang et al. 2021, "R-Drop", equation 4.
     """
 
     parts = 1

@@ -21,6 +21,8 @@ from sentencepiece import sentencepiece_model_pb2
 # How a piece writes a space; within a model's pieces, only at their beginning.
 _SPACE = "▁"
 _CACHED_WORDS = 1 << 14
+# Characters. What is longer, as a sentence without spaces, hardly comes again.
+_LONGEST_CACHED = 30
 
 _Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
 _Trainer = sentencepiece_model_pb2.TrainerSpec
@@ -112,7 +114,8 @@ class _Unigram:
         self._lattice = functools.lru_cache(_CACHED_WORDS)(self._filter)
 
     def __call__(self, word, generator):
-        lattice = self._lattice(word)
+        cached = len(word) <= _LONGEST_CACHED
+        lattice = self._lattice(word) if cached else self._filter(word)
         drawn = []
         end = len(word)
         while end:

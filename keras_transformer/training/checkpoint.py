@@ -6,7 +6,6 @@ the data and the callbacks' memory. The zip container's CRC tells damage.
 """
 
 import json
-import zipfile
 
 import numpy as np
 
@@ -42,12 +41,16 @@ def load_checkpoint(path, model) -> dict:
         InputError: the file is missing, damaged or of another model.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        # NumPy leaves a damaged file open that it has opened itself.
+        with open(path, "rb") as file:
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
         note = json.loads(arrays.pop(_NOTE).tobytes())
     except FileNotFoundError:
         raise InputError(f"{path}: no checkpoint to resume from") from None
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
+    except MemoryError:
+        raise
+    except Exception:  # NumPy and zipfile have many words for damage.
         raise InputError(f"{path}: damaged checkpoint") from None
     variables = dict(_variables(model))
     shapes = {name: tuple(v.shape) for name, v in variables.items()}

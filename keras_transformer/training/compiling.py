@@ -47,7 +47,9 @@ def schedule(training: TrainingConfig, d_model: int) -> WarmupSchedule:
         factor = (
             training.learning_rate * (d_model * training.warmup_steps) ** 0.5
         )
-    return WarmupSchedule(d_model, training.warmup_steps, factor)
+    return WarmupSchedule(
+        d_model, training.warmup_steps, factor, training.accumulate_steps
+    )
 
 
 def _optimizer(training, d_model):

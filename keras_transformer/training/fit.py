@@ -5,6 +5,8 @@ added to the logs before they are compared, written down and reported, and
 the checkpoint comes last, when all else is on disk.
 """
 
+import random
+
 import keras
 
 from keras_transformer.data.batches import (
@@ -86,7 +88,10 @@ def fit(
     remove_leftovers(run.folder)
     path = run.folder / "checkpoint.npz"
     resume = resume and _has_checkpoint(path, run)
-    keras.utils.set_random_seed(training.seed)
+    # Keras draws the seeds of weights and dropout from it. Its own
+    # `set_random_seed` clears TensorFlow's kernels, too, and with them the
+    # models of all SentencePiece tokenizers that are there.
+    random.seed(training.seed)
     model = run.build_model()
     model.parts = training.threads or 1
     model.r_drop = training.r_drop

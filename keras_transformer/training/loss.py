@@ -32,7 +32,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     Call arguments:
         y_true: int labels `(B, T)`.
         y_pred: logits `(B, T, V)`.
-        sample_weight: optional float, broadcasts to `(B, T)`.
+        sample_weight: optional float, `(B,)`, or broadcasts to `(B, T)`.
 
     Returns:
         float32 scalar, in nats per token.
@@ -61,7 +61,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         # Keras' reductions divide by positions, padding included.
         weights = real_tokens(y_true, self.padding_id, sample_weight)
         total = ops.sum(self.call(y_true, y_pred) * weights)
-        return total / ops.maximum(ops.sum(weights), 1.0)
+        return ops.divide_no_nan(total, ops.sum(weights))
 
     def call(self, y_true, y_pred):
         """Loss of each position, float32 `(B, T)`, padding included."""
@@ -132,7 +132,10 @@ def real_tokens(labels, padding_id=PAD_ID, sample_weight=None):
     """
     weights = ops.cast(ops.not_equal(labels, padding_id), "float32")
     if sample_weight is not None:
-        weights = weights * ops.cast(sample_weight, "float32")
+        sample_weight = ops.cast(sample_weight, "float32")
+        if len(sample_weight.shape) == 1:  # a weight for each sentence
+            sample_weight = ops.expand_dims(sample_weight, axis=1)
+        weights = weights * sample_weight
     return weights
 
 

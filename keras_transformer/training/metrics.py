@@ -29,7 +29,7 @@ class _TokenMean(keras.metrics.Metric):
         self.count.assign_add(ops.sum(weights))
 
     def result(self):
-        return self.total / ops.maximum(self.count, 1.0)
+        return ops.divide_no_nan(self.total, self.count)
 
     def get_config(self):
         return {**super().get_config(), "padding_id": self.padding_id}

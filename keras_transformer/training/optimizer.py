@@ -69,9 +69,10 @@ class DenseAdam(keras.optimizers.Adam):
 
 def _summed(gradient):
     """A gradient in slices as one tensor, equal rows added up."""
-    indices = getattr(gradient, "indices", None)
-    if indices is None:
+    # PyTorch's tensors have methods named as the other fields of slices.
+    if not hasattr(gradient, "dense_shape"):
         return gradient
+    indices = gradient.indices
     return ops.scatter(
         ops.expand_dims(indices, axis=-1),
         gradient.values,

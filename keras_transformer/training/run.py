@@ -211,9 +211,11 @@ class Run:
             return []
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
-            return [dict(json.loads(line)) for line in lines]
-        except (ValueError, TypeError):
+            epochs = [dict(json.loads(line)) for line in lines]
+            sum(epoch["epoch"] for epoch in epochs)
+        except (ValueError, TypeError, KeyError):
             raise InputError(f"{path}: damaged, not JSON lines") from None
+        return epochs
 
     def write_history(self, epochs: list[dict]):
         """Replaces the history."""

@@ -11,17 +11,22 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     `factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5)`,
     where `step` counts from 1: the notebooks' Noam rate. Keras passes the
     number of updates already made, so the first update asks for 0 and gets
-    the rate of step 1, never 0.
+    the rate of step 1, never 0. With gradient accumulation Keras passes the
+    number of batches, of which `accumulation_steps` make an update.
 
     Args:
         d_model: int, width of the model.
         warmup_steps: int, updates until the peak.
         factor: float, scales the whole curve.
+        accumulation_steps: int, the optimizer's
+            `gradient_accumulation_steps`, 1 without.
 
     Reference: Vaswani et al. 2017, equation 3.
     """
 
-    def __init__(self, d_model, warmup_steps=4000, factor=1.0):
+    def __init__(
+        self, d_model, warmup_steps=4000, factor=1.0, accumulation_steps=1
+    ):
         super().__init__()
         if d_model < 1 or warmup_steps < 1:
             raise ValueError(
@@ -31,8 +36,11 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.d_model = d_model
         self.warmup_steps = warmup_steps
         self.factor = factor
+        self.accumulation_steps = accumulation_steps
 
     def __call__(self, step):
+        if self.accumulation_steps > 1:
+            step = step // self.accumulation_steps
         step = ops.cast(step, "float32") + 1.0
         rising = step * self.warmup_steps**-1.5
         return (
@@ -46,4 +54,5 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
             "d_model": self.d_model,
             "warmup_steps": self.warmup_steps,
             "factor": self.factor,
+            "accumulation_steps": self.accumulation_steps,
         }

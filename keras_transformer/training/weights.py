@@ -4,6 +4,8 @@
 of the file.
 """
 
+import math
+import os
 import pathlib
 import shutil
 
@@ -18,6 +20,8 @@ from keras_transformer.files import (
 )
 
 _SUFFIX = ".weights.h5"
+# What HDF5 and Keras add to each weight, groups included, is less.
+_HDF5_BYTES = 8192
 
 
 def weights_path(folder, name: str) -> pathlib.Path:
@@ -38,7 +42,13 @@ def save_weights(path, model, notes: dict):
     """
     # Not the compiled model: without the optimizer's slots the file is a
     # third as large.
-    _replace(path, _bare(model).save_weights, notes)
+    model = _bare(model)
+
+    def write(temporary):
+        _require_room(temporary, model)
+        model.save_weights(temporary)
+
+    _replace(path, write, notes)
 
 
 def copy_weights(source, target, notes: dict):
@@ -98,6 +108,14 @@ def remove_weights(path):
 def _bare(model):
     """A view of the same layers that is not compiled."""
     return keras.Model(model.inputs, model.outputs)
+
+
+def _require_room(path, model):
+    """Fails as a write does where there is no room: HDF5 would crash."""
+    sizes = [4 * math.prod(weight.shape) for weight in model.weights]
+    with open(path, "wb") as file:
+        size = sum(sizes) + _HDF5_BYTES * (len(sizes) + 1)
+        os.posix_fallocate(file.fileno(), 0, size)
 
 
 def _replace(path, write, notes):

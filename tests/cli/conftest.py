@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from keras_transformer.cli.main import main
+from keras_transformer.export import saved_model
 from tests.built_once import built_once
 from tests.toy import MODEL, write_corpus
 
@@ -25,6 +26,8 @@ TRAIN_OPTIONS = [
     "--set=training.warmup_steps=20",
     "--set=training.checkpoint_every=2",
     "--batch-sentences=16",
+    # More parts of a batch would be more to trace.
+    "--threads=1",
 ]
 
 
@@ -63,7 +66,10 @@ def export(tmp_path_factory, run):
 
     def build(folder):
         base = folder / "toy"
-        assert main(["export", "--run", str(run), "--out", str(base)]) == 0
+        with pytest.MonkeyPatch.context() as patch:
+            # The checks take long; those of tests/export run them.
+            patch.setattr(saved_model, "check_in_fresh_process", lambda _: ())
+            assert main(["export", "--run", str(run), "--out", str(base)]) == 0
 
     return built_once(tmp_path_factory, "toy_export", build) / "toy"
 

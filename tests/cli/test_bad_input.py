@@ -229,7 +229,8 @@ def test_translate_to_a_full_disk_leaves_no_output(run, tmp_path):
     source, out = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("one two three four\n" * 300)
     command = ["translate", "--run", run, "--input", source, "--output", out]
-    process = start(*command, "--beam-size=1", limit_file_size=1000)
+    options = ["--beam-size=1", "--workers=1"]
+    process = start(*command, *options, limit_file_size=1000)
     _, err = process.communicate()
     assert process.returncode == 2
     assert "out.txt" in err.splitlines()[-1] and "Traceback" not in err
@@ -250,19 +251,27 @@ def test_bad_usage_exits_with_2(capsys):
 
 @pytest.mark.parametrize(
     "step",
-    ["prepare", "train", pytest.param("export", marks=pytest.mark.slow)],
+    [
+        "prepare",
+        "train",
+        pytest.param("checkpoint", marks=pytest.mark.slow),
+        pytest.param("export", marks=pytest.mark.slow),
+    ],
 )
 def test_disk_full_leaves_nothing_half_written(
     step, corpus, data, run, tmp_path
 ):
     # A limit on file sizes fails a write as a full disk does.
     out = tmp_path / "out"
+    train = ["train", "--data", data, *TRAIN_OPTIONS]
     command, limit = {
         "prepare": (
             ["prepare", "--train", corpus / "train.tsv", *DATA_OPTIONS],
             2_000,
         ),
-        "train": (["train", "--data", data, *TRAIN_OPTIONS], 20_000),
+        # Weights are written before the first checkpoint, as mostly.
+        "train": ([*train, "--set=training.checkpoint_every=500"], 20_000),
+        "checkpoint": (train, 20_000),
         "export": (["export", "--run", run], 20_000),
     }[step]
     process = start(*command, "--out", out, limit_file_size=limit)
@@ -277,7 +286,7 @@ def test_disk_full_leaves_nothing_half_written(
     )
     left = [p for p in tmp_path.rglob("*") if "tmp" in p.name]
     assert left == []
-    if step == "train":
+    if step in ("train", "checkpoint"):
         # What had been finished before stands and is sound.
         json.loads((out / "manifest.json").read_text())
         assert not (out / "checkpoint.npz").exists()

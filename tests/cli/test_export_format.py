@@ -1,5 +1,6 @@
 """`export --format` as a user meets it."""
 
+import pathlib
 import shutil
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from keras_transformer.cli import export as command
 from keras_transformer.cli.main import main
 from keras_transformer.export import saved_model
+from keras_transformer.export.report import ExportReport
 from keras_transformer.export.server_files import write_server_files
 
 FILES = (
@@ -25,8 +27,19 @@ def unchecked(monkeypatch):
     monkeypatch.setattr(saved_model, "check_in_fresh_process", lambda _: ())
 
 
+@pytest.fixture
+def copied(export, monkeypatch):
+    """Exports by copying what another test's export wrote."""
+
+    def export_run(run, base, **_):
+        path = shutil.copytree(export / "1", pathlib.Path(base) / "1")
+        return ExportReport(path, 1, 0, 0, (), (), 0.0)
+
+    monkeypatch.setattr(saved_model, "export_run", export_run)
+
+
 def test_servers_files_are_written_beside_the_model(
-    run, tmp_path, capsys, unchecked
+    run, tmp_path, capsys, copied
 ):
     base = tmp_path / "models" / "toy"
     options = ["--run", str(run), "--out", str(base)]

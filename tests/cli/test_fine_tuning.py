@@ -59,6 +59,7 @@ def test_settings_against_the_tokenizers_are_refused(
 def test_training_goes_on_from_a_run(run, news, refuses, tmp_path):
     out = tmp_path / "run"
     options = ["--data", news, "--out", out, "--from", run]
+    options += ["--threads=1"]
     command = [str(word) for word in ["train", *options, "--epochs=1"]]
     # The model's section is the run's; its options aren't given.
     assert main([*command, "--set=training.warmup_steps=5"]) == 0

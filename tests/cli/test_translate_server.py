@@ -10,7 +10,7 @@ import pytest
 
 from keras_transformer.cli import served
 from keras_transformer.cli.main import main
-from tests.cli.conftest import ROOT, start
+from tests.cli.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(
     not all(
@@ -57,18 +57,16 @@ def translated(capsys, *arguments):
 
 
 @pytest.fixture(scope="module")
-def from_export(export):
+def from_export(export, tmp_path_factory):
     """What the export gives by itself, each once: loading takes long."""
+    out = tmp_path_factory.mktemp("export") / "out.txt"
 
     @functools.cache
     def translate(source, *options):
-        process = start(
-            *("translate", "--saved-model", export, "--input", source),
-            *("--workers=1", "--scores", *options),
-        )
-        out, err = process.communicate()
-        assert process.returncode == 0, err
-        return [line.split("\t") for line in out.splitlines()]
+        options += ("--input", source, "--output", out, "--workers=1")
+        command = ["translate", "--saved-model", export, "--scores", *options]
+        assert main([str(word) for word in command]) == 0
+        return [line.split("\t") for line in out.read_text().splitlines()]
 
     return translate
 

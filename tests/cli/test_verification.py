@@ -16,7 +16,7 @@ WARMUP = "assets.extra/tf_serving_warmup_requests"
 def test_every_check_is_shown_and_a_failed_one_exits_with_2(
     export, tmp_path, capsys
 ):
-    """One run of all checks: they take a while. An export has passed them."""
+    """One run of all checks: they take a while."""
     broken = shutil.copytree(export / "1", tmp_path / "toy" / "1")
     path = broken / WARMUP
     path.write_bytes(path.read_bytes()[:-1])

@@ -60,6 +60,14 @@ def test_only_line_feeds_end_lines(write):
     assert list(read_pairs([path])) == [("a\u2028b\x0bc", "d\x85e")]
 
 
+def test_a_file_whose_lines_end_with_cr_alone_is_refused(write):
+    path = write("a.tsv", TABLE.replace("\n", "\r"))
+    with pytest.raises(InputError, match="a.tsv: one line, with CR in it"):
+        list(read_pairs([path]))
+    path = write("b.tsv", "a\tb\r")
+    assert list(read_pairs([path])) == [("a", "b")]
+
+
 @pytest.mark.parametrize("spec", ["a,b,c", "a,", ",b"])
 def test_spec_names_one_file_or_two(spec):
     with pytest.raises(InputError, match=r"expected FILE.tsv or SOURCE,TARGET"):

@@ -92,6 +92,14 @@ def test_damaged_manifest(copy):
     refused(copy, "damaged list of files")
 
 
+@pytest.mark.parametrize("key", ["pairs", "sha256", "bytes", "name"])
+def test_a_shard_that_is_not_described_is_refused(copy, key):
+    splits = json.loads((copy / "manifest.json").read_text())["splits"]
+    del splits["train"]["shards"][1][key]
+    change_manifest(copy, splits=splits)
+    refused(copy, "manifest.json: damaged list of files")
+
+
 def test_configuration_of_another_version(copy):
     change_manifest(copy, config={"max_lenght": 5})
     refused(copy, "unknown key data.max_lenght, did you mean data.max_length")
@@ -126,9 +134,15 @@ def test_missing_tokenizer_is_named(copy):
         _ = PreparedData.load(copy).target_tokenizer
 
 
-def test_damaged_lengths_are_named(copy, monkeypatch):
+def test_damaged_lengths_are_named(copy, prepared):
     data = PreparedData.load(copy)
     (copy / "train.lengths.npy").write_bytes(b"no array")
+    with pytest.raises(InputError, match=r"train\.lengths\.npy: damaged"):
+        data.lengths("train")
+    # Python's tokenizer fails at such a header.
+    content = bytearray((prepared.path / "train.lengths.npy").read_bytes())
+    content[content.index(b")")] = ord("!")
+    (copy / "train.lengths.npy").write_bytes(content)
     with pytest.raises(InputError, match=r"train\.lengths\.npy: damaged"):
         data.lengths("train")
     np.save(copy / "train.lengths.npy", np.zeros((3, 2), np.int32))

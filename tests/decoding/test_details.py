@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -48,6 +50,12 @@ def scripted(*ids, **options):
 @pytest.fixture(scope="module")
 def trained():
     return aligned_translator(early_stopping=False)
+
+
+@functools.cache
+def traced(make, translator, **options):
+    """The graph function of `details` or `score_details`, traced once."""
+    return make(translator, **options)
 
 
 def text(strings):
@@ -112,17 +120,19 @@ def test_only_text_is_attended_to():
 
 
 def test_details_agree_with_translate_and_nbest(trained):
-    found = numpy(details(trained)(tf.constant(TEXTS)))
+    found = numpy(traced(details, trained)(tf.constant(TEXTS)))
     expected = numpy(trained.nbest(tf.constant(TEXTS)))
     assert text(found["translations"]) == text(expected["translations"])
     np.testing.assert_array_equal(found["scores"], expected["scores"])
     assert found["finished"].any() and not found["finished"].all()
-    one = numpy(details(trained, num_hypotheses=1)(tf.constant(TEXTS)))
+    one = numpy(traced(details, trained, num_hypotheses=1)(tf.constant(TEXTS)))
     assert one["translations"].shape == (len(TEXTS), 1)
 
 
 def test_details_of_a_blank_text(trained):
-    found = numpy(details(trained, alignment=True)(tf.constant(["", "beta"])))
+    found = numpy(
+        traced(details, trained, alignment=True)(tf.constant(["", "beta"]))
+    )
     assert text(found["translations"])[0] == [""] * 3
     left_over = np.float32(NO_SCORE)
     for name in ("scores", "log_probabilities"):
@@ -133,7 +143,7 @@ def test_details_of_a_blank_text(trained):
 
 @pytest.mark.parametrize("texts", [[], ["", " "]], ids=["none", "blank"])
 def test_details_of_no_text(trained, texts):
-    function = details(trained, prefixed=True, alignment=True)
+    function = traced(details, trained, prefixed=True, alignment=True)
     texts = tf.constant(texts, tf.string)
     found = numpy(function(texts, texts))
     assert found["translations"].shape == (len(texts), 3)
@@ -141,7 +151,7 @@ def test_details_of_no_text(trained, texts):
 
 
 def test_tokens_add_up_to_their_translation(trained):
-    found = numpy(details(trained, tokens=True)(tf.constant(TEXTS)))
+    found = numpy(traced(details, trained, tokens=True)(tf.constant(TEXTS)))
     assert "alignment" not in found
     real = found["lengths"] > 0
     values = found["token_log_probabilities"]
@@ -157,7 +167,7 @@ def test_tokens_add_up_to_their_translation(trained):
 
 
 def test_alignment_lies_on_the_source(trained):
-    found = numpy(details(trained, alignment=True)(tf.constant(TEXTS)))
+    found = numpy(traced(details, trained, alignment=True)(tf.constant(TEXTS)))
     assert text(found["source_tokens"])[3] == (
         ["", "beta", "Ωmega", "Beta", "alpha", "delta", ""]
     )
@@ -170,10 +180,10 @@ def test_alignment_lies_on_the_source(trained):
 
 
 def test_prefixes_begin_the_translations(trained):
-    function = details(trained, prefixed=True)
+    function = traced(details, trained, prefixed=True)
     prefixes = ["ab", "c", "", "dcbadcba"]
     found = numpy(function(tf.constant(TEXTS), tf.constant(prefixes)))
-    free = numpy(details(trained)(tf.constant(TEXTS)))
+    free = numpy(traced(details, trained)(tf.constant(TEXTS)))
     first, blank, unforced, cut = text(found["translations"])
     assert all(translation.startswith("ab") for translation in first)
     assert blank == ["", "", ""]
@@ -184,10 +194,10 @@ def test_prefixes_begin_the_translations(trained):
 def test_a_text_that_is_too_long_is_reported(trained):
     long = " ".join(WORDS * 3)
     texts = tf.constant(["alpha", long])
-    assert details(trained)(texts)["truncated"].numpy().tolist() == (
+    assert traced(details, trained)(texts)["truncated"].numpy().tolist() == (
         [False, True]
     )
-    function = score_details(trained)
+    function = traced(score_details, trained)
     found = numpy(function(texts, tf.constant(["abcd" * 3, "abcd"])))
     assert found["truncated"].tolist() == [False, True]
     assert found["translation_truncated"].tolist() == [True, False]
@@ -199,7 +209,7 @@ def test_a_text_that_is_too_long_is_reported(trained):
 
 
 def test_score_details_are_those_of_the_search(trained):
-    found = numpy(details(trained, tokens=True)(tf.constant(TEXTS)))
+    found = numpy(traced(details, trained, tokens=True)(tf.constant(TEXTS)))
     # Text that is unknown or cut short is other ids when it is scored.
     rows = [
         (row, column)
@@ -209,7 +219,7 @@ def test_score_details_are_those_of_the_search(trained):
     ]
     assert rows
     scored = numpy(
-        score_details(trained)(
+        traced(score_details, trained)(
             tf.constant([TEXTS[row] for row, _ in rows]),
             tf.constant([found["translations"][place] for place in rows]),
         )

@@ -96,6 +96,14 @@ def test_a_maximum_bounds_every_limit(maximum, expected):
     assert output_limits(tf.constant([5]), config, 256).numpy() == expected
 
 
+@pytest.mark.parametrize(
+    "options", [{"max_length_ratio": 1e12}, {"max_length_offset": 3 * 10**9}]
+)
+def test_a_limit_beyond_integers_is_the_models(options):
+    limits = output_limits(tf.constant([5, 0]), DecodingConfig(**options), 256)
+    np.testing.assert_array_equal(limits, [255, 0])
+
+
 def test_no_minimum_is_nothing():
     assert output_minimums(tf.constant([3]), DecodingConfig()) == ()
 

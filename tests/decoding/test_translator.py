@@ -138,6 +138,7 @@ print(json.dumps(results))
 """
 
 
+@pytest.mark.slow  # every export is checked so
 def test_a_saved_translator_runs_in_a_session_without_xla(tmp_path):
     model = RecurrentModel(1, vocabulary_size=12)
     subject = translator(model, beam_size=3)

@@ -54,16 +54,19 @@ def _failures(folder):
     return {r.name: r.detail for r in results if not r.passed}
 
 
+@pytest.mark.slow  # `report` wouldn't be there
 def test_whole_export_passes(report):
     assert _failures(report.path) == {}
 
 
+@pytest.mark.slow  # as in test_verify.py
 def test_keras_model_as_an_attribute_is_refused(keras_export):
     failures = _failures(keras_export)
     assert "Could not find variable" in failures["c_api_equals_live_model"]
     assert "Could not find variable" in failures["c_api_warmup_replays"]
 
 
+@pytest.mark.slow  # as in test_verify.py
 def test_function_that_must_be_compiled_is_refused(compiled_export):
     failures = _failures(compiled_export)
     assert "XLA compilation disabled" in failures["c_api_equals_live_model"]

@@ -91,6 +91,16 @@ def test_a_fully_masked_row_is_finite(arrays, policy):
     assert np.isfinite(np.array(keras.ops.cast(output, "float32"))).all()
 
 
+def test_a_mask_of_the_lengths_alone_is_that_of_every_sentence(arrays):
+    # As many heads as queries: a wrong axis would fit.
+    layer = MultiHeadAttention(num_heads=T, d_model=D)
+    mask = np.tril(np.ones((T, S), dtype=bool))
+    np.testing.assert_allclose(
+        layer(**arrays, attention_mask=mask),
+        layer(**arrays, attention_mask=mask[None]),
+    )
+
+
 def test_project_then_attend_is_call(arrays):
     layer = make()
     whole = layer(**arrays)

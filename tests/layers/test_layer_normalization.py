@@ -62,6 +62,14 @@ def test_equal_numbers_stay_finite():
     assert all(np.isfinite(g).all() for g in gradients(ours, same))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_weights_of_another_type_take_keras_way(dtype):
+    ours, theirs = pair(dtype=dtype)
+    np.testing.assert_array_equal(
+        *(tf.cast(layer(X), tf.float64) for layer in (ours, theirs))
+    )
+
+
 def test_low_precision_is_computed_in_float32():
     ours, theirs = pair(dtype="mixed_bfloat16")
     output = ours(X)

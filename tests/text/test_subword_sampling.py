@@ -102,6 +102,16 @@ def test_a_smaller_exponent_gives_more_pieces(tokenizers):
     assert counts[0] > counts[1] > counts[2] > sum(map(len, ids))
 
 
+def test_long_words_are_drawn_as_often_but_not_kept(tokenizers):
+    tokenizer = tokenizers["unigram"]
+    ids = plain(tokenizer, ["walking" * 20])
+    sampler = tokenizer.sampler(0.2)
+    drawn = [sampler(ids, seed, 200)[0] for seed in range(5)]
+    assert len({*map(tuple, drawn)}) == 5
+    assert texts(tokenizer, drawn) == ["walking" * 20] * 5
+    assert sampler._draw._lattice.cache_info().currsize == 0
+
+
 def test_leaving_out_all_merges_leaves_characters(tokenizers):
     tokenizer = tokenizers["bpe"]
     (drawn,) = sample(tokenizer, plain(tokenizer, LINES[:1]), 1.0)

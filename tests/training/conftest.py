@@ -35,6 +35,8 @@ def config():
                 "batch_sentences": 16,
                 "warmup_steps": 20,
                 "checkpoint_every": 4,
+                # More parts of a batch would be more to trace.
+                "threads": 1,
             },
         }
     )

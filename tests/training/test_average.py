@@ -1,15 +1,17 @@
 """The mean of the weights of the last epochs."""
 
+import shutil
+
 import numpy as np
 import pytest
 
 from keras_transformer.data.batches import evaluation_batches
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.loss import cross_entropy
+from keras_transformer.training.average import EpochAverage
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
 from tests.training.runs import (
-    Recorder,
     assert_same_weights,
     difference,
     fit_in_two_parts,
@@ -19,7 +21,14 @@ from tests.training.runs import (
 
 @pytest.fixture(scope="module")
 def averaging(config):
-    return config.updated({"training": {"average_epochs": 2}})
+    training = {"average_epochs": 2, "best_by": "bleu", "bleu_every": 1}
+    return config.updated({"training": training})
+
+
+def scores():
+    """Measures BLEU, of each epoch first its own, then that of the mean."""
+    values = iter([10.0, 10.0, 11.0, 12.0, 11.5, 9.0])
+    return lambda model: {"bleu": next(values)}
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +36,7 @@ def averaged(prepared, averaging, tmp_path_factory):
     """Three epochs, of which the last two are averaged."""
     folder = tmp_path_factory.mktemp("averaged") / "run"
     run = Run.create(folder, averaging, prepared)
-    return run, fit(run, prepared)
+    return run, fit(run, prepared, measure=scores())
 
 
 def files(run):
@@ -72,22 +81,17 @@ def test_training_goes_on_as_without(averaged, config, prepared, tmp_path):
 def test_a_resumed_run_has_the_same_mean(
     averaged, averaging, prepared, tmp_path, stop_after
 ):
-    folder = tmp_path / "run"
-    run, model = fit_in_two_parts(folder, averaging, prepared, stop_after)
+    run, model = fit_in_two_parts(
+        tmp_path / "run", averaging, prepared, stop_after, measure=scores()
+    )
     assert_same_weights((model, averaged[1]), 1e-4)
     means = [each.load_model("average") for each in (run, averaged[0])]
     assert_same_weights(means, 1e-4)
     assert files(run) == files(averaged[0])
 
 
-def test_a_better_mean_becomes_the_best(averaging, prepared, tmp_path):
-    config = averaging.updated(
-        {"training": {"best_by": "bleu", "bleu_every": 1}}
-    )
-    run = Run.create(tmp_path / "run", config, prepared)
-    # Of each epoch first its own score, then that of the mean.
-    scores = iter([10.0, 10.0, 11.0, 12.0, 11.5, 9.0])
-    fit(run, prepared, measure=lambda model: {"bleu": next(scores)})
+def test_a_better_mean_becomes_the_best(averaged):
+    run, _ = averaged
     assert [line["val_average_bleu"] for line in run.history()] == [10, 12, 9]
     best = run.manifest["scores"]["best"]
     assert (best["epoch"], best["averaged_epochs"]) == (2, 2)
@@ -102,12 +106,13 @@ def test_a_better_mean_becomes_the_best(averaging, prepared, tmp_path):
     assert difference(best, third) > 1e-4
 
 
-def test_a_damaged_epoch_is_named(averaging, prepared, tmp_path):
-    run = Run.create(tmp_path / "run", averaging, prepared)
-
-    class Damage(Recorder):
-        def epoch(self, epoch, logs):
-            run.weights_path("epoch-0001").write_bytes(b"not weights")
-
-    with pytest.raises(InputError, match="epoch-0001.weights.h5: damaged"):
-        fit(run, prepared, observer=Damage())
+def test_a_damaged_epoch_is_named(averaged, tmp_path):
+    run, model = averaged
+    run = Run.load(shutil.copytree(run.folder, tmp_path / "run"))
+    run.weights_path("epoch-0003").write_bytes(b"not weights")
+    callback = EpochAverage(run, dev=None, dev_scores=None)
+    callback.set_model(model)
+    before = weights_of(model)
+    with pytest.raises(InputError, match="epoch-0003.weights.h5: damaged"):
+        callback.on_epoch_end(3, {})
+    assert difference(weights_of(model), before) == 0

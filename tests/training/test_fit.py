@@ -12,7 +12,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.text.subword_sampling import SubwordSampler
 from keras_transformer.training.callbacks import Interrupted
 from keras_transformer.training.compiling import compile_model
-from keras_transformer.training.fit import Observer, fit
+from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
 from tests.toy import write_corpus
 from tests.training.runs import Recorder, weights_of
@@ -20,10 +20,15 @@ from tests.training.runs import Recorder, weights_of
 
 @pytest.fixture(scope="module")
 def whole(prepared, config, tmp_path_factory):
-    """A run of three epochs that nothing interrupts."""
+    """A run of three epochs that nothing interrupts, but much watches."""
+    config = config.updated(
+        {"training": {"bleu_every": 2, "tensorboard": True}}
+    )
     run = Run.create(tmp_path_factory.mktemp("run") / "run", config, prepared)
     recorder = Recorder()
-    model = fit(run, prepared, observer=recorder)
+    model = fit(
+        run, prepared, observer=recorder, measure=lambda model: {"bleu": 12.5}
+    )
     return run, model, recorder
 
 
@@ -57,7 +62,8 @@ def test_last_and_best_weights_are_the_model(whole):
     "stop_after",
     [
         pytest.param(1, marks=pytest.mark.slow),
-        14,
+        # In processes of their own: tests/cli/test_interruption.py.
+        pytest.param(14, marks=pytest.mark.slow),
         pytest.param(30, marks=pytest.mark.slow),
     ],
 )
@@ -108,70 +114,55 @@ def test_a_run_killed_before_any_checkpoint_starts_again(
     assert recorder.steps[0] == pytest.approx(whole[2].steps[0])
 
 
-def test_early_stopping_waits_for_patience(prepared, config, tmp_path):
-    # A rate of almost nothing: the first epoch stays the best or ties.
-    config = config.updated(
-        {
-            "training": {
-                "epochs": 9,
-                "early_stopping": 2,
-                "learning_rate_factor": 1e-12,
-            }
-        }
-    )
-    run = Run.create(tmp_path / "run", config, prepared)
-    recorder = Recorder()
-    fit(run, prepared, observer=recorder)
-    best = run.manifest["scores"]["best"]["epoch"]
-    assert len(recorder.epochs) == best + 2 < 9
-
-
-def test_dev_scores_are_measured_every_few_epochs(prepared, config, tmp_path):
-    config = config.updated({"training": {"bleu_every": 2}})
-    run = Run.create(tmp_path / "run", config, prepared)
-    calls = []
-
-    def measure(model):
-        calls.append(model)
-        return {"bleu": 12.5}
-
-    fit(run, prepared, measure=measure)
-    assert len(calls) == 1
+def test_dev_scores_are_measured_every_few_epochs(whole):
+    run, _, _ = whole
     scored = [line.get("val_bleu") for line in run.history()]
     assert scored == [None, 12.5, None]
 
 
-def test_tensorboard_writes_events(prepared, config, tmp_path):
-    config = config.updated({"training": {"tensorboard": True, "epochs": 1}})
-    run = Run.create(tmp_path / "run", config, prepared)
-    fit(run, prepared)
-    (events,) = (run.folder / "logs").iterdir()
+def test_tensorboard_writes_events(whole):
+    (events,) = (whole[0].folder / "logs").iterdir()
     assert b"val_cross_entropy" in events.read_bytes()
 
 
-def test_word_vectors_start_the_embeddings(prepared, config, tmp_path):
-    path = tmp_path / "vectors.txt"
+class Told(Recorder):
+    """Remembers the vectors, too."""
+
+    def vectors(self, side, share):
+        self.found = {side: share}
+
+
+@pytest.fixture(scope="module")
+def motionless(prepared, config, tmp_path_factory):
+    """A run from word vectors, at a rate of almost nothing."""
+    folder = tmp_path_factory.mktemp("motionless")
+    path = folder / "vectors.txt"
     row = " ".join(["0.5"] * 16)
     path.write_text(f"one {row}\ntwo {row}\nother {row}\n")
-    config = config.updated(
-        {
-            "training": {
-                "source_embeddings": str(path),
-                "epochs": 1,
-                "learning_rate_factor": 1e-12,
-            }
-        }
-    )
-    run = Run.create(tmp_path / "run", config, prepared)
-    found = {}
+    training = {
+        "epochs": 9,
+        "early_stopping": 2,
+        "learning_rate_factor": 1e-12,
+        "source_embeddings": str(path),
+    }
+    config = config.updated({"training": training})
+    run = Run.create(folder / "run", config, prepared)
+    recorder = Told()
+    return run, fit(run, prepared, observer=recorder), recorder
 
-    class Told(Observer):
-        def vectors(self, side, share):
-            found[side] = share
 
-    model = fit(run, prepared, observer=Told())
+def test_early_stopping_waits_for_patience(motionless):
+    run, _, recorder = motionless
+    # The first epoch stays the best or ties.
+    best = run.manifest["scores"]["best"]["epoch"]
+    assert len(recorder.epochs) == best + 2 < 9
+
+
+def test_word_vectors_start_the_embeddings(motionless):
+    run, model, told = motionless
     tokens = run.source_tokenizer.tokens()
-    assert found == {"source": pytest.approx(2 / (len(tokens) - 4), abs=0.15)}
+    share = pytest.approx(2 / (len(tokens) - 4), abs=0.15)
+    assert told.found == {"source": share}
     matrix = model.get_layer("source_embedding").get_weights()[0]
     np.testing.assert_allclose(matrix[tokens.index("one")] * 4, 0.5, atol=1e-3)
 
@@ -268,9 +259,11 @@ def test_training_samples_subwords_where_asked(
         "__call__",
         lambda *arguments: sampled.append(draw(*arguments)) or sampled[-1],
     )
-    Run.create(tmp_path / "run", sampling, pieces)
+    run = Run.create(tmp_path / "run", sampling, pieces)
     assert sampled_losses(tmp_path / "run", pieces, stop_after=1)
     assert sampled
+    # TensorFlow forgets their models where its kernels are cleared.
+    assert run.target_tokenizer.tokenize(["one two"]).to_list()
 
 
 @pytest.mark.slow

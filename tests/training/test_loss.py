@@ -92,6 +92,20 @@ def test_sample_weights_weigh_tokens():
     assert weighted == pytest.approx(first, rel=1e-6)
 
 
+@pytest.mark.parametrize("rows", [2, 3])
+def test_a_weight_for_each_sentence_weighs_its_tokens(rows):
+    # Three rows of three labels: a wrong axis would fit.
+    labels = np.array([[3, 4, 5], [4, 5, 0], [6, 0, 0]])[:rows]
+    logits = np.random.default_rng(3).normal(size=(rows, 3, 7))
+    weights = np.array([0.5, 0.0, 2.0])[:rows]
+    loss = SmoothedCrossEntropy(0.1)
+    expected = float(loss(labels, logits, weights[:, None]))
+    assert float(loss(labels, logits, weights)) == pytest.approx(expected)
+    # Only their ratios matter.
+    small = float(loss(labels, logits, weights * 1e-3))
+    assert small == pytest.approx(expected, rel=1e-5)
+
+
 def test_huge_logits_stay_finite():
     value = float(SmoothedCrossEntropy(0.1)(LABELS, LOGITS * 1e4))
     assert np.isfinite(value)

@@ -37,6 +37,15 @@ def test_cross_entropy_is_per_real_token_over_all_batches():
     assert measured(CrossEntropy()) == pytest.approx(expected_mean(values))
 
 
+def test_only_the_ratios_of_weights_matter():
+    found = []
+    for scale in (1.0, 1e-3):
+        metric = CrossEntropy()
+        metric.update_state(LABELS[1], LOGITS[1], scale * np.array([1.0, 3.0]))
+        found.append(float(metric.result()))
+    assert found[0] == pytest.approx(found[1], rel=1e-5)
+
+
 def test_perplexity_is_its_exponential():
     expected = math.exp(measured(CrossEntropy()))
     assert measured(Perplexity()) == pytest.approx(expected, rel=1e-5)

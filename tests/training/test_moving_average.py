@@ -33,10 +33,22 @@ def plain(prepared, config, tmp_path_factory):
     return recorder.steps
 
 
+class Copies(Recorder):
+    """Keeps the weights of the model after each step."""
+
+    def start(self, model, batches):
+        self.model = model
+        self.weights = []
+
+    def step(self, epoch, batch, logs):
+        super().step(epoch, batch, logs)
+        self.weights.append(weights_of(self.model))
+
+
 @pytest.fixture(scope="module")
 def averaged(prepared, ema, tmp_path_factory):
     run = Run.create(tmp_path_factory.mktemp("ema") / "run", ema, prepared)
-    recorder = Recorder()
+    recorder = Copies()
     return run, fit(run, prepared, observer=recorder), recorder
 
 
@@ -57,27 +69,17 @@ def test_dev_scores_and_saved_weights_are_the_averages(averaged, prepared):
         assert scored == pytest.approx(loss, rel=1e-4)
 
 
-def test_the_average_follows_the_updates(prepared, ema, tmp_path):
-    config = ema.updated({"training": {"epochs": 1}})
-    run = Run.create(tmp_path / "run", config, prepared)
-    trained, expected = [], None
-
-    class Copies(Recorder):
-        def start(self, model, batches):
-            self.model = model
-
-        def step(self, epoch, batch, logs):
-            trained.append(weights_of(self.model))
-
-    model = fit(run, prepared, observer=Copies())
-    for weights in trained:
+def test_the_average_follows_the_updates(averaged):
+    _, model, copies = averaged
+    expected = None
+    for weights in copies.weights:
         expected = expected or weights
         expected = [
             MOMENTUM * average + (1 - MOMENTUM) * weight
             for average, weight in zip(expected, weights, strict=True)
         ]
     assert difference(weights_of(model), expected) < 1e-5
-    assert difference(trained[-1], expected) > 1e-3
+    assert difference(copies.weights[-1], expected) > 1e-3
 
 
 @pytest.mark.slow

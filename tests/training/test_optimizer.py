@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.training import optimizer
 from keras_transformer.training.optimizer import DenseAdam
 
 SLICES = np.array([[1, 1], [2, -1], [0.5, 3]], "float32")
@@ -32,6 +33,19 @@ def test_equals_the_algorithm_also_for_repeated_rows(sparse):
         dense.append(tf.convert_to_tensor(gradient).numpy())
         optimizer.apply([gradient if sparse else dense[-1]], [weight])
     np.testing.assert_allclose(weight.numpy(), adam(dense), atol=1e-5)
+
+
+def test_a_tensor_with_methods_named_as_slices_have_fields_is_no_slices():
+    class Tensor:
+        """As PyTorch's."""
+
+        def indices(self):
+            raise AssertionError
+
+        values = indices
+
+    gradient = Tensor()
+    assert optimizer._summed(gradient) is gradient
 
 
 def test_an_embedding_learns_the_same_as_by_a_matrix_product():

@@ -7,6 +7,7 @@ from keras_transformer.training.run import Run
 from tests.training.runs import assert_same_weights, fit_in_two_parts
 
 
+@pytest.mark.slow  # of one batch: tests/models/test_r_drop.py
 def test_progress_counts_tokens_of_the_corpus(prepared, config, tmp_path):
     config = config.updated({"training": {"r_drop": 2.0, "epochs": 1}})
     run = Run.create(tmp_path / "run", config, prepared)

@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 import shutil
 
 import pytest
@@ -48,8 +50,6 @@ def test_notes_accept_the_weights_at_every_moment(run, monkeypatch):
 
 
 def _only_notes(killed):
-    import os
-
     replace = os.replace
 
     def replace_notes(source, target):
@@ -77,6 +77,28 @@ def test_a_damaged_manifest_is_named(run, damage):
         Run.load(run.folder)
 
 
+def test_a_full_disk_is_told_before_weights_are_written(run, monkeypatch):
+    model = run.build_model()
+    run.save_weights(model, "best", 1, {})
+    folder = run.folder / "weights"
+    needed = []
+
+    def full(descriptor, offset, size):
+        needed.append(size)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", full)
+        with pytest.raises(OSError, match="best.weights.h5"):
+            run.save_weights(model, "best", 2, {})
+    assert needed[0] >= (folder / "best.weights.h5").stat().st_size
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "best.json",
+        "best.weights.h5",
+    ]
+    run.load_model("best")
+
+
 def test_missing_weights_are_named(run):
     with pytest.raises(InputError, match="last.weights.h5: no such weights"):
         run.load_model("last")
@@ -92,7 +114,8 @@ def test_weights_of_another_shape_are_named(run, config, prepared, tmp_path):
         other.load_model("best")
 
 
-def test_damaged_history_is_named(run):
-    (run.folder / "history.jsonl").write_text('{"epoch": 1}\n{"epo')
+@pytest.mark.parametrize("line", ['{"epo', '{"epocg": 2}', '{"epoch": ""}'])
+def test_damaged_history_is_named(run, line):
+    (run.folder / "history.jsonl").write_text('{"epoch": 1}\n' + line)
     with pytest.raises(InputError, match="history.jsonl: damaged"):
         run.history()

@@ -2,29 +2,32 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.config import TrainingConfig
+from keras_transformer.training.compiling import schedule
+from keras_transformer.training.optimizer import DenseAdam
 from keras_transformer.training.schedule import WarmupSchedule
 
 
 def test_values_worked_by_hand():
-    schedule = WarmupSchedule(d_model=256, warmup_steps=100, factor=2.0)
+    rate = WarmupSchedule(d_model=256, warmup_steps=100, factor=2.0)
     # First update: 2 / 16 * 1 * 100^-1.5; peak at step 100: 2 / 16 * 0.1.
-    assert float(schedule(0)) == pytest.approx(0.125 * 1e-3)
-    assert float(schedule(99)) == pytest.approx(0.0125)
-    assert float(schedule(399)) == pytest.approx(0.125 / 20)
+    assert float(rate(0)) == pytest.approx(0.125 * 1e-3)
+    assert float(rate(99)) == pytest.approx(0.0125)
+    assert float(rate(399)) == pytest.approx(0.125 / 20)
 
 
 def test_equals_the_notebook(shared):
     reference = np.load(shared / "reference" / "notebook_model.npz")
     for step, d_model, warmup, factor, rate in reference["noam_rates"]:
-        schedule = WarmupSchedule(int(d_model), int(warmup), float(factor))
-        assert float(schedule(step - 1)) == pytest.approx(rate, rel=1e-5)
+        ours = WarmupSchedule(int(d_model), int(warmup), float(factor))
+        assert float(ours(step - 1)) == pytest.approx(rate, rel=1e-5)
 
 
 def test_serialises():
-    schedule = WarmupSchedule(64, 10, 0.5)
-    config = keras.optimizers.schedules.serialize(schedule)
+    ours = WarmupSchedule(64, 10, 0.5, 2)
+    config = keras.optimizers.schedules.serialize(ours)
     revived = keras.optimizers.schedules.deserialize(config)
-    assert revived.get_config() == schedule.get_config()
+    assert revived.get_config() == ours.get_config()
 
 
 def test_drives_an_optimizer_from_its_first_update():
@@ -34,6 +37,31 @@ def test_drives_an_optimizer_from_its_first_update():
         optimizer.apply([np.ones(1, "float32")], [weight])
     expected = 0.5 * (2**-1.5 + 2 * 2**-1.5)
     assert float(weight.numpy()[0]) == pytest.approx(-expected, rel=1e-5)
+
+
+def test_counts_updates_where_gradients_are_accumulated():
+    rates = []
+    for steps in (1, 3):
+        optimizer = DenseAdam(
+            WarmupSchedule(4, 2, accumulation_steps=steps),
+            gradient_accumulation_steps=steps if steps > 1 else None,
+        )
+        weight = keras.Variable([0.0])
+        moved = [0.0]
+        for _ in range(4 * steps):
+            optimizer.apply([np.ones(1, "float32")], [weight])
+            moved.append(float(weight.numpy()[0]))
+        # Of equal gradients Adam's step is the rate.
+        rates.append(-np.diff(moved[::steps]))
+    assert rates[0] == pytest.approx(
+        [float(WarmupSchedule(4, 2)(step)) for step in range(4)], rel=1e-3
+    )
+    assert rates[1] == pytest.approx(rates[0], rel=1e-3)
+
+
+def test_a_configuration_counts_updates_too():
+    training = TrainingConfig(warmup_steps=10, accumulate_steps=4)
+    assert schedule(training, 64).accumulation_steps == 4
 
 
 def test_wrong_values_are_refused():
