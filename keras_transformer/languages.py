@@ -10,6 +10,14 @@ def base_language(tag: str) -> str:
     return tag.strip().lower().replace("_", "-").split("-")[0]
 
 
+def is_tag(tag: str) -> bool:
+    """Whether it looks like a language tag: "en", "nds", "zh_Hant", not a
+    language's name.
+    """
+    base = base_language(tag)
+    return base.isascii() and base.isalpha() and len(base) in (2, 3)
+
+
 def is_chinese(tag: str) -> bool:
     """Whether a tag is Chinese: "zh", "zh-TW", "zh_Hans", "cmn", ..."""
     return base_language(tag) in _CHINESE

@@ -109,8 +109,11 @@ install_packages() {
     || fail "the locked packages could not be installed (pip says why above)"
   say "[3/3] Installing keras-transformer from this checkout"
   # The lock holds setuptools, so the build needs no environment of its own.
+  # As a path, not a finder: a folder of the package's name in the working
+  # folder, such as this checkout, would be taken for it.
   "$environment_python" -m pip install "$quiet" --no-deps \
-    --no-build-isolation -e "$root" >&2 \
+    --no-build-isolation --config-settings editable_mode=compat \
+    -e "$root" >&2 \
     || fail "keras-transformer could not be installed (pip says why above)"
 }
 

@@ -5,6 +5,7 @@ from keras_transformer.languages import (
     is_chinese,
     is_english,
     is_japanese,
+    is_tag,
 )
 
 
@@ -21,3 +22,8 @@ def test_japanese_and_english_are_recognised():
 
 def test_the_language_of_a_tag_is_its_first_part():
     assert base_language(" pt_BR") == base_language("PT-pt") == "pt"
+
+
+def test_tags_are_told_from_names():
+    assert all(map(is_tag, ("en", "nds", "zh_Hant", "PT-br")))
+    assert not any(map(is_tag, ("english", "", "e", "中文", "1a", "-en")))

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 
+from keras_transformer.cli.parsers import Parser
 from keras_transformer.errors import InputError
 from keras_transformer.version import __version__
 
@@ -31,7 +32,7 @@ COMMANDS = {
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all subcommands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=PROGRAM,
         description="Parallel text in, a translation model for TensorFlow "
         "Serving out.",

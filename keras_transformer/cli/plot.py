@@ -1,7 +1,7 @@
 """Draws a picture of a model, a run, a sentence or a corpus.
 
 As SVG, whose text the reader's own fonts draw, or as PNG. Needs Matplotlib:
-pip install 'keras-transformer[plots]'.
+pip install '.[plots]' in the project's folder.
 """
 
 import importlib.util
@@ -67,8 +67,8 @@ def run(arguments):
     check_options(arguments)
     if importlib.util.find_spec("matplotlib") is None:
         raise InputError(
-            "plot needs Matplotlib, which isn't installed. Install it with "
-            "pip install 'keras-transformer[plots]'"
+            "plot needs Matplotlib, which isn't installed. Accepted: "
+            "pip install '.[plots]' in the project's folder"
         )
     load_tensorflow()
     from keras_transformer.plots.saving import (

@@ -90,7 +90,7 @@ def _extra():
     except ImportError as error:
         raise InputError(
             f"serve needs the package {error.name} here. Accepted: "
-            "pip install 'keras-transformer[serving]'"
+            "pip install '.[serving]' in the project's folder"
         ) from None
 
 

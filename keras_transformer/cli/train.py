@@ -110,6 +110,11 @@ def run(arguments):
         _continue_with(the_run, arguments, config)
         prepared = PreparedData.load(arguments.data)
     else:
+        if (pathlib.Path(arguments.out) / "checkpoint.npz").is_file():
+            raise InputError(
+                f"{arguments.out}: a run that has begun. Accepted: --resume "
+                "to go on with it, or a new or empty folder"
+            )
         config = for_this_machine(config)
         use_threads(config.training.threads)
         initial = arguments.initial and Run.load(arguments.initial)
@@ -140,7 +145,7 @@ def train(the_run, prepared, resume=False) -> str:
     from keras_transformer.training.callbacks import Interrupted
     from keras_transformer.training.fit import fit
 
-    observer = TrainingProgress(the_run.config.training.epochs)
+    observer = TrainingProgress(the_run.config.training)
     measure = None
     if the_run.config.training.bleu_every:
         measure = dev_scorer(the_run, prepared.dev_pairs())

@@ -7,11 +7,12 @@ class TrainingProgress(Closing):
     """A `training.fit.Observer` that shows a bar for each epoch.
 
     Args:
-        epochs: int, how many there will be.
+        training: `TrainingConfig` of the run.
     """
 
-    def __init__(self, epochs):
-        self._epochs = epochs
+    def __init__(self, training):
+        self._training = training
+        self._epochs = training.epochs
         self._progress = None
         self._total = None
 
@@ -21,6 +22,14 @@ class TrainingProgress(Closing):
             f"{model.count_params():,} parameters, {self._total} steps an "
             f"epoch, {batches.padding_share():.1%} padding"
         )
+        updates = self._total * self._epochs // self._training.accumulate_steps
+        if updates < self._training.warmup_steps:
+            say(
+                f"{updates:,} updates end within the warm-up of "
+                f"{self._training.warmup_steps:,}, at a small part of the "
+                "learning rate. Try more epochs, smaller batches, or a smaller "
+                "training.warmup_steps"
+            )
 
     def vectors(self, side, found):
         say(f"{side} embeddings: vectors found for {found:.1%} of the tokens")

@@ -2,7 +2,12 @@
 
 import dataclasses
 
-from keras_transformer.languages import is_chinese, is_english, is_japanese
+from keras_transformer.languages import (
+    is_chinese,
+    is_english,
+    is_japanese,
+    is_tag,
+)
 from keras_transformer.validation import one_of, positive, require, seed
 
 TOKENIZERS = ("auto", "word", "character", "sentencepiece")
@@ -58,6 +63,14 @@ class DataConfig:
             self.remove_leaked,
             ("none", "pair", "source", "side"),
         )
+        for name in ("source_language", "target_language"):
+            tag = getattr(self, name)
+            require(
+                is_tag(tag),
+                f"data.{name}",
+                "a language tag such as en, zh or pt-BR",
+                tag,
+            )
         positive("data", self, "max_length", "shard_size")
         seed("data", self)
         require(

@@ -144,6 +144,7 @@ def _grpc():
     except ImportError:
         raise InputError(
             "grpc:// needs the package grpcio here. Accepted: pip install "
-            "'keras-transformer[serving]', or http:// and the REST port"
+            "'.[serving]' in the project's folder, or http:// and the REST "
+            "port"
         ) from None
     return grpc

@@ -136,7 +136,7 @@ class Server:
                 raise InputError(
                     f"{config.base_path}: no version of {config.name} to "
                     "serve. Accepted: a folder that holds version folders "
-                    "such as 1"
+                    "such as 1, not one of these"
                 ) from None
             raise InputError(
                 f"{config.base_path / str(number)}: not loaded: {error}"
@@ -156,7 +156,10 @@ class Server:
             self._socket.bind(address)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise InputError(f"{where} can't be bound to: {reason}") from None
+            raise InputError(
+                f"{where} can't be bound to: {reason}. Accepted: another "
+                "--rest_api_port"
+            ) from None
         self.rest_port = self._socket.getsockname()[1]
 
     def _start_rest(self):
@@ -199,7 +202,7 @@ class Server:
         except RuntimeError:
             raise InputError(
                 f"{where} can't be bound to: it is in use, or no address of "
-                "this machine"
+                "this machine. Accepted: another --port"
             ) from None
 
     def _set_health(self, status):

@@ -48,6 +48,11 @@ def read_manifest(folder: pathlib.Path) -> dict:
             "what `keras-transformer train --out` wrote"
         )
     manifest = read_json(path)
+    if "splits" in manifest:
+        raise InputError(
+            f"{folder}: prepared data, not a run. Expected what "
+            "`keras-transformer train --out` wrote"
+        )
     if not _is_of_a_run(manifest):
         raise InputError(f"{path}: damaged, or not of a run of format {FORMAT}")
     return manifest

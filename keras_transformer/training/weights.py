@@ -113,6 +113,8 @@ def _bare(model):
 def _require_room(path, model):
     """Fails as a write does where there is no room: HDF5 would crash."""
     sizes = [4 * math.prod(weight.shape) for weight in model.weights]
+    if not hasattr(os, "posix_fallocate"):  # macOS, Windows
+        return
     with open(path, "wb") as file:
         size = sum(sizes) + _HDF5_BYTES * (len(sizes) + 1)
         os.posix_fallocate(file.fileno(), 0, size)

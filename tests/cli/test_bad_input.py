@@ -237,16 +237,44 @@ def test_translate_to_a_full_disk_leaves_no_output(run, tmp_path):
     assert list(tmp_path.iterdir()) == [source]
 
 
+def test_a_run_that_has_begun(data, run, refuses):
+    refuses("train", "--data", data, "--out", run, says=[str(run), "--resume"])
+
+
+def test_data_where_a_run_is_wanted(data, refuses, tmp_path):
+    command = ["export", "--run", data, "--out", tmp_path / "out"]
+    refuses(*command, says=[f"{data}: prepared data, not a run"])
+
+
+def test_the_name_of_a_language_for_its_tag(corpus, refuses, tmp_path):
+    command = ["prepare", "--train", corpus / "train.tsv", "--out"]
+    command += [tmp_path / "out", "--source-language=english"]
+    refuses(*command, says=["source_language", "'english'", "such as en"])
+
+
 def test_a_beam_of_zero(run, corpus, refuses):
     command = ["evaluate", "--run", run, "--input", corpus / "dev.tsv"]
     refuses(*command, "--beam-size=0", says=["decoding.beam_size", "0"])
 
 
-def test_bad_usage_exits_with_2(capsys):
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["train"], "--data"),
+        (["trian"], "'trian'"),
+        (["train", "--dta", "d", "--out=r"], "--dta (did you mean --data?)"),
+        (["train", "--data=d", "--out=r", "--epochs=many"], "'many'"),
+        (["versions", "m", "prune", "--kep=1"], "--kep (did you mean --keep?)"),
+        (["serve", "--zzz"], "unknown option --zzz."),
+    ],
+)
+def test_bad_usage_is_one_line_and_exits_with_2(capsys, words, says):
     with pytest.raises(SystemExit) as stop:
-        main(["train"])
+        main(words)
     assert stop.value.code == 2
-    assert "--data" in capsys.readouterr().err
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+    assert "--help" in line
 
 
 @pytest.mark.parametrize(

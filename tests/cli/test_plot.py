@@ -139,7 +139,7 @@ def test_without_matplotlib_it_tells_what_to_install(refuses, monkeypatch):
         "find_spec",
         lambda name, *rest: None if name == "matplotlib" else find(name, *rest),
     )
-    refuses("plot", "masks", says=["keras-transformer[plots]"])
+    refuses("plot", "masks", says=["'.[plots]'"])
 
 
 def test_every_kind_is_in_the_help(capsys):

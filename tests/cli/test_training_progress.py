@@ -1,0 +1,27 @@
+"""What the terminal or the log shows of a training."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from keras_transformer.cli.training_progress import TrainingProgress
+from keras_transformer.config import TrainingConfig
+
+MODEL = SimpleNamespace(count_params=lambda: 1000)
+BATCHES = SimpleNamespace(batches_per_epoch=10, padding_share=lambda: 0.05)
+
+
+@pytest.mark.parametrize(
+    "warmup_steps, accumulate_steps, warned",
+    [(20, 1, False), (21, 1, True), (11, 2, True)],
+)
+def test_a_training_within_its_warm_up_is_told(
+    capsys, warmup_steps, accumulate_steps, warned
+):
+    training = TrainingConfig(
+        epochs=2, warmup_steps=warmup_steps, accumulate_steps=accumulate_steps
+    )
+    TrainingProgress(training).start(MODEL, BATCHES)
+    err = capsys.readouterr().err
+    assert "1,000 parameters, 10 steps an epoch" in err
+    assert ("training.warmup_steps" in err) == warned
