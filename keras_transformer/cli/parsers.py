@@ -29,7 +29,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message}. See {self.prog} --help\n")
 
     def _check_options(self, words):
-        known = re.findall(r"--[\w-]+", self.format_usage())
+        known = re.findall(r"--[\w-]+", self.format_help())
         for word in words:
             name = word.partition("=")[0]
             if name == "--":
