@@ -1,5 +1,6 @@
 """The embedded server: models, queues and both ports in one process."""
 
+import contextlib
 import dataclasses
 import functools
 import logging
@@ -12,6 +13,7 @@ import uvicorn
 from grpc_health.v1 import health_pb2
 
 from keras_transformer.errors import InputError
+from keras_transformer.export.layout import WARMUP
 from keras_transformer.serving.access_log import AccessLog
 from keras_transformer.serving.batching import Batcher
 from keras_transformer.serving.core import Core
@@ -23,6 +25,8 @@ from keras_transformer.serving.model_store import ModelStore
 from keras_transformer.serving.options import ServerOptions
 from keras_transformer.serving.rest import rest_application
 from keras_transformer.serving.servable import Servable
+from keras_transformer.serving.status import ServingError
+from keras_transformer.serving.warmup_replay import replay_full_batches
 
 _SERVICES = (
     "",
@@ -32,6 +36,8 @@ _SERVICES = (
 # Connections that wait to be accepted, and that are open.
 _BACKLOG = 1024
 _MAX_CONNECTIONS = 4096
+# Of a batch that is run at the start, if the queues allow so many.
+_WARMUP_ROWS = 64
 
 
 class Server:
@@ -86,6 +92,8 @@ class Server:
             self._prepare_grpc()
             self.core.store.start()
             self._check_models()
+            if self._options.batching:
+                self._run_full_batches()
             if self._socket is not None:
                 self._start_rest()
             if self._grpc is not None:
@@ -141,6 +149,26 @@ class Server:
             raise InputError(
                 f"{config.base_path / str(number)}: not loaded: {error}"
             )
+
+    def _run_full_batches(self):
+        """Takes the memory that heavy traffic will need.
+
+        Once: it stays the process's when another version comes.
+        """
+        parameters = self._options.parameters
+        rows = min(parameters.max_batch_size, _WARMUP_ROWS)
+        threads = parameters.num_batch_threads
+        for config in self._models():
+            with (
+                # It may have been taken away just now.
+                contextlib.suppress(ServingError),
+                self.core.store.acquire(config.name) as handle,
+            ):
+                records = handle.servable.folder / WARMUP
+                if records.is_file():
+                    replay_full_batches(
+                        records, handle.servable, rows, threads
+                    )
 
     def _bind_rest(self):
         options = self._options
