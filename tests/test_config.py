@@ -49,7 +49,7 @@ def test_big_preset_is_the_papers():
     assert model.num_encoder_layers == model.num_decoder_layers == 6
 
 
-def test_tiny_preset_is_the_published_one():
+def test_tiny_preset_is_the_published_recipe():
     config = preset("tiny")
     model, training = config.model, config.training
     assert (model.num_encoder_layers, model.num_decoder_layers) == (4, 4)
