@@ -30,6 +30,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 PARTS = "prepare", "train", "evaluate"
 
 
+class _Failed(Exception):
+    """A command's exit status wasn't 0."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
     options = _parser().parse_args(arguments)
@@ -38,6 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         (options.out / "data").mkdir(parents=True, exist_ok=True)
         recipe = next(r for r in recipes.values() if r["data"] == name)
         _prepare(recipe, options)
+    failed = 0
     # Runs first: others may evaluate them.
     for trains in (True, False):
         jobs = [
@@ -47,10 +52,10 @@ def main(arguments: list[str] | None = None) -> int:
             if (recipe["run"] == name) == trains
         ]
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for _ in pool.map(lambda job: _measure(*job, options), jobs):
-                pass
+            done = pool.map(lambda job: _try_to_measure(*job, options), jobs)
+            failed += list(done).count(False)
     print(_table(recipes, options.out))
-    return 0
+    return 1 if failed else 0
 
 
 def _recipes(path, only):
@@ -89,7 +94,10 @@ def _recipes(path, only):
 def _prepare(recipe, options):
     folder = options.out / "data" / recipe["data"]
     if not folder.exists():
-        _run(_prepare_command(recipe, options), {}, None)
+        try:
+            _run(_prepare_command(recipe, options), {}, None)
+        except _Failed as error:
+            raise SystemExit(str(error)) from None
 
 
 def _prepare_command(recipe, options):
@@ -105,6 +113,16 @@ def _settings(values):
         f"--set={key}={'null' if value is None else value}"
         for key, value in values.items()
     ]
+
+
+def _try_to_measure(name, recipe, seed, options):
+    """False, and a message, if a command failed: the others go on."""
+    try:
+        _measure(name, recipe, seed, options)
+    except _Failed as error:
+        print(f"{name}, seed {seed}: {error}", file=sys.stderr, flush=True)
+        return False
+    return True
 
 
 def _measure(name, recipe, seed, options):
@@ -160,7 +178,7 @@ def _run(command, environment, log):
         with log.open("a", encoding="utf-8") as file:
             file.write(done.stderr)
     if done.returncode:
-        raise SystemExit(f"{_line(command)}\n{done.stderr[-1000:]}")
+        raise _Failed(f"{_line(command)}\n{done.stderr[-1000:]}")
     return done.stdout
 
 
@@ -177,6 +195,8 @@ def _table(recipes, folder):
             for path in folder.glob(f"{name}-*.json")
         ]
         mine = [one for one in mine if one["name"] == name]
+        if not mine:
+            continue
         bleu = [one["scores"]["bleu"] for one in mine]
         rows.append(
             (

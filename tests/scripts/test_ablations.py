@@ -40,6 +40,8 @@ def call(tmp_path, monkeypatch):
     def run(command, environment, log):
         words = [str(word) for word in command]
         commands.append((words, environment))
+        if f"--set={call.fails}" in words:
+            raise ablations._Failed("that failed")
         if words[0] == "prepare":
             Path(words[words.index("--out") + 1]).mkdir()
         name = next((w for w in words if "out/" in w), "").split("/")[-1]
@@ -54,9 +56,10 @@ def call(tmp_path, monkeypatch):
         files = ["--train", "train.tsv", "--dev", "dev.tsv"]
         files += ["--variants", str(tmp_path / "variants.yaml")]
         files += ["--out", str(tmp_path / "out")]
-        assert ablations.main([*files, *options]) == 0
+        assert ablations.main([*files, *options]) == bool(call.fails)
         return commands
 
+    call.fails = ""
     return call
 
 
@@ -107,6 +110,15 @@ def test_the_table_has_every_seed_measured(call, capsys):
     call("--only", "base", "long", "--seeds", "1")
     call("--only", "long", "--seeds", "2", "3")
     assert "21.5 (21.5 to 21.5)" in capsys.readouterr().out
+
+
+def test_a_variant_that_fails_does_not_end_the_others(call, capsys):
+    call.fails = "training.epochs=3"
+    call()
+    told = capsys.readouterr()
+    assert "long, seed 1: that failed" in told.err
+    assert "| long" not in told.out
+    assert all(f"| {name} " in told.out for name in ("base", "words", "greedy"))
 
 
 def test_unknown_variants_are_refused(call):
