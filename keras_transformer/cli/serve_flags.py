@@ -94,7 +94,8 @@ def _add_batching(group):
         type=int,
         default=0,
         metavar="N",
-        help="threads of an operation (default: TensorFlow's choice)",
+        help="threads of an operation (default: the cores divided by "
+        "num_batch_threads; TensorFlow Serving: its own choice)",
     )
 
 

@@ -27,8 +27,9 @@ BATCHING = """\
 # and "align" have axes as long as a batch needs, and parts of different
 # lengths could not be joined again.
 max_batch_size { value: 64 }
-# How long a sentence waits for others. More is more throughput and latency.
-batch_timeout_micros { value: 2000 }
+# How long a sentence waits for others, once a worker is free: as long as
+# clients that were answered together take to come back.
+batch_timeout_micros { value: 5000 }
 # Batches that wait; more are answered with 503 at once. 16 of 64 sentences take
 # ten seconds at a hundred sentences a second: longer nobody should wait for an
 # answer, and REST gives up after 30.

@@ -22,7 +22,8 @@ class ServerOptions:
         parameters: of the queues.
         limits: of a request.
         poll_seconds: between two looks at the folders; 0: one look only.
-        intra_op_threads: that an operation uses; 0: TensorFlow's choice.
+        intra_op_threads: that an operation uses; 0: what the workers leave
+            of the cores to each.
         drain_seconds: given to requests in flight when the server stops.
         access_log: whether requests are logged.
         log_text: whether their text is, too.

@@ -49,7 +49,10 @@ class Servable:
         self.version = version
         self.folder = pathlib.Path(folder)
         config = tf.compat.v1.ConfigProto(
-            intra_op_parallelism_threads=intra_op_threads
+            intra_op_parallelism_threads=intra_op_threads,
+            # A worker runs its batch itself: handing small operations to
+            # other threads takes longer than they do.
+            inter_op_parallelism_threads=-1,
         )
         # It says that it is deprecated, each time; there is no other way to
         # load what the server's own loader loads.

@@ -14,6 +14,7 @@ from grpc_health.v1 import health_pb2
 
 from keras_transformer.errors import InputError
 from keras_transformer.export.layout import WARMUP
+from keras_transformer.machine import usable_cores
 from keras_transformer.serving.access_log import AccessLog
 from keras_transformer.serving.batching import Batcher
 from keras_transformer.serving.core import Core
@@ -131,7 +132,12 @@ class Server:
         return read_model_configs(self._options.config_file)
 
     def _load(self, name, version, folder):
-        return Servable(name, version, folder, self._options.intra_op_threads)
+        # With a worker for each core, an operation that is shared out waits
+        # for threads that have batches of their own.
+        workers = self._options.parameters.num_batch_threads
+        threads = self._options.intra_op_threads
+        threads = threads or max(1, usable_cores() // workers)
+        return Servable(name, version, folder, threads)
 
     def _check_models(self):
         """As TensorFlow Serving, doesn't start with a model missing."""

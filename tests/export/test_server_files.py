@@ -137,7 +137,7 @@ def test_serving_api_reads_the_models(base):
 def test_batching_is_bounded(read):
     values = parse("BatchingParameters", read("batching.config"))
     assert values.max_batch_size.value == 64
-    assert values.batch_timeout_micros.value == 2000
+    assert values.batch_timeout_micros.value == 5000
     assert values.max_enqueued_batches.value == 16
     assert values.num_batch_threads.value >= 1
 

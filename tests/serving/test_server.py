@@ -17,6 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from keras_transformer.errors import InputError
+from keras_transformer.serving import server as module
 from keras_transformer.serving.access_log import AccessLog, Entry
 from keras_transformer.serving.batching_parameters import BatchingParameters
 from keras_transformer.serving.limits import Limits
@@ -70,6 +71,30 @@ def is_alive(server):
     assert answer.status == 200, answer.body
     assert json.loads(answer.body) == {"predictions": ["A"]}
     return True
+
+
+@pytest.mark.parametrize(
+    "cores, workers, given, expected",
+    [(8, 2, 0, 4), (2, 2, 0, 1), (1, 4, 0, 1), (8, 2, 3, 3)],
+)
+def test_workers_share_the_cores(
+    cores, workers, given, expected, monkeypatch, toy_base
+):
+    loaded = []
+    monkeypatch.setattr(module, "usable_cores", lambda: cores)
+    monkeypatch.setattr(module, "Servable", lambda *args: loaded.append(args))
+    server = Server(
+        ServerOptions(
+            models=(ModelConfig("toy", toy_base),),
+            parameters=BatchingParameters(num_batch_threads=workers),
+            intra_op_threads=given,
+        )
+    )
+    try:
+        server._load("toy", 1, toy_base / "1")
+    finally:
+        server.stop(0)
+    assert loaded == [("toy", 1, toy_base / "1", expected)]
 
 
 # Limits.
