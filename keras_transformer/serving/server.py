@@ -172,9 +172,7 @@ class Server:
             ):
                 records = handle.servable.folder / WARMUP
                 if records.is_file():
-                    replay_full_batches(
-                        records, handle.servable, rows, threads
-                    )
+                    replay_full_batches(records, handle.servable, rows, threads)
 
     def _bind_rest(self):
         options = self._options
