@@ -4,7 +4,8 @@
     .venv/bin/python scripts/ablations.py --train train.tsv --dev dev.tsv \\
         --out runs/ablations --jobs 2
 
-The base and its variants stand in `ablations.yaml`. Each is prepared, trained
+The base and its variants stand in `ablations.yaml`, or the file of
+`--variants` (`ablations_quarter.yaml` is another). Each is prepared, trained
 and evaluated by the command line in processes of their own, and what came out
 is kept in OUT/NAME-SEED.json with the commands, so that an interrupted call
 goes on where it was. What changes the evaluation alone uses the base's run.

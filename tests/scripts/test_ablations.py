@@ -126,10 +126,14 @@ def test_unknown_variants_are_refused(call):
         call("--only", "lang")
 
 
-def test_variants_of_the_file_are_valid_configurations():
-    path = Path(ablations.__file__).with_name("ablations.yaml")
+@pytest.mark.parametrize(
+    ("file", "variants"),
+    [("ablations.yaml", 20), ("ablations_quarter.yaml", 6)],
+)
+def test_variants_of_the_files_are_valid_configurations(file, variants):
+    path = Path(ablations.__file__).with_name(file)
     recipes = ablations._recipes(path, None)
-    assert len(recipes) > 15
+    assert len(recipes) >= variants
     for recipe in recipes.values():
         for part in ("prepare", "train"):
             values = {}
