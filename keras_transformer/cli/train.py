@@ -204,28 +204,34 @@ def _continue_with(the_run, arguments, config):
     from keras_transformer.training.defaults import left_open
 
     own = the_run.config
-    if _options_given(arguments):
-        names = "epochs", *left_open(config)
-        kept = {name: getattr(own.training, name) for name in names}
-        wanted = config.updated({"training": kept}).to_dict()
-        changed = [
-            f"{name}.{key}"
-            for name in SECTIONS
-            for key, value in own.to_dict()[name].items()
-            if value != wanted[name][key]
-        ]
-        if changed:
-            raise InputError(
-                f"{the_run.folder}: a resumed run keeps its configuration, "
-                "only --epochs may change. Received other values: "
-                f"{', '.join(changed)}"
-            )
-    if arguments.epochs is not None:
-        the_run.set_epochs(arguments.epochs)
+    opened = left_open(config)
+    if config_given(arguments):
+        kept = {name: getattr(own.training, name) for name in opened}
+        wanted = config.updated({"training": kept})
+    else:
+        given = {name: getattr(arguments, name) for name in DIRECT}
+        given = {
+            name: value
+            for name, value in given.items()
+            if value is not None and name not in opened
+        }
+        wanted = own.updated({"training": given})
+    wanted = wanted.updated({"training": {"epochs": own.training.epochs}})
+    changed = [
+        f"{name}.{key}"
+        for name in SECTIONS
+        for key, value in own.to_dict()[name].items()
+        if value != wanted.to_dict()[name][key]
+    ]
+    if changed:
+        raise InputError(
+            f"{the_run.folder}: a resumed run keeps its configuration, "
+            "only --epochs may change. Received other values: "
+            f"{', '.join(changed)}"
+        )
+    if arguments.epochs is not None or _sets(arguments, "training.epochs"):
+        the_run.set_epochs(config.training.epochs)
 
 
-def _options_given(arguments) -> bool:
-    """Whether anything but --epochs was said about the configuration."""
-    return config_given(arguments) or any(
-        getattr(arguments, name) is not None for name in DIRECT
-    )
+def _sets(arguments, key) -> bool:
+    return any(text.partition("=")[0] == key for text in arguments.set)

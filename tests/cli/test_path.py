@@ -145,13 +145,29 @@ def test_resume_refuses_another_configuration(run, data, refuses):
 
 
 @pytest.mark.slow
-def test_resume_for_more_epochs_goes_on(corpus, data, tmp_path, capsys):
+@pytest.mark.parametrize(
+    "longer",
+    [
+        ["--epochs=2"],
+        ["--epochs=2", "--precision=float32"],
+        ["--set=training.epochs=2", *TRAIN_OPTIONS],
+    ],
+    ids=["alone", "with another option", "as a setting"],
+)
+def test_resume_for_more_epochs_goes_on(corpus, data, tmp_path, longer):
     out = tmp_path / "run"
     options = ["--data", str(data), "--out", str(out)]
     assert main(["train", *options, "--epochs=1", *TRAIN_OPTIONS]) == 0
-    assert main(["train", *options, "--epochs=2", "--resume"]) == 0
+    assert main(["train", *options, *longer, "--resume"]) == 0
     history = (out / "history.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in history] == [1, 2]
+
+
+def test_resume_refuses_another_option(run, data, refuses):
+    refuses(
+        *("train", "--data", data, "--out", run, "--resume", "--seed=77"),
+        says=["training.seed"],
+    )
 
 
 def test_help_has_an_example_for_every_command(capsys):
