@@ -116,7 +116,6 @@ def load_tensorflow():
         return
     with _quiet_stderr():
         import tensorflow  # noqa: F401
-        import tensorflow_text  # noqa: F401
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 import keras
 from keras import layers, ops
 
+from keras_transformer import backend
 from keras_transformer.config import ModelConfig
 from keras_transformer.errors import InputError
 from keras_transformer.layers import (
@@ -56,6 +57,14 @@ class Transformer(keras.Model):
             for begin, end in zip(ends[:-1], ends[1:], strict=True)
         ]
         return ops.concatenate(logits, axis=0)
+
+    def make_train_function(self, force=False):
+        made = self.train_function is not None and not force
+        function = super().make_train_function(force)
+        fused = backend.fused()
+        if fused and not made:
+            self.train_function = fused.train_function(self, function)
+        return self.train_function
 
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True

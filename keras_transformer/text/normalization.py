@@ -5,7 +5,6 @@ character means the same thing in all three.
 """
 
 import tensorflow as tf
-import tensorflow_text as tf_text
 
 from keras_transformer.text import chinese
 
@@ -60,6 +59,9 @@ class Normalizer(tf.Module):
         else:
             strings = tf.strings.regex_replace(strings, r"[\x00\n\r]", " ")
         if self.nfc:
+            # Its libraries take 120 MiB: for those who meet text only.
+            import tensorflow_text as tf_text
+
             strings = tf_text.normalize_utf8(strings, "NFC")
         if self._simplifier is not None:
             strings = self._simplifier(strings)

@@ -2,7 +2,6 @@
 
 import sentencepiece
 import tensorflow as tf
-import tensorflow_text as tf_text
 
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
@@ -31,6 +30,9 @@ class SentencePieceTokenizer(Tokenizer):
     content_file = "sentencepiece.model"
 
     def __init__(self, model, **normalization):
+        # Its libraries take 120 MiB, which other tokenizers don't need.
+        import tensorflow_text as tf_text
+
         super().__init__(**normalization)
         self._model = model
         self._processor = _processor(model)
