@@ -65,6 +65,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.num_heads = num_heads
         self.d_model = d_model
         self.head_dim = d_model // num_heads
+        self._scale = self.head_dim**-0.5
         self.dropout = dropout
         self.use_bias = use_bias
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
@@ -102,7 +103,7 @@ class MultiHeadAttention(keras.layers.Layer):
             query, keys, values = self._project_together(value)
         else:
             keys, values = self.project(value, key)
-            query = self._split_heads(self._query(query))
+            query = self._project_query(query)
         return self._attend(query, keys, values, attention_mask, training)
 
     def project(self, value, key=None):
@@ -134,7 +135,7 @@ class MultiHeadAttention(keras.layers.Layer):
         Returns:
             float `(B, T, D)`.
         """
-        query = self._split_heads(self._query(query))
+        query = self._project_query(query)
         return self._attend(query, keys, values, attention_mask, training)
 
     def attention_weights(self, query, key, attention_mask=None):
@@ -150,17 +151,33 @@ class MultiHeadAttention(keras.layers.Layer):
 
         Reference: Vaswani et al. 2017, equation 1, the softmax.
         """
-        query = self._split_heads(self._query(query))
+        query = self._project_query(query)
         keys = self._split_heads(self._key(key))
         return self._weights(query, keys, attention_mask)
 
+    def _project_query(self, query):
+        """Queries times `_scale`, `(B, N, T, H)`."""
+        # Scaling the query, not the scores, touches T x H numbers instead
+        # of T x S and keeps float16 scores small.
+        return self._split_heads(self._query(query)) * self._scale
+
     def _project_together(self, x):
         """Query, keys and values of the same input by one product."""
-        layers = (self._query, self._key, self._value)
-        kernel = ops.concatenate([layer.kernel for layer in layers], axis=1)
+        # Scaling the query's weights saves a copy of the queries.
+        kernels = (
+            self._query.kernel * self._scale,
+            self._key.kernel,
+            self._value.kernel,
+        )
+        kernel = ops.concatenate(kernels, axis=1)
         x = ops.matmul(x, ops.cast(kernel, self.compute_dtype))
         if self.use_bias:
-            bias = ops.concatenate([layer.bias for layer in layers], axis=0)
+            biases = (
+                self._query.bias * self._scale,
+                self._key.bias,
+                self._value.bias,
+            )
+            bias = ops.concatenate(biases, axis=0)
             x = x + ops.cast(bias, self.compute_dtype)
         length = ops.shape(x)[1]
         x = ops.reshape(x, (-1, length, 3, self.num_heads, self.head_dim))
@@ -168,20 +185,16 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.unstack(x, 3)
 
     def _attend(self, query, keys, values, attention_mask, training):
-        """`attend` for a query that is projected, `(B, N, T, H)`."""
+        """`attend` for queries that `_project_query` made."""
         weights = self._weights(query, keys, attention_mask)
-        weights = self._dropout(weights, training=training)
-        context = ops.matmul(weights, values)  # (B, N, T, H)
-        context = ops.transpose(context, (0, 2, 1, 3))
+        context = self._dropout.matmul(weights, values, training=training)
+        context = ops.transpose(context, (0, 2, 1, 3))  # of (B, N, T, H)
         length = ops.shape(context)[1]
         context = ops.reshape(context, (-1, length, self.d_model))
         return self._output(context)
 
     def _weights(self, query, keys, attention_mask):
-        """`(B, N, T, S)` of projected queries and keys."""
-        # Scaling the query, not the scores, touches T x H numbers instead
-        # of T x S and keeps float16 scores small.
-        query = query * self.head_dim**-0.5
+        """`(B, N, T, S)` of queries from `_project_query` and keys."""
         scores = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
         return self._masked_softmax(scores, attention_mask)
 

@@ -1,6 +1,7 @@
 """Dropout whose random numbers cost a quarter on TensorFlow."""
 
 import keras
+from keras import ops
 
 from keras_transformer import backend
 
@@ -25,6 +26,22 @@ class Dropout(keras.layers.Dropout):
             return super().call(inputs, training=training)
         seed = self.seed_generator.next()
         return backend.fused().dropout(inputs, self.rate, seed)
+
+    def matmul(self, inputs, other, training=False):
+        """The matrix product of what the layer makes of `inputs` and `other`.
+
+        Args:
+            inputs: float `(..., M, K)`.
+            other: float `(..., K, N)`.
+            training: bool, whether dropout is applied.
+
+        Returns:
+            float `(..., M, N)`.
+        """
+        if not (training and self._has_faster()):
+            return ops.matmul(self(inputs, training=training), other)
+        seed = self.seed_generator.next()
+        return backend.fused().dropout_matmul(inputs, other, self.rate, seed)
 
     def _has_faster(self):
         return (

@@ -59,12 +59,13 @@ class Transformer(keras.Model):
         return ops.concatenate(logits, axis=0)
 
     def make_train_function(self, force=False):
-        made = self.train_function is not None and not force
-        function = super().make_train_function(force)
+        if self.train_function is not None and not force:
+            return
+        super().make_train_function(force)
         fused = backend.fused()
-        if fused and not made:
-            self.train_function = fused.train_function(self, function)
-        return self.train_function
+        if fused:
+            made = self.train_function
+            self.train_function = fused.train_function(self, made)
 
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True

@@ -98,6 +98,39 @@ def test_gradients_go_where_the_values_went():
     np.testing.assert_allclose(tape.gradient(output, x), output / 2)
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.4, 0.999])
+def test_a_product_is_that_of_what_is_kept(rate):
+    random = np.random.default_rng(1)
+    x = tf.Variable(random.normal(size=(2, 3, 5, 7)), dtype="float32")
+    y = tf.Variable(random.normal(size=(2, 3, 7, 4)), dtype="float32")
+    weights = random.normal(size=(2, 3, 5, 4)).astype("float32")
+    found = []
+    for product in (
+        lambda: Dropout(rate, seed=1).matmul(x, y, training=True),
+        lambda: tf.matmul(Dropout(rate, seed=1)(x, training=True), y),
+    ):
+        with tf.GradientTape() as tape:
+            result = product()
+            loss = tf.reduce_sum(result * weights)
+        found.append([result, *tape.gradient(loss, [x, y])])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_a_product_drops_nothing_outside_training():
+    x, y = np.ones((2, 3), "float32"), np.ones((3, 4), "float32")
+    np.testing.assert_array_equal(Dropout(0.5).matmul(x, y), x @ y)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_product_of_lower_precision(dtype):
+    ones = tf.ones((40, 50), dtype)
+    product = Dropout(0.25, dtype=dtype).matmul(
+        ones, tf.transpose(ones[:1]), training=True
+    )
+    assert product.dtype == ones.dtype
+
+
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_an_activation_comes_first(activation):
     x = np.random.default_rng(1).normal(size=SHAPE).astype("float32")

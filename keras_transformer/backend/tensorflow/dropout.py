@@ -1,0 +1,117 @@
+"""Dropout from few random bits, which keeps little for the gradient."""
+
+import tensorflow as tf
+
+
+def dropout(inputs, rate: float, seed):
+    """Zeros in a share of the places, the others scaled up.
+
+    TensorFlow's own dropout draws a float of 32 bits for each number, this
+    one 8 bits. So that the rate is exact all the same, the share of a call is
+    drawn too: one of the two multiples of 1/256 beside `rate`, which is its
+    mean.
+
+    Args:
+        inputs: float of any shape.
+        rate: above 0, at most 255/256.
+        seed: int `(2,)`.
+
+    Returns:
+        as `inputs`; the mean is that of `inputs`.
+    """
+    factor = _dropout_factor(inputs, rate, seed)
+
+    @tf.custom_gradient
+    def apply(x):
+        return x * factor(), lambda upstream: upstream * factor(upstream)
+
+    return apply(inputs)
+
+
+def dropout_matmul(inputs, other, rate: float, seed):
+    """The matrix product of `dropout(inputs)` and `other`.
+
+    For the gradient it keeps the inputs, which whatever made them often
+    keeps, too, and not what is left of them.
+
+    Args:
+        inputs: float `(..., M, K)`.
+        other: float `(..., K, N)`.
+        rate, seed: as of `dropout`.
+
+    Returns:
+        float `(..., M, N)`.
+    """
+    factor = _dropout_factor(inputs, rate, seed)
+
+    @tf.custom_gradient
+    def apply(x, y):
+        def gradient(upstream):
+            again = factor(upstream)
+            return (
+                tf.matmul(upstream, y, transpose_b=True) * again,
+                tf.matmul(x * again, upstream, transpose_a=True),
+            )
+
+        return tf.matmul(x * factor(), y), gradient
+
+    return apply(inputs, other)
+
+
+def _dropout_factor(inputs, rate, seed):
+    """A function that makes what dropout multiplies by.
+
+    Between its calls a byte a number is kept. What is to be made after
+    another tensor is there is its argument: TensorFlow merges equal
+    operations, and would keep the factor itself.
+    """
+    keep, scale = _kept(tf.shape(inputs), rate, seed)
+    scale = tf.cast(scale, inputs.dtype)
+
+    def factor(*after):
+        with tf.control_dependencies(after):
+            return tf.cast(keep, inputs.dtype) * scale
+
+    return factor
+
+
+def relu_dropout(inputs, rate: float, seed):
+    """`dropout` of the rectified inputs, whose gradient needs the result only.
+
+    Arguments and result as `dropout`.
+    """
+    keep, scale = _kept(tf.shape(inputs), rate, seed)
+    scale = tf.cast(scale, inputs.dtype)
+
+    @tf.custom_gradient
+    def apply(x):
+        result = tf.nn.relu(x) * (tf.cast(keep, x.dtype) * scale)
+
+        def gradient(upstream):
+            # Above 0 where the input was, and was kept.
+            passed = tf.raw_ops.ReluGrad(gradients=upstream, features=result)
+            return passed * scale
+
+        return result, gradient
+
+    return apply(inputs)
+
+
+def _kept(shape, rate, seed):
+    """Which places are kept, bool, and what they are scaled by, float32."""
+    size = tf.reduce_prod(shape)
+    key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
+    words = tf.raw_ops.StatelessRandomUniformFullIntV2(
+        shape=[(size + 7) // 8 + 1],
+        key=key,
+        counter=counter,
+        alg=tf.random.Algorithm.PHILOX.value,
+        dtype=tf.uint64,
+    )
+    low, rest = divmod(rate * 2**8, 1)
+    # The last word decides between the two shares.
+    more = tf.cast(words[-1] % 2**24, tf.float32) < rest * 2**24
+    share = tf.minimum(tf.cast(more, tf.float32) + low, 255.0)
+    bits = tf.reshape(tf.bitcast(words[:-1], tf.uint8), [-1])[:size]
+    keep = tf.reshape(bits, shape) >= tf.cast(share, tf.uint8)
+    return keep, 256 / (256 - share)

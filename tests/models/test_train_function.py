@@ -1,0 +1,101 @@
+"""Steps of `fit`, which are one graph, against those that Keras makes."""
+
+import random
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import ModelConfig
+from keras_transformer.models import build_transformer
+from keras_transformer.models.transformer import Transformer
+from keras_transformer.training.loss import SmoothedCrossEntropy
+from tests.training.runs import assert_same_weights
+
+CONFIG = ModelConfig(
+    num_encoder_layers=1,
+    num_decoder_layers=1,
+    d_model=8,
+    num_heads=2,
+    d_ff=16,
+    max_length=12,
+)
+IDS = np.random.default_rng(1).integers(4, 9, (2, 24, 6)).astype("int32")
+FEATURES = {"source_ids": IDS[0], "target_ids": IDS[1, :, :-1]}
+LABELS = IDS[1, :, 1:]
+
+
+def compiled(**options):
+    random.seed(1)
+    model = build_transformer(CONFIG, 9, 9)
+    model.compile("adam", SmoothedCrossEntropy(0.1), **options)
+    return model
+
+
+def by_fit(model):
+    weights = np.linspace(0, 1, len(LABELS), dtype="float32")
+    history = model.fit(
+        FEATURES,
+        LABELS,
+        batch_size=8,
+        epochs=2,
+        sample_weight=weights,
+        shuffle=False,
+        verbose=0,
+    )
+    return history.history["loss"]
+
+
+def by_batch(model):
+    return [model.train_on_batch(FEATURES, LABELS) for _ in range(2)]
+
+
+def by_both(model):
+    return by_fit(model) + by_batch(model) + by_fit(model)
+
+
+@pytest.mark.parametrize(
+    ("train", "options"),
+    [
+        (by_both, {}),
+        (by_fit, {"steps_per_execution": 2}),
+        (by_batch, {"run_eagerly": True}),
+    ],
+)
+def test_trains_as_keras_does(train, options, monkeypatch):
+    ours = compiled(**options)
+    losses = train(ours)
+    plain = keras.Model.make_train_function
+    monkeypatch.setattr(Transformer, "make_train_function", plain)
+    theirs = compiled(**options)
+    np.testing.assert_allclose(losses, train(theirs), rtol=1e-5)
+    assert_same_weights((ours, theirs), 1e-5)
+
+
+def test_compiling_again_makes_the_step_again():
+    model = compiled()
+    by_fit(model)
+    model.compile(keras.optimizers.SGD(0.0), SmoothedCrossEntropy(0.1))
+    before = [weight.numpy() for weight in model.trainable_weights]
+    by_fit(model)
+    for old, weight in zip(before, model.trainable_weights, strict=True):
+        np.testing.assert_array_equal(old, weight.numpy())
+
+
+def test_steps_are_traced_in_the_graph_that_runs(monkeypatch):
+    """Not in a graph inside another, of which more copies are kept."""
+    depths = []
+    plain = Transformer.train_step
+
+    def watched(self, data):
+        graph, depth = tf.compat.v1.get_default_graph(), 0
+        while graph is not None:
+            graph, depth = getattr(graph, "outer_graph", None), depth + 1
+        depths.append(depth)
+        return plain(self, data)
+
+    monkeypatch.setattr(Transformer, "train_step", watched)
+    by_fit(compiled())
+    # The step's graph, and the empty one outside of all functions.
+    assert set(depths) == {2}
