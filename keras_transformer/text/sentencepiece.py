@@ -30,13 +30,10 @@ class SentencePieceTokenizer(Tokenizer):
     content_file = "sentencepiece.model"
 
     def __init__(self, model, **normalization):
-        # Its libraries take 120 MiB, which other tokenizers don't need.
-        import tensorflow_text as tf_text
-
         super().__init__(**normalization)
         self._model = model
         self._processor = _processor(model)
-        self._pieces = tf_text.SentencepieceTokenizer(model, out_type=tf.int32)
+        self._made = None
 
     def with_simplify(self, simplify: bool) -> "SentencePieceTokenizer":
         """The same model, for text of which Chinese is simplified or not."""
@@ -56,6 +53,19 @@ class SentencePieceTokenizer(Tokenizer):
     def sampler(self, alpha: float) -> SubwordSampler:
         """Draws other ids for the same texts."""
         return SubwordSampler(self._model, alpha)
+
+    @property
+    def _pieces(self):
+        """The model as TF Text's, once there is text."""
+        if self._made is None:
+            # Its libraries take 120 MiB, which prepared data don't need.
+            import tensorflow_text as tf_text
+
+            with tf.init_scope():  # not in a graph that uses it first
+                self._made = tf_text.SentencepieceTokenizer(
+                    self._model, out_type=tf.int32
+                )
+        return self._made
 
     def _encode(self, strings):
         return self._pieces.tokenize(squeeze(strings))
