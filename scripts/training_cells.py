@@ -64,8 +64,11 @@ def measure(setting: Setting, run_folder, data_folder, warm_up, steps) -> dict:
     use_threads(setting.threads)
     model, batches = _prepared(setting, run_folder, data_folder)
     dataset = batches.dataset.repeat()
+    drawn = iter(dataset.take(warm_up + steps))
+    for _ in range(warm_up):
+        next(drawn)
     started = time.perf_counter()
-    seen = list(dataset.take(warm_up + steps))[warm_up:]
+    seen = list(drawn)
     input_seconds = time.perf_counter() - started
     # Steps take TensorFlow's iterator, as in `fit`: shapes are then no part
     # of the graph, which is traced once.
@@ -87,7 +90,7 @@ def measure(setting: Setting, run_folder, data_folder, warm_up, steps) -> dict:
         "steps_per_second": steps / seconds,
         "tokens_per_step": tokens / steps,
         # Batches are made while others are trained on.
-        "input_share": input_seconds / (warm_up + steps) * steps / seconds,
+        "input_share": input_seconds / seconds,
         "gflops": arithmetic / seconds / 1e9,
         # Before the graphs of the parts of a step take more.
         "peak_memory_mib": _peak_memory(),

@@ -165,10 +165,14 @@ found = compiled.translate(TEXTS)["translation"].numpy()
 assert (found == expected.translate(TEXTS)["translation"].numpy()).all()
 """
 
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    # Another test's search, compiled in this process, may have set it.
+    environment.pop("TF_XLA_FLAGS", None)
+
     def translate(beam_size=1):
         subprocess.run(
             [sys.executable, "-c", program, str(tmp_path), str(beam_size)],
-            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+            env=environment,
             cwd=ROOT,
             check=True,
         )

@@ -31,8 +31,8 @@ def dropout(inputs, rate: float, seed):
 def dropout_matmul(inputs, other, rate: float, seed):
     """The matrix product of `dropout(inputs)` and `other`.
 
-    For the gradient it keeps the inputs, which whatever made them often
-    keeps, too, and not what is left of them.
+    For the gradient it keeps the inputs, which a softmax before it keeps as
+    well, and no copy of what is left of them.
 
     Args:
         inputs: float `(..., M, K)`.
