@@ -66,10 +66,26 @@ def by_both(model):
 def test_trains_as_keras_does(train, options, monkeypatch):
     ours = compiled(**options)
     losses = train(ours)
+    assert np.isfinite(losses).all()
     plain = keras.Model.make_train_function
     monkeypatch.setattr(Transformer, "make_train_function", plain)
     theirs = compiled(**options)
     np.testing.assert_allclose(losses, train(theirs), rtol=1e-5)
+    assert_same_weights((ours, theirs), 1e-5)
+
+
+def test_a_strategy_trains_as_keras_does(monkeypatch):
+    def trained():
+        with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+            model = compiled()
+        return model, by_fit(model)
+
+    ours, losses = trained()
+    assert np.isfinite(losses).all()
+    plain = keras.Model.make_train_function
+    monkeypatch.setattr(Transformer, "make_train_function", plain)
+    theirs, expected = trained()
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
     assert_same_weights((ours, theirs), 1e-5)
 
 

@@ -48,12 +48,8 @@ def train_function(model, function):
         there is more to a step: XLA, eager steps, several in one call, a
         distribution strategy, optional inputs.
     """
-    if (
-        model.jit_compile
-        or model.run_eagerly
-        or model.steps_per_execution != 1
-        or model.distribute_strategy.num_replicas_in_sync > 1
-    ):
+    several = model.steps_per_execution != 1
+    if model.jit_compile or model.run_eagerly or several:
         return function
 
     @tf.function(reduce_retracing=True, autograph=False)
@@ -61,6 +57,7 @@ def train_function(model, function):
         return model.train_step(iterator.get_next())
 
     def one_step(iterator):
+        # A strategy's iterators are of another class.
         plain = isinstance(iterator, tf.data.Iterator) and not any(
             isinstance(spec, tf.OptionalSpec)
             for spec in tf.nest.flatten(iterator.element_spec)
