@@ -9,10 +9,10 @@ from keras_transformer import machine
 # Arenas show as <heap nr="..."> in what glibc says of itself.
 COUNT = """
 import ctypes, threading
-from keras_transformer.machine import share_memory_pool
+from keras_transformer.machine import spare_memory
 libc = ctypes.CDLL(None)
 if {share}:
-    share_memory_pool()
+    spare_memory()
 libc.malloc.restype = ctypes.c_void_p
 gate = threading.Barrier(4)
 def allocate():
@@ -43,6 +43,46 @@ def arenas(share):
 def test_threads_share_a_pool():
     assert arenas(False) > 1
     assert arenas(True) == 1
+
+
+GAPS = """
+import ctypes, pathlib
+from keras_transformer.machine import spare_memory
+libc = ctypes.CDLL(None)
+if {spare}:
+    spare_memory()
+libc.malloc.restype = libc.calloc.restype = ctypes.c_void_p
+libc.free.argtypes = [ctypes.c_void_p]
+def tensor(mib):
+    address = libc.malloc(mib << 20)
+    ctypes.memset(address, 1, mib << 20)
+    return address
+libc.free(tensor(30))  # From now on glibc keeps what is no larger.
+between = []
+for _ in range(20):
+    large = tensor(10)
+    between.append(tensor(1))
+    between.append(large)
+for large in between[1::2]:
+    libc.free(large)
+pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+print(pages * 4096 >> 20)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc")
+def test_what_a_long_batch_took_is_given_back():
+    kept, spared = (
+        int(
+            subprocess.run(
+                [sys.executable, "-c", GAPS.format(spare=spare)],
+                capture_output=True,
+                check=True,
+            ).stdout
+        )
+        for spare in (False, True)
+    )
+    assert kept > spared + 100  # MiB, of 200 freed
 
 
 CPUINFO = "processor : 0\nflags : fpu avx2 {flag}\n"

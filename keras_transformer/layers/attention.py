@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.layer_normalization import product
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -32,6 +33,10 @@ class MultiHeadAttention(keras.layers.Layer):
         key: float `(B, S, D)`; `value` if omitted.
         attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
         training: bool, whether dropout is applied.
+        query_norm: built `LayerNormalization` that the query goes through
+            first. The same as to normalise before the call, with less memory
+            in training.
+        value_norm: as `query_norm`, for the value.
 
     Returns:
         float `(B, T, D)`.
@@ -96,14 +101,27 @@ class MultiHeadAttention(keras.layers.Layer):
         self._value.build(value_shape)
         self._output.build((*query_shape[:-1], self.d_model))
 
-    def call(self, query, value, key=None, attention_mask=None, training=None):
+    def call(
+        self,
+        query,
+        value,
+        key=None,
+        attention_mask=None,
+        training=None,
+        query_norm=None,
+        value_norm=None,
+    ):
         # Quantised kernels aren't what the product wants.
         plain = self._query.quantization_mode is None
-        if query is value and key is None and plain:
-            query, keys, values = self._project_together(value)
+        same = query is value and query_norm is value_norm and key is None
+        if query_norm is not None and not (training and plain):
+            query, query_norm = query_norm(query), None
+        if same and plain:
+            query, keys, values = self._project_together(query, query_norm)
         else:
+            value = value if value_norm is None else value_norm(value)
             keys, values = self.project(value, key)
-            query = self._project_query(query)
+            query = self._project_query(query, query_norm)
         return self._attend(query, keys, values, attention_mask, training)
 
     def project(self, value, key=None):
@@ -118,8 +136,8 @@ class MultiHeadAttention(keras.layers.Layer):
         """
         key = value if key is None else key
         return (
-            self._split_heads(self._key(key)),
-            self._split_heads(self._value(value)),
+            self._split_heads(key, self._key),
+            self._split_heads(value, self._value),
         )
 
     def attend(self, query, keys, values, attention_mask=None, training=None):
@@ -152,37 +170,40 @@ class MultiHeadAttention(keras.layers.Layer):
         Reference: Vaswani et al. 2017, equation 1, the softmax.
         """
         query = self._project_query(query)
-        keys = self._split_heads(self._key(key))
+        keys = self._split_heads(key, self._key)
         return self._weights(query, keys, attention_mask)
 
-    def _project_query(self, query):
+    def _project_query(self, query, norm=None):
         """Queries times `_scale`, `(B, N, T, H)`."""
         # Scaling the query, not the scores, touches T x H numbers instead
         # of T x S and keeps float16 scores small.
-        return self._split_heads(self._query(query)) * self._scale
+        if norm is None:
+            return self._split_heads(query, self._query) * self._scale
+        scaled = self._scaled_query()
+        return self._split_heads(query, lambda x: norm.project(x, *scaled))
 
-    def _project_together(self, x):
+    def _project_together(self, x, norm=None):
         """Query, keys and values of the same input by one product."""
-        # Scaling the query's weights saves a copy of the queries.
-        kernels = (
-            self._query.kernel * self._scale,
-            self._key.kernel,
-            self._value.kernel,
-        )
-        kernel = ops.concatenate(kernels, axis=1)
-        x = ops.matmul(x, ops.cast(kernel, self.compute_dtype))
+        scaled, parts = self._scaled_query(), (self._key, self._value)
+        kernels = [scaled[0], *(part.kernel for part in parts)]
+        kernel, bias = ops.concatenate(kernels, axis=1), None
         if self.use_bias:
-            biases = (
-                self._query.bias * self._scale,
-                self._key.bias,
-                self._value.bias,
-            )
+            biases = [scaled[1], *(part.bias for part in parts)]
             bias = ops.concatenate(biases, axis=0)
-            x = x + ops.cast(bias, self.compute_dtype)
-        length = ops.shape(x)[1]
+        length, x = ops.shape(x)[1], _rows(x)
+        if norm is None:
+            x = product(x, kernel, bias, self.compute_dtype)
+        else:
+            x = norm.project(x, kernel, bias)
         x = ops.reshape(x, (-1, length, 3, self.num_heads, self.head_dim))
         x = ops.transpose(x, (2, 0, 3, 1, 4))  # (3, B, N, length, H)
         return ops.unstack(x, 3)
+
+    def _scaled_query(self):
+        """The query's kernel and bias times `_scale`, to save the copy."""
+        bias = self._query.bias
+        scaled_bias = None if bias is None else bias * self._scale
+        return self._query.kernel * self._scale, scaled_bias
 
     def _attend(self, query, keys, values, attention_mask, training):
         """`attend` for queries that `_project_query` made."""
@@ -190,16 +211,17 @@ class MultiHeadAttention(keras.layers.Layer):
         context = self._dropout.matmul(weights, values, training=training)
         context = ops.transpose(context, (0, 2, 1, 3))  # of (B, N, T, H)
         length = ops.shape(context)[1]
-        context = ops.reshape(context, (-1, length, self.d_model))
-        return self._output(context)
+        context = self._output(ops.reshape(context, (-1, self.d_model)))
+        return ops.reshape(context, (-1, length, self.d_model))
 
     def _weights(self, query, keys, attention_mask):
         """`(B, N, T, S)` of queries from `_project_query` and keys."""
         scores = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
         return self._masked_softmax(scores, attention_mask)
 
-    def _split_heads(self, x):
-        length = ops.shape(x)[1]
+    def _split_heads(self, x, projection):
+        """What `projection` makes of x `(B, length, D)`, in heads."""
+        length, x = ops.shape(x)[1], projection(_rows(x))
         x = ops.reshape(x, (-1, length, self.num_heads, self.head_dim))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, length, H)
 
@@ -229,3 +251,8 @@ class MultiHeadAttention(keras.layers.Layer):
                 self.bias_initializer
             ),
         }
+
+
+def _rows(x):
+    """`(B * T, D)`: with more axes a product is dozens of a graph's nodes."""
+    return ops.reshape(x, (-1, x.shape[-1]))

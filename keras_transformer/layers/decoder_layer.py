@@ -72,11 +72,12 @@ class DecoderLayer(TransformerLayer):
         x = self._self_attention_residual(x, self_attention_mask, training)
         x = self._residual(
             x,
-            lambda y: self._cross_attention(
-                y,
+            lambda x, norm: self._cross_attention(
+                x,
                 encoder_output,
                 attention_mask=cross_attention_mask,
                 training=training,
+                query_norm=norm,
             ),
             self._cross_attention_layer_norm,
             training,
@@ -86,8 +87,13 @@ class DecoderLayer(TransformerLayer):
     def _self_attention_residual(self, x, attention_mask, training=None):
         return self._residual(
             x,
-            lambda y: self._self_attention(
-                y, y, attention_mask=attention_mask, training=training
+            lambda x, norm: self._self_attention(
+                x,
+                x,
+                attention_mask=attention_mask,
+                training=training,
+                query_norm=norm,
+                value_norm=norm,
             ),
             self._self_attention_layer_norm,
             training,

@@ -50,8 +50,13 @@ class EncoderLayer(TransformerLayer):
     def call(self, x, attention_mask=None, training=None):
         x = self._residual(
             x,
-            lambda y: self._self_attention(
-                y, y, attention_mask=attention_mask, training=training
+            lambda x, norm: self._self_attention(
+                x,
+                x,
+                attention_mask=attention_mask,
+                training=training,
+                query_norm=norm,
+                value_norm=norm,
             ),
             self._self_attention_layer_norm,
             training,

@@ -1,6 +1,7 @@
 """The position-wise feed-forward sublayer."""
 
 import keras
+from keras import ops
 
 from keras_transformer.layers.dropout import ActivationDropout
 
@@ -19,6 +20,9 @@ class FeedForward(keras.layers.Layer):
     Call arguments:
         inputs: float `(..., D)`.
         training: bool, whether dropout is applied.
+        norm: `LayerNormalization` that the inputs go through first; built.
+            The same as to normalise before the call, with less memory in
+            training.
 
     Returns:
         float, shape of `inputs`.
@@ -55,9 +59,18 @@ class FeedForward(keras.layers.Layer):
         self._inner.build(inputs_shape)
         self._outer.build((*inputs_shape[:-1], self.d_ff))
 
-    def call(self, inputs, training=None):
-        x = self._inner(inputs)
-        return self._outer(self._activation_dropout(x, training=training))
+    def call(self, inputs, training=None, norm=None):
+        # With more than two axes a product is dozens of a graph's nodes.
+        x = ops.reshape(inputs, (-1, inputs.shape[-1]))
+        # Quantised kernels aren't what the product wants.
+        if norm is None:
+            x = self._inner(x)
+        elif training and self._inner.quantization_mode is None:
+            x = norm.project(x, self._inner.kernel, self._inner.bias)
+        else:
+            x = self._inner(norm(x))
+        x = self._outer(self._activation_dropout(x, training=training))
+        return ops.reshape(x, (*ops.shape(inputs)[:-1], self.d_model))
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape[:-1], self.d_model)

@@ -18,15 +18,52 @@ class LayerNormalization(keras.layers.LayerNormalization):
     """
 
     def call(self, inputs):
-        fused = backend.fused()
+        if not self._has_faster(inputs):
+            return super().call(inputs)
+        outputs = self._standardize(inputs) * self.gamma + self.beta
+        return ops.cast(outputs, self.compute_dtype)
+
+    def project(self, inputs, kernel, bias=None):
+        """The matrix product of what the layer makes of `inputs` and `kernel`.
+
+        Scale and centre become part of kernel and bias. Then the product
+        keeps for its gradient what the normalisation keeps anyway, not a
+        tensor of its own, and passes over the inputs are saved. For training:
+        each call scales the kernel, which a step of a search is too small for.
+
+        Args:
+            inputs: float `(..., D)`.
+            kernel: float `(D, E)`.
+            bias: float `(E,)`, or None.
+
+        Returns:
+            float `(..., E)`.
+        """
+        if self._has_faster(inputs):
+            inputs = ops.cast(self._standardize(inputs), self.compute_dtype)
+            # Rounded once, to what the product is computed in.
+            kernel = ops.cast(kernel, "float32")
+            row = ops.matmul(ops.reshape(self.beta, (1, -1)), kernel)
+            centre = ops.reshape(row, (-1,))
+            bias = (
+                centre if bias is None else centre + ops.cast(bias, "float32")
+            )
+            kernel = ops.reshape(self.gamma, (-1, 1)) * kernel
+        else:
+            inputs = self(inputs)
+        return product(inputs, kernel, bias, self.compute_dtype)
+
+    def _standardize(self, inputs):
+        inputs = ops.cast(inputs, "float32")
+        return backend.fused().standardize(inputs, self.epsilon)
+
+    def _has_faster(self, inputs):
         last = self.axis in (-1, [-1], len(inputs.shape) - 1)
         plain = last and self.scale and self.center
-        if not (fused and plain and self.variable_dtype == "float32"):
-            return super().call(inputs)
-        outputs = fused.layer_norm(
-            ops.cast(inputs, "float32"),
-            self.gamma,
-            self.beta,
-            self.epsilon,
-        )
-        return ops.cast(outputs, self.compute_dtype)
+        return backend.fused() and plain and self.variable_dtype == "float32"
+
+
+def product(inputs, kernel, bias, dtype):
+    """A matrix product, with a bias if not None, of weights cast to `dtype`."""
+    outputs = ops.matmul(inputs, ops.cast(kernel, dtype))
+    return outputs if bias is None else ops.add(outputs, ops.cast(bias, dtype))

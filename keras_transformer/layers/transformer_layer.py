@@ -81,7 +81,7 @@ class TransformerLayer(keras.layers.Layer):
         References: Vaswani et al. 2017, section 3.1 (post); Xiong et al.
         2020 (pre).
         """
-        update = sublayer(self._sublayer_input(x, layer_norm))
+        update = sublayer(x, norm=layer_norm if self.norm == "pre" else None)
         x = x + self._dropout(update, training=training)
         return x if self.norm == "pre" else layer_norm(x)
 
@@ -92,7 +92,7 @@ class TransformerLayer(keras.layers.Layer):
     def _feedforward_residual(self, x, training=None):
         return self._residual(
             x,
-            lambda y: self._feedforward(y, training=training),
+            lambda x, norm: self._feedforward(x, training=training, norm=norm),
             self._feedforward_layer_norm,
             training,
         )

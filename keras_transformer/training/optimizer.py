@@ -32,8 +32,18 @@ class DenseAdam(keras.optimizers.Adam):
     Reference: Kingma and Ba 2015, algorithm 1.
     """
 
+    _step = None
+
     def apply(self, grads, trainable_variables=None):
-        return super().apply([_summed(g) for g in grads], trainable_variables)
+        fused = backend.fused()
+        if fused and not self.amsgrad:
+            self._step = fused.AdamStep(
+                self.iterations, self.beta_1, self.beta_2, self.epsilon
+            )
+        try:
+            super().apply([_summed(g) for g in grads], trainable_variables)
+        finally:
+            self._step = None
 
     def moving_averages(self):
         """Pairs of a trained variable and its average; none without `use_ema`.
@@ -49,21 +59,16 @@ class DenseAdam(keras.optimizers.Adam):
         pass  # Another call of `fit` goes on with the weights as they are.
 
     def update_step(self, gradient, variable, learning_rate):
-        fused = backend.fused()
-        if self.amsgrad or fused is None:
+        if self._step is None:
             super().update_step(gradient, variable, learning_rate)
             return
         index = self._get_variable_index(variable)
-        fused.adam_update(
+        self._step.update(
             variable,
             self._momentums[index].value,
             self._velocities[index].value,
             gradient,
             learning_rate,
-            self.iterations,
-            self.beta_1,
-            self.beta_2,
-            self.epsilon,
         )
 
 

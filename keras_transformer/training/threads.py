@@ -1,6 +1,6 @@
 """How many threads TensorFlow trains with."""
 
-from keras_transformer.machine import share_memory_pool
+from keras_transformer.machine import spare_memory
 
 
 def use_threads(parts: int) -> bool:
@@ -17,7 +17,7 @@ def use_threads(parts: int) -> bool:
     """
     import tensorflow as tf
 
-    share_memory_pool()
+    spare_memory()
     if parts > 1:
         try:
             tf.config.threading.set_intra_op_parallelism_threads(1)

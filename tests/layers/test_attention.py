@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.layers import MultiHeadAttention
+from keras_transformer.layers.layer_normalization import LayerNormalization
 from tests.layers.checks import check_gradients, check_layer
 
 B, T, S, D = 2, 4, 5, 8
@@ -99,6 +100,35 @@ def test_a_mask_of_the_lengths_alone_is_that_of_every_sentence(arrays):
         layer(**arrays, attention_mask=mask),
         layer(**arrays, attention_mask=mask[None]),
     )
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("int8", [False, True])
+@pytest.mark.parametrize("normed", ["query", "value", "both"])
+@pytest.mark.parametrize("same", [False, True])
+def test_a_norm_given_is_a_norm_before(arrays, training, int8, normed, same):
+    layer = MultiHeadAttention(num_heads=2, d_model=D)
+    norm = LayerNormalization()
+    query = keras.ops.convert_to_tensor(arrays["query"])
+    value = query if same else keras.ops.convert_to_tensor(arrays["value"])
+    layer(query, value)
+    norm.build(query.shape)
+    random = np.random.default_rng(3)
+    norm.set_weights([random.normal(size=D) for _ in range(2)])
+    if int8:
+        for dense in (layer._query, layer._key, layer._value):
+            dense.quantize("int8")
+    norms = {
+        "query_norm": norm if normed != "value" else None,
+        "value_norm": norm if normed != "query" else None,
+    }
+    got = layer(query, value, training=training, **norms)
+    expected = layer(
+        norm(query) if norms["query_norm"] else query,
+        norm(value) if norms["value_norm"] else value,
+        training=training,
+    )
+    np.testing.assert_allclose(got, expected, atol=1e-5)
 
 
 def test_project_then_attend_is_call(arrays):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.layers import FeedForward
+from keras_transformer.layers.layer_normalization import LayerNormalization
 from tests.layers.checks import check_gradients, check_layer
 
 X = np.random.default_rng(1).normal(size=(2, 4, 8)).astype("float32")
@@ -42,3 +43,19 @@ def test_each_position_is_on_its_own():
     layer = make()
     whole = np.array(layer(X))
     np.testing.assert_allclose(layer(X[:, 2:3]), whole[:, 2:3], atol=1e-6)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("int8", [False, True])
+def test_a_norm_given_is_a_norm_before(training, int8):
+    layer, norm = FeedForward(16, 8), LayerNormalization()
+    layer(X)
+    norm.build(X.shape)
+    random = np.random.default_rng(3)
+    norm.set_weights([random.normal(size=8) for _ in range(2)])
+    if int8:
+        layer._inner.quantize("int8")
+    got = layer(X, training=training, norm=norm)
+    np.testing.assert_allclose(
+        got, layer(norm(X), training=training), atol=1e-5
+    )

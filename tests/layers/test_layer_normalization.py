@@ -8,6 +8,8 @@ from tests.layers.checks import check_layer
 
 X = np.random.default_rng(1).normal(2, 3, size=(3, 5, 8)).astype("float32")
 
+Y = np.random.default_rng(5).normal(size=(15, 6)).astype("float32")
+
 
 def pair(**arguments):
     """Ours and Keras' own with the same random weights."""
@@ -52,6 +54,38 @@ def test_equals_keras_forwards_and_backwards(arguments):
         gradients(ours, X), gradients(theirs, X), strict=True
     ):
         np.testing.assert_allclose(mine, other, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "float64"])
+@pytest.mark.parametrize("arguments", [{}, {"center": False}])
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_a_projection_is_the_product_of_the_output(dtype, arguments, with_bias):
+    layer, _ = pair(dtype=dtype, **arguments)
+    random = np.random.default_rng(4)
+    x = tf.Variable(tf.cast(X.reshape(-1, 8), layer.compute_dtype))
+    kernel = tf.Variable(random.normal(size=(8, 6)), dtype=layer.variable_dtype)
+    bias = tf.Variable(random.normal(size=6), dtype=layer.variable_dtype)
+
+    def expected():
+        y = tf.matmul(layer(x), tf.cast(kernel, layer.compute_dtype))
+        return y + tf.cast(bias, y.dtype) if with_bias else y
+
+    def got():
+        return layer.project(x, kernel, bias if with_bias else None)
+
+    variables = [x, kernel, *(w.value for w in layer.trainable_weights)]
+    found = []
+    for function in (expected, got):
+        with tf.GradientTape() as tape:
+            y = function()
+            loss = tf.reduce_sum(tf.cast(y, "float32") * tf.sin(1.0 * Y))
+        found.append([y, *tape.gradient(loss, variables + [bias] * with_bias)])
+    tolerance = 0.05 if dtype == "mixed_bfloat16" else 1e-5
+    for a, b in zip(*found, strict=True):
+        assert a.dtype == b.dtype
+        a, b = (tf.cast(value, "float64") for value in (a, b))
+        scale = np.abs(a).max() + 1
+        np.testing.assert_allclose(a / scale, b / scale, atol=tolerance)
 
 
 def test_equal_numbers_stay_finite():

@@ -1,5 +1,6 @@
 """Steps of `fit`, which are one graph, against those that Keras makes."""
 
+import dataclasses
 import random
 
 import keras
@@ -7,9 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import ModelConfig
+from keras_transformer.config import ModelConfig, TrainingConfig
 from keras_transformer.models import build_transformer
 from keras_transformer.models.transformer import Transformer
+from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from tests.training.runs import assert_same_weights
 
@@ -115,3 +117,27 @@ def test_steps_are_traced_in_the_graph_that_runs(monkeypatch):
     by_fit(compiled())
     # The step's graph, and the empty one outside of all functions.
     assert set(depths) == {2}
+
+
+def nodes(layers):
+    """Of the graph of a step with so many layers in each stack."""
+    sizes = {"num_encoder_layers": layers, "num_decoder_layers": layers}
+    model = build_transformer(dataclasses.replace(CONFIG, **sizes), 9, 9)
+    compile_model(model, TrainingConfig(), CONFIG.d_model)
+
+    @tf.function
+    def step(data):
+        return model.train_step(data)
+
+    data = tf.data.Dataset.from_tensors((FEATURES, LABELS)).repeat()
+    signature = tf.nest.map_structure(
+        lambda spec: tf.TensorSpec([None, None], spec.dtype), data.element_spec
+    )
+    graph = step.get_concrete_function(signature).graph
+    return len(graph.as_graph_def().node)
+
+
+def test_a_graph_stays_small():
+    # TensorFlow takes some 10 KB a node and time for each. With products of
+    # three axes and Adam's scalars for every variable it is 2,288.
+    assert nodes(2) - nodes(1) < 1500

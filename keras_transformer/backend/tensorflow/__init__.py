@@ -6,19 +6,19 @@ from keras_transformer.backend.tensorflow.dropout import (
     relu_dropout,
 )
 from keras_transformer.backend.tensorflow.loss import smoothed_nll, token_nll
-from keras_transformer.backend.tensorflow.normalization import layer_norm
+from keras_transformer.backend.tensorflow.normalization import standardize
 from keras_transformer.backend.tensorflow.steps import (
-    adam_update,
+    AdamStep,
     train_function,
 )
 
 __all__ = [
-    "adam_update",
+    "AdamStep",
     "dropout",
     "dropout_matmul",
-    "layer_norm",
     "relu_dropout",
     "smoothed_nll",
+    "standardize",
     "token_nll",
     "train_function",
 ]

@@ -65,8 +65,7 @@ def _dropout_factor(inputs, rate, seed):
     another tensor is there is its argument: TensorFlow merges equal
     operations, and would keep the factor itself.
     """
-    keep, scale = _kept(tf.shape(inputs), rate, seed)
-    scale = tf.cast(scale, inputs.dtype)
+    keep, scale = _kept(inputs, rate, seed)
 
     def factor(*after):
         with tf.control_dependencies(after):
@@ -80,8 +79,7 @@ def relu_dropout(inputs, rate: float, seed):
 
     Arguments and result as `dropout`.
     """
-    keep, scale = _kept(tf.shape(inputs), rate, seed)
-    scale = tf.cast(scale, inputs.dtype)
+    keep, scale = _kept(inputs, rate, seed)
 
     @tf.custom_gradient
     def apply(x):
@@ -97,21 +95,36 @@ def relu_dropout(inputs, rate: float, seed):
     return apply(inputs)
 
 
-def _kept(shape, rate, seed):
-    """Which places are kept, bool, and what they are scaled by, float32."""
-    size = tf.reduce_prod(shape)
+def _kept(inputs, rate, seed):
+    """Which places are kept, bool, and what they are scaled by, `(1,)`."""
     key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
+    low, rest = divmod(rate * 2**8, 1)
+    # The key, itself random, decides between the two shares.
+    more = key < tf.constant(int(rest * 2**64), tf.uint64)
+
+    def by_share(function, dtype):
+        shares = min(low + 1, 255), low
+        return tf.where(
+            more, *(tf.constant(function(s), dtype) for s in shares)
+        )
+
+    keep = _random_bytes(inputs, key, counter) >= by_share(int, tf.uint8)
+    return keep, by_share(lambda share: 256 / (256 - share), inputs.dtype)
+
+
+def _random_bytes(inputs, key, counter):
+    """Random numbers in the shape of `inputs`, uint8."""
+    shape, size = tf.shape(inputs), tf.size(inputs)
+    # Of a last axis of whole words, none has to be cut off.
+    whole = (inputs.shape[-1] or 1) % 8 == 0
     words = tf.raw_ops.StatelessRandomUniformFullIntV2(
-        shape=[(size + 7) // 8 + 1],
+        shape=tf.expand_dims(size if whole else size + 7, 0) // 8,
         key=key,
         counter=counter,
         alg=tf.random.Algorithm.PHILOX.value,
         dtype=tf.uint64,
     )
-    low, rest = divmod(rate * 2**8, 1)
-    # The last word decides between the two shares.
-    more = tf.cast(words[-1] % 2**24, tf.float32) < rest * 2**24
-    share = tf.minimum(tf.cast(more, tf.float32) + low, 255.0)
-    bits = tf.reshape(tf.bitcast(words[:-1], tf.uint8), [-1])[:size]
-    keep = tf.reshape(bits, shape) >= tf.cast(share, tf.uint8)
-    return keep, 256 / (256 - share)
+    found = tf.bitcast(words, tf.uint8)
+    if not whole:
+        found = tf.reshape(found, [-1])[:size]
+    return tf.reshape(found, shape)
