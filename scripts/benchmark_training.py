@@ -174,9 +174,10 @@ def _parser():
     add("--threads", type=int, nargs="+", default=[usable_cores()])
     add("--batch-sentences", type=int, default=128)
     add("--warm-up", type=int, default=20, help="steps")
-    add("--steps", type=int, default=100)
+    # More than the notebook's epoch: its longest batch decides the memory.
+    add("--steps", type=int, default=210)
     add("--dev-loss", action="store_true", help="also train an epoch")
-    add("--peer-steps", type=int, default=120)
+    add("--peer-steps", type=int, default=230)
     benchmark_frame.add_options(parser, "OpenNMT-tf")
     return parser
 

@@ -61,15 +61,14 @@ def dropout_matmul(inputs, other, rate: float, seed):
 def _dropout_factor(inputs, rate, seed):
     """A function that makes what dropout multiplies by.
 
-    Between its calls a byte a number is kept. What is to be made after
-    another tensor is there is its argument: TensorFlow merges equal
-    operations, and would keep the factor itself.
+    Drawn again each time: nothing is kept between its calls. What it is to
+    be drawn after is its argument, as TensorFlow merges equal operations and
+    would keep their result.
     """
-    keep, scale = _kept(inputs, rate, seed)
+    keep, scale = _keep(inputs, rate, seed)
 
     def factor(*after):
-        with tf.control_dependencies(after):
-            return tf.cast(keep, inputs.dtype) * scale
+        return tf.cast(keep(*after), inputs.dtype) * scale
 
     return factor
 
@@ -79,11 +78,11 @@ def relu_dropout(inputs, rate: float, seed):
 
     Arguments and result as `dropout`.
     """
-    keep, scale = _kept(inputs, rate, seed)
+    keep, scale = _keep(inputs, rate, seed)
 
     @tf.custom_gradient
     def apply(x):
-        result = tf.nn.relu(x) * (tf.cast(keep, x.dtype) * scale)
+        result = tf.nn.relu(x) * (tf.cast(keep(), x.dtype) * scale)
 
         def gradient(upstream):
             # Above 0 where the input was, and was kept.
@@ -95,36 +94,39 @@ def relu_dropout(inputs, rate: float, seed):
     return apply(inputs)
 
 
-def _kept(inputs, rate, seed):
-    """Which places are kept, bool, and what they are scaled by, `(1,)`."""
+def _keep(inputs, rate, seed):
+    """A function that draws which places are kept, and their scale, `(1,)`.
+
+    The function gives bool in the shape of `inputs`, the same each time, and
+    draws after the tensors that it is given.
+    """
     key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
     low, rest = divmod(rate * 2**8, 1)
     # The key, itself random, decides between the two shares.
     more = key < tf.constant(int(rest * 2**64), tf.uint64)
 
     def by_share(function, dtype):
-        shares = min(low + 1, 255), low
-        return tf.where(
-            more, *(tf.constant(function(s), dtype) for s in shares)
-        )
+        values = function(min(low + 1, 255)), function(low)
+        return tf.where(more, *(tf.constant(v, dtype) for v in values))
 
-    keep = _random_bytes(inputs, key, counter) >= by_share(int, tf.uint8)
-    return keep, by_share(lambda share: 256 / (256 - share), inputs.dtype)
-
-
-def _random_bytes(inputs, key, counter):
-    """Random numbers in the shape of `inputs`, uint8."""
+    share = by_share(int, tf.uint8)
     shape, size = tf.shape(inputs), tf.size(inputs)
     # Of a last axis of whole words, none has to be cut off.
     whole = (inputs.shape[-1] or 1) % 8 == 0
-    words = tf.raw_ops.StatelessRandomUniformFullIntV2(
-        shape=tf.expand_dims(size if whole else size + 7, 0) // 8,
-        key=key,
-        counter=counter,
-        alg=tf.random.Algorithm.PHILOX.value,
-        dtype=tf.uint64,
-    )
-    found = tf.bitcast(words, tf.uint8)
-    if not whole:
-        found = tf.reshape(found, [-1])[:size]
-    return tf.reshape(found, shape)
+    words = tf.expand_dims(size if whole else size + 7, 0) // 8
+
+    def keep(*after):
+        with tf.control_dependencies(after):
+            drawn = tf.raw_ops.StatelessRandomUniformFullIntV2(
+                shape=words,
+                key=key,
+                counter=counter,
+                alg=tf.random.Algorithm.PHILOX.value,
+                dtype=tf.uint64,
+            )
+        found = tf.bitcast(drawn, tf.uint8)
+        if not whole:
+            found = tf.reshape(found, [-1])[:size]
+        return tf.reshape(found, shape) >= share
+
+    return keep, by_share(lambda share: 256 / (256 - share), inputs.dtype)

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from keras_transformer.machine import give_back_memory
+
 
 class AdamStep:
     """Adam's updates of a step, one operation for each variable.
@@ -69,6 +71,12 @@ def train_function(model, function):
             isinstance(spec, tf.OptionalSpec)
             for spec in tf.nest.flatten(iterator.element_spec)
         )
-        return step(iterator) if plain else function(iterator)
+        if not plain:
+            return function(iterator)
+        graphs = step.experimental_get_tracing_count()
+        logs = step(iterator)
+        if step.experimental_get_tracing_count() > graphs:
+            give_back_memory()
+        return logs
 
     return one_step
