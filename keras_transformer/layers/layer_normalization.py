@@ -60,7 +60,8 @@ class LayerNormalization(keras.layers.LayerNormalization):
     def _has_faster(self, inputs):
         last = self.axis in (-1, [-1], len(inputs.shape) - 1)
         plain = last and self.scale and self.center
-        return backend.fused() and plain and self.variable_dtype == "float32"
+        usual = self.variable_dtype == "float32"
+        return plain and usual and backend.fused() is not None
 
 
 def product(inputs, kernel, bias, dtype):

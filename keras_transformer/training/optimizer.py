@@ -36,12 +36,13 @@ class DenseAdam(keras.optimizers.Adam):
 
     def apply(self, grads, trainable_variables=None):
         fused = backend.fused()
-        if fused and not self.amsgrad:
+        if fused is not None and not self.amsgrad:
             self._step = fused.AdamStep(
                 self.iterations, self.beta_1, self.beta_2, self.epsilon
             )
         try:
-            super().apply([_summed(g) for g in grads], trainable_variables)
+            summed = [_summed(gradient) for gradient in grads]
+            return super().apply(summed, trainable_variables)
         finally:
             self._step = None
 
