@@ -64,12 +64,6 @@ def measure(setting: Setting, run_folder, data_folder, warm_up, steps) -> dict:
     use_threads(setting.threads)
     model, batches = _prepared(setting, run_folder, data_folder)
     dataset = batches.dataset.repeat()
-    drawn = iter(dataset.take(warm_up + steps))
-    for _ in range(warm_up):
-        next(drawn)
-    started = time.perf_counter()
-    seen = list(drawn)
-    input_seconds = time.perf_counter() - started
     # Steps take TensorFlow's iterator, as in `fit`: shapes are then no part
     # of the graph, which is traced once.
     iterator = iter(dataset)
@@ -77,6 +71,14 @@ def measure(setting: Setting, run_folder, data_folder, warm_up, steps) -> dict:
     started = time.perf_counter()
     _train(model, iterator, steps)
     seconds = time.perf_counter() - started
+    # Before what only measuring needs takes more.
+    peak_memory = _peak_memory()
+    drawn = iter(dataset.take(warm_up + steps))
+    for _ in range(warm_up):
+        next(drawn)
+    started = time.perf_counter()
+    seen = list(drawn)
+    input_seconds = time.perf_counter() - started
     tokens = arithmetic = 0
     for features, _ in seen:
         source, target = (
@@ -92,8 +94,7 @@ def measure(setting: Setting, run_folder, data_folder, warm_up, steps) -> dict:
         # Batches are made while others are trained on.
         "input_share": input_seconds / seconds,
         "gflops": arithmetic / seconds / 1e9,
-        # Before the graphs of the parts of a step take more.
-        "peak_memory_mib": _peak_memory(),
+        "peak_memory_mib": peak_memory,
         "step_ms": _breakdown(model, seen[: min(steps, 12)]),
     }
 
