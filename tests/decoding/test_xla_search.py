@@ -8,7 +8,6 @@ from keras_transformer.config import DecodingConfig
 from keras_transformer.decoding.constraints import Sentences
 from keras_transformer.decoding.incremental import IncrementalTransformer
 from keras_transformer.decoding.search import search
-from keras_transformer.machine import multiplies_bfloat16
 from tests.decoding.fake_models import random_sources
 from tests.decoding.small_transformers import check_equal, small_transformer
 
@@ -72,8 +71,6 @@ def test_bfloat16_scores_are_finite_and_nearly_equal(beam_size):
     assert found.scores.dtype == tf.float32
     assert np.isfinite(found.scores).all()
     # Words may differ where two are about as good; the best's score hardly.
-    # Without instructions for it, sums are rounded on the way, too.
-    tolerance = 0.15 if multiplies_bfloat16() else 0.25
     np.testing.assert_allclose(
-        found.scores[:, 0], expected.scores[:, 0], atol=tolerance
+        found.scores[:, 0], expected.scores[:, 0], atol=0.15
     )
