@@ -51,8 +51,10 @@ class IncrementalTransformer(Sublayers):
     Args:
         model: `keras.Model` that `build_transformer` made.
         dtype: of the matrix products with weights. What is between them, and
-            the logits, are float32. bfloat16 is about twice as fast on
-            processors that have it, and halves the weights' memory.
+            the logits, are float32. bfloat16 halves the weights' memory, and
+            is about twice as fast on processors that multiply it; on others
+            it is no faster, and TensorFlow cuts each product off after 8
+            binary digits instead of rounding it: twice the error.
         compiled: whether the functions are for XLA, which has an operation
             of its own for writing to a cache.
         align: whether `step` returns attention to the source: the mean over

@@ -179,18 +179,43 @@ def test_refresh_takes_over_new_weights(variant, dtype):
     assert np.abs(predict().numpy() - before).max() > 0.1
 
 
+@functools.cache
+def bfloat16_tolerance():
+    """Of the mean error of logits, relative to their mean.
+
+    A processor without instructions for bfloat16 gets a product of float32
+    from TensorFlow whose lower 16 bits are cut off, not rounded: errors twice
+    as large, and all of them towards 0. Rounding put in its place there gave
+    at most 1.92 % (0.76 % without a final norm), cutting off 2.05 % (2.05 %).
+    """
+    random = np.random.default_rng(0)
+    a, b = (
+        tf.cast(tf.constant(random.normal(size=(32, 32))), tf.bfloat16)
+        for _ in range(2)
+    )
+    exact = tf.cast(a, tf.float64) @ tf.cast(b, tf.float64)
+    rounded = tf.cast(exact, tf.bfloat16)
+    differ = np.mean(tf.cast(a @ b, tf.float32) != tf.cast(rounded, tf.float32))
+    if differ < 0.05:  # Sums in another order round a few differently.
+        return 0.02
+    bits = tf.bitcast(tf.cast(exact, tf.float32), tf.uint32)
+    cut = tf.bitcast(tf.bitwise.bitwise_and(bits, 0xFFFF0000), tf.float32)
+    differ = np.mean(tf.cast(a @ b, tf.float32) != cut)
+    assert differ < 0.05, "neither rounded nor cut off"
+    return 0.03
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_bfloat16_is_nearly_equal(variant):
     functions = IncrementalTransformer(model(variant), "bfloat16")
     logits, _ = functions.predict(SOURCE, TARGETS[:, 0])
     assert logits.dtype == tf.float32
     expected = full_pass(model(variant))
-    error = np.abs(logits.numpy() - expected)
+    allowed = bfloat16_tolerance() * np.abs(expected).mean()
     assert np.isfinite(logits).all()
-    assert error.mean() < 0.02 * np.abs(expected).mean()
+    assert np.abs(logits.numpy() - expected).mean() < allowed
     found, _ = stepped(functions, SOURCE, TARGETS[:, :1])
-    error = np.abs(found[:, 0] - expected)
-    assert error.mean() < 0.02 * np.abs(expected).mean()
+    assert np.abs(found[:, 0] - expected).mean() < allowed
 
 
 def test_norms_are_folded_only_where_norms_alone_read_the_stream():
