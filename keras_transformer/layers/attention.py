@@ -7,8 +7,9 @@ D model width.
 import keras
 from keras import ops
 
+from keras_transformer.layers.dense import Dense, product
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.layer_normalization import product
+from keras_transformer.layers.masks import masked_scores
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -85,7 +86,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _projection(self, name):
         # Clones: one initializer object would start all four kernels equal.
-        return keras.layers.Dense(
+        return Dense(
             self.d_model,
             use_bias=self.use_bias,
             kernel_initializer=self.kernel_initializer.clone(),
@@ -117,12 +118,12 @@ class MultiHeadAttention(keras.layers.Layer):
         if query_norm is not None and not (training and plain):
             query, query_norm = query_norm(query), None
         if same and plain:
-            query, keys, values = self._project_together(query, query_norm)
+            heads = self._project_together(query, query_norm, training)
         else:
+            query = self._project_query(query, query_norm, training)
             value = value if value_norm is None else value_norm(value)
-            keys, values = self.project(value, key)
-            query = self._project_query(query, query_norm)
-        return self._attend(query, keys, values, attention_mask, training)
+            heads = query, *self.project(value, key)
+        return self._attend(*heads, attention_mask, training)
 
     def project(self, value, key=None):
         """Projects keys and values and splits them into heads.
@@ -173,16 +174,16 @@ class MultiHeadAttention(keras.layers.Layer):
         keys = self._split_heads(key, self._key)
         return self._weights(query, keys, attention_mask)
 
-    def _project_query(self, query, norm=None):
+    def _project_query(self, query, norm=None, training=None):
         """Queries times `_scale`, `(B, N, T, H)`."""
         # Scaling the query, not the scores, touches T x H numbers instead
         # of T x S and keeps float16 scores small.
         if norm is None:
             return self._split_heads(query, self._query) * self._scale
-        scaled = self._scaled_query()
-        return self._split_heads(query, lambda x: norm.project(x, *scaled))
+        weights = *self._scaled_query(), self._query.trains(training)
+        return self._split_heads(query, lambda x: norm.project(x, *weights))
 
-    def _project_together(self, x, norm=None):
+    def _project_together(self, x, norm=None, training=None):
         """Query, keys and values of the same input by one product."""
         scaled, parts = self._scaled_query(), (self._key, self._value)
         kernels = [scaled[0], *(part.kernel for part in parts)]
@@ -190,11 +191,12 @@ class MultiHeadAttention(keras.layers.Layer):
         if self.use_bias:
             biases = [scaled[1], *(part.bias for part in parts)]
             bias = ops.concatenate(biases, axis=0)
+        trained = any(part.trains(training) for part in (self._query, *parts))
         length, x = ops.shape(x)[1], _rows(x)
         if norm is None:
-            x = product(x, kernel, bias, self.compute_dtype)
+            x = product(x, kernel, bias, self.compute_dtype, trained)
         else:
-            x = norm.project(x, kernel, bias)
+            x = norm.project(x, kernel, bias, trained)
         x = ops.reshape(x, (-1, length, 3, self.num_heads, self.head_dim))
         x = ops.transpose(x, (2, 0, 3, 1, 4))  # (3, B, N, length, H)
         return ops.unstack(x, 3)
@@ -207,32 +209,23 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _attend(self, query, keys, values, attention_mask, training):
         """`attend` for queries that `_project_query` made."""
-        weights = self._weights(query, keys, attention_mask)
+        weights = self._weights(query, keys, attention_mask, training)
         context = self._dropout.matmul(weights, values, training=training)
         context = ops.transpose(context, (0, 2, 1, 3))  # of (B, N, T, H)
         length = ops.shape(context)[1]
         context = self._output(ops.reshape(context, (-1, self.d_model)))
         return ops.reshape(context, (-1, length, self.d_model))
 
-    def _weights(self, query, keys, attention_mask):
+    def _weights(self, query, keys, attention_mask, training=None):
         """`(B, N, T, S)` of queries from `_project_query` and keys."""
-        scores = ops.matmul(query, ops.transpose(keys, (0, 1, 3, 2)))
-        return self._masked_softmax(scores, attention_mask)
+        scores = masked_scores(query, keys, attention_mask, training)
+        return ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
 
     def _split_heads(self, x, projection):
         """What `projection` makes of x `(B, length, D)`, in heads."""
         length, x = ops.shape(x)[1], projection(_rows(x))
         x = ops.reshape(x, (-1, length, self.num_heads, self.head_dim))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, length, H)
-
-    def _masked_softmax(self, scores, attention_mask):
-        scores = ops.cast(scores, "float32")  # (B, N, T, S)
-        if attention_mask is not None:
-            # Finite, so that a row without any key stays a number. Added, as
-            # that passes gradients on without another look at the mask.
-            bias = ops.where(attention_mask, 0.0, -1e9)
-            scores = scores + ops.expand_dims(bias, axis=-3)
-        return ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
 
     def compute_output_shape(self, query_shape, value_shape=None, **kwargs):
         return (*query_shape[:-1], self.d_model)

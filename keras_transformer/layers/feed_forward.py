@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.dropout import ActivationDropout
 
 
@@ -42,12 +43,8 @@ class FeedForward(keras.layers.Layer):
         self.d_model = d_model
         self.activation = keras.activations.get(activation)
         self.dropout = dropout
-        self._inner = keras.layers.Dense(
-            d_ff, dtype=self.dtype_policy, name="inner"
-        )
-        self._outer = keras.layers.Dense(
-            d_model, dtype=self.dtype_policy, name="outer"
-        )
+        self._inner = Dense(d_ff, dtype=self.dtype_policy, name="inner")
+        self._outer = Dense(d_model, dtype=self.dtype_policy, name="outer")
         self._activation_dropout = ActivationDropout(
             dropout,
             self.activation,
@@ -66,7 +63,12 @@ class FeedForward(keras.layers.Layer):
         if norm is None:
             x = self._inner(x)
         elif training and self._inner.quantization_mode is None:
-            x = norm.project(x, self._inner.kernel, self._inner.bias)
+            x = norm.project(
+                x,
+                self._inner.kernel,
+                self._inner.bias,
+                trained=self._inner.trains(training),
+            )
         else:
             x = self._inner(norm(x))
         x = self._outer(self._activation_dropout(x, training=training))

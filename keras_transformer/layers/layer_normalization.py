@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer import backend
+from keras_transformer.layers.dense import product
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -23,7 +24,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
         outputs = self._standardize(inputs) * self.gamma + self.beta
         return ops.cast(outputs, self.compute_dtype)
 
-    def project(self, inputs, kernel, bias=None):
+    def project(self, inputs, kernel, bias=None, trained=False):
         """The matrix product of what the layer makes of `inputs` and `kernel`.
 
         Scale and centre become part of kernel and bias. Then the product
@@ -35,6 +36,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
             inputs: float `(..., D)`.
             kernel: float `(D, E)`.
             bias: float `(E,)`, or None.
+            trained: see `layers.dense.product`.
 
         Returns:
             float `(..., E)`.
@@ -51,7 +53,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
             kernel = ops.reshape(self.gamma, (-1, 1)) * kernel
         else:
             inputs = self(inputs)
-        return product(inputs, kernel, bias, self.compute_dtype)
+        return product(inputs, kernel, bias, self.compute_dtype, trained)
 
     def _standardize(self, inputs):
         inputs = ops.cast(inputs, "float32")
@@ -62,9 +64,3 @@ class LayerNormalization(keras.layers.LayerNormalization):
         plain = last and self.scale and self.center
         usual = self.variable_dtype == "float32"
         return plain and usual and backend.fused() is not None
-
-
-def product(inputs, kernel, bias, dtype):
-    """A matrix product, with a bias if not None, of weights cast to `dtype`."""
-    outputs = ops.matmul(inputs, ops.cast(kernel, dtype))
-    return outputs if bias is None else ops.add(outputs, ops.cast(bias, dtype))

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer import backend
 from keras_transformer.layers.dropout import Dropout
 
 
@@ -122,10 +123,19 @@ class PositionalEmbedding(keras.layers.Layer):
 
     def call(self, inputs, position=None, reverse=False, training=None):
         if reverse:
-            return self._tokens(inputs, reverse=True)
+            return self._project(inputs, training)
         x = self._tokens(inputs) * self.d_model**0.5
         x = x + self._encoding(ops.shape(inputs)[1], position)
         return self._dropout(x, training=training)
+
+    def _project(self, x, training):
+        """The product with the transposed matrix; see `layers.dense.Dense`."""
+        tokens, fused = self._tokens, backend.fused()
+        plain = tokens.quantization_mode is None
+        if not (training and fused and plain and tokens._embeddings.trainable):
+            return tokens(x, reverse=True)
+        matrix = ops.cast(tokens.embeddings, self.compute_dtype)
+        return fused.dense(x, matrix, transposed=True)
 
     def _encoding(self, length, position):
         table = ops.cast(

@@ -13,7 +13,9 @@ from keras_transformer.layers import (
     decoder_mask,
     padding_mask,
 )
+from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.layer_normalization import LayerNormalization
+from keras_transformer.models.parts import join
 from keras_transformer.models.r_drop import symmetric_divergence, twice
 
 
@@ -56,7 +58,7 @@ class Transformer(keras.Model):
             )
             for begin, end in zip(ends[:-1], ends[1:], strict=True)
         ]
-        return ops.concatenate(logits, axis=0)
+        return join(logits)
 
     def make_train_function(self, force=False):
         if self.train_function is not None and not force:
@@ -142,7 +144,7 @@ def build_transformer(
         x = _final_norm(config, "decoder")(x)
 
     if config.tied_embeddings == "none":
-        x = layers.Dense(target_vocabulary_size, name="logits")(x)
+        x = Dense(target_vocabulary_size, name="logits")(x)
     else:
         x = target_embedding(x, reverse=True)
     # Whatever the policy computes in, loss and search see float32.

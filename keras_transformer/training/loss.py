@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_transformer import backend
 from keras_transformer.constants import PAD_ID
+from keras_transformer.models.parts import each_part
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -60,7 +61,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     def __call__(self, y_true, y_pred, sample_weight=None):
         # Keras' reductions divide by positions, padding included.
         weights = real_tokens(y_true, self.padding_id, sample_weight)
-        total = ops.sum(self.call(y_true, y_pred) * weights)
+        losses = each_part(self.call, y_true, y_pred)
+        total = ops.sum(losses * weights)
         return ops.divide_no_nan(total, ops.sum(weights))
 
     def call(self, y_true, y_pred):

@@ -6,7 +6,9 @@ Axes: B batch, T target positions, V vocabulary.
 import keras
 from keras import ops
 
+from keras_transformer import backend
 from keras_transformer.constants import PAD_ID
+from keras_transformer.models.parts import each_part
 from keras_transformer.training.loss import real_tokens, token_nll
 
 
@@ -24,7 +26,8 @@ class _TokenMean(keras.metrics.Metric):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         weights = real_tokens(y_true, self.padding_id, sample_weight)
-        values = ops.cast(self.values(y_true, y_pred), "float32")
+        values = each_part(self.values, y_true, y_pred)
+        values = ops.cast(values, "float32")
         self.total.assign_add(ops.sum(values * weights))
         self.count.assign_add(ops.sum(weights))
 
@@ -69,4 +72,6 @@ class TokenAccuracy(_TokenMean):
         super().__init__(name=name, **kwargs)
 
     def values(self, y_true, y_pred):
-        return ops.equal(ops.cast(y_true, "int32"), ops.argmax(y_pred, axis=-1))
+        fused = backend.fused()
+        found = fused.argmax(y_pred) if fused else ops.argmax(y_pred, axis=-1)
+        return ops.equal(ops.cast(y_true, "int32"), found)

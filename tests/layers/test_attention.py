@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_transformer.layers import MultiHeadAttention
 from keras_transformer.layers.layer_normalization import LayerNormalization
@@ -129,6 +130,32 @@ def test_a_norm_given_is_a_norm_before(arrays, training, int8, normed, same):
         training=training,
     )
     np.testing.assert_allclose(got, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("same", [False, True])
+def test_gradients_in_training_are_those_outside(arrays, masked, same):
+    layer = MultiHeadAttention(num_heads=2, d_model=D)
+    query = tf.constant(arrays["query"])
+    value = query if same else tf.constant(arrays["value"])
+    mask = np.ones((B, query.shape[1], value.shape[1]), bool)
+    mask[:, :, -1], mask[0, 0] = False, False
+    layer(query, value)
+    found = []
+    for training in (False, True):
+        with tf.GradientTape() as tape:
+            tape.watch([query, value])
+            y = layer(
+                query,
+                value,
+                attention_mask=mask if masked else None,
+                training=training,
+            )
+            loss = tf.reduce_sum(tf.square(y))
+        variables = [w.value for w in layer.trainable_weights]
+        found.append([y, *tape.gradient(loss, [query, value, *variables])])
+    for outside, inside in zip(*found, strict=True):
+        np.testing.assert_allclose(inside, outside, atol=1e-5)
 
 
 def test_project_then_attend_is_call(arrays):

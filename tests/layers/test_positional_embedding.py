@@ -3,6 +3,7 @@ import math
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_transformer.layers import PositionalEmbedding, sinusoids
 from tests.layers.checks import check_gradients, check_layer
@@ -69,6 +70,23 @@ def test_reverse_projects_on_the_same_matrix():
     x = np.array(layer(IDS))
     matrix = next(w for w in layer.weights if "tokens" in w.path).numpy()
     np.testing.assert_allclose(layer(x, reverse=True), x @ matrix.T, atol=1e-5)
+
+
+@pytest.mark.parametrize("trainable", [True, False])
+def test_reverse_trains_as_outside_training(trainable):
+    layer = make()
+    x = tf.convert_to_tensor(layer(IDS))
+    (matrix,) = (w for w in layer.weights if "tokens" in w.path)
+    matrix.trainable = trainable
+    found = []
+    for training in (False, True):
+        with tf.GradientTape() as tape:
+            tape.watch([x, matrix.value])
+            y = layer(x, reverse=True, training=training)
+            loss = tf.reduce_sum(tf.square(y))
+        found.append([y, *tape.gradient(loss, [x, matrix.value])])
+    for outside, inside in zip(*found, strict=True):
+        np.testing.assert_allclose(inside, outside, rtol=1e-4, atol=1e-5)
 
 
 def test_a_sequence_longer_than_the_positions_is_refused():

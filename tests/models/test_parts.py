@@ -8,6 +8,8 @@ import tensorflow as tf
 from keras_transformer.config import ModelConfig
 from keras_transformer.models import build_transformer
 from keras_transformer.training.loss import SmoothedCrossEntropy
+from keras_transformer.training.metrics import CrossEntropy, TokenAccuracy
+from tests.training.runs import assert_same_weights
 
 CONFIG = ModelConfig(
     num_encoder_layers=1,
@@ -51,6 +53,52 @@ def test_the_parts_are_the_whole(parts, size):
     np.testing.assert_allclose(logits, whole, atol=1e-5)
     for gradient, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(gradient, other, atol=1e-5)
+
+
+def trained_once(parts):
+    """What a step makes of weights and metrics."""
+    keras.utils.set_random_seed(1)
+    model = build_transformer(CONFIG, 9, 9)
+    model.parts = parts
+    model.compile(
+        "adam",
+        SmoothedCrossEntropy(0.1),
+        metrics=[CrossEntropy(), TokenAccuracy()],
+    )
+    features, labels = batch(5)
+    weights = np.linspace(0, 1, 5, dtype="float32")
+    history = model.fit(
+        features, labels, sample_weight=weights, batch_size=5, verbose=0
+    )
+    return model, history.history
+
+
+def test_a_step_in_parts_is_a_step():
+    whole, expected = trained_once(1)
+    model, found = trained_once(2)
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-5)
+    assert_same_weights((model, whole), 1e-5)
+
+
+def test_nothing_is_computed_from_the_logits_of_all_parts():
+    model = build_transformer(CONFIG, 9, 9)
+    model.parts = 2
+    model.compile("adam", SmoothedCrossEntropy(0.1), metrics=[TokenAccuracy()])
+    features, labels = batch(5)
+
+    @tf.function
+    def step(data):
+        return model.train_step(data)
+
+    graph = step.get_concrete_function((features, labels)).graph
+    joined = [
+        op
+        for op in graph.get_operations()
+        if op.type == "ConcatV2" and op.outputs[0].shape[1:] == (5, 9)
+    ]
+    assert len(joined) == 1 and not joined[0].outputs[0].consumers()
 
 
 def test_parts_drop_different_places():

@@ -1,11 +1,17 @@
 """Operations of a training step that TensorFlow has faster ways for."""
 
+from keras_transformer.backend.tensorflow.attention import masked_scores
+from keras_transformer.backend.tensorflow.dense import dense
 from keras_transformer.backend.tensorflow.dropout import (
     dropout,
     dropout_matmul,
     relu_dropout,
 )
-from keras_transformer.backend.tensorflow.loss import smoothed_nll, token_nll
+from keras_transformer.backend.tensorflow.loss import (
+    argmax,
+    smoothed_nll,
+    token_nll,
+)
 from keras_transformer.backend.tensorflow.normalization import standardize
 from keras_transformer.backend.tensorflow.steps import (
     AdamStep,
@@ -14,8 +20,11 @@ from keras_transformer.backend.tensorflow.steps import (
 
 __all__ = [
     "AdamStep",
+    "argmax",
+    "dense",
     "dropout",
     "dropout_matmul",
+    "masked_scores",
     "relu_dropout",
     "smoothed_nll",
     "standardize",

@@ -1,4 +1,4 @@
-"""The loss with a gradient of few passes.
+"""The loss with a gradient of few passes, and what metrics need.
 
 Axes: B batch, T positions, V vocabulary.
 """
@@ -41,6 +41,14 @@ def token_nll(labels, logits):
     TensorFlow merges operations of a graph that are equal, inputs included.
     """
     return tf.reshape(_nll(*_flat(labels, logits))[0], tf.shape(labels))
+
+
+def argmax(logits):
+    """The first index of the largest number of the last axis, int32.
+
+    Keras' own tells 0 from -0, for which it makes two copies of all.
+    """
+    return tf.argmax(logits, axis=-1, output_type=tf.int32)
 
 
 def _flat(labels, logits):
