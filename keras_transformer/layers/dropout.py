@@ -38,7 +38,9 @@ class Dropout(keras.layers.Dropout):
         Returns:
             float `(..., M, N)`.
         """
-        if not (training and self._has_faster()):
+        # The fused gradient doesn't sum over a batch of 1 that serves all.
+        same = inputs.shape[:-2] == other.shape[:-2]
+        if not (training and same and self._has_faster()):
             return ops.matmul(self(inputs, training=training), other)
         seed = self.seed_generator.next()
         return backend.fused().dropout_matmul(inputs, other, self.rate, seed)

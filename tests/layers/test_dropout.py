@@ -98,11 +98,12 @@ def test_gradients_go_where_the_values_went():
     np.testing.assert_allclose(tape.gradient(output, x), output / 2)
 
 
+@pytest.mark.parametrize("batch", [2, 1])
 @pytest.mark.parametrize("rate", [0.0, 0.4, 0.999])
-def test_a_product_is_that_of_what_is_kept(rate):
+def test_a_product_is_that_of_what_is_kept(rate, batch):
     random = np.random.default_rng(1)
     x = tf.Variable(random.normal(size=(2, 3, 5, 7)), dtype="float32")
-    y = tf.Variable(random.normal(size=(2, 3, 7, 4)), dtype="float32")
+    y = tf.Variable(random.normal(size=(batch, 3, 7, 4)), dtype="float32")
     weights = random.normal(size=(2, 3, 5, 4)).astype("float32")
     found = []
     for product in (
