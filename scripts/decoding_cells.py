@@ -6,7 +6,7 @@ import statistics
 import time
 from typing import NamedTuple
 
-from keras_transformer.decoding.workers import Workers
+from keras_transformer.translation.workers import Workers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +95,10 @@ class ServedRecipe:
     def __call__(self):
         import tensorflow_text  # noqa: F401
 
-        from keras_transformer.export.session import ServedModel, disable_xla
+        from keras_transformer.export.verification.session import (
+            ServedModel,
+            disable_xla,
+        )
 
         disable_xla()
         model = ServedModel(self.folder, self.threads)

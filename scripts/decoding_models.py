@@ -98,7 +98,7 @@ def export_forced(scratch, folder, precision, length) -> pathlib.Path:
 
 
 def _export(goal, folder, precision, length):
-    from keras_transformer.export.served_translator import ServedTranslator
+    from keras_transformer.export.writer.signatures import ServedTranslator
     from keras_transformer.training.run import Run
 
     run = Run.load(folder)

@@ -196,8 +196,8 @@ def translator_rate(recipe, sentences, workers, batch_size) -> float:
         batch_size: sentences at a time.
     """
     from keras_transformer.cli.console import load_tensorflow
-    from keras_transformer.decoding.stream import stream_lines
-    from keras_transformer.decoding.workers import Workers
+    from keras_transformer.translation.stream import stream_lines
+    from keras_transformer.translation.workers import Workers
 
     def translate(pool):
         began = time.perf_counter()

@@ -6,7 +6,7 @@ import re
 
 from decoding_models import export_forced, make_run
 
-from keras_transformer.export.server_templates import BATCHING
+from keras_transformer.export.deployment.templates import BATCHING
 
 _LENGTH = 20  # tokens of each translation, with random weights
 _THREADS = "tensorflow_intra_op_parallelism"

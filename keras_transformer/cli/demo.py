@@ -164,7 +164,7 @@ def _config(epochs):
 
 def _check_out(out):
     """Refuses a place for the export before anything is done."""
-    from keras_transformer.export.versions import choose_version
+    from keras_transformer.export.registry.versions import choose_version
 
     choose_version(out, None)
 
@@ -188,7 +188,7 @@ def _evaluate(the_run, pairs):
 
 
 def _export(the_run, out, dev):
-    from keras_transformer.export.saved_model import export_run
+    from keras_transformer.export.writer.saved_model import export_run
 
     texts = [source for source, _ in _spread(dev, SHOWN)]
     return export_run(the_run, out, warmup_texts=texts, progress=say)

@@ -78,9 +78,9 @@ class DetailedRecipe:
     def __call__(self):
         import tensorflow as tf
 
-        from keras_transformer.decoding.details import details
         from keras_transformer.evaluation.report import run_translator
         from keras_transformer.training.run import Run
+        from keras_transformer.translation.details import details
 
         run = Run.load(self.folder)
         model = run.load_model(self.weights)

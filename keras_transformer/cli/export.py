@@ -81,8 +81,8 @@ def run(arguments):
             "--verify-only FOLDER"
         )
     load_tensorflow()
-    from keras_transformer.export.saved_model import export_run
-    from keras_transformer.export.server_files import require_model_name
+    from keras_transformer.export.deployment.files import require_model_name
+    from keras_transformer.export.writer.saved_model import export_run
     from keras_transformer.training.run import Run
 
     if arguments.format:
@@ -115,7 +115,7 @@ def run(arguments):
 
 def _write_server_files(arguments):
     """Those asked for, or those that are there and now are out of date."""
-    from keras_transformer.export.server_files import (
+    from keras_transformer.export.deployment.files import (
         refresh_server_files,
         write_server_files,
     )
@@ -138,7 +138,7 @@ def _with_precision(the_run, arguments):
         raise InputError("--precision auto and --dev FILE go together")
     if precision == "auto":
         from keras_transformer.data.corpus import CorpusFile, read_pairs
-        from keras_transformer.export.precision import choose_precision
+        from keras_transformer.export.writer.precision import choose_precision
 
         files = [CorpusFile.parse(spec) for spec in arguments.dev]
         choice = choose_precision(

@@ -56,17 +56,17 @@ class RunTranslate:
     """
 
     def __init__(self, recipe: RunRecipe):
-        from keras_transformer.decoding import compile_cache
+        from keras_transformer.translation import compile_cache
 
         if recipe.jit != "off":
             compile_cache.enable()
-        from keras_transformer.decoding.compiled import (
+        from keras_transformer.evaluation.report import run_translator
+        from keras_transformer.training.run import Run
+        from keras_transformer.translation.compiled import (
             CompiledTranslator,
             when_to_compile,
         )
-        from keras_transformer.decoding.details import details
-        from keras_transformer.evaluation.report import run_translator
-        from keras_transformer.training.run import Run
+        from keras_transformer.translation.details import details
 
         run = Run.load(recipe.folder)
         model = run.load_model(recipe.weights)

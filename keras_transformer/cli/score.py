@@ -85,7 +85,7 @@ def add_arguments(parser):
 def run(arguments):
     load_tensorflow()
     from keras_transformer.data.corpus import CorpusFile, read_pairs
-    from keras_transformer.decoding.stream import translate_lines
+    from keras_transformer.translation.stream import translate_lines
 
     files = [CorpusFile.parse(spec) for spec in arguments.input]
     make = _saved_scorer if arguments.saved_model else _run_scorer
@@ -139,9 +139,9 @@ def _run_scorer(arguments):
     """A function from lines with translations to results, and batch size."""
     import tensorflow as tf
 
-    from keras_transformer.decoding.details import score_details
     from keras_transformer.evaluation.report import run_translator
     from keras_transformer.training.run import Run
+    from keras_transformer.translation.details import score_details
 
     the_run = Run.load(arguments.run)
     decoding = decoding_config(the_run.config, arguments)

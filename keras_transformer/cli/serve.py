@@ -20,7 +20,7 @@ from keras_transformer.cli.serve_flags import (
 )
 from keras_transformer.errors import InputError
 from keras_transformer.machine import allow_many_connections
-from keras_transformer.serving import engines
+from keras_transformer.serving.server import engines
 
 __all__ = ["EXAMPLE", "add_arguments", "run"]
 
@@ -101,8 +101,8 @@ def _serve(arguments):
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     load_tensorflow()
     with _extra():
-        from keras_transformer.export.session import disable_xla
-        from keras_transformer.serving.server import Server
+        from keras_transformer.export.verification.session import disable_xla
+        from keras_transformer.serving.server.server import Server
 
         # For the whole process and for good, as the stock server does.
         disable_xla()

@@ -5,7 +5,7 @@ import os
 import pathlib
 
 from keras_transformer.errors import InputError
-from keras_transformer.serving import engines
+from keras_transformer.serving.server import engines
 
 
 def add_arguments(parser):
@@ -166,7 +166,9 @@ def mounted_paths(arguments) -> list[str]:
     files = [arguments.model_config_file, arguments.batching_parameters_file]
     paths = [arguments.model_base_path, *files]
     if arguments.model_config_file:
-        from keras_transformer.serving.model_config import read_model_configs
+        from keras_transformer.serving.server.model_config import (
+            read_model_configs,
+        )
 
         configs = read_model_configs(arguments.model_config_file)
         paths += [config.base_path for config in configs]
@@ -179,13 +181,13 @@ def server_options(arguments):
     Raises:
         InputError: a value or a file isn't what is accepted.
     """
-    from keras_transformer.serving.batching_parameters import (
+    from keras_transformer.serving.server.batching_parameters import (
         BatchingParameters,
         read_batching_parameters,
     )
-    from keras_transformer.serving.limits import Limits
-    from keras_transformer.serving.model_config import ModelConfig
-    from keras_transformer.serving.options import ServerOptions
+    from keras_transformer.serving.server.limits import Limits
+    from keras_transformer.serving.server.model_config import ModelConfig
+    from keras_transformer.serving.server.options import ServerOptions
 
     base, file = arguments.model_base_path, arguments.batching_parameters_file
     config = arguments.model_config_file

@@ -27,13 +27,13 @@ from keras_transformer.cli.speed import (
     choose_workers,
 )
 from keras_transformer.config import Config
-from keras_transformer.decoding.stream import (
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_yaml
+from keras_transformer.translation.stream import (
     BATCHES_A_WINDOW,
     one_by_one,
     stream_lines,
 )
-from keras_transformer.errors import InputError
-from keras_transformer.files import read_yaml
 
 EXAMPLE = """example:
   echo "Good morning." | keras-transformer translate --run runs/en-zh
@@ -129,7 +129,7 @@ def format_result(result, arguments, number: int) -> str:
 def _translating(recipe, workers, threads):
     """What translates batches: this process, or others until the end."""
     if workers == 1:
-        from keras_transformer.decoding.worker_process import set_threads
+        from keras_transformer.translation.worker_process import set_threads
 
         load_tensorflow()
         set_threads(threads)
@@ -137,7 +137,7 @@ def _translating(recipe, workers, threads):
         yield one_by_one(translate)
         seconds = getattr(translate, "compile_seconds", 0.0)
     else:
-        from keras_transformer.decoding.workers import Workers
+        from keras_transformer.translation.workers import Workers
 
         with Workers(recipe, workers, threads, load_tensorflow) as pool:
             yield pool.translate_batches

@@ -19,11 +19,11 @@ def verify_only(arguments):
         InputError: another option was given, there is no SavedModel, or a
             check failed.
     """
-    from keras_transformer.export.proof import (
+    from keras_transformer.export.registry.versions import find_saved_model
+    from keras_transformer.export.verification.proof import (
         check_in_fresh_process,
         require_passed,
     )
-    from keras_transformer.export.versions import find_saved_model
 
     _refuse_others(arguments)
     folder = find_saved_model(arguments.verify_only)

@@ -53,7 +53,7 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    from keras_transformer.export.releases import list_releases
+    from keras_transformer.export.registry.releases import list_releases
 
     values = _ACTIONS[arguments.action](arguments)
     if arguments.action != "list":
@@ -73,8 +73,8 @@ def _list(arguments):
 
 
 def _publish(arguments):
-    from keras_transformer.export.labels import require_name, set_label
-    from keras_transformer.export.releases import publish
+    from keras_transformer.export.registry.labels import require_name, set_label
+    from keras_transformer.export.registry.releases import publish
 
     if arguments.label is not None:
         # Before the long work.
@@ -88,28 +88,28 @@ def _publish(arguments):
 
 
 def _label(arguments):
-    from keras_transformer.export.labels import set_label
+    from keras_transformer.export.registry.labels import set_label
 
     set_label(arguments.base, arguments.label, arguments.version)
     return {}
 
 
 def _unlabel(arguments):
-    from keras_transformer.export.labels import remove_label
+    from keras_transformer.export.registry.labels import remove_label
 
     remove_label(arguments.base, arguments.label)
     return {}
 
 
 def _rollback(arguments):
-    from keras_transformer.export.labels import roll_back
+    from keras_transformer.export.registry.labels import roll_back
 
     roll_back(arguments.base, arguments.label)
     return {}
 
 
 def _prune(arguments):
-    from keras_transformer.export.releases import prune
+    from keras_transformer.export.registry.releases import prune
 
     removed = prune(arguments.base, arguments.keep, arguments.dry_run)
     return {"would_remove" if arguments.dry_run else "removed": removed}
@@ -127,7 +127,7 @@ _ACTIONS = {
 
 def _refresh(arguments):
     """Brings the server's files up to date where there are any."""
-    from keras_transformer.export.server_files import refresh_server_files
+    from keras_transformer.export.deployment.files import refresh_server_files
 
     for path in refresh_server_files(arguments.base):
         say(f"{path} is up to date")

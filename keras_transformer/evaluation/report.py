@@ -7,16 +7,19 @@ from collections.abc import Callable, Iterable
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.data.pair_batches import pair_batches
-from keras_transformer.decoding.incremental import IncrementalTransformer
-from keras_transformer.decoding.search import needs_alignment
-from keras_transformer.decoding.stream import text_translator, translate_lines
-from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.loss import cross_entropy
 from keras_transformer.evaluation.metrics import scores
+from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.languages import is_chinese
+from keras_transformer.search.dispatch import needs_alignment
 from keras_transformer.text.chinese import simplify
 from keras_transformer.training.run import Run
+from keras_transformer.translation.stream import (
+    text_translator,
+    translate_lines,
+)
+from keras_transformer.translation.translator import Translator
 
 
 @dataclasses.dataclass(frozen=True)

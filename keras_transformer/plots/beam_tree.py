@@ -5,11 +5,6 @@ import math
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from keras_transformer.decoding.beam_trace import (
-    DROPPED,
-    ENDED,
-    BeamTree,
-)
 from keras_transformer.plots.style import (
     DARK,
     LIGHT,
@@ -18,6 +13,11 @@ from keras_transformer.plots.style import (
     styled,
 )
 from keras_transformer.plots.words import labels
+from keras_transformer.search.beam_trace import (
+    DROPPED,
+    ENDED,
+    BeamTree,
+)
 
 _BEST = {"color": ORANGE, "linewidth": 2.5, "zorder": 3}
 _OTHER = {"color": LIGHT, "linewidth": 1.0, "zorder": 1}

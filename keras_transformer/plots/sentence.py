@@ -7,12 +7,12 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import PAD_ID, START_ID
-from keras_transformer.decoding.beam_trace import BeamTree, trace_beam
-from keras_transformer.decoding.incremental import IncrementalTransformer
-from keras_transformer.decoding.search import banned_ids, needs_alignment
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.report import run_translator
+from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.models.attention_weights import attention_weights
+from keras_transformer.search.beam_trace import BeamTree, trace_beam
+from keras_transformer.search.dispatch import banned_ids, needs_alignment
 
 
 class SentenceAttention(NamedTuple):

@@ -6,16 +6,16 @@ The client's names are imported on first use, and without TensorFlow.
 from keras_transformer.lazy import importer
 
 _PUBLIC = {
-    "Backoff": "client_retries",
-    "Client": "client",
-    "DeadlineError": "client_errors",
-    "InvalidRequestError": "client_errors",
-    "NotFoundError": "client_errors",
-    "OverloadedError": "client_errors",
-    "RequestError": "client_errors",
-    "ServerFailedError": "client_errors",
-    "UnavailableError": "client_errors",
-    "VersionStatus": "client_transport",
+    "Backoff": "client.retries",
+    "Client": "client.client",
+    "DeadlineError": "client.errors",
+    "InvalidRequestError": "client.errors",
+    "NotFoundError": "client.errors",
+    "OverloadedError": "client.errors",
+    "RequestError": "client.errors",
+    "ServerFailedError": "client.errors",
+    "UnavailableError": "client.errors",
+    "VersionStatus": "client.transport",
 }
 
 __all__ = [*_PUBLIC]

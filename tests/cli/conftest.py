@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from keras_transformer.cli.main import main
-from keras_transformer.export import saved_model
+from keras_transformer.export.writer import saved_model
 from tests.built_once import built_once
 from tests.toy import MODEL, write_corpus
 

@@ -13,8 +13,8 @@ import pytest
 from keras_transformer.cli.main import build_parser
 from keras_transformer.cli.serve_flags import server_flags
 from keras_transformer.errors import InputError
-from keras_transformer.export import session
-from keras_transformer.serving import engines
+from keras_transformer.export.verification import session
+from keras_transformer.serving.server import engines
 from tests.cli.conftest import start
 from tests.serving.asking import ask
 
@@ -220,7 +220,7 @@ def test_the_export_is_served_until_sigterm(export):
 def test_a_signal_ends_a_server_that_still_loads(
     tmp_path, monkeypatch, refuses
 ):
-    from keras_transformer.serving import server
+    from keras_transformer.serving.server import server
 
     monkeypatch.setattr(
         server.Server, "start", lambda _: signal.raise_signal(signal.SIGINT)

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from keras_transformer.cli.main import main
-from keras_transformer.export import proof
-from keras_transformer.export.report import CheckResult
+from keras_transformer.export.verification import proof
+from keras_transformer.export.verification.report import CheckResult
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 

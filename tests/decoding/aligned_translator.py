@@ -5,10 +5,10 @@ import numpy as np
 
 from keras_transformer.config import DecodingConfig, ModelConfig
 from keras_transformer.constants import SPECIAL_TOKENS
-from keras_transformer.decoding.incremental import IncrementalTransformer
-from keras_transformer.decoding.translator import Translator
+from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.models import build_transformer
 from keras_transformer.text import CharacterTokenizer, WordTokenizer
+from keras_transformer.translation.translator import Translator
 
 WORDS = ["alpha", "beta", "gamma", "delta"]
 TEXTS = ["alpha beta gamma", "", "Zed", "beta Ωmega Beta alpha delta"]

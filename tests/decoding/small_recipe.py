@@ -10,12 +10,12 @@ class SmallModel:
     def __call__(self):
         from keras_transformer.config import DecodingConfig
         from keras_transformer.constants import SPECIAL_TOKENS
-        from keras_transformer.decoding.incremental import (
+        from keras_transformer.inference.incremental import (
             IncrementalTransformer,
         )
-        from keras_transformer.decoding.stream import text_translator
-        from keras_transformer.decoding.translator import Translator
         from keras_transformer.text.character import CharacterTokenizer
+        from keras_transformer.translation.stream import text_translator
+        from keras_transformer.translation.translator import Translator
         from tests.decoding.small_transformers import small_transformer
 
         tokenizer = CharacterTokenizer([*SPECIAL_TOKENS, *"abcdefghijklmnop"])

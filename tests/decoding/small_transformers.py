@@ -5,8 +5,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.config import ModelConfig
-from keras_transformer.decoding.hypotheses import SearchResult
 from keras_transformer.models.transformer import build_transformer
+from keras_transformer.search.hypotheses import SearchResult
 from tests.decoding.fake_models import Uncached
 
 VARIANTS = {

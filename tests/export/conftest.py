@@ -10,8 +10,8 @@ import pytest
 
 from keras_transformer.config import Config, DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
-from keras_transformer.export.saved_model import export_run
-from keras_transformer.export.served_translator import ServedTranslator
+from keras_transformer.export.writer.saved_model import export_run
+from keras_transformer.export.writer.signatures import ServedTranslator
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.training.run import Run

@@ -5,7 +5,7 @@ installed, are declared here. Source: tensorflow_serving/config/
 {model_server,file_system_storage_path_source,monitoring}_config.proto and
 servables/tensorflow/session_bundle_config.proto of TensorFlow Serving.
 
-`keras_transformer.export.messages` builds messages, too, and isn't used here:
+`keras_transformer.contract.protobuf` builds messages, too, and isn't used here:
 what writes the files and what reads them must not share a mistake.
 """
 

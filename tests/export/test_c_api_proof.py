@@ -8,19 +8,20 @@ import sys
 
 import pytest
 
-from keras_transformer.export import c_api_proof, layout
-from keras_transformer.export.c_api import find_library
-from keras_transformer.export.proof import run_checks
+from keras_transformer.contract import names as layout
+from keras_transformer.export.verification import c_api_proof
+from keras_transformer.export.verification.c_api import find_library
+from keras_transformer.export.verification.proof import run_checks
 
 pytestmark = pytest.mark.skipif(
     find_library() is None, reason="TensorFlow comes without its C++ library"
 )
-PROOF = "keras_transformer.export.c_api_proof"
+PROOF = "keras_transformer.export.verification.c_api_proof"
 
 # Runs a signature, and says which modules were loaded.
 _PREDICT = """
 import json, sys
-from keras_transformer.export.c_api import CApiModel, find_library
+from keras_transformer.export.verification.c_api import CApiModel, find_library
 model = CApiModel(sys.argv[1], find_library())
 texts = [text.encode() for text in json.loads(sys.argv[2])]
 outputs = model.predict(sys.argv[3], {"text": texts})
@@ -125,7 +126,8 @@ def test_process_with_tensorflow_proves_nothing(report):
     import tensorflow  # noqa: F401
 
     code = (
-        "import keras, json, sys; from keras_transformer.export import "
+        "import keras, json, sys; "
+        "from keras_transformer.export.verification import "
         "c_api_proof as p; print(json.dumps([r.detail for r in "
         "p.prove(sys.argv[1]) if not r.passed]))"
     )

@@ -5,8 +5,8 @@ import pytest
 
 from keras_transformer import files
 from keras_transformer.errors import InputError
-from keras_transformer.export import labels
-from keras_transformer.export.labels import (
+from keras_transformer.export.registry import labels
+from keras_transformer.export.registry.labels import (
     Labels,
     read_labels,
     remove_label,

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_transformer.export.operations import (
+from keras_transformer.export.verification.operations import (
     LATER_TEXT_OPERATIONS,
     TEXT_OPERATIONS,
     refusal,

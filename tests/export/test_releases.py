@@ -4,17 +4,18 @@ import shutil
 
 import pytest
 
+from keras_transformer.contract import names as layout
 from keras_transformer.errors import InputError
-from keras_transformer.export import layout, releases
-from keras_transformer.export.labels import roll_back, set_label
-from keras_transformer.export.releases import (
+from keras_transformer.export.registry import releases
+from keras_transformer.export.registry.labels import roll_back, set_label
+from keras_transformer.export.registry.releases import (
     list_releases,
     prune,
     publish,
     served_versions,
 )
-from keras_transformer.export.report import CheckResult
-from keras_transformer.export.versions import version_folders
+from keras_transformer.export.registry.versions import version_folders
+from keras_transformer.export.verification.report import CheckResult
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
+from keras_transformer.contract import names as layout
 from keras_transformer.errors import InputError
-from keras_transformer.export import layout, saved_model
-from keras_transformer.export.report import CheckResult
-from keras_transformer.export.saved_model import export_run
+from keras_transformer.export.verification.report import CheckResult
+from keras_transformer.export.writer import saved_model
+from keras_transformer.export.writer.saved_model import export_run
 from keras_transformer.training.run import Run
 
 

@@ -14,13 +14,13 @@ import yaml
 from google.protobuf import text_format
 
 from keras_transformer.errors import InputError
-from keras_transformer.export.labels import roll_back, set_label
-from keras_transformer.export.server_files import (
+from keras_transformer.export.deployment.files import (
     MARK,
     refresh_server_files,
     write_server_files,
 )
-from keras_transformer.export.server_templates import FLAGS
+from keras_transformer.export.deployment.templates import FLAGS
+from keras_transformer.export.registry.labels import roll_back, set_label
 from tests.export.serving_messages import parse
 
 NAMES = (

@@ -1,7 +1,7 @@
 import pytest
 import tensorflow as tf
 
-from keras_transformer.export.tfrecord import (
+from keras_transformer.export.writer.tfrecord import (
     crc32c,
     read_records,
     write_records,

@@ -4,7 +4,7 @@ import types
 import pytest
 
 from keras_transformer.config import DataConfig
-from keras_transformer.export.saved_model import export_run
+from keras_transformer.export.writer.saved_model import export_run
 from keras_transformer.text.build import build_tokenizer
 from keras_transformer.training.run import Run
 

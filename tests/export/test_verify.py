@@ -7,22 +7,25 @@ import sys
 import pytest
 import tensorflow as tf
 
+from keras_transformer.contract import names as layout
 from keras_transformer.errors import InputError
-from keras_transformer.export import layout
-from keras_transformer.export import verify as verification
-from keras_transformer.export.proof import (
+from keras_transformer.export.verification import verify as verification
+from keras_transformer.export.verification.proof import (
     check_in_fresh_process,
     require_passed,
 )
-from keras_transformer.export.report import CheckFailed, CheckResult
-from keras_transformer.export.static_checks import (
+from keras_transformer.export.verification.report import (
+    CheckFailed,
+    CheckResult,
+)
+from keras_transformer.export.verification.static_checks import (
     graph_is_readable,
     nothing_must_be_compiled,
     operations_are_allowed,
     signatures_are_batches,
     variables_are_stored_once,
 )
-from keras_transformer.export.verify import main, verify
+from keras_transformer.export.verification.verify import main, verify
 from tests.export import broken
 from tests.export.broken import all_changed
 
@@ -30,7 +33,7 @@ from tests.export.broken import all_changed
 _VERIFY = """
 import sys
 import keras_transformer.export.loaded
-from keras_transformer.export.verify import main
+from keras_transformer.export.verification.verify import main
 status = main(sys.argv[1:])
 print(*sys.modules)
 sys.exit(status)

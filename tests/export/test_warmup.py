@@ -1,9 +1,9 @@
 import tensorflow as tf
 
-from keras_transformer.export import layout
-from keras_transformer.export.layout import SIGNATURES
-from keras_transformer.export.server_templates import BATCHING
-from keras_transformer.export.warmup import (
+from keras_transformer.contract import names as layout
+from keras_transformer.contract.names import SIGNATURES
+from keras_transformer.export.deployment.templates import BATCHING
+from keras_transformer.export.writer.warmup import (
     MAX_BATCH,
     MAX_TEXTS,
     read_warmup,

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_transformer.config import ModelConfig
 from keras_transformer.constants import START_ID
-from keras_transformer.decoding.incremental import IncrementalTransformer
+from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.models import build_transformer
 
 ROLES = ("query", "key", "value", "output")

@@ -148,7 +148,7 @@ def test_ratios_and_table():
 def test_settings_are_the_exported_ones_but_for_what_is_given(tmp_path):
     from serving_settings import server_options, setting
 
-    from keras_transformer.serving.batching_parameters import (
+    from keras_transformer.serving.server.batching_parameters import (
         read_batching_parameters,
     )
 

@@ -6,9 +6,11 @@ import pytest
 from tensorflow.core.framework.types_pb2 import DT_FLOAT
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
-from keras_transformer.serving.batching import Batcher
-from keras_transformer.serving.batching_parameters import BatchingParameters
-from keras_transformer.serving.status import Code, ServingError
+from keras_transformer.contract.errors import Code, ServingError
+from keras_transformer.serving.server.batching import Batcher
+from keras_transformer.serving.server.batching_parameters import (
+    BatchingParameters,
+)
 
 SECONDS = 20
 

@@ -2,11 +2,11 @@ import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.machine import usable_cores
-from keras_transformer.serving.batching_parameters import (
+from keras_transformer.serving.server.batching_parameters import (
     BatchingParameters,
     read_batching_parameters,
 )
-from keras_transformer.serving.model_config import (
+from keras_transformer.serving.server.model_config import (
     ModelConfig,
     read_model_configs,
 )

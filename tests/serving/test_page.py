@@ -13,8 +13,8 @@ import pytest
 
 from keras_transformer.cli.main import build_parser
 from keras_transformer.cli.serve_flags import server_options
-from keras_transformer.serving.access_log import AccessLog
-from keras_transformer.serving.page import ASSETS
+from keras_transformer.serving.page.files import ASSETS
+from keras_transformer.serving.server.access_log import AccessLog
 from tests.serving.asking import ask
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -184,5 +184,5 @@ def test_the_wheel_has_the_files(tmp_path):
     wheel = source / result.stdout.split()[-1]
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    folder = "keras_transformer/serving/page_assets"
+    folder = "keras_transformer/serving/page/assets"
     assert {f"{folder}/{name}" for name in FILES} <= set(names)

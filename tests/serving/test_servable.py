@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.serving.servable import Servable
-from keras_transformer.serving.status import (
+from keras_transformer.contract.errors import (
     Code,
     ServingError,
     as_serving_error,
 )
-from keras_transformer.serving.tensors import complete_inputs
+from keras_transformer.contract.tensors import complete_inputs
+from keras_transformer.serving.server.servable import Servable
 from tests.serving.toy_models import write_version, write_warmup
 
 

@@ -16,15 +16,17 @@ import tensorflow as tf
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
+from keras_transformer.contract.errors import ServingError
 from keras_transformer.errors import InputError
-from keras_transformer.serving import server as module
-from keras_transformer.serving.access_log import AccessLog, Entry
-from keras_transformer.serving.batching_parameters import BatchingParameters
-from keras_transformer.serving.limits import Limits
-from keras_transformer.serving.model_config import ModelConfig
-from keras_transformer.serving.options import ServerOptions
-from keras_transformer.serving.server import Server
-from keras_transformer.serving.status import ServingError
+from keras_transformer.serving.server import server as module
+from keras_transformer.serving.server.access_log import AccessLog, Entry
+from keras_transformer.serving.server.batching_parameters import (
+    BatchingParameters,
+)
+from keras_transformer.serving.server.limits import Limits
+from keras_transformer.serving.server.model_config import ModelConfig
+from keras_transformer.serving.server.options import ServerOptions
+from keras_transformer.serving.server.server import Server
 from tests.serving.asking import ask
 from tests.serving.toy_models import MODELS_CONFIG, write_version
 

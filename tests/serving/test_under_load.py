@@ -12,11 +12,13 @@ import tensorflow as tf
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
-from keras_transformer.serving import rest_predict
-from keras_transformer.serving.batching_parameters import BatchingParameters
-from keras_transformer.serving.limits import Limits
-from keras_transformer.serving.options import ServerOptions
-from keras_transformer.serving.server import Server
+from keras_transformer.serving.server import rest_predict
+from keras_transformer.serving.server.batching_parameters import (
+    BatchingParameters,
+)
+from keras_transformer.serving.server.limits import Limits
+from keras_transformer.serving.server.options import ServerOptions
+from keras_transformer.serving.server.server import Server
 from tests.serving.asking import ask
 
 PREDICT = "/v1/models/toy:predict"

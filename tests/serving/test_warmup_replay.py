@@ -5,10 +5,12 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
-from keras_transformer.serving.batching_parameters import BatchingParameters
-from keras_transformer.serving.model_config import ModelConfig
-from keras_transformer.serving.servable import Servable
-from keras_transformer.serving.warmup_replay import (
+from keras_transformer.serving.server.batching_parameters import (
+    BatchingParameters,
+)
+from keras_transformer.serving.server.model_config import ModelConfig
+from keras_transformer.serving.server.servable import Servable
+from keras_transformer.serving.server.warmup import (
     replay,
     replay_full_batches,
 )

@@ -1,1 +1,0 @@
-"""From a trained model to translations: search, score, translate."""

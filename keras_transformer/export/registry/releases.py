@@ -1,0 +1,194 @@
+"""The life of a model's versions: published, listed, removed."""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+from collections.abc import Callable
+
+from keras_transformer.contract import names as layout
+from keras_transformer.errors import InputError
+from keras_transformer.export.registry.labels import read_labels
+from keras_transformer.export.registry.versions import (
+    choose_version,
+    find_saved_model,
+    folder_size,
+    new_version,
+    version_folders,
+    writing,
+)
+from keras_transformer.export.verification.proof import (
+    check_in_fresh_process,
+    require_passed,
+)
+from keras_transformer.files import read_json
+
+# Hidden from the server, as no number begins so.
+_REMOVED = ".tmp-removed-"
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """A version as it is listed.
+
+    Attributes:
+        version: its number.
+        path: its folder.
+        labels: those that name it.
+        served: whether `models.config` lets the server load it.
+        created: when it was exported, ISO 8601; "" if it doesn't say.
+        size: bytes.
+    """
+
+    version: int
+    path: pathlib.Path
+    labels: list[str]
+    served: bool
+    created: str
+    size: int
+
+    def to_dict(self) -> dict:
+        """The same as JSON holds it."""
+        return {**dataclasses.asdict(self), "path": str(self.path)}
+
+
+def list_releases(base: str | os.PathLike) -> list[Release]:
+    """The versions of a model, the lowest first.
+
+    Raises:
+        InputError: `base` is no folder, or a file in it is damaged.
+    """
+    _require_folder(base)
+    labels = read_labels(base)
+    served = served_versions(base)
+    return [
+        Release(
+            version=version,
+            path=path,
+            labels=labels.of(version),
+            served=version in served,
+            created=_created(path),
+            size=folder_size(path),
+        )
+        for version, path in version_folders(base).items()
+    ]
+
+
+def served_versions(base: str | os.PathLike) -> list[int]:
+    """What a server with `models.config` loads, the lowest first.
+
+    The labelled versions and what their labels named last: the server moves
+    a label only to a version that is loaded, so the old one answers until the
+    new one can, and is there at once for a way back. Without labels: the
+    latest version.
+    """
+    labels = read_labels(base)
+    there = version_folders(base)
+    if not labels.versions:
+        return sorted(there)[-1:]
+    before = {
+        versions[-1]
+        for name, versions in labels.earlier.items()
+        if name in labels.versions and versions
+    }
+    return sorted({*labels.versions.values()} | (before & there.keys()))
+
+
+def publish(
+    source: str | os.PathLike,
+    base: str | os.PathLike,
+    version: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> pathlib.Path:
+    """Copies a version folder from elsewhere into a model's folder.
+
+    The copy is checked as an export is, and appears whole or not at all.
+
+    Args:
+        source: a version folder, or a model's folder: then its latest.
+        base: the model's folder; made if missing.
+        version: its number there; None: one above the highest.
+        progress: called with a line before each long step.
+
+    Returns:
+        the new version folder.
+
+    Raises:
+        InputError: no SavedModel, a version that is there, a folder that
+            can't be written, or a check that failed.
+    """
+    progress = progress or (lambda line: None)
+    source = find_saved_model(source)
+    version = choose_version(base, version)
+    goal = pathlib.Path(base) / str(version)
+    with new_version(base, version) as folder:
+        progress(f"copying {source} to {goal}")
+        with writing(goal):
+            shutil.copytree(source, folder, dirs_exist_ok=True)
+        progress("checking it in fresh processes")
+        problem = f"{source} was refused, nothing was published"
+        require_passed(check_in_fresh_process(folder, problem), problem)
+    return goal
+
+
+def prune(
+    base: str | os.PathLike, keep: int, dry_run: bool = False
+) -> list[int]:
+    """Removes old versions, never a served one or the latest.
+
+    A version disappears from the server's sight at once, by its name.
+
+    Args:
+        base: the model's folder.
+        keep: how many of the highest stay in any case, 1 or more.
+        dry_run: whether nothing is removed.
+
+    Returns:
+        what was removed, the lowest first.
+
+    Raises:
+        InputError: `keep` is too small, or the folder can't be written.
+    """
+    _require_folder(base)
+    if keep < 1:
+        raise InputError(
+            "the latest version is never removed, so 1 or more are kept. "
+            f"Received: {keep}"
+        )
+    there = version_folders(base)
+    kept = {*sorted(there)[-keep:], *served_versions(base)}
+    removed = [version for version in there if version not in kept]
+    if not dry_run:
+        for version in removed:
+            _remove(there[version])
+        # What a process that was killed had taken the name from.
+        for path in pathlib.Path(base).glob(f"{_REMOVED}*"):
+            shutil.rmtree(path, ignore_errors=True)
+    return removed
+
+
+def _remove(folder):
+    """Takes a version's name away, then its files."""
+    hidden = folder.with_name(f"{_REMOVED}{folder.name}-{os.getpid()}")
+    try:
+        folder.rename(hidden)
+        shutil.rmtree(hidden)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: can't be removed ({error.strerror})"
+        ) from None
+
+
+def _require_folder(base):
+    base = pathlib.Path(base)
+    accepted = "Accepted: the folder that holds a model's versions"
+    if not base.is_dir():
+        problem = "is a file" if base.exists() else "doesn't exist"
+        raise InputError(f"{base} {problem}. {accepted}")
+    if (base / layout.SAVED_MODEL).exists():
+        raise InputError(f"{base} is a version itself. {accepted}")
+
+
+def _created(folder):
+    path = folder / layout.DESCRIPTION
+    return read_json(path).get("created", "") if path.is_file() else ""

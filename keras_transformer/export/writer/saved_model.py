@@ -1,0 +1,162 @@
+"""From a run to a version folder that TensorFlow Serving loads."""
+
+import dataclasses
+import os
+import pathlib
+import time
+from collections.abc import Callable, Sequence
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.config import Config, DecodingConfig
+from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.contract import names as layout
+from keras_transformer.errors import InputError
+from keras_transformer.export.registry.versions import (
+    choose_version,
+    folder_size,
+    new_version,
+    writing,
+)
+from keras_transformer.export.verification.proof import (
+    check_in_fresh_process,
+    require_passed,
+)
+from keras_transformer.export.verification.report import ExportReport
+from keras_transformer.export.writer.description import describe
+from keras_transformer.export.writer.signatures import ServedTranslator
+from keras_transformer.export.writer.warmup import MAX_TEXTS, write_warmup
+from keras_transformer.files import write_json
+from keras_transformer.training.run import Run
+
+_WARMUP_LENGTHS = (1, 6, 15, 30)  # tokens
+
+
+def export_run(
+    run: Run,
+    base: str | os.PathLike,
+    *,
+    version: int | None = None,
+    which: str = "best",
+    decoding: DecodingConfig | None = None,
+    warmup_texts: Sequence[str] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> ExportReport:
+    """Writes, checks and publishes `base/version` as a SavedModel.
+
+    Signatures: `serving_default` (beam search) and `greedy` take `text`
+    string `(B,)` and give `translation` string `(B,)`, `score` float32
+    `(B,)` and `truncated` bool `(B,)`; `nbest` gives `translations` and
+    `scores`, `(B, K)`; `score` takes `text` and `translation` and gives
+    `log_probability`, `score` and `tokens`, `(B,)`; `tokenize` gives `ids`
+    `(B, L)` and `length`; `align` gives tokens of both sides and what the
+    target's attended to. Weights are in the search's precision, float32 or
+    bfloat16, whatever the run was trained in. Until every check has passed,
+    the folder has a name that the server ignores; when one fails it is
+    removed.
+
+    Args:
+        run: a trained run.
+        base: the model's folder, which holds its versions; made if missing.
+        version: its number; None: one above the highest that is there.
+        which: weights, "best", "last" or "average".
+        decoding: the search of `serving_default`; None: the run's own.
+        warmup_texts: source sentences for the server to warm up with, and
+            for the checks to compare; None: made of frequent tokens.
+        progress: called with a line before each long step.
+
+    Raises:
+        InputError: a version that is there, weights that are damaged, a
+            folder that can't be written, or a check that failed.
+    """
+    started = time.monotonic()
+    progress = progress or (lambda line: None)
+    version = choose_version(base, version)
+    goal = pathlib.Path(base) / str(version)
+    texts = _texts(run, warmup_texts)
+    config = _exported_config(run.config, decoding)
+    model = _load_model(run, config, which)
+    progress("tracing the graph")
+    served = ServedTranslator(
+        model, run.source_tokenizer, run.target_tokenizer, config.decoding
+    )
+    reference = served.reference([*texts, ""])
+    with new_version(base, version) as folder:
+        progress(f"writing {goal}")
+        with writing(goal):
+            served.save(folder)
+            (folder / layout.WARMUP).parent.mkdir(exist_ok=True)
+            name = pathlib.Path(base).resolve().name
+            write_warmup(
+                folder / layout.WARMUP, name, _without_last(reference["inputs"])
+            )
+            write_json(folder / layout.REFERENCE, reference)
+            write_json(
+                folder / layout.DESCRIPTION,
+                describe(run, config, which, model, served.variable_count),
+            )
+        progress("checking it in a fresh process")
+        checks = check_in_fresh_process(folder)
+        require_passed(checks)
+    return ExportReport(
+        path=goal,
+        version=version,
+        size=folder_size(goal),
+        variables=served.variable_count,
+        signatures=tuple(layout.SIGNATURES),
+        checks=checks,
+        seconds=round(time.monotonic() - started, 1),
+    )
+
+
+def _exported_config(config: Config, decoding) -> Config:
+    # The layers' weights are float32 under every policy; what the export
+    # computes in is up to the search.
+    return dataclasses.replace(
+        config,
+        decoding=decoding or config.decoding,
+        training=dataclasses.replace(config.training, precision="float32"),
+    )
+
+
+def _load_model(run, config, which):
+    if keras.config.backend() != "tensorflow":
+        raise InputError(
+            "export needs KERAS_BACKEND=tensorflow. Received: "
+            f"{keras.config.backend()}"
+        )
+    tokenizers = run.source_tokenizer, run.target_tokenizer
+    return Run(run.folder, config, run.manifest, tokenizers).load_model(which)
+
+
+def _texts(run, given):
+    """What to warm up with: the texts given, or made ones."""
+    if given is None:
+        return _frequent_tokens(run.source_tokenizer)
+    texts = [text for text in given if text.strip()]
+    if not 0 < len(texts) <= MAX_TEXTS:
+        raise InputError(
+            f"warm-up needs 1 to {MAX_TEXTS} texts that aren't blank. "
+            f"Received: {len(texts)}"
+        )
+    return texts
+
+
+def _without_last(inputs):
+    """The reference's inputs without their last row, the empty one."""
+    return {
+        signature: {name: values[:-1] for name, values in columns.items()}
+        for signature, columns in inputs.items()
+    }
+
+
+def _frequent_tokens(tokenizer):
+    """Texts of the vocabulary's first tokens, in any language."""
+    first = len(SPECIAL_TOKENS)
+    count = tokenizer.vocabulary_size - first
+    rows = [
+        [first + i % count for i in range(length)] for length in _WARMUP_LENGTHS
+    ]
+    texts = tokenizer.detokenize(tf.ragged.constant(rows, tf.int32))
+    return [text.decode("utf-8", "replace") for text in texts.numpy()]

@@ -1,0 +1,180 @@
+"""Beam search: the `K` most probable prefixes of each sentence.
+
+Live hypotheses (still growing) and finished ones are kept apart, and a
+finished one never changes. Each step looks at the `2 K` best continuations of
+a sentence: at most `K` of them can end, so `K` are always left to go on.
+
+Two choices that searches differ in:
+
+- A continuation may end a hypothesis only if it is among the `K` best, as in
+  fairseq and CTranslate2. An improbable early END can't win by being short,
+  and a beam of 1 with early stopping is greedy search exactly.
+- A hypothesis at its limit without END ranks below every finished one,
+  whatever its score: half a sentence isn't a better translation. It is
+  returned, marked unfinished, where finished ones don't fill the rows.
+"""
+
+import tensorflow as tf
+
+from keras_transformer.constants import PAD_ID
+from keras_transformer.search.beam_hypotheses import (
+    EMPTY,
+    ended,
+    expand,
+    extend,
+    freeze,
+    merge,
+    reorder,
+    select,
+)
+from keras_transformer.search.beam_state import (
+    BeamStep,
+    initial_state,
+    uncovered,
+)
+from keras_transformer.search.constraints import Constraints, Sentences
+from keras_transformer.search.hypotheses import (
+    SearchResult,
+    length_penalty,
+)
+from keras_transformer.search.loop import (
+    first_room,
+    room,
+    run_loop,
+)
+
+
+def beam_search(
+    model,
+    source_ids,
+    sentences: Sentences,
+    constraints: Constraints,
+    beam_size: int,
+    num_hypotheses: int | None = None,
+    early_stopping: bool = False,
+    compiled_steps: int | None = None,
+) -> SearchResult:
+    """Translates by keeping the most probable prefixes.
+
+    A sentence is done when no live hypothesis can still come among the best
+    `num_hypotheses`, or at its limit.
+
+    Args:
+        model: a `StepModel`, see `decoding.search`.
+        source_ids: int32 `(B, S)`.
+        sentences: what is asked of each sentence.
+        constraints: what may be generated, and how it is scored.
+        beam_size: `K`, at least 1.
+        num_hypotheses: rows to return, at most `beam_size`; None: all. Fewer
+            are the same first rows, found in fewer steps.
+        early_stopping: whether a sentence is done, too, when `beam_size`
+            hypotheses have ended, although a live one may still win.
+        compiled_steps: for XLA, the steps to make room for; None: not
+            for XLA.
+
+    Returns:
+        A `SearchResult` of `num_hypotheses` rows a sentence.
+    """
+    num_hypotheses = num_hypotheses or beam_size
+    max_steps = compiled_steps or room(sentences.limits)
+    cache = model.start(
+        source_ids, beam_size, compiled_steps or first_room(max_steps)
+    )
+    state = initial_state(sentences, beam_size, max_steps, cache)
+    if constraints.normalization.coverage:
+        state = state._replace(coverage=uncovered(source_ids, beam_size))
+    final = run_loop(
+        model,
+        state,
+        lambda state: (
+            advance(
+                model, state, constraints, num_hypotheses, early_stopping
+            ).state
+        ),
+        lambda state: ~state.done,
+        compiled_steps is not None,
+    )
+    return best(final.live, final.finished, num_hypotheses)
+
+
+def advance(
+    model, state, constraints, num_hypotheses, early_stopping
+) -> BeamStep:
+    """One step for all sentences; see `beam_search` for the arguments."""
+    beam_size = state.tokens.shape[1]
+    step = model.step(state.tokens, state.cache, state.step)
+    candidates = expand(
+        step.logits, state.live, constraints, state.sentences, state.step
+    )
+    coverage = _covered(state.coverage, step.attention)
+    ends = ended(state.live, candidates, state.step, constraints, coverage)
+    finished = merge(state.finished, ends)
+    chosen = select(candidates, beam_size)
+    live = extend(state.live, chosen, state.step, constraints, coverage)
+    over = state.step + 1 >= state.sentences.limits
+    decided = is_decided(
+        live,
+        finished,
+        state.sentences.limits,
+        constraints.normalization,
+        num_hypotheses,
+        early_stopping,
+    )
+    following = state._replace(
+        step=state.step + 1,
+        tokens=chosen.tokens,
+        live=freeze(state.done, state.live, live),
+        finished=freeze(state.done, state.finished, finished),
+        done=state.done | over | decided,
+        coverage=reorder(coverage, chosen.parents),
+        cache=model.reorder(step.cache, chosen.parents),
+    )
+    return BeamStep(candidates, ends, chosen, following)
+
+
+def _covered(coverage, attention):
+    """`coverage` with the attention of one step more."""
+    return coverage if isinstance(coverage, tuple) else coverage + attention
+
+
+def is_decided(
+    live, finished, limits, normalization, num_hypotheses, early_stopping
+):
+    """bool `(B,)`: nothing that the caller asked for can change.
+
+    The best live one, if it ended at once with certainty, had the most
+    favourable length and had covered all of the source, would score no more
+    than the last that is asked for. With early stopping also: the beam is
+    full of finished hypotheses.
+    """
+    attainable = live.values[:, 0] / length_penalty(
+        limits, normalization.alpha, normalization.kind
+    )
+    decided = attainable <= finished.scores[:, num_hypotheses - 1]
+    if early_stopping:
+        decided |= tf.reduce_all(finished.scores > EMPTY, axis=1)
+    return decided
+
+
+def best(live, finished, num_hypotheses) -> SearchResult:
+    """The rows to return: finished ones first, then live ones."""
+    both = tf.nest.map_structure(
+        lambda *parts: tf.concat(parts, axis=1), finished, live
+    )
+    # 2: finished, 1: live, 0: empty. Each part is sorted already, and top_k
+    # keeps the order of equals.
+    exists = tf.cast(both.scores > EMPTY, tf.int32)
+    half = tf.shape(finished.scores)[1]
+    is_finished = tf.range(tf.shape(both.scores)[1]) < half
+    _, places = tf.math.top_k(
+        exists * (1 + tf.cast(is_finished, tf.int32)), num_hypotheses
+    )
+    rows = reorder(both, places)
+    exists = rows.scores > EMPTY
+    return SearchResult(
+        ids=tf.where(exists[..., tf.newaxis], rows.ids, PAD_ID),
+        lengths=tf.where(exists, rows.lengths, 0),
+        scores=rows.scores,
+        log_probabilities=rows.log_probabilities,
+        finished=exists & (places < half),
+    )

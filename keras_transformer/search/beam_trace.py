@@ -1,0 +1,169 @@
+"""A beam search that remembers what it looked at, for one sentence.
+
+The steps are those of `beam_search`; only the loop is Python's, so that each
+step can be written down. It is for looking at a search, not for translating.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import END_ID, START_ID
+from keras_transformer.errors import InputError
+from keras_transformer.search.beam import advance, best
+from keras_transformer.search.beam_hypotheses import EMPTY
+from keras_transformer.search.beam_state import (
+    BeamStep,
+    initial_state,
+    uncovered,
+)
+from keras_transformer.search.dispatch import demands, rules
+from keras_transformer.search.hypotheses import SearchResult
+from keras_transformer.search.loop import room
+
+LIVE, ENDED, DROPPED = "live", "ended", "dropped"
+
+
+class Node(NamedTuple):
+    """A continuation that the search looked at.
+
+    Attributes:
+        step: int, output tokens so far, this one included; 0: the root.
+        parent: int, place of the node that it continues; the root's own: 0.
+        token: as the vocabulary has it.
+        log_probability: float, of the hypothesis that ends here, in nats.
+        score: float, the same, normalised, where the hypothesis ended; else
+            None.
+        fate: "live" (kept in the beam), "ended" (finished with END) or
+            "dropped" (among the 2 K best, but not kept).
+    """
+
+    step: int
+    parent: int
+    token: str
+    log_probability: float
+    score: float | None
+    fate: str
+
+
+class BeamTree(NamedTuple):
+    """All that a search looked at, and what it found.
+
+    Attributes:
+        nodes: list of `Node`, parents before their children, the root first.
+        best: tuple of places in `nodes`, the best hypothesis from the root.
+        result: the `SearchResult`, of one sentence.
+    """
+
+    nodes: list
+    best: tuple
+    result: SearchResult
+
+
+def trace_beam(
+    model, source_ids, tokens, config: DecodingConfig, banned=()
+) -> BeamTree:
+    """Searches as `decoding.search.search` does, and remembers the tree.
+
+    Args:
+        model: a `StepModel` with its `max_length`.
+        source_ids: int32 `(1, S)`, framed by START and END.
+        tokens: the target's vocabulary, a list of V strings.
+        config: the search; a beam of 1 stops at its first end, as greedy.
+        banned: ids that are never generated.
+
+    Raises:
+        InputError: the configuration samples, which isn't a beam search, or
+            it isn't one sentence.
+    """
+    if config.sampling:
+        raise InputError(
+            "decoding.sampling: draws tokens, and has no beam to trace. "
+            "Accepted: false"
+        )
+    source_ids = tf.convert_to_tensor(source_ids)
+    if source_ids.shape[0] != 1:
+        raise InputError(
+            f"a trace is of 1 sentence. Received: {source_ids.shape[0]}"
+        )
+    lengths = tf.constant([source_ids.shape[1] - 2])
+    sentences = demands(source_ids, lengths, config, model.max_length)
+    constraints = rules(config, banned)
+    early_stopping = config.early_stopping or config.beam_size == 1
+    state = _start(model, source_ids, sentences, config)
+    nodes = [Node(0, 0, tokens[START_ID], 0.0, None, LIVE)]
+    rows = [0] * config.beam_size
+    while not state.done[0]:
+        step = advance(
+            model, state, constraints, config.beam_size, early_stopping
+        )
+        rows = _remember(nodes, rows, step, tokens)
+        state = step.state
+    result = best(state.live, state.finished, config.beam_size)
+    return BeamTree(nodes, _path(nodes, result, tokens), result)
+
+
+def _start(model, source_ids, sentences, config):
+    steps = room(sentences.limits)
+    cache = model.start(source_ids, config.beam_size, steps)
+    state = initial_state(sentences, config.beam_size, steps, cache)
+    if config.coverage_penalty:
+        state = state._replace(coverage=uncovered(source_ids, config.beam_size))
+    return state
+
+
+def _remember(nodes, rows, step: BeamStep, tokens):
+    """Appends a step's nodes; the place of each live row's.
+
+    Args:
+        rows: for each row of the beam, the place of its node so far.
+    """
+    candidates = [field.numpy()[0] for field in step.candidates]
+    places = {}
+    for rank, (value, log_probability, parent, token) in enumerate(
+        zip(*candidates, strict=True)
+    ):
+        if value == EMPTY:
+            continue
+        score = None
+        if token == END_ID and rank < len(rows):
+            score = float(step.ends.scores[0, rank])
+        places[parent, token] = len(nodes)
+        nodes.append(
+            Node(
+                int(step.state.step),
+                rows[parent],
+                tokens[token],
+                float(log_probability),
+                score,
+                DROPPED if score is None else ENDED,
+            )
+        )
+    chosen = [field.numpy()[0] for field in step.chosen]
+    following = []
+    for value, _, parent, token in zip(*chosen, strict=True):
+        place = places.get((parent, token)) if value > EMPTY else None
+        if place is not None:
+            nodes[place] = nodes[place]._replace(fate=LIVE)
+        following.append(place)
+    return following
+
+
+def _path(nodes, result, tokens):
+    """The places of the best hypothesis, from the root."""
+    path = [0]
+    length = int(result.lengths[0, 0])
+    for token in np.asarray(result.ids)[0, 0, :length]:
+        path.append(
+            next(
+                place
+                for place, node in enumerate(nodes)
+                if place
+                and node.parent == path[-1]
+                and node.token == tokens[token]
+                and node.fate != DROPPED
+            )
+        )
+    return tuple(path)

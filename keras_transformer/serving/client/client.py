@@ -1,0 +1,248 @@
+"""A client of TensorFlow Serving, and of this package's own server."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from keras_transformer.contract import names as layout
+from keras_transformer.contract.errors import Code
+from keras_transformer.errors import InputError
+from keras_transformer.serving.client.errors import ServerFailedError
+from keras_transformer.serving.client.requests import Requests, split_inputs
+from keras_transformer.serving.client.retries import Backoff
+from keras_transformer.serving.client.transport import (
+    VersionStatus,
+    parse_target,
+)
+
+
+class Client:
+    """Translates by a server, in requests of a size, several at a time.
+
+    May be used by many threads at once. Needs neither TensorFlow nor NumPy;
+    gRPC needs grpcio. Requests that the server is too busy for, and those
+    that nobody answers, are sent again: see `Backoff.attempts`.
+
+    Args:
+        url: `http://HOST:8501` for REST, `grpc://HOST:8500` for gRPC;
+            `https` and `grpcs` for TLS.
+        model: its name on the server.
+        version: its number; None: the label's, or the latest.
+        label: of a version, such as "stable".
+        batch_size: texts in a request; at most the server's
+            `max_batch_size`.
+        in_flight: requests at once.
+        timeout: seconds for a call, all its requests and waits included.
+        backoff: when and how often a request is sent again.
+
+    Attributes:
+        target: the model on its server, a `Target`.
+
+    Raises:
+        InputError: an argument isn't as accepted, or grpcio is missing.
+
+    Example:
+        >>> with Client("http://127.0.0.1:8501", "en-zh") as client:
+        ...     translations, scores = client.translate(["Good morning."])
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        version: int | None = None,
+        label: str | None = None,
+        batch_size: int = 32,
+        in_flight: int = 4,
+        timeout: float = 60.0,
+        backoff: Backoff | None = None,
+    ):
+        self.target = parse_target(url, model, version, label)
+        for name, value in (
+            ("batch_size", batch_size),
+            ("in_flight", in_flight),
+            ("timeout", timeout),
+        ):
+            if value <= 0:
+                raise InputError(
+                    f"{name} must be greater than 0. Received: {value}"
+                )
+        self._batch_size = batch_size
+        self._timeout = timeout
+        self._requests = Requests(self.target, in_flight, backoff or Backoff())
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        signature: str = layout.BEAM,
+        timeout: float | None = None,
+    ) -> tuple[list[str], list[float]]:
+        """Translates texts.
+
+        Args:
+            texts: any number, also none.
+            signature: `serving_default` (beam search) or `greedy`.
+            timeout: seconds for the whole call; None: the client's.
+
+        Returns:
+            as many translations, and their scores: log-probabilities,
+            length-normalised.
+
+        Raises:
+            RequestError: a request failed; its class says how.
+        """
+        return self._columns(
+            (layout.TRANSLATION, layout.SCORE), signature, timeout, text=texts
+        )
+
+    def nbest(
+        self, texts: Sequence[str], timeout: float | None = None
+    ) -> tuple[list[list[str]], list[list[float]]]:
+        """The best translations of each text, the best first.
+
+        Returns:
+            lists of K translations and of their scores; what is left over
+            is "" with a score of -1e9.
+
+        Raises:
+            RequestError: see `translate`.
+        """
+        names = (layout.TRANSLATIONS, layout.SCORES)
+        return self._columns(names, layout.NBEST, timeout, text=texts)
+
+    def score(
+        self,
+        texts: Sequence[str],
+        translations: Sequence[str],
+        timeout: float | None = None,
+    ) -> dict[str, list]:
+        """How probable given translations are.
+
+        Returns:
+            `log_probability`, natural logarithms, `score`, these divided by
+            the length penalty, `tokens`, their number, `truncated` and
+            `translation_truncated`: a list each, an element a text.
+
+        Raises:
+            InputError: there aren't as many translations as texts.
+            RequestError: see `translate`.
+        """
+        inputs = {layout.TEXT: texts, layout.TRANSLATION: translations}
+        return self.predict(inputs, layout.SCORING, timeout)
+
+    def tokenize(
+        self, texts: Sequence[str], timeout: float | None = None
+    ) -> list[list[int]]:
+        """The ids of each text, without start and end, uncut.
+
+        Raises:
+            RequestError: see `translate`.
+        """
+        names = (layout.IDS, layout.LENGTH)
+        rows, lengths = self._columns(
+            names, layout.TOKENIZE, timeout, text=texts
+        )
+        return [row[:length] for row, length in zip(rows, lengths, strict=True)]
+
+    def align(
+        self, texts: Sequence[str], timeout: float | None = None
+    ) -> tuple[list[list[str]], list[list[str]], list[list[list[float]]]]:
+        """What the tokens of the best translations attended to.
+
+        Returns:
+            for each text S source tokens, "" for what is no text; T target
+            tokens, the end included, "" after; and T lists of S shares. S
+            and T are those of the longest text of its request.
+
+        Raises:
+            RequestError: see `translate`.
+        """
+        names = (layout.SOURCE_TOKENS, layout.TARGET_TOKENS, layout.ALIGNMENT)
+        return self._columns(names, layout.ALIGN, timeout, text=texts)
+
+    def predict(
+        self,
+        inputs: Mapping[str, Sequence[str]],
+        signature: str = layout.BEAM,
+        timeout: float | None = None,
+    ) -> dict[str, list]:
+        """The outputs of any signature that takes strings.
+
+        Args:
+            inputs: as many texts for each name.
+            signature: its name.
+            timeout: seconds for the whole call; None: the client's.
+
+        Returns:
+            nested lists by output, an element a text; none without texts.
+
+        Raises:
+            InputError: the inputs have different lengths.
+            RequestError: see `translate`.
+        """
+        deadline = time.monotonic() + self._seconds(timeout)
+        batches = split_inputs(inputs, self._batch_size)
+        outputs = {}
+        for part in self._requests.run(batches, signature, deadline=deadline):
+            for name, values in part.items():
+                outputs.setdefault(name, []).extend(values)
+        return outputs
+
+    def predict_batches(
+        self,
+        batches: Iterable[Mapping[str, Sequence[str]]],
+        signature: str = layout.BEAM,
+        timeout: float | None = None,
+    ) -> Iterator[dict[str, list]]:
+        """Yields the outputs of each batch, in order, at bounded memory.
+
+        Args:
+            batches: the inputs of a request each; as many as are in flight
+                are read ahead. One without texts isn't sent.
+            signature: its name.
+            timeout: seconds for each batch; None: the client's.
+
+        Raises:
+            RequestError: see `translate`.
+        """
+        seconds = self._seconds(timeout)
+        yield from self._requests.run(batches, signature, seconds=seconds)
+
+    def versions(self, timeout: float | None = None) -> list[VersionStatus]:
+        """What the server says of the model's versions.
+
+        It is asked once, so that this also tells whether a server is there.
+
+        Raises:
+            RequestError: see `translate`.
+        """
+        deadline = time.monotonic() + self._seconds(timeout)
+        return self._requests.transport.versions(deadline)
+
+    def close(self):
+        """Ends all connections, and what waits for them."""
+        self._requests.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _seconds(self, timeout):
+        return self._timeout if timeout is None else timeout
+
+    def _columns(self, names, signature, timeout, **inputs):
+        """Some of the outputs of a signature, which has to have them."""
+        outputs = self.predict(inputs, signature, timeout)
+        if not outputs:
+            return tuple([] for _ in names)
+        missing = [name for name in names if name not in outputs]
+        if missing:
+            raise ServerFailedError(
+                Code.UNKNOWN,
+                f"signature {signature} has no output {missing[0]}; it has "
+                f"{', '.join(sorted(outputs))}",
+                str(self.target),
+            )
+        return tuple(outputs[name] for name in names)

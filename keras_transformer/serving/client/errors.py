@@ -1,0 +1,121 @@
+"""What a client is told when a request got no good answer."""
+
+from keras_transformer.contract.errors import Code, ServingError
+
+
+class RequestError(ServingError):
+    """A request that failed.
+
+    Args:
+        code: a `Code`: the server's, or the one that fits.
+        message: what the server answered, or what happened instead.
+        where: the server and what was asked of it.
+        status: of the HTTP answer; None over gRPC, or without an answer.
+        retry_after: seconds that the server asks to wait; None: it doesn't
+            say.
+
+    Attributes:
+        code, message, where, status, retry_after: as given.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        where: str = "",
+        status: int | None = None,
+        retry_after: float | None = None,
+    ):
+        super().__init__(code, message)
+        self.where = where
+        self.status = status
+        self.retry_after = retry_after
+
+    def __str__(self):
+        answered = [str(self.status)] if self.status else []
+        answered = " ".join([*answered, self.code.name])
+        return f"{self.where}: {answered}: {self.message}"
+
+    def __reduce__(self):
+        """Processes hand errors on to each other."""
+        return type(self), (
+            self.code,
+            self.message,
+            self.where,
+            self.status,
+            self.retry_after,
+        )
+
+
+class InvalidRequestError(RequestError):
+    """The same request can't succeed: a wrong input or signature, or too much.
+
+    HTTP 400 or 413; gRPC INVALID_ARGUMENT, FAILED_PRECONDITION, OUT_OF_RANGE.
+    """
+
+
+class NotFoundError(RequestError):
+    """The server has no such model or version, HTTP 404, gRPC NOT_FOUND."""
+
+
+class OverloadedError(RequestError):
+    """Too much at once, HTTP 429, gRPC RESOURCE_EXHAUSTED; was retried."""
+
+
+class UnavailableError(RequestError):
+    """Queues are full, or nobody answers, HTTP 503, gRPC UNAVAILABLE.
+
+    Also a connection that is refused, or lost before the answer was whole.
+    Was retried.
+    """
+
+
+class DeadlineError(RequestError):
+    """Time was over, the client's or the server's (HTTP 408, 504)."""
+
+
+class ServerFailedError(RequestError):
+    """Any other failure of the server, HTTP 500 for one, or no sense in it."""
+
+
+_CLASSES = {
+    Code.INVALID_ARGUMENT: InvalidRequestError,
+    Code.FAILED_PRECONDITION: InvalidRequestError,
+    Code.OUT_OF_RANGE: InvalidRequestError,
+    Code.NOT_FOUND: NotFoundError,
+    Code.RESOURCE_EXHAUSTED: OverloadedError,
+    Code.UNAVAILABLE: UnavailableError,
+    Code.DEADLINE_EXCEEDED: DeadlineError,
+}
+_CODES = {
+    400: Code.INVALID_ARGUMENT,
+    401: Code.UNAUTHENTICATED,
+    403: Code.PERMISSION_DENIED,
+    404: Code.NOT_FOUND,
+    408: Code.DEADLINE_EXCEEDED,
+    # Larger than the server takes: no other moment is better.
+    413: Code.INVALID_ARGUMENT,
+    429: Code.RESOURCE_EXHAUSTED,
+    499: Code.CANCELLED,
+    500: Code.INTERNAL,
+    501: Code.UNIMPLEMENTED,
+    503: Code.UNAVAILABLE,
+    504: Code.DEADLINE_EXCEEDED,
+}
+
+
+def request_error(code: Code, message: str, *rest) -> RequestError:
+    """The error of the class that belongs to a code."""
+    return _CLASSES.get(code, ServerFailedError)(code, message, *rest)
+
+
+def code_of_status(status: int) -> Code:
+    """The code of an HTTP status; UNKNOWN for what the contract hasn't."""
+    return _CODES.get(status, Code.UNKNOWN)
+
+
+def deadline_error(where: str) -> DeadlineError:
+    """The error of a client whose own time is over."""
+    return DeadlineError(
+        Code.DEADLINE_EXCEEDED, "no answer before the deadline", where
+    )

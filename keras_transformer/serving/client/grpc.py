@@ -1,0 +1,150 @@
+"""TensorFlow Serving's gRPC services, from the client's side.
+
+Of packages it needs grpcio and protobuf: the messages are declared in
+`export.messages`, so that TensorFlow isn't imported.
+"""
+
+import contextlib
+import time
+
+from keras_transformer.contract.errors import Code
+from keras_transformer.contract.protobuf import message
+from keras_transformer.errors import InputError
+from keras_transformer.serving.client.errors import (
+    InvalidRequestError,
+    RequestError,
+    ServerFailedError,
+    deadline_error,
+    request_error,
+)
+from keras_transformer.serving.client.tensors import string_tensor, values_of
+from keras_transformer.serving.client.transport import Target, VersionStatus
+from keras_transformer.serving.server.versions import State
+
+_OPTIONS = [
+    # The usual limit of 4 MB is for servers that nobody trusts.
+    ("grpc.max_receive_message_length", -1),
+    # A server that comes back is found soon; the usual waits grow to minutes.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+]
+_PUSHBACK = "grpc-retry-pushback-ms"
+
+
+class GrpcTransport:
+    """Requests over one HTTP/2 connection; see `Transport`.
+
+    Args:
+        target: the model.
+
+    Raises:
+        InputError: grpcio isn't installed.
+    """
+
+    def __init__(self, target: Target):
+        self._target = target
+        self._grpc = grpc = _grpc()
+        if target.encrypted:
+            credentials = grpc.ssl_channel_credentials()
+            self._channel = grpc.secure_channel(
+                target.address, credentials, _OPTIONS
+            )
+        else:
+            self._channel = grpc.insecure_channel(target.address, _OPTIONS)
+        self._predict = self._method("PredictionService/Predict", "Predict")
+        self._status = self._method(
+            "ModelService/GetModelStatus", "GetModelStatus"
+        )
+
+    def predict(
+        self, signature: str, inputs: dict, deadline: float
+    ) -> dict[str, list]:
+        """See `Transport.predict`."""
+        request = message("PredictRequest")(model_spec=self._spec(signature))
+        for name, texts in inputs.items():
+            request.inputs[name].CopyFrom(string_tensor(texts))
+        response = self._call(self._predict, request, deadline)
+        try:
+            return {
+                name: values_of(tensor)
+                for name, tensor in response.outputs.items()
+            }
+        except ValueError as error:
+            message_ = f"an output can't be read: {error}"
+            where = str(self._target)
+            raise ServerFailedError(Code.UNKNOWN, message_, where) from None
+
+    def versions(self, deadline: float) -> list[VersionStatus]:
+        """See `Transport.versions`."""
+        request = message("GetModelStatusRequest")(model_spec=self._spec())
+        response = self._call(self._status, request, deadline)
+        names = {state.value: state.name for state in State}
+        return [
+            VersionStatus(
+                row.version,
+                names.get(row.state, "UNKNOWN"),
+                row.status.error_message,
+            )
+            for row in response.model_version_status
+        ]
+
+    def close(self):
+        """See `Transport.close`."""
+        self._channel.close()
+
+    def _method(self, path, name):
+        return self._channel.unary_unary(
+            f"/tensorflow.serving.{path}",
+            message(f"{name}Request").SerializeToString,
+            message(f"{name}Response").FromString,
+        )
+
+    def _spec(self, signature=""):
+        target = self._target
+        spec = message("ModelSpec")(
+            name=target.model,
+            signature_name=signature,
+            version_label=target.label,
+        )
+        if target.version is not None:
+            spec.version.value = target.version
+        return spec
+
+    def _call(self, method, request, deadline):
+        where = str(self._target)
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            raise deadline_error(where)
+        try:
+            return method(request, timeout=seconds)
+        except self._grpc.RpcError as error:
+            raise _request_error(error, where) from None
+        # A closed channel says so by this.
+        except ValueError as error:
+            text = str(error)
+            raise request_error(Code.CANCELLED, text, where) from None
+
+
+def _request_error(error, where) -> RequestError:
+    code = Code(error.code().value[0])
+    told = " ".join((error.details() or "").split()) or "no message"
+    # gRPC's words for what is over a limit of size, which stays over it.
+    if code is Code.RESOURCE_EXHAUSTED and "larger than max" in told:
+        return InvalidRequestError(code, told, where)
+    wait = None
+    metadata = dict(error.trailing_metadata() or ())
+    with contextlib.suppress(KeyError, ValueError):
+        wait = max(0, int(metadata[_PUSHBACK])) / 1000
+    return request_error(code, told, where, None, wait)
+
+
+def _grpc():
+    try:
+        import grpc
+    except ImportError:
+        raise InputError(
+            "grpc:// needs the package grpcio here. Accepted: pip install "
+            "'.[serving]' in the project's folder, or http:// and the REST "
+            "port"
+        ) from None
+    return grpc

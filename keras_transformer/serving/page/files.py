@@ -1,0 +1,85 @@
+"""The page at `/` of the REST port: its files, and what a browser may do.
+
+The files are plain HTML, CSS and ES modules that are served as they are
+written. What the page shows comes from the served contract; only the names of
+the models do not, as TensorFlow Serving lists none.
+"""
+
+import pathlib
+from collections.abc import Callable
+
+from starlette.responses import Response
+
+from keras_transformer.serving.server.json_answer import to_json
+
+ASSETS = pathlib.Path(__file__).with_name("assets")
+MODELS_PATH = "/assets/models.json"
+
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+# Scripts and styles from here only, none inside the HTML, and no string ever
+# becomes markup: what a model or a user writes can't do anything.
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+)
+_HEADERS = {
+    # Modules of two releases must not meet in one browser.
+    "cache-control": "no-store",
+    "content-security-policy": _POLICY,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+
+
+class Page:
+    """Answers the requests for the page and its parts.
+
+    Args:
+        model_names: gives the names of the models that are served now.
+    """
+
+    def __init__(self, model_names: Callable[[], list[str]]):
+        self._model_names = model_names
+        self._files = {
+            _path(file): (file.read_bytes(), _TYPES[file.suffix])
+            for file in sorted(ASSETS.iterdir())
+            if file.suffix in _TYPES
+        }
+
+    def answer(self, method: str, path: str) -> Response | None:
+        """The answer to a request, or None if it isn't for the page.
+
+        Args:
+            method: of HTTP.
+            path: of the URL, as it was sent.
+        """
+        if method not in ("GET", "HEAD"):
+            return None
+        if path == MODELS_PATH:
+            body = to_json({"models": self._model_names()})
+            return Response(body, 200, _HEADERS, "application/json")
+        if path not in self._files:
+            return None
+        body, media_type = self._files[path]
+        return Response(body, 200, _HEADERS, media_type)
+
+
+def _path(file):
+    return "/" if file.name == "index.html" else f"/assets/{file.name}"

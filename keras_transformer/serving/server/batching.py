@@ -1,0 +1,243 @@
+"""Requests of many clients run together, in bounded queues."""
+
+import collections
+import threading
+import time
+from concurrent.futures import Future
+
+from keras_transformer.contract.errors import (
+    Code,
+    ServingError,
+    as_serving_error,
+    invalid_argument,
+)
+from keras_transformer.contract.tensors import complete_inputs, count_rows
+from keras_transformer.serving.server.batch_task import (
+    Task,
+    run_together,
+    server_stopping,
+)
+from keras_transformer.serving.server.batching_parameters import (
+    BatchingParameters,
+)
+
+
+class Batcher:
+    """Workers, and a queue for each signature of a version.
+
+    Args:
+        parameters: sizes of the batches and of the queues.
+        together: whether requests are joined; otherwise each is a batch.
+        observe: `(servable, rows, seconds, waits)`, called for each batch that
+            ran; `waits` are the seconds that its requests were queued.
+    """
+
+    def __init__(
+        self,
+        parameters: BatchingParameters,
+        together: bool,
+        observe=lambda servable, rows, seconds, waits: None,
+    ):
+        self._parameters = parameters
+        self._together = together
+        self._observe = observe
+        self._queues = collections.OrderedDict()
+        self._condition = threading.Condition()
+        self._closed = False
+        self._threads = [
+            threading.Thread(
+                target=self._work, name=f"batch-{number}", daemon=True
+            )
+            for number in range(parameters.num_batch_threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(
+        self,
+        servable,
+        signature: str,
+        inputs: dict,
+        outputs: tuple = (),
+        deadline: float | None = None,
+    ) -> Future:
+        """Queues a request.
+
+        Args:
+            servable: to run; its user keeps it loaded until the future is
+                done.
+            signature: name of the signature.
+            inputs: arrays by name.
+            outputs: names of the wanted outputs; all if there are none.
+            deadline: of `time.monotonic`, seconds; afterwards the request is
+                dropped if it hasn't begun.
+
+        Returns:
+            of arrays by name. Cancelling it drops the request.
+
+        Raises:
+            ServingError: UNAVAILABLE: the queue is full, or the server is
+                stopping; INVALID_ARGUMENT: the inputs aren't the signature's,
+                or are more than a batch.
+        """
+        inputs = complete_inputs(servable.signature(signature), inputs)
+        rows = count_rows(inputs)
+        if self._together:
+            self._check_size(inputs, rows)
+        task = Task(inputs, tuple(outputs), rows, deadline)
+        with self._condition:
+            if self._closed:
+                raise server_stopping()
+            key = (servable, signature)
+            queue = self._queues.setdefault(key, collections.deque())
+            if self._is_full(queue, rows):
+                kept = [task for task in queue if task.is_wanted()]
+                queue.clear()
+                queue.extend(kept)
+            if self._is_full(queue, rows):
+                raise ServingError(
+                    Code.UNAVAILABLE,
+                    "The batch scheduling queue to which this task was "
+                    "submitted is full",
+                )
+            queue.append(task)
+            self._condition.notify()
+        return task.future
+
+    def close(self, seconds: float):
+        """Takes no more requests, and answers those that wait.
+
+        Args:
+            seconds: given to them; who then still waits gets UNAVAILABLE.
+        """
+        with self._condition:
+            self._closed = True
+            self._condition.notify_all()
+        end = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        with self._condition:
+            for queue in self._queues.values():
+                for task in queue:
+                    task.fail(server_stopping())
+            self._queues.clear()
+
+    def _check_size(self, inputs, rows):
+        if any(not array.ndim for array in inputs.values()):
+            raise invalid_argument(
+                "Batching Run() input tensors must have at least one dimension"
+            )
+        if len({len(array) for array in inputs.values()}) > 1:
+            raise invalid_argument(
+                "Batching Run() input tensors must have equal 0th-dimension "
+                "size"
+            )
+        if rows > self._parameters.max_batch_size:
+            raise invalid_argument(
+                f"Task size {rows} is larger than maximum input batch size "
+                f"{self._parameters.max_batch_size}"
+            )
+
+    def _is_full(self, queue, rows):
+        limit = self._parameters.max_enqueued_batches
+        if not self._together:
+            return len(queue) >= limit
+        waiting = sum(task.rows for task in queue)
+        return waiting + rows > limit * self._parameters.max_batch_size
+
+    def _work(self):
+        while True:
+            # Company is waited for while a worker is free. Those who were
+            # answered just now come back with their next requests, and would
+            # else never meet those who waited meanwhile.
+            free_since = time.monotonic()
+            with self._condition:
+                key, tasks = self._take(free_since)
+                while not tasks:
+                    if self._closed and not self._queues:
+                        return
+                    self._condition.wait(self._seconds_to_wait(free_since))
+                    key, tasks = self._take(free_since)
+            self._run(*key, tasks)
+
+    def _take(self, free_since):
+        """The next batch that is due, with the lock held: `(key, tasks)`."""
+        for key, queue in list(self._queues.items()):
+            while queue and not queue[0].is_wanted():
+                queue.popleft()
+            if not queue:
+                del self._queues[key]
+            elif self._is_due(queue, free_since):
+                tasks = self._next_tasks(queue)
+                if not queue:
+                    del self._queues[key]
+                else:
+                    # The others come first the next time.
+                    self._queues.move_to_end(key)
+                    self._condition.notify()
+                # From here on it can't be cancelled any more.
+                running = [
+                    task
+                    for task in tasks
+                    if task.future.set_running_or_notify_cancel()
+                ]
+                if running:
+                    return key, running
+        return None, []
+
+    def _next_tasks(self, queue):
+        first = queue.popleft()
+        tasks, rows, others = [first], first.rows, []
+        while self._together and queue:
+            task = queue.popleft()
+            fits = rows + task.rows <= self._parameters.max_batch_size
+            if not task.is_wanted():
+                continue
+            if fits and task.joins(first):
+                tasks.append(task)
+                rows += task.rows
+            else:
+                others.append(task)
+                if not fits:
+                    break
+        queue.extendleft(reversed(others))
+        return tasks
+
+    def _is_due(self, queue, free_since):
+        if not self._together or self._closed:
+            return True
+        if time.monotonic() >= self._due_at(queue, free_since):
+            return True
+        return (
+            sum(task.rows for task in queue) >= self._parameters.max_batch_size
+        )
+
+    def _due_at(self, queue, free_since):
+        seconds = self._parameters.batch_timeout_micros / 1e6
+        return max(queue[0].arrived, free_since) + seconds
+
+    def _seconds_to_wait(self, free_since):
+        if not self._queues:
+            return None
+        first = min(
+            self._due_at(queue, free_since) for queue in self._queues.values()
+        )
+        return max(0.0, first - time.monotonic())
+
+    def _run(self, servable, signature, tasks):
+        started = time.monotonic()
+        try:
+            results = run_together(servable, signature, tasks)
+        # One request may fail its neighbours, so each is tried alone.
+        except Exception as error:
+            if len(tasks) == 1:
+                tasks[0].future.set_exception(as_serving_error(error))
+                return
+            for task in tasks:
+                self._run(servable, signature, [task])
+            return
+        rows = sum(task.rows for task in tasks)
+        waits = [started - task.arrived for task in tasks]
+        self._observe(servable, rows, time.monotonic() - started, waits)
+        for task, result in zip(tasks, results, strict=True):
+            task.future.set_result(result)

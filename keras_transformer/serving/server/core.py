@@ -1,0 +1,113 @@
+"""What REST and gRPC have in common: models, queues, limits, counts."""
+
+import dataclasses
+import time
+from concurrent.futures import Future
+
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+)
+
+from keras_transformer.serving.server.access_log import AccessLog, Entry
+from keras_transformer.serving.server.batching import Batcher
+from keras_transformer.serving.server.limits import Limits
+from keras_transformer.serving.server.metrics import Metrics
+from keras_transformer.serving.server.model_store import ModelStore
+from keras_transformer.serving.server.versions import Handle
+
+SIGNATURE_DEF = "signature_def"
+
+
+@dataclasses.dataclass(frozen=True)
+class Core:
+    """The parts that answer requests.
+
+    Attributes:
+        store: the models.
+        batcher: the queues before them.
+        limits: of a request.
+        metrics: counts what was done.
+        log: of requests.
+    """
+
+    store: ModelStore
+    batcher: Batcher
+    limits: Limits
+    metrics: Metrics
+    log: AccessLog
+
+    def submit(
+        self,
+        handle: Handle,
+        signature: str,
+        inputs: dict,
+        outputs: tuple = (),
+        seconds: float | None = None,
+    ) -> Future:
+        """Queues a request to predict.
+
+        Args:
+            handle: of the servable; it is released when the request is done
+                or refused.
+            signature: name of the signature.
+            inputs: arrays by name.
+            outputs: names of the wanted ones; all if there are none.
+            seconds: after which nobody waits any more.
+
+        Returns:
+            of arrays by name.
+
+        Raises:
+            ServingError: it is refused.
+        """
+        deadline = None if seconds is None else time.monotonic() + seconds
+        try:
+            self.limits.check(inputs)
+            future = self.batcher.submit(
+                handle.servable, signature, inputs, outputs, deadline
+            )
+        except BaseException:
+            handle.release()
+            raise
+        future.add_done_callback(lambda _: handle.release())
+        return future
+
+    def status(self, name, version=None, label=""):
+        """`GetModelStatusResponse` of a model's versions.
+
+        Raises:
+            ServingError: there are none.
+        """
+        response = get_model_status_pb2.GetModelStatusResponse()
+        for number, state, error in self.store.states(name, version, label):
+            added = response.model_version_status.add(
+                version=number, state=state.value
+            )
+            added.status.error_code = error.code if error else 0
+            added.status.error_message = error.message if error else ""
+        return response
+
+    def metadata(self, name, version=None, label=""):
+        """`GetModelMetadataResponse` with the signatures of a version.
+
+        Raises:
+            ServingError: it isn't available.
+        """
+        response = get_model_metadata_pb2.GetModelMetadataResponse()
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        with self.store.acquire(name, version, label) as handle:
+            response.model_spec.name = name
+            response.model_spec.version.value = handle.servable.version
+            for key, signature in handle.servable.signatures.items():
+                signatures.signature_def[key].CopyFrom(signature)
+        response.metadata[SIGNATURE_DEF].Pack(signatures)
+        return response
+
+    def record(self, entry: Entry):
+        """Counts and logs a request that was answered."""
+        if entry.model in self.store.names():
+            self.metrics.request(
+                entry.model, entry.api, entry.entry, entry.code, entry.seconds
+            )
+        self.log.write(entry)

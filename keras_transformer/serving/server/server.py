@@ -1,0 +1,254 @@
+"""The embedded server: models, queues and both ports in one process."""
+
+import contextlib
+import dataclasses
+import functools
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+import uvicorn
+from grpc_health.v1 import health_pb2
+
+from keras_transformer.contract.errors import ServingError
+from keras_transformer.contract.names import WARMUP
+from keras_transformer.errors import InputError
+from keras_transformer.machine import usable_cores
+from keras_transformer.serving.server.access_log import AccessLog
+from keras_transformer.serving.server.batching import Batcher
+from keras_transformer.serving.server.core import Core
+from keras_transformer.serving.server.grpc_server import (
+    HealthService,
+    grpc_server,
+)
+from keras_transformer.serving.server.http_protocol import protocol_with_limit
+from keras_transformer.serving.server.metrics import Metrics
+from keras_transformer.serving.server.model_config import read_model_configs
+from keras_transformer.serving.server.model_store import ModelStore
+from keras_transformer.serving.server.options import ServerOptions
+from keras_transformer.serving.server.rest import rest_application
+from keras_transformer.serving.server.servable import Servable
+from keras_transformer.serving.server.warmup import replay_full_batches
+
+_SERVICES = (
+    "",
+    "tensorflow.serving.PredictionService",
+    "tensorflow.serving.ModelService",
+)
+# Connections that wait to be accepted, and that are open.
+_BACKLOG = 1024
+_MAX_CONNECTIONS = 4096
+# Of a batch that is run at the start, if the queues allow so many.
+_WARMUP_ROWS = 64
+
+
+class Server:
+    """Serves until it is stopped.
+
+    Args:
+        options: a `ServerOptions`.
+        log: takes a line for each event.
+
+    Attributes:
+        core: the parts that answer requests.
+        port: of gRPC, once started; None without it.
+        rest_port: of REST; the same.
+
+    Raises:
+        InputError: the file of models can't be read.
+    """
+
+    def __init__(
+        self,
+        options: ServerOptions,
+        log: Callable[[str], None] = lambda line: None,
+    ):
+        self._options = options
+        self._log = log
+        self._grpc = self._rest = self._rest_thread = self._socket = None
+        self.port = self.rest_port = None
+        metrics = Metrics()
+        self._models()  # An error in the file is told before anything starts.
+        self.core = Core(
+            ModelStore(self._models, self._load, options.poll_seconds, log=log),
+            Batcher(
+                _parameters(options),
+                options.batching,
+                lambda servable, *batch: metrics.batch(servable.name, *batch),
+            ),
+            options.limits,
+            metrics,
+            AccessLog(options.access_log, options.log_text),
+        )
+        self._health = HealthService()
+
+    def start(self):
+        """Binds, loads the models, and answers.
+
+        Raises:
+            InputError: a port is taken, or a model has no version that can
+                be loaded.
+        """
+        try:
+            self._bind_rest()
+            self._prepare_grpc()
+            self.core.store.start()
+            self._check_models()
+            if self._options.batching:
+                self._run_full_batches()
+            if self._socket is not None:
+                self._start_rest()
+            if self._grpc is not None:
+                self._grpc.start()
+        except BaseException:
+            self.stop(0)
+            raise
+        self._set_health(health_pb2.HealthCheckResponse.SERVING)
+
+    def stop(self, seconds: float | None = None):
+        """Refuses new requests, answers those in flight, and unloads.
+
+        Args:
+            seconds: given to those in flight; the options' if omitted.
+        """
+        seconds = self._options.drain_seconds if seconds is None else seconds
+        end = time.monotonic() + seconds
+        self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
+        stopped = self._grpc.stop(seconds) if self._grpc else None
+        self._health.end_watching()
+        if self._rest is not None:
+            self._rest.config.timeout_graceful_shutdown = seconds
+            self._rest.should_exit = True
+            self._rest_thread.join(seconds + 5)
+        if stopped is not None:
+            stopped.wait(max(0.0, end - time.monotonic()) + 5)
+        self.core.batcher.close(max(0.0, end - time.monotonic()))
+        self.core.store.close()
+        if self._socket is not None:
+            self._socket.close()
+
+    def _models(self):
+        if self._options.config_file is None:
+            return list(self._options.models)
+        return read_model_configs(self._options.config_file)
+
+    def _load(self, name, version, folder):
+        # With a worker for each core, an operation that is shared out waits
+        # for threads that have batches of their own.
+        workers = self._options.parameters.num_batch_threads
+        threads = self._options.intra_op_threads
+        threads = threads or max(1, usable_cores() // workers)
+        return Servable(name, version, folder, threads)
+
+    def _check_models(self):
+        """As TensorFlow Serving, doesn't start with a model missing."""
+        for config in self._models():
+            if self.core.store.is_available(config.name):
+                continue
+            try:
+                number, _, error = self.core.store.states(config.name)[0]
+            except Exception:
+                raise InputError(
+                    f"{config.base_path}: no version of {config.name} to "
+                    "serve. Accepted: a folder that holds version folders "
+                    "such as 1, not one of these"
+                ) from None
+            raise InputError(
+                f"{config.base_path / str(number)}: not loaded: {error}"
+            )
+
+    def _run_full_batches(self):
+        """Takes the memory that heavy traffic will need.
+
+        Once: it stays the process's when another version comes.
+        """
+        parameters = self._options.parameters
+        rows = min(parameters.max_batch_size, _WARMUP_ROWS)
+        threads = parameters.num_batch_threads
+        for config in self._models():
+            with (
+                # It may have been taken away just now.
+                contextlib.suppress(ServingError),
+                self.core.store.acquire(config.name) as handle,
+            ):
+                records = handle.servable.folder / WARMUP
+                if records.is_file():
+                    replay_full_batches(records, handle.servable, rows, threads)
+
+    def _bind_rest(self):
+        options = self._options
+        if options.rest_port is None:
+            return
+        where = f"{options.host}:{options.rest_port}"
+        try:
+            family, _, _, _, address = socket.getaddrinfo(
+                options.host, options.rest_port, type=socket.SOCK_STREAM
+            )[0]
+            self._socket = socket.socket(family, socket.SOCK_STREAM)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._socket.bind(address)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(
+                f"{where} can't be bound to: {reason}. Accepted: another "
+                "--rest_api_port"
+            ) from None
+        self.rest_port = self._socket.getsockname()[1]
+
+    def _start_rest(self):
+        limits = self._options.limits
+        # It warns of every client that doesn't speak HTTP.
+        logging.getLogger("uvicorn").setLevel(logging.ERROR)
+        config = uvicorn.Config(
+            rest_application(self.core, self._options.page),
+            http=protocol_with_limit(limits.receive_seconds),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            backlog=_BACKLOG,
+            limit_concurrency=_MAX_CONNECTIONS,
+            timeout_keep_alive=max(5, int(limits.receive_seconds)),
+        )
+        self._rest = uvicorn.Server(config)
+        self._rest_thread = threading.Thread(
+            target=functools.partial(self._rest.run, sockets=[self._socket]),
+            name="rest",
+            daemon=True,
+        )
+        self._rest_thread.start()
+        while not self._rest.started and self._rest_thread.is_alive():
+            time.sleep(0.01)
+        if not self._rest.started:
+            raise InputError(f"REST could not start on port {self.rest_port}")
+
+    def _prepare_grpc(self):
+        options = self._options
+        if options.port is None:
+            return
+        self._grpc = grpc_server(self.core, self._health)
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        where = f"{host}:{options.port}"
+        try:
+            self.port = self._grpc.add_insecure_port(where)
+        except RuntimeError:
+            raise InputError(
+                f"{where} can't be bound to: it is in use, or no address of "
+                "this machine. Accepted: another --port"
+            ) from None
+
+    def _set_health(self, status):
+        for service in _SERVICES:
+            self._health.set(service, status)
+
+
+def _parameters(options):
+    """Those of the queues; a request alone is no batch to count."""
+    if options.batching:
+        return options.parameters
+    return dataclasses.replace(
+        options.parameters, max_enqueued_batches=options.limits.max_requests
+    )

@@ -1,0 +1,253 @@
+"""The searches compiled by XLA, for a bounded number of shapes.
+
+XLA makes one program of a search and so removes what TensorFlow spends on
+each operation of each step. It needs constant shapes, and each costs seconds
+to compile; so sources are padded to a few lengths, batches to a few sizes.
+"""
+
+import collections
+import functools
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import PAD_ID
+from keras_transformer.errors import InputError
+from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.search.dispatch import needs_alignment
+from keras_transformer.search.hypotheses import SearchResult, output_limits
+from keras_transformer.translation import compile_cache
+from keras_transformer.translation.source import Source
+from keras_transformer.translation.translator import Translator, scores_of
+
+# Up to here source lengths are padded to multiples of 8, then to powers of 2.
+_EVEN = 64
+# Source tokens a sentence, padding included, that a batch has room for on
+# average; longer sentences share smaller batches.
+_TOKENS_A_SENTENCE = 64
+# Single sentences of one shape after which compiling it is worth its time:
+# it takes seconds and saves milliseconds a sentence.
+MANY = 1000
+
+_TEXT = tf.TensorSpec([None], tf.string, name="text")
+
+
+def when_to_compile(jit: str, config: DecodingConfig) -> int | None:
+    """After how many uses of a shape XLA is to compile it; None: never.
+
+    Args:
+        jit: "on": at once; "off": never; "auto": at once on a GPU. On a
+            processor the graph is faster in batches, which finished
+            sentences leave, so there only single sentences in float32 are
+            compiled, and only shapes that have been used often.
+        config: the search.
+
+    Raises:
+        InputError: "on" for what XLA can't do.
+    """
+    if jit == "on" and config.sampling:
+        raise InputError(
+            "sampling can't be compiled by XLA. Accepted: jit off, or "
+            "decoding.sampling=false"
+        )
+    if jit == "off" or config.sampling:
+        return None
+    if jit == "on" or tf.config.list_physical_devices("GPU"):
+        return 0
+    single = config.batch_size == 1 and config.precision == "float32"
+    return MANY if single else None
+
+
+class CompiledTranslator:
+    """A translator whose searches are compiled by XLA.
+
+    Gives the same token ids as `Translator`. Its functions are no graphs, for
+    XLA knows no strings: to tokenize and to detokenize are graphs of their
+    own.
+
+    Args:
+        source_tokenizer, target_tokenizer: see `Translator`.
+        model: `keras.Model` that `build_transformer` made.
+        config: the search. Its `batch_size` is what batches are padded to.
+        after: uses of a shape that are left to the uncompiled graph before
+            the shape is compiled.
+
+    Attributes:
+        compile_seconds: what compiling has taken so far.
+        shapes: `(batch size, source length)` that were compiled.
+
+    Example:
+        >>> translator = CompiledTranslator(
+        ...     run.source_tokenizer,
+        ...     run.target_tokenizer,
+        ...     run.load_model(),
+        ...     run.config.decoding,
+        ... )
+        >>> translator.translate(["Good morning."])["translation"]
+    """
+
+    def __init__(
+        self,
+        source_tokenizer,
+        target_tokenizer,
+        model,
+        config: DecodingConfig,
+        after: int = 0,
+    ):
+        def steps(compiled):
+            return IncrementalTransformer(
+                model, config.precision, compiled, needs_alignment(config)
+            )
+
+        tokenizers = source_tokenizer, target_tokenizer
+        model_steps = steps(compiled=True)
+        self._config = config
+        self._after = after
+        self._max_length = model_steps.max_length
+        self._translator = Translator(*tokenizers, model_steps, config)
+        self._prepare = tf.function(
+            self._translator.prepare, input_signature=[_TEXT]
+        )
+        self._outputs = tf.function(self._outputs_of, reduce_retracing=True)
+        if after:
+            graph = Translator(*tokenizers, steps(compiled=False), config)
+            self._uncompiled = functools.cache(
+                functools.partial(_graph_search, graph)
+            )
+        self._compiled = self._new_function()
+        self._known = set()
+        self._uses = collections.Counter()
+        self.shapes = []
+        self.compile_seconds = 0.0
+
+    def translate(self, text) -> dict:
+        """The best translations; see `Translator.translate`.
+
+        Args:
+            text: string `(B,)`.
+
+        Returns:
+            `translation` string `(B,)`, `score` float32 `(B,)` and
+            `truncated` bool `(B,)`, whether the text was too long for the
+            model and lost its end.
+        """
+        text = tf.convert_to_tensor(text, tf.string)
+        source = self.prepare(text)
+        result = self.search(source, num_hypotheses=1)
+        return self._outputs(text, source, result)
+
+    def prepare(self, text) -> Source:
+        """Tokenizes; see `Translator.prepare`."""
+        return self._prepare(tf.convert_to_tensor(text, tf.string))
+
+    def search(
+        self, source: Source, num_hypotheses: int | None = None
+    ) -> SearchResult:
+        """Searches from ids to ids; see `Translator.search`.
+
+        Args:
+            source: what `prepare` made.
+            num_hypotheses: rows to return; None: all.
+        """
+        count, longest = source.ids.shape
+        length = padded_length(longest, self._max_length)
+        rows = 1 if count == 1 else self._rows(length)
+        self._uses[rows, length] += 1
+        if self._uses[rows, length] <= self._after:
+            return self._uncompiled(num_hypotheses)(source.ids, source.lengths)
+        ids = np.full([-(-max(count, 1) // rows) * rows, length], PAD_ID)
+        ids[:count, :longest] = source.ids
+        # A row that holds no sentence has length 0, hence generates nothing.
+        lengths = np.zeros(len(ids))
+        lengths[:count] = source.lengths
+        parts = [
+            self._search_batch(
+                tf.constant(ids[begin : begin + rows], tf.int32),
+                tf.constant(lengths[begin : begin + rows], tf.int32),
+                num_hypotheses,
+            )
+            for begin in range(0, len(ids), rows)
+        ]
+        return SearchResult(
+            *(tf.concat(f, axis=0)[:count] for f in zip(*parts, strict=True))
+        )
+
+    def _outputs_of(self, text, source, result):
+        return {
+            "translation": self._translator.texts(text, source, result.ids)[
+                :, 0
+            ],
+            "score": scores_of(result)[:, 0],
+            "truncated": source.truncated,
+        }
+
+    def _rows(self, length):
+        """Sentences that a batch of this source length is padded to."""
+        budget = self._config.batch_size * _TOKENS_A_SENTENCE
+        return max(1, min(self._config.batch_size, budget // length))
+
+    def _search_batch(self, ids, lengths, num_hypotheses):
+        source = Source(ids, lengths, truncated=())
+        steps = self._steps(ids.shape[1])
+        key = (*ids.shape, num_hypotheses)
+        if key in self._known:
+            return self._compiled(source, num_hypotheses, steps=steps)
+        began = time.perf_counter()
+        try:
+            result = self._compiled(source, num_hypotheses, steps=steps)
+        except tf.errors.OpError:
+            # Programs that an earlier process kept may be damaged.
+            if not compile_cache.clear():
+                raise
+            self._known.clear()
+            self._compiled = self._new_function()
+            result = self._compiled(source, num_hypotheses, steps=steps)
+        self._known.add(key)
+        self.shapes.append(key[:2])
+        self.compile_seconds += time.perf_counter() - began
+        return result
+
+    def _steps(self, length):
+        """The output positions that any source of a padded length needs."""
+        limits = output_limits(
+            tf.constant([length - 2]), self._config, self._max_length
+        )
+        return max(int(limits[0]), 1)
+
+    def _new_function(self):
+        # A new one has a new name, and what failed isn't remembered for it.
+        return tf.function(
+            lambda source, num_hypotheses, steps: self._translator.search(
+                source, num_hypotheses, steps=steps
+            ),
+            jit_compile=True,
+        )
+
+
+def padded_length(length: int, longest: int) -> int:
+    """The source length that one is padded to, so that few are compiled.
+
+    Args:
+        length: source tokens, START and END included.
+        longest: the positions that the model has.
+    """
+    if length <= _EVEN:
+        padded = -(-max(length, 1) // 8) * 8
+    else:
+        padded = 1 << (length - 1).bit_length()
+    return min(padded, longest)
+
+
+def _graph_search(translator, num_hypotheses):
+    """`Translator.search` as a graph that knows no sizes."""
+    return tf.function(
+        lambda ids, lengths: translator.search(
+            Source(ids, lengths, truncated=()), num_hypotheses
+        ),
+        input_signature=[
+            tf.TensorSpec([None, None], tf.int32),
+            tf.TensorSpec([None], tf.int32),
+        ],
+    )

@@ -1,0 +1,155 @@
+"""All that is known of translations: per hypothesis, and per token if asked.
+
+Axes: B sentences, K hypotheses, T output tokens, S source tokens, P tokens
+of a prefix.
+"""
+
+import tensorflow as tf
+
+from keras_transformer.constants import NO_SCORE, PAD_ID
+from keras_transformer.search.hypotheses import SearchResult
+from keras_transformer.translation.translator import Translator, scores_of
+
+_TEXT = tf.TensorSpec([None], tf.string, name="text")
+_PREFIX = tf.TensorSpec([None], tf.string, name="prefix")
+_TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
+_BY_TOKEN = {  # of one hypothesis
+    "token_log_probabilities": tf.TensorSpec([None, None], tf.float32),
+    "alignment": tf.TensorSpec([None, None, None], tf.float32),
+}
+
+
+def details(
+    translator: Translator,
+    num_hypotheses: int | None = None,
+    prefixed: bool = False,
+    tokens: bool = False,
+    alignment: bool = False,
+):
+    """The graph function for translations with all that is known of them.
+
+    Args:
+        translator: whose search and model are used.
+        num_hypotheses: K, at most the beam size; None: all.
+        prefixed: whether the function takes a second argument: `prefix`
+            string `(B,)`, what the translations begin with; "" for nothing.
+        tokens: whether tokens are returned too, for the price of scoring
+            every hypothesis once more.
+        alignment: whether tokens and their alignment are returned; the model
+            has to be one that aligns.
+
+    Returns:
+        A `tf.function` from `text` string `(B,)` to a dictionary:
+        `translations` string `(B, K)`, the best first; `scores` and
+        `log_probabilities` float32 `(B, K)`, 0 for a blank text and
+        `NO_SCORE` in a row that is left over; `lengths` int32 `(B, K)`,
+        tokens, END included; `finished` bool `(B, K)`, whether the end was
+        reached before the limit; `truncated` bool `(B,)`, whether the text
+        was too long for the model and lost its end.
+
+        With `tokens` also: `tokens` string `(B, K, T)`, as the vocabulary
+        has them, END included, "" after; `token_log_probabilities` float32
+        of that shape; `source_tokens` string `(B, S)`, as they look in the
+        text, "" for START, END and what follows; `source_lengths` int32
+        `(B,)`, these tokens, START and END included. With `alignment` also:
+        `alignment` float32 `(B, K, T, S)`, the shares of the source that
+        each token attended to.
+    """
+
+    def run(text, prefix=None):
+        source = translator.prepare(text)
+        prefixes = ()
+        if prefix is not None:
+            prefixes = translator.target_ids(prefix, end=False)
+        result = translator.search(source, num_hypotheses, prefixes)
+        outputs = {
+            "translations": translator.texts(text, source, result.ids),
+            **_numbers(result),
+            "truncated": source.truncated,
+        }
+        if tokens or alignment:
+            outputs["source_tokens"] = translator.surface(text)
+            outputs["source_lengths"] = source.lengths + 2
+            outputs |= _by_token(translator, source.ids, result.ids, alignment)
+        return outputs
+
+    signature = [_TEXT, _PREFIX] if prefixed else [_TEXT]
+    return tf.function(run, input_signature=signature)
+
+
+def score_details(translator: Translator):
+    """The graph function for all that is known of given translations.
+
+    Returns:
+        A `tf.function` from `text` and `translation`, string `(B,)`, to a
+        dictionary: `log_probability` and `score` float32 `(B,)`; `tokens`
+        string `(B, T)`, as the vocabulary has them, END included, "" after;
+        `token_log_probabilities` float32 `(B, T)`; `lengths` int32 `(B,)`,
+        tokens; `truncated` and `translation_truncated` bool `(B,)`, whether
+        the text or the translation was too long for the model and lost its
+        end.
+    """
+
+    def run(text, translation):
+        source = translator.prepare(text)
+        ids = translator.target_ids(translation)
+        scores = translator.score_ids(source.ids, ids)
+        return {
+            "log_probability": scores.log_probabilities,
+            "score": translator.normalized(scores),
+            "tokens": token_strings(translator, ids),
+            "token_log_probabilities": scores.token_log_probabilities,
+            "lengths": scores.lengths,
+            "truncated": source.truncated,
+            "translation_truncated": translator.truncates(translation),
+        }
+
+    return tf.function(run, input_signature=[_TEXT, _TRANSLATION])
+
+
+def _numbers(result: SearchResult):
+    nothing = result.lengths == 0
+    values = tf.maximum(result.log_probabilities, NO_SCORE)
+    scores = scores_of(result)
+    return {
+        "scores": scores,
+        # A row without tokens is blank or left over, and its score says which.
+        "log_probabilities": tf.where(nothing, scores, values),
+        "lengths": result.lengths,
+        # Nothing is missing from the translation of a blank text.
+        "finished": result.finished | (nothing & (scores == 0.0)),
+    }
+
+
+def _by_token(translator, source_ids, ids, alignment):
+    """Tokens, log-probabilities and, if asked for, the alignment."""
+    # A column at least, for the model's sake.
+    missing = tf.maximum(1 - tf.shape(ids)[2], 0)
+    ids = tf.pad(ids, [[0, 0], [0, 0], [0, missing]], constant_values=PAD_ID)
+
+    def score(ids):
+        scores = translator.score_ids(source_ids, ids)
+        found = {"token_log_probabilities": scores.token_log_probabilities}
+        if alignment:
+            found["alignment"] = scores.attention
+        return found
+
+    wanted = [*_BY_TOKEN] if alignment else ["token_log_probabilities"]
+    outputs = tf.map_fn(
+        score,
+        tf.transpose(ids, [1, 0, 2]),  # (K, B, T)
+        # The logits of all hypotheses together would fill the memory.
+        parallel_iterations=1,
+        fn_output_signature={name: _BY_TOKEN[name] for name in wanted},
+    )
+    outputs = {
+        name: tf.transpose(value, [1, 0, *range(2, value.shape.rank)])
+        for name, value in outputs.items()
+    }
+    return {"tokens": token_strings(translator, ids), **outputs}
+
+
+def token_strings(translator, ids):
+    """The target's tokens of ids of any shape, "" for PAD."""
+    tokens = translator.target_tokenizer.tokens()
+    return tf.gather(tf.constant(["", *tokens[1:]]), ids)

@@ -1,0 +1,252 @@
+"""Text in, text out: the graphs that `translate` and the export share."""
+
+import dataclasses
+import functools
+
+import tensorflow as tf
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import END_ID, NO_SCORE, PAD_ID
+from keras_transformer.search.dispatch import banned_ids, demands, search
+from keras_transformer.search.hypotheses import (
+    Normalization,
+    SearchResult,
+    score,
+)
+from keras_transformer.search.scoring import Scores, score_translations
+from keras_transformer.translation.source import (
+    Source,
+    source_of,
+    surface_of,
+)
+from keras_transformer.translation.unknown import replacements
+
+_TEXT = tf.TensorSpec([None], tf.string, name="text")
+_TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
+
+
+class Translator(tf.Module):
+    """Translates and scores batches of strings in one graph.
+
+    Holds the tokenizers, so that their files are exported with it; the model
+    lives in closures. TensorFlow Serving can't load a module that has a Keras
+    model as an attribute. Whoever exports the module tracks the variables of
+    the traced functions.
+
+    Args:
+        source_tokenizer: a `Tokenizer`.
+        target_tokenizer: a `Tokenizer`.
+        model: an `IncrementalTransformer`, or another `StepModel` with its
+            `max_length` and, for `score`, `predict`. It has to align where
+            `needs_alignment(config)` says so.
+        config: the search.
+
+    Example:
+        >>> translator = Translator(
+        ...     run.source_tokenizer,
+        ...     run.target_tokenizer,
+        ...     IncrementalTransformer(run.load_model()),
+        ...     run.config.decoding,
+        ... )
+        >>> translator.translate(tf.constant(["Good morning."]))
+    """
+
+    def __init__(
+        self,
+        source_tokenizer,
+        target_tokenizer,
+        model,
+        config: DecodingConfig,
+        name: str | None = None,
+    ):
+        super().__init__(name=name)
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer
+        self._max_length = model.max_length
+        self._config = config
+        self._banned = banned_ids(config, target_tokenizer)
+        self._search = self._searcher(model)
+        self._score_ids = functools.partial(score_translations, model)
+
+    @functools.cached_property
+    def translate(self):
+        """The graph function for the best translation.
+
+        `text` string `(B,)` -> `{"translation": string (B,), "score":
+        float32 (B,), "truncated": bool (B,)}`. The score is the
+        log-probability divided by the length penalty; `truncated` says
+        whether the text was too long for the model and lost its end. A blank
+        text gives "" and 0.
+        """
+        return tf.function(self._translate, input_signature=[_TEXT])
+
+    @functools.cached_property
+    def nbest(self):
+        """The graph function for the best `beam_size` translations.
+
+        `text` string `(B,)` -> `{"translations": string (B, K), "scores":
+        float32 (B, K), "truncated": bool (B,)}`, the best first. A row that
+        is left over has "" and `NO_SCORE`; a blank text gives "" and 0, then
+        such rows.
+        """
+        return tf.function(self._nbest, input_signature=[_TEXT])
+
+    @functools.cached_property
+    def score(self):
+        """The graph function for the score of a given translation.
+
+        `text` string `(B,)` and `translation` string `(B,)` ->
+        `{"log_probability": float32 (B,), "score": float32 (B,), "tokens":
+        int32 (B,), "truncated": bool (B,), "translation_truncated": bool
+        (B,)}`: the natural logarithm of the probability that the model gives
+        to the translation, END included; the same normalised by length as
+        `translate` does, without penalties for coverage and repetition; the
+        number of tokens; and which of the two lost its end.
+        """
+        return tf.function(self._score, input_signature=[_TEXT, _TRANSLATION])
+
+    def prepare(self, text) -> Source:
+        """Tokenizes; what exceeds the model's length is cut off."""
+        return source_of(text, self.source_tokenizer, self._max_length)
+
+    def surface(self, text):
+        """What the tokens of `prepare` look like, string `(B, S)`."""
+        return surface_of(text, self.source_tokenizer, self._max_length)
+
+    def texts(self, text, source: Source, ids):
+        """What ids spell, unknown words replaced if the search says so.
+
+        Args:
+            text: string `(B,)`, what `source` was made of.
+            source: what `prepare` made.
+            ids: int32 `(B, K, T)`, as in a `SearchResult`.
+
+        Returns:
+            string `(B, K)`.
+        """
+        shape = tf.shape(ids)
+        flat = tf.reshape(ids, [shape[0] * shape[1], shape[2]])
+        instead = None
+        if self._config.replace_unknown:
+            instead = replacements(
+                self.score_ids, source.ids, self.surface(text), ids
+            )
+        texts = self.target_tokenizer.detokenize(flat, instead)
+        return tf.reshape(texts, shape[:2])
+
+    def search(
+        self, source: Source, num_hypotheses=None, prefixes=(), steps=None
+    ) -> SearchResult:
+        """Searches from ids to ids.
+
+        Args:
+            source: what `prepare` made.
+            num_hypotheses: rows to return; None: all.
+            prefixes: int32 `(B, P)`, what the outputs begin with, PAD after.
+            steps: for XLA, the steps to make room for; else None.
+        """
+        return self._search(source, num_hypotheses, prefixes, steps)
+
+    def score_ids(self, source_ids, ids) -> Scores:
+        """Scores translations `(R, T)` of sources `(R, S)`, both ids."""
+        return self._score_ids(source_ids, ids)
+
+    def _searcher(self, model):
+        def run(source, num_hypotheses, prefixes, steps):
+            sentences = demands(
+                source.ids,
+                source.lengths,
+                self._config,
+                self._max_length,
+                prefixes,
+            )
+            return search(
+                model,
+                source.ids,
+                sentences,
+                self._config,
+                self._banned,
+                num_hypotheses,
+                steps,
+            )
+
+        return run
+
+    def _translate(self, text):
+        # A blank line has limit 0: no token, hence "" and score 0.
+        source = self.prepare(text)
+        result = self.search(source, num_hypotheses=1)
+        return {
+            "translation": self.texts(text, source, result.ids)[:, 0],
+            "score": scores_of(result)[:, 0],
+            "truncated": source.truncated,
+        }
+
+    def _nbest(self, text):
+        source = self.prepare(text)
+        result = self.search(source)
+        return {
+            "translations": self.texts(text, source, result.ids),
+            "scores": scores_of(result),
+            "truncated": source.truncated,
+        }
+
+    def _score(self, text, translation):
+        source = self.prepare(text)
+        scores = self.score_ids(source.ids, self.target_ids(translation))
+        return {
+            "log_probability": scores.log_probabilities,
+            "score": self.normalized(scores),
+            "tokens": scores.lengths,
+            "truncated": source.truncated,
+            "translation_truncated": self.truncates(translation),
+        }
+
+    def normalized(self, scores: Scores):
+        """The score of `translate`, float32 `(B,)`, by length alone.
+
+        Penalties for coverage and repetition are a search's own.
+        """
+        normalization = Normalization(
+            self._config.length_normalization, self._config.length_penalty
+        )
+        return score(scores.log_probabilities, scores.lengths, normalization)
+
+    def target_ids(self, translation, end: bool = True):
+        """A given translation as ids, int32 `(B, T)`, PAD after.
+
+        What exceeds the model's length is cut off.
+
+        Args:
+            translation: string `(B,)`.
+            end: whether END follows; without it, the ids are a prefix.
+        """
+        ids = self.target_tokenizer.tokenize(translation)
+        ids = ids[:, : self._max_length - 1]
+        if end:
+            ends = tf.fill([ids.nrows(), 1], END_ID)
+            ids = tf.concat([ids, ends], axis=1)
+        ids = ids.to_tensor(PAD_ID)
+        # No translation at all still has one position.
+        missing = tf.maximum(1 - tf.shape(ids)[1], 0)
+        return tf.pad(ids, [[0, 0], [0, missing]], constant_values=PAD_ID)
+
+    def truncates(self, translation):
+        """Whether `target_ids` cuts off an end, bool `(B,)`."""
+        ids = self.target_tokenizer.tokenize(translation)
+        return ids.row_lengths() > self._max_length - 1
+
+
+def scores_of(result: SearchResult):
+    """The scores of a result, float32 `(B, K)`, as they are shown.
+
+    A blank text has 0, a row that is left over `NO_SCORE`.
+    """
+    places = tf.range(tf.shape(result.lengths)[1])
+    blank = (result.lengths == 0) & (places == 0)
+    return tf.where(blank, 0.0, tf.maximum(result.scores, NO_SCORE))
+
+
+def greedy(config: DecodingConfig) -> DecodingConfig:
+    """The same search with a beam of 1."""
+    return dataclasses.replace(config, beam_size=1)

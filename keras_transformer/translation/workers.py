@@ -1,0 +1,237 @@
+"""Batches through several processes, in order.
+
+Two threads inside one small matrix product are slower than one, so each core
+gets a process of its own with one thread. A recipe, not a model, is sent to
+the workers: TensorFlow doesn't survive a fork, and its objects can't be
+pickled.
+"""
+
+import collections
+import contextlib
+import itertools
+import multiprocessing
+import pickle
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from multiprocessing.connection import wait
+
+from keras_transformer.errors import InputError
+from keras_transformer.translation.worker_process import serve
+
+# Batches that a worker has at a time: one in work and one at hand.
+_AT_HAND = 2
+# Batches out for each worker that no one has asked back yet. More than at
+# hand, so that one long batch doesn't make the others wait.
+_AHEAD = 4
+# Seconds that a worker has to end by itself.
+_PATIENCE = 5.0
+
+Recipe = Callable[[], Callable[[list[str]], Sequence]]
+
+
+class Workers:
+    """Processes that translate batches. A context manager.
+
+    Entering starts them all and waits until they are ready; leaving ends
+    them, whatever they are doing. They end, too, when this process dies.
+
+    Args:
+        recipe: a callable that can be pickled. Called in each worker, it
+            returns a function from a list of lines to as many results, which
+            can be pickled too. What that function has spent on compiling, in
+            seconds, may be its attribute `compile_seconds`.
+        count: how many.
+        threads: that TensorFlow uses in each.
+        prepare: called first in each worker, without arguments; anything
+            that can be pickled by its name.
+
+    Raises:
+        InputError: on entering, the recipe's; later, a worker was killed or
+            ran out of memory.
+
+    Example:
+        >>> with Workers(recipe, count=2) as workers:
+        ...     for translation in stream_lines(
+        ...         file, workers.translate_batches
+        ...     ):
+        ...         print(translation)
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        count: int,
+        threads: int = 1,
+        prepare: Callable[[], None] | None = None,
+    ):
+        if count < 1:
+            raise InputError(f"workers must be 1 or more. Received: {count}")
+        if threads < 1:
+            raise InputError(f"threads must be 1 or more. Received: {threads}")
+        # As bytes, because to unpickle a recipe may import TensorFlow, and
+        # that is for the worker to do when all is set.
+        self._recipe = pickle.dumps(recipe)
+        self._count = count
+        self._threads = threads
+        self._prepare = prepare
+        self._numbers = itertools.count()
+        self._workers = []
+
+    def __enter__(self) -> "Workers":
+        try:
+            with _interrupts_blocked():
+                for _ in range(self._count):
+                    self._workers.append(
+                        _Worker(self._recipe, self._threads, self._prepare)
+                    )
+            for worker in self._workers:
+                worker.receive()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def process_ids(self) -> list[int]:
+        """The workers' process ids."""
+        return [worker.process.pid for worker in self._workers]
+
+    @property
+    def compile_seconds(self) -> float:
+        """What all workers together have spent on compiling, in seconds."""
+        return sum(worker.compile_seconds for worker in self._workers)
+
+    def translate_batches(
+        self, batches: Iterable[list[str]]
+    ) -> Iterator[Sequence]:
+        """Yields the results of each batch in order. For `stream_lines`.
+
+        Reads at most four batches a worker ahead, so that memory is bounded.
+        """
+        batches = iter(batches)
+        waiting = collections.deque()  # numbers of the batches out, in order
+        done = {}
+        exhausted = False
+        while True:
+            while len(waiting) < _AHEAD * self._count and (
+                worker := self._least_busy()
+            ):
+                batch = next(batches, None)
+                if batch is None:
+                    exhausted = True
+                    break
+                number = next(self._numbers)
+                waiting.append(number)
+                if batch:
+                    worker.send(number, batch)
+                else:
+                    done[number] = []
+            if exhausted and not waiting:
+                return
+            while waiting and waiting[0] in done:
+                yield done.pop(waiting.popleft())
+            if waiting or not self._least_busy():
+                for number, results in self._finished():
+                    # Others belong to a stream that was left early.
+                    if waiting and number >= waiting[0]:
+                        done[number] = results
+
+    def _least_busy(self):
+        """The worker with the least to do, None if all have enough."""
+        worker = min(self._workers, key=lambda worker: worker.out)
+        return worker if worker.out < _AT_HAND else None
+
+    def _finished(self):
+        """Waits, and yields (number, results) of what has come back."""
+        connections = {worker.connection: worker for worker in self._workers}
+        for connection in wait(connections):
+            yield connections[connection].receive()
+
+    def close(self):
+        """Ends all workers."""
+        # All are told before any is waited for.
+        for worker in self._workers:
+            worker.connection.close()
+        for worker in self._workers:
+            worker.end()
+        self._workers = []
+
+
+class _Worker:
+    """One process, as its parent sees it.
+
+    Attributes:
+        process: the process.
+        connection: the pipe to it.
+        out: batches sent and not come back.
+        compile_seconds: what it has spent on compiling.
+    """
+
+    def __init__(self, recipe, threads, prepare):
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(
+            target=serve,
+            args=(theirs, recipe, threads, prepare),
+            name="keras-transformer worker",
+            daemon=True,
+        )
+        self.process.start()
+        # Held by the worker alone, the pipe tells of its death.
+        theirs.close()
+        self.out = 0
+        self.compile_seconds = 0.0
+
+    def send(self, number, batch):
+        self.out += 1
+        try:
+            self.connection.send((number, batch))
+        except (BrokenPipeError, ConnectionResetError):
+            # What it said last may tell why it ended.
+            self.receive()
+            raise self._death() from None
+
+    def receive(self):
+        """What it says next: (number, results)."""
+        try:
+            number, results, error, compile_seconds = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            raise self._death() from None
+        if error is not None:
+            raise error
+        self.out -= number is not None
+        self.compile_seconds = compile_seconds
+        return number, results
+
+    def _death(self):
+        self.process.join(_PATIENCE)
+        code = self.process.exitcode
+        if code is not None and code < 0:
+            how = f"was killed by {signal.Signals(-code).name}"
+        else:
+            how = f"ended with status {code}"
+        return InputError(
+            f"a translating worker (process {self.process.pid}) {how}; out of "
+            "memory is the usual cause. Try fewer workers or a smaller batch "
+            "size"
+        )
+
+    def end(self):
+        self.process.join(_PATIENCE)
+        if self.process.exitcode is None:
+            self.process.kill()
+            self.process.join()
+        self.process.close()
+
+
+@contextlib.contextmanager
+def _interrupts_blocked():
+    """Lets processes be born deaf to Ctrl-C: their parent ends them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

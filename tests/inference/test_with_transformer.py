@@ -1,0 +1,201 @@
+"""The searches on the Transformer itself, with random weights."""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import END_ID
+from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.search.constraints import Sentences
+from keras_transformer.search.dispatch import search
+from keras_transformer.search.loop import SEGMENT
+from keras_transformer.search.scoring import score_translations
+from tests.decoding.fake_models import (
+    Watched,
+    random_sources,
+    traced,
+    words,
+)
+from tests.decoding.small_transformers import (
+    by_full_passes,
+    check_equal,
+    small_transformer,
+)
+
+BEAMS = pytest.mark.parametrize("beam_size", [1, 2, 4])
+# Random models say one word for ever unless it is forbidden; these searches
+# wander through the vocabulary and end at different lengths, not at once.
+CONFIG = {
+    "no_repeat_ngram_size": 2,
+    "length_penalty": 0.6,
+    "length_normalization": "gnmt",
+    "early_stopping": True,
+}
+LIMITS = tf.constant([3, 22, 7, 18, 1, 20, 12, 9])
+
+
+@functools.cache
+def model(variant):
+    return small_transformer(variant)
+
+
+@functools.cache
+def full(variant):
+    return by_full_passes(model(variant))
+
+
+@functools.cache
+def graph(variant, beam_size):
+    """The search as a graph that knows no sizes."""
+    incremental = IncrementalTransformer(model(variant))
+    return traced(functools.partial(run, incremental, beam_size))
+
+
+def run(functions, beam_size, source_ids, limits, **options):
+    config = DecodingConfig(beam_size=beam_size, **{**CONFIG, **options})
+    sentences = Sentences(limits, minimums=limits // 2)
+    return search(functions, source_ids, sentences, config)
+
+
+@BEAMS
+@pytest.mark.parametrize("variant", ["pre", "post", "pre, tied", "post, tied"])
+def test_cached_search_equals_search_by_full_passes(variant, beam_size):
+    source_ids, _ = random_sources(3, rows=8, longest=9)
+    functions = IncrementalTransformer(model(variant))
+    found = run(functions, beam_size, source_ids, LIMITS)
+    expected = run(full(variant), beam_size, source_ids, LIMITS)
+    check_equal(found, expected)
+    assert len(np.unique(found.ids)) > 5
+    assert len(np.unique(found.lengths)) > 2
+
+
+@BEAMS
+def test_cached_search_without_rules_equals_search_by_full_passes(beam_size):
+    source_ids, _ = random_sources(4, rows=8, longest=9)
+    functions = IncrementalTransformer(model("pre"))
+    options = {"no_repeat_ngram_size": 0, "early_stopping": False}
+    found = run(functions, beam_size, source_ids, LIMITS, **options)
+    expected = run(full("pre"), beam_size, source_ids, LIMITS, **options)
+    check_equal(found, expected)
+
+
+@pytest.mark.parametrize("variant", ["pre", "post"])
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_a_graph_gives_what_eager_functions_give(variant, beam_size):
+    source_ids, _ = random_sources(5, rows=8, longest=7)
+    functions = IncrementalTransformer(model(variant))
+    check_equal(
+        graph(variant, beam_size)(source_ids, LIMITS),
+        run(functions, beam_size, source_ids, LIMITS),
+        atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_sentence_does_not_depend_on_its_neighbours(seed, beam_size):
+    random = np.random.default_rng(seed)
+    source_ids, lengths = random_sources(seed, rows=9, longest=12)
+    limits = tf.constant(random.integers(1, 30, 9), tf.int32)
+    assert tf.reduce_max(limits) > 2 * SEGMENT
+    search = graph("pre", beam_size)
+    together = search(source_ids, limits)
+    order = random.permutation(9)
+    for batch in (order[:1], order[1:4], order[4:]):
+        longest = int(np.max(lengths.numpy()[batch]))
+        part = search(
+            tf.gather(source_ids, batch)[:, :longest], tf.gather(limits, batch)
+        )
+        width = part.ids.shape[2]
+        expected = type(together)(*(tf.gather(x, batch) for x in together))
+        check_equal(part, expected._replace(ids=expected.ids[:, :, :width]))
+        assert not expected.ids[:, :, width:].numpy().any()
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_sentences_leave_the_batch_at_different_times(beam_size):
+    source_ids, _ = random_sources(6, rows=8, longest=6)
+    watched = Watched(IncrementalTransformer(model("post")))
+    config = DecodingConfig(beam_size=beam_size)
+    sentences = Sentences(LIMITS, minimums=LIMITS - 1)
+    search(watched, source_ids, sentences, config)
+    assert len(watched.steps) > 2 * SEGMENT
+    assert len(set(watched.batches)) > 2
+
+
+@pytest.mark.parametrize("variant", ["pre", "post", "post, tied"])
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_scores_are_those_of_one_pass_over_the_translation(variant, beam_size):
+    functions = IncrementalTransformer(model(variant))
+    source_ids, _ = random_sources(5, rows=8)
+    result = graph(variant, beam_size)(source_ids, LIMITS)
+    for row in range(beam_size):
+        scored = score_translations(functions, source_ids, result.ids[:, row])
+        np.testing.assert_array_equal(scored.lengths, result.lengths[:, row])
+        exists = result.lengths[:, row].numpy() > 0
+        assert exists.any()
+        np.testing.assert_allclose(
+            result.log_probabilities[:, row].numpy()[exists],
+            scored.log_probabilities.numpy()[exists],
+            atol=1e-4,
+        )
+        penalty = ((5 + scored.lengths.numpy()) / 6) ** 0.6
+        np.testing.assert_allclose(
+            result.scores[:, row].numpy()[exists],
+            (scored.log_probabilities.numpy() / penalty)[exists],
+            atol=1e-4,
+        )
+
+
+def test_hypotheses_are_sorted_distinct_and_marked():
+    source_ids, _ = random_sources(7, rows=8)
+    result = graph("pre", 4)(source_ids, LIMITS)
+    seen = set()
+    for sentence in range(8):
+        rows = [
+            tuple(words(result, sentence, row))
+            for row in range(4)
+            if result.lengths[sentence, row] > 0
+        ]
+        assert len(set(rows)) == len(rows)
+        finished = result.finished[sentence].numpy()
+        assert (np.diff(finished.astype(int)) <= 0).all()
+        for part in (finished, ~finished):
+            assert (np.diff(result.scores[sentence].numpy()[part]) <= 0).all()
+        for row, ids in enumerate(rows):
+            assert finished[row] == (ids[-1] == END_ID)
+            assert finished[row] or len(ids) == LIMITS[sentence]
+        seen |= set(finished.tolist())
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_no_sentence(beam_size):
+    result = graph("pre", beam_size)(
+        tf.zeros([0, 5], tf.int32), tf.zeros([0], tf.int32)
+    )
+    assert result.ids.shape[:2] == (0, beam_size)
+    assert result.scores.shape == (0, beam_size)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_a_source_of_one_token_and_limits_of_0(beam_size):
+    source_ids = tf.constant([[5], [5], [7]])
+    result = graph("pre", beam_size)(source_ids, tf.constant([0, 20, 0]))
+    np.testing.assert_array_equal(result.lengths[0], 0)
+    assert result.scores[0, 0] == 0.0
+    assert not result.ids[0].numpy().any()
+    assert result.lengths[1, 0] > 0
+    alone = graph("pre", beam_size)(source_ids[1:2], tf.constant([20]))
+    np.testing.assert_array_equal(alone.ids[0], result.ids[1])
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_only_limits_of_0(beam_size):
+    source_ids, _ = random_sources(1, rows=3)
+    result = graph("pre", beam_size)(source_ids, tf.zeros([3], tf.int32))
+    assert not result.ids.numpy().any()
+    assert not result.finished.numpy().any()

@@ -1,0 +1,267 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.search.beam import beam_search
+from keras_transformer.search.constraints import Constraints, Sentences
+from keras_transformer.search.greedy import greedy_search
+from keras_transformer.search.hypotheses import Normalization
+from tests.decoding.fake_models import (
+    RecurrentModel,
+    ScriptedModel,
+    Uncached,
+    chain,
+    exhaustive,
+    forced,
+    random_sources,
+    words,
+)
+
+
+def normalised(alpha):
+    return Constraints(normalization=Normalization(alpha=alpha))
+
+
+def run(model, source_ids, limits, beam_size, alpha=0.0, *options):
+    sentences = Sentences(tf.constant(limits, tf.int32))
+    return beam_search(
+        model, source_ids, sentences, normalised(alpha), beam_size, *options
+    )
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 4, 9])
+def test_says_the_word_that_the_model_spells(beam_size):
+    model = ScriptedModel(chain(5, 4, 6))
+    result = run(model, tf.zeros([2, 1], tf.int32), [9, 9], beam_size)
+    assert result.ids.shape == (2, beam_size, 9)
+    assert words(result, 1) == [5, 4, 6, END_ID]
+    assert result.finished[1, 0]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_beam_of_1_with_early_stopping_is_greedy_search(seed, alpha):
+    model = RecurrentModel(seed, vocabulary_size=9)
+    source_ids, lengths = random_sources(seed, rows=12)
+    limits = 2 * lengths + 3
+    expected = greedy_search(
+        model, source_ids, Sentences(limits), normalised(alpha)
+    )
+    result = run(model, source_ids, limits, 1, alpha, 1, True)
+    for name in result._fields:
+        np.testing.assert_array_equal(
+            getattr(result, name), getattr(expected, name), err_msg=name
+        )
+    assert 0 < np.mean(result.finished) < 1
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_wide_beam_is_exhaustive_search(seed, alpha):
+    model = RecurrentModel(seed, vocabulary_size=6)
+    source_ids, _ = random_sources(seed, rows=2)
+    limits = [3, 4]
+    result = run(model, source_ids, limits, 121, alpha)
+    single = run(model, source_ids, limits, 121, alpha, 1)
+    for sentence, limit in enumerate(limits):
+        every = exhaustive(model, source_ids[sentence].numpy(), limit, alpha)
+        assert words(single, sentence) == list(every[0][2])
+        for row, expected in enumerate(every):
+            finished, score, ids, value = expected
+            assert words(result, sentence, row) == list(ids)
+            assert result.finished[sentence, row] == finished
+            np.testing.assert_allclose(
+                result.scores[sentence, row], score, atol=1e-5
+            )
+            np.testing.assert_allclose(
+                result.log_probabilities[sentence, row], value, atol=1e-5
+            )
+
+
+def test_rows_beyond_the_possible_hypotheses_are_empty():
+    # One word and END, two tokens at most: END; word END; word word.
+    model = RecurrentModel(1, vocabulary_size=4)
+    result = run(model, tf.constant([[5]]), [2], 5)
+    np.testing.assert_array_equal(result.lengths[0], [1, 2, 2, 0, 0])
+    assert result.lengths[0].numpy().tolist()[3:] == [0, 0]
+    assert np.isneginf(result.scores[0, 3:]).all()
+    np.testing.assert_array_equal(result.ids[0, 3:], PAD_ID)
+    assert not result.finished[0, 2:].numpy().any()
+
+
+@pytest.mark.parametrize("beam_size", [2, 4])
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_scores_are_rescored_log_probabilities(beam_size, alpha):
+    model = RecurrentModel(3, vocabulary_size=12)
+    source_ids, lengths = random_sources(3, rows=3)
+    result = run(model, source_ids, [7, 9, 11], beam_size, alpha)
+    for sentence in range(3):
+        for row in range(beam_size):
+            ids = words(result, sentence, row)
+            value = forced(model, source_ids[sentence].numpy(), ids)
+            np.testing.assert_allclose(
+                result.log_probabilities[sentence, row], value, rtol=1e-5
+            )
+            np.testing.assert_allclose(
+                result.scores[sentence, row],
+                value / ((5 + len(ids)) / 6) ** alpha,
+                rtol=1e-5,
+            )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hypotheses_are_sorted_and_distinct(seed):
+    model = RecurrentModel(seed, vocabulary_size=12)
+    source_ids, _ = random_sources(seed)
+    result = run(model, source_ids, [9] * 5, 6, 0.6)
+    for sentence in range(5):
+        rows = [tuple(words(result, sentence, row)) for row in range(6)]
+        assert len(set(rows)) == 6
+        finished = result.finished[sentence].numpy()
+        assert (np.diff(finished.astype(int)) <= 0).all()
+        for part in (finished, ~finished):
+            scores = result.scores[sentence].numpy()[part]
+            assert (np.diff(scores) <= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_finished_hypothesis_ends_with_end_and_nothing_else_holds_it(seed):
+    model = RecurrentModel(seed)
+    source_ids, _ = random_sources(seed)
+    result = run(model, source_ids, [4, 5, 6, 7, 8], 5, 0.6)
+    for sentence in range(5):
+        for row in range(5):
+            ids = words(result, sentence, row)
+            assert result.finished[sentence, row] == (ids[-1] == END_ID)
+            assert END_ID not in ids[:-1]
+            assert PAD_ID not in ids
+            assert START_ID not in ids
+
+
+@pytest.mark.parametrize("num_hypotheses", [1, 2])
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+def test_fewer_hypotheses_are_the_same_first_rows(num_hypotheses, alpha):
+    model = RecurrentModel(5, vocabulary_size=12)
+    source_ids, _ = random_sources(5, rows=10)
+    every = run(model, source_ids, [12] * 10, 4, alpha)
+    few = run(model, source_ids, [12] * 10, 4, alpha, num_hypotheses)
+    for name in few._fields:
+        np.testing.assert_array_equal(
+            getattr(few, name), getattr(every, name)[:, :num_hypotheses]
+        )
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sentence_does_not_depend_on_its_neighbours(seed, beam_size):
+    model = RecurrentModel(seed, vocabulary_size=30)
+    source_ids, lengths = random_sources(seed, rows=9)
+    limits = 2 * lengths + 2
+    together = run(model, source_ids, limits, beam_size, 0.6)
+    order = np.random.default_rng(seed).permutation(9)
+    for batch in (order[:1], order[1:3], order[3:]):
+        longest = int(np.max(lengths.numpy()[batch]))
+        part = run(
+            model,
+            tf.gather(source_ids, batch)[:, :longest],
+            tf.gather(limits, batch),
+            beam_size,
+            0.6,
+        )
+        width = part.ids.shape[2]
+        expected = [tf.gather(field, batch) for field in together]
+        np.testing.assert_array_equal(part.ids, expected[0][:, :, :width])
+        np.testing.assert_array_equal(part.lengths, expected[1])
+        np.testing.assert_allclose(part.scores, expected[2], rtol=1e-6)
+        np.testing.assert_array_equal(part.finished, expected[4])
+
+
+def test_two_runs_agree_on_ties():
+    model = ScriptedModel(np.zeros([1, 6, 6]))
+    source_ids = tf.zeros([1, 1], tf.int32)
+    result = run(model, source_ids, [3], 2, 0.6)
+    again = run(model, source_ids, [3], 2, 0.6)
+    np.testing.assert_array_equal(result.ids, again.ids)
+    # Of equals, the first parent, then the lowest id: 1, END; 1 1, 1 END.
+    assert words(result, row=0) == [END_ID]
+    assert words(result, row=1) == [1, END_ID]
+
+
+def test_endings_do_not_starve_the_beam():
+    # The first step's two best are END and 4; 5 must still get its place.
+    table = np.full([2, 6, 6], -20.0)
+    table[0, :, [END_ID, 4, 5]] = np.array([[3.0], [2.9], [2.8]])
+    table[1, 4, END_ID] = 0.0
+    table[1, 5, END_ID] = 10.0
+    table[1, 4, [1, 4, 5]] = 1.0
+    result = run(ScriptedModel(table), tf.zeros([1, 1], tf.int32), [2], 2)
+    found = [words(result, row=row) for row in range(2)]
+    assert found == [[END_ID], [5, END_ID]]
+
+
+def test_an_unfinished_hypothesis_ranks_below_finished_ones():
+    # 4 for ever is nearly certain; END costs much, but it is a sentence.
+    table = np.full([2, 6, 6], -30.0)
+    table[:, :, 4] = 5.0
+    table[:, :, 5] = -2.0
+    table[0, :, END_ID] = 0.0
+    result = run(ScriptedModel(table), tf.zeros([1, 1], tf.int32), [3], 2)
+    assert [words(result, row=row) for row in range(2)] == [[END_ID], [4, 4, 4]]
+    np.testing.assert_array_equal(result.finished, [[True, False]])
+    assert result.scores[0, 0] < result.scores[0, 1]
+
+
+def test_unfinished_is_returned_where_nothing_ends():
+    table = np.full([1, 6, 6], -50.0)
+    table[:, :, 4] = 5.0
+    table[:, :, 5] = 4.0
+    result = run(ScriptedModel(table), tf.zeros([1, 1], tf.int32), [3], 2)
+    assert not result.finished.numpy().any()
+    assert words(result) == [4, 4, 4]
+
+
+def test_length_penalty_prefers_longer_outputs():
+    # END at once: log 0.5. 4 then END: log 0.5 + log 0.8.
+    table = np.log(np.full([2, 5, 5], 1e-9))
+    table[0, :, [END_ID, 4]] = np.log(0.5)
+    table[1, :, END_ID] = np.log(0.8)
+    table[1, :, 4] = np.log(0.2)
+    model = ScriptedModel(table)
+    source_ids = tf.zeros([1, 1], tf.int32)
+    assert words(run(model, source_ids, [3], 3, 0.0)) == [END_ID]
+    assert words(run(model, source_ids, [3], 3, 3.0))[-2:] == [4, END_ID]
+
+
+def test_no_sentence():
+    result = run(RecurrentModel(1), tf.zeros([0, 4], tf.int32), [], 3)
+    assert result.ids.shape[:2] == (0, 3)
+    assert result.scores.shape == (0, 3)
+
+
+def test_a_limit_of_0_gives_nothing():
+    result = run(RecurrentModel(1), tf.zeros([2, 4], tf.int32), [0, 3], 3)
+    np.testing.assert_array_equal(result.lengths[0], 0)
+    np.testing.assert_array_equal(result.scores[0], [0.0, -np.inf, -np.inf])
+    assert not result.finished[0].numpy().any()
+    assert result.lengths[1, 0] > 0
+
+
+def test_cached_search_equals_search_by_full_passes():
+    model = RecurrentModel(2, vocabulary_size=10)
+
+    def logits(source_ids, target_ids):
+        cache = model.start(source_ids, 1, 0)
+        outputs = []
+        for index in range(target_ids.shape[1]):
+            step = model.step(target_ids[:, index : index + 1], cache, index)
+            cache = step.cache
+            outputs.append(step.logits[:, 0])
+        return tf.stack(outputs, axis=1)
+
+    source_ids, _ = random_sources(2)
+    limits = [5, 6, 7, 8, 9]
+    expected = run(Uncached(logits), source_ids, limits, 3, 0.6)
+    result = run(model, source_ids, limits, 3, 0.6)
+    np.testing.assert_array_equal(result.ids, expected.ids)
+    np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)

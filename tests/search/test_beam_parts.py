@@ -1,0 +1,266 @@
+"""The parts of a step of beam search."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.search import beam
+from keras_transformer.search.beam_hypotheses import (
+    EMPTY,
+    Candidates,
+    Hypotheses,
+)
+from keras_transformer.search.constraints import Constraints, Sentences
+from keras_transformer.search.hypotheses import Normalization
+
+ONE = Sentences(tf.constant([9]))
+PLAIN = Constraints()
+
+
+def live(values, length=0):
+    """Live `Hypotheses` `(B, K)` of given log-probabilities, no tokens."""
+    values = tf.constant(values, tf.float32)
+    return Hypotheses(
+        ids=tf.zeros([*values.shape, 3], tf.int32),
+        lengths=tf.fill(values.shape, length),
+        log_probabilities=values,
+        values=values,
+        scores=values,
+    )
+
+
+def hypotheses(log_probabilities, ids=None, length=1):
+    """`Hypotheses` of one sentence, alpha 0."""
+    rows = len(log_probabilities)
+    ids = np.zeros([rows, 3], np.int32) if ids is None else np.array(ids)
+    values = tf.constant([log_probabilities], tf.float32)
+    return Hypotheses(
+        ids=tf.constant(ids[np.newaxis], tf.int32),
+        lengths=tf.fill([1, rows], length),
+        log_probabilities=values,
+        values=values,
+        scores=values,
+    )
+
+
+def candidates(log_probabilities, parents, tokens):
+    values = tf.constant([log_probabilities], tf.float32)
+    return Candidates(
+        values,
+        values,
+        tf.constant([parents]),
+        tf.constant([tokens]),
+    )
+
+
+def test_expand_takes_twice_the_beam_from_all_continuations():
+    random = np.random.default_rng(1)
+    logits = random.normal(size=[3, 2, 9]).astype("float32")
+    before = -random.random([3, 2]).astype("float32")
+    sentences = Sentences(tf.constant([9, 9, 9]))
+    found = beam.expand(tf.constant(logits), live(before), PLAIN, sentences, 0)
+    values = tf.nn.log_softmax(logits).numpy() + before[..., np.newaxis]
+    values[:, :, [PAD_ID, START_ID]] = -np.inf
+    flat = values.reshape(3, 18)
+    places = np.argsort(-flat, axis=1)[:, :4]
+    np.testing.assert_allclose(
+        found.log_probabilities,
+        np.take_along_axis(flat, places, 1),
+        atol=1e-6,
+    )
+    np.testing.assert_array_equal(found.parents, places // 9)
+    np.testing.assert_array_equal(found.tokens, places % 9)
+
+
+def test_expand_beyond_the_vocabulary_is_empty():
+    found = beam.expand(tf.zeros([1, 5, 4]), live([[0.0] * 5]), PLAIN, ONE, 0)
+    values = found.log_probabilities[0].numpy()
+    assert values.shape == (10,)
+    assert np.isfinite(values).all()
+    found = beam.expand(
+        tf.zeros([1, 5, 4]), live([[0.0] + 4 * [EMPTY]]), PLAIN, ONE, 0
+    )
+    values = found.log_probabilities[0].numpy()
+    assert np.isfinite(values).sum() == 2
+
+
+def test_initial_state_has_one_live_hypothesis():
+    state = beam.initial_state(Sentences(tf.constant([3, 0])), 3, 5, ())
+    np.testing.assert_array_equal(
+        state.live.log_probabilities, [[0.0, EMPTY, EMPTY]] * 2
+    )
+    assert state.live.ids.shape == (2, 3, 5)
+    assert np.isneginf(state.finished.scores).all()
+    np.testing.assert_array_equal(state.tokens, START_ID)
+    np.testing.assert_array_equal(state.done, [False, True])
+
+
+def test_ended_counts_only_the_best_candidates():
+    before = hypotheses([-1.0, -2.0], [[4, 0, 0], [5, 0, 0]])
+    found = beam.ended(
+        before,
+        candidates([-2.0, -3.0, -4.0, -5.0], [0, 1, 1, 0], [4, 3, 6, 3]),
+        1,
+        PLAIN,
+        (),
+    )
+    np.testing.assert_array_equal(found.scores, [[EMPTY, -3.0]])
+    np.testing.assert_array_equal(found.ids[0, 1], [5, END_ID, 0])
+    np.testing.assert_array_equal(found.lengths[0, 1], 2)
+
+
+def test_select_leaves_out_what_ends():
+    found = beam.select(
+        candidates([-2.0, -3.0, -4.0, -5.0], [0, 1, 1, 0], [3, 4, 6, 3]), 2
+    )
+    np.testing.assert_array_equal(found.log_probabilities, [[-3.0, -4.0]])
+    np.testing.assert_array_equal(found.parents, [[1, 1]])
+    np.testing.assert_array_equal(found.tokens, [[4, 6]])
+
+
+def test_merge_keeps_the_best_and_the_earlier_of_equals():
+    old = hypotheses([-1.0, -3.0], [[4, 3, 0], [5, 3, 0]], length=2)
+    new = hypotheses([-1.0, -2.0], [[6, 6, 3], [7, 7, 3]], length=3)
+    found = beam.merge(old, new)
+    np.testing.assert_array_equal(found.ids[0], [[4, 3, 0], [6, 6, 3]])
+    np.testing.assert_array_equal(found.lengths, [[2, 3]])
+
+
+def test_extend_normalises_by_the_new_length():
+    before = hypotheses([-1.0, -2.0], [[4, 0, 0], [5, 0, 0]])
+    found = beam.extend(
+        before,
+        candidates([-2.0, -3.0], [1, 1], [6, 7]),
+        1,
+        Constraints(normalization=Normalization(alpha=0.5)),
+        (),
+    )
+    np.testing.assert_array_equal(found.ids[0], [[5, 6, 0], [5, 7, 0]])
+    np.testing.assert_allclose(
+        found.scores[0], np.array([-2.0, -3.0]) / (7 / 6) ** 0.5, rtol=1e-6
+    )
+
+
+def test_reorder_takes_the_same_rows_of_every_tensor():
+    nested = {
+        "keys": [tf.reshape(tf.range(24), [2, 3, 4])],
+        "flags": (tf.constant([[True, False, False]] * 2),),
+    }
+    found = beam.reorder(nested, tf.constant([[2, 0], [1, 1]]))
+    np.testing.assert_array_equal(
+        found["keys"][0],
+        [[[8, 9, 10, 11], [0, 1, 2, 3]], [[16, 17, 18, 19]] * 2],
+    )
+    np.testing.assert_array_equal(
+        found["flags"][0], [[False, True], [False, False]]
+    )
+
+
+def test_freeze_keeps_the_old_where_done():
+    old = tf.nest.map_structure(
+        lambda x: tf.repeat(x, 2, axis=0), hypotheses([-1.0, -2.0])
+    )
+    new = tf.nest.map_structure(
+        lambda x: tf.repeat(x, 2, axis=0),
+        hypotheses([-5.0, -6.0], [[9, 9, 9]] * 2),
+    )
+    found = beam.freeze(tf.constant([True, False]), old, new)
+    np.testing.assert_array_equal(found.scores, [[-1.0, -2.0], [-5.0, -6.0]])
+    np.testing.assert_array_equal(found.ids[:, 0, 0], [0, 9])
+
+
+@pytest.mark.parametrize(
+    ("live", "finished", "num_hypotheses", "expected"),
+    [
+        ([-1.0, -9.0], [-2.0, EMPTY], 1, False),
+        ([-3.0, -9.0], [-2.0, EMPTY], 1, True),
+        ([-3.0, -9.0], [-2.0, EMPTY], 2, False),
+        ([-1.0, -9.0], [-2.0, -3.0], 2, False),
+        ([-4.0, -9.0], [-2.0, -3.0], 2, True),
+        ([EMPTY, EMPTY], [-2.0, EMPTY], 2, True),
+        ([-1.0, -9.0], [EMPTY, EMPTY], 1, False),
+    ],
+    ids=[
+        "can win",
+        "can't",
+        "can be 2nd",
+        "full",
+        "full, can't",
+        "nothing live",
+        "none yet",
+    ],
+)
+def test_decided(live, finished, num_hypotheses, expected):
+    found = beam.is_decided(
+        hypotheses(live),
+        hypotheses(finished),
+        tf.constant([9]),
+        Normalization(),
+        num_hypotheses,
+        early_stopping=False,
+    )
+    assert found.numpy().tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "expected"),
+    [
+        # -3 over ((5 + 19) / 6) ** 1 is -0.75, which -1 doesn't beat.
+        ("gnmt", 19, False),
+        ("gnmt", 12, True),
+        ("average", 4, False),
+        ("average", 3, True),
+    ],
+)
+def test_decided_allows_for_the_best_length(kind, limit, expected):
+    found = beam.is_decided(
+        hypotheses([-3.0]),
+        hypotheses([-1.0, EMPTY]),
+        tf.constant([limit]),
+        Normalization(kind, 1.0),
+        1,
+        early_stopping=False,
+    )
+    assert found.numpy().tolist() == [expected]
+
+
+@pytest.mark.parametrize("second", [-2.0, EMPTY])
+def test_early_stopping_decides_when_the_beam_has_ended(second):
+    found = beam.is_decided(
+        hypotheses([-0.1, -0.2]),
+        hypotheses([-1.0, second]),
+        tf.constant([9]),
+        Normalization(),
+        1,
+        early_stopping=True,
+    )
+    assert found.numpy().tolist() == [second > EMPTY]
+
+
+def test_penalties_count_in_values_and_not_in_log_probabilities():
+    before = hypotheses([-1.0, EMPTY], [[4, 0, 0], [0, 0, 0]])
+    before = before._replace(values=tf.constant([[-1.5, EMPTY]]))
+    logits = tf.constant([[[0.0, 0.0, 0.0, 1.0, 3.0, 2.0]] * 2])
+    found = beam.expand(
+        logits, before, Constraints(repetition_penalty=4.0), ONE, 1
+    )
+    plain = tf.nn.log_softmax(logits)[0, 0].numpy()
+    tokens = found.tokens[0].numpy()
+    assert tokens[:2].tolist() == [5, 4]
+    np.testing.assert_allclose(
+        found.log_probabilities[0], -1.0 + plain[tokens], rtol=1e-6
+    )
+    gains = np.where(tokens == 4, 4 * plain[tokens], plain[tokens])
+    np.testing.assert_allclose(found.values[0], -1.5 + gains, rtol=1e-6)
+
+
+def test_best_puts_finished_first_then_live():
+    found = beam.best(
+        hypotheses([-1.0, -1.5], [[4, 4, 4], [5, 5, 5]], length=3),
+        hypotheses([-2.0, EMPTY], [[6, 3, 0], [9, 9, 9]], length=2),
+        2,
+    )
+    np.testing.assert_array_equal(found.ids[0], [[6, 3, 0], [4, 4, 4]])
+    np.testing.assert_array_equal(found.finished, [[True, False]])
+    np.testing.assert_array_equal(found.lengths, [[2, 3]])

@@ -1,0 +1,124 @@
+"""A traced search is the search, and its tree holds what it says."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import END_ID
+from keras_transformer.errors import InputError
+from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.search.beam_trace import (
+    DROPPED,
+    ENDED,
+    LIVE,
+    trace_beam,
+)
+from keras_transformer.search.dispatch import demands, search
+from tests.decoding.fake_models import RecurrentModel
+from tests.decoding.small_transformers import (
+    VOCABULARY_SIZE,
+    check_equal,
+    small_transformer,
+)
+
+SOURCE = np.array([[2, 5, 6, 4, 3]], np.int32)
+TOKENS = [f"token {i}" for i in range(VOCABULARY_SIZE)]
+CONFIGS = {
+    "plain": {},
+    "stopping early": {"early_stopping": True, "length_penalty": 0.0},
+    "coverage": {"coverage_penalty": 0.3, "length_normalization": "gnmt"},
+    "no repeats": {"no_repeat_ngram_size": 2, "repetition_penalty": 1.2},
+    "beam of one": {"beam_size": 1},
+    "banned": {"beam_size": 3, "ban_unknown": True},
+}
+
+
+def searched(model, config, banned):
+    sentences = demands(SOURCE, tf.constant([3]), config, model.max_length)
+    source_ids = tf.constant(SOURCE)
+    return search(model, source_ids, sentences, config, banned)
+
+
+def models():
+    yield "recurrent", lambda: RecurrentModel(seed=3)
+    yield (
+        "transformer",
+        lambda: IncrementalTransformer(small_transformer(), align=True),
+    )
+
+
+@pytest.mark.parametrize("make", [m for _, m in models()], ids=["fake", "real"])
+@pytest.mark.parametrize("options", CONFIGS.values(), ids=CONFIGS)
+def test_finds_what_the_search_finds(make, options):
+    model = make()
+    config = DecodingConfig(max_length=12, **options)
+    banned = (1,) if config.ban_unknown else ()
+    expected = searched(model, config, banned)
+    tree = trace_beam(model, SOURCE, TOKENS, config, banned)
+    check_equal(tree.result, expected)
+
+
+@pytest.fixture(scope="module")
+def tree():
+    config = DecodingConfig(beam_size=3, max_length=12)
+    return trace_beam(RecurrentModel(seed=3), SOURCE, TOKENS, config)
+
+
+def test_the_best_path_spells_the_best_translation(tree):
+    length = int(tree.result.lengths[0, 0])
+    ids = tree.result.ids[0, 0, :length].numpy()
+    nodes = [tree.nodes[place] for place in tree.best]
+    assert [node.token for node in nodes[1:]] == [TOKENS[i] for i in ids]
+    assert [node.step for node in nodes] == list(range(length + 1))
+    assert nodes[-1].log_probability == pytest.approx(
+        float(tree.result.log_probabilities[0, 0]), abs=1e-5
+    )
+    if ids[-1] == END_ID:
+        assert nodes[-1].fate == ENDED
+        assert nodes[-1].score == pytest.approx(
+            float(tree.result.scores[0, 0]), abs=1e-5
+        )
+
+
+def test_nodes_follow_their_parents(tree):
+    assert tree.nodes[0].step == 0
+    for place, node in enumerate(tree.nodes[1:], 1):
+        parent = tree.nodes[node.parent]
+        assert node.parent < place and parent.step == node.step - 1
+        assert parent.fate == LIVE
+        assert node.log_probability <= parent.log_probability + 1e-6
+
+
+def test_each_step_keeps_the_beam_and_looks_at_twice_as_many(tree):
+    steps = max(node.step for node in tree.nodes)
+    for step in range(1, steps + 1):
+        nodes = [node for node in tree.nodes if node.step == step]
+        fates = [node.fate for node in nodes]
+        assert len(nodes) <= 6
+        assert 1 <= fates.count(LIVE) <= 3
+        assert all(
+            (node.fate == ENDED) == (node.score is not None) for node in nodes
+        )
+        best_dropped = max(
+            (
+                node.log_probability
+                for node in nodes
+                if node.fate == DROPPED and node.token != TOKENS[END_ID]
+            ),
+            default=-math.inf,
+        )
+        kept = [n.log_probability for n in nodes if n.fate == LIVE]
+        assert best_dropped <= min(kept)
+
+
+def test_sampling_has_no_tree():
+    with pytest.raises(InputError, match="decoding.sampling: draws tokens"):
+        trace_beam(None, SOURCE, TOKENS, DecodingConfig(sampling=True))
+
+
+def test_several_sentences_have_no_tree():
+    with pytest.raises(InputError, match="1 sentence. Received: 2"):
+        trace_beam(None, SOURCE.repeat(2, 0), TOKENS, DecodingConfig())

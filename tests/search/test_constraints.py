@@ -1,0 +1,277 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
+from keras_transformer.search.beam import beam_search
+from keras_transformer.search.constraints import Constraints, Sentences
+from keras_transformer.search.greedy import greedy_search
+from keras_transformer.search.hypotheses import Normalization
+from keras_transformer.search.probabilities import log_normalizer
+from tests.decoding.fake_models import (
+    RecurrentModel,
+    ScriptedModel,
+    chain,
+    forced,
+    random_sources,
+    words,
+)
+
+BEAMS = pytest.mark.parametrize("beam_size", [0, 1, 4])  # 0: greedy
+LIMITS = [20, 5, 11, 17, 9]
+
+
+def apply(constraints, logits, ids, step, **demands):
+    """Which tokens stay allowed, and the logits, of one beam a sentence."""
+    logits = tf.constant(logits, tf.float32)[:, tf.newaxis]
+    ids = tf.constant(ids, tf.int32)[:, tf.newaxis]
+    sentences = Sentences(tf.fill([logits.shape[0]], 9), **demands)
+    found = constraints.apply(
+        logits, log_normalizer(logits), ids, sentences, tf.constant(step)
+    )
+    found = found.numpy()[:, 0]
+    allowed = [np.flatnonzero(np.isfinite(row)).tolist() for row in found]
+    return allowed, found
+
+
+def run(model, beam_size, limits=LIMITS, demands=None, seed=1, **rules):
+    """The result of a search, and its sources."""
+    source_ids, _ = random_sources(seed, rows=len(limits))
+    sentences = Sentences(tf.constant(limits), **(demands or {}))
+    constraints = Constraints(**rules)
+    if beam_size == 0:
+        return greedy_search(model, source_ids, sentences, constraints)
+    return beam_search(model, source_ids, sentences, constraints, beam_size)
+
+
+def every_hypothesis(result):
+    for sentence, row in np.argwhere(result.lengths.numpy() > 0):
+        yield sentence, row, words(result, sentence, row)
+
+
+def check_log_probabilities(model, result, seed=1):
+    """They are what the model gives, whatever the rules were."""
+    source_ids, _ = random_sources(seed, rows=len(result.ids))
+    for sentence, row, ids in every_hypothesis(result):
+        np.testing.assert_allclose(
+            result.log_probabilities[sentence, row],
+            forced(model, source_ids[sentence].numpy(), ids),
+            atol=1e-4,
+        )
+
+
+def test_pad_and_start_are_forbidden_and_the_unknown_token_is_not():
+    allowed, found = apply(Constraints(), np.ones([2, 6]), [[0], [0]], 0)
+    assert allowed == [[UNK_ID, END_ID, 4, 5]] * 2
+    np.testing.assert_array_equal(found[:, allowed[0]], 1.0)
+
+
+@BEAMS
+def test_banned_tokens_are_never_generated(beam_size):
+    model = RecurrentModel(1)
+    free = run(model, beam_size)
+    banned = (UNK_ID, words(free)[0])
+    result = run(model, beam_size, banned=banned)
+    assert np.isin(banned, free.ids).any()
+    assert not np.isin(banned, result.ids).any()
+    check_log_probabilities(model, result)
+
+
+@BEAMS
+def test_no_end_before_the_minimum(beam_size):
+    model = ScriptedModel(np.eye(6)[[END_ID] * 6][np.newaxis] * 9.0)
+    minimums = [0, 1, 4, 4, 30]
+    limits = [9, 9, 9, 3, 20]
+    demands = {"minimums": tf.constant(minimums)}
+    result = run(model, beam_size, limits, demands)
+    np.testing.assert_array_equal(result.lengths[:, 0], [1, 2, 5, 3, 20])
+    np.testing.assert_array_equal(result.finished[:, 0], [1, 1, 1, 0, 0])
+    for sentence, _, ids in every_hypothesis(result):
+        assert END_ID not in ids[: minimums[sentence]]
+
+
+@BEAMS
+def test_an_output_begins_with_its_prefix(beam_size):
+    model = RecurrentModel(2)
+    prefixes = [[4, 4, 4], [6, 0, 0], [0, 0, 0], [5, END_ID, 0], [1, 4, 0]]
+    demands = {"prefixes": tf.constant(prefixes)}
+    limits = [12, 12, 12, 12, 12]
+    result = run(model, beam_size, limits, demands)
+    free = run(model, beam_size, limits)
+    for sentence, _, ids in every_hypothesis(result):
+        wanted = [i for i in prefixes[sentence] if i != PAD_ID]
+        assert ids[: len(wanted)] == wanted
+    np.testing.assert_array_equal(result.ids[2], free.ids[2])
+    assert words(result, 3) == [5, END_ID]
+    assert result.finished[3, 0]
+    check_log_probabilities(model, result)
+
+
+@BEAMS
+def test_a_prefix_beyond_the_limit_is_cut_and_unfinished(beam_size):
+    prefixes = tf.constant([[4, 5, 6, 4, 5]] * 2)
+    demands = {"prefixes": prefixes}
+    result = run(RecurrentModel(2), beam_size, [3, 5], demands)
+    assert words(result, 0) == [4, 5, 6]
+    assert words(result, 1) == [4, 5, 6, 4, 5]
+    assert not result.finished.numpy().any()
+
+
+@BEAMS
+def test_a_prefix_outdoes_every_rule(beam_size):
+    prefix = [4, 4, 4, 5]
+    demands = {
+        "prefixes": tf.constant([prefix]),
+        "minimums": tf.constant([7]),
+    }
+    model = RecurrentModel(3)
+    rules = {"banned": (4,), "no_repeat_ngram_size": 1}
+    result = run(model, beam_size, [12], demands, **rules)
+    for _, _, ids in every_hypothesis(result):
+        assert ids[:4] == prefix
+        assert 4 not in ids[4:] and ids.count(5) == 1
+    check_log_probabilities(model, result)
+
+
+@pytest.mark.parametrize(
+    ("size", "ids", "forbidden"),
+    [
+        (1, [4, 5, 4, 0, 0], [4, 5]),
+        (2, [4, 5, 4, 0, 0], [5]),
+        (2, [4, 4, 4, 0, 0], [4]),
+        (2, [4, 5, 6, 0, 0], []),
+        (3, [4, 5, 4, 0, 0], []),
+        (3, [4, 4, 4, 0, 0], [4]),
+        (4, [4, 4, 4, 0, 0], []),
+        (5, [4, 4, 4, 0, 0], []),
+    ],
+)
+def test_what_would_repeat_is_forbidden(size, ids, forbidden):
+    rules = Constraints(no_repeat_ngram_size=size)
+    (allowed,), _ = apply(rules, np.zeros([1, 7]), [ids], 3)
+    every = {UNK_ID, END_ID, 4, 5, 6}
+    assert set(allowed) == every - set(forbidden)
+
+
+@BEAMS
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_sequence_occurs_twice(size, beam_size):
+    model = RecurrentModel(4, vocabulary_size=6)
+    limits = [30, 25, 20, 15, 30]
+    result = run(model, beam_size, limits, no_repeat_ngram_size=size)
+    free = run(model, beam_size, limits)
+    assert any(repeats(ids, size) for _, _, ids in every_hypothesis(free))
+    for _, _, ids in every_hypothesis(result):
+        assert not repeats(ids, size), ids
+    check_log_probabilities(model, result)
+
+
+def repeats(ids, size):
+    found = [tuple(ids[i : i + size]) for i in range(len(ids) - size + 1)]
+    return len(set(found)) < len(found)
+
+
+@BEAMS
+def test_a_dead_end_ends_with_the_log_probability_of_the_model(beam_size):
+    # Only UNK, 4 and 5 can be said, once each; END may come only after 9.
+    model = RecurrentModel(1, vocabulary_size=6)
+    demands = {"minimums": tf.constant([9])}
+    result = run(model, beam_size, [20], demands, no_repeat_ngram_size=1)
+    for _, _, ids in every_hypothesis(result):
+        assert sorted(ids) == [UNK_ID, END_ID, 4, 5]
+        assert ids[-1] == END_ID
+    assert result.finished[0, 0]
+    check_log_probabilities(model, result)
+
+
+def test_the_repetition_penalty_multiplies_log_probabilities():
+    logits = np.array([[0.5, 1.0, 0.0, 2.0, 3.0, 1.5]])
+    rules = Constraints(repetition_penalty=1.5)
+    _, found = apply(rules, logits, [[4, 5, 4, 0]], 3)
+    normalizer = np.log(np.exp(logits).sum())
+    expected = logits[0] - normalizer
+    expected[[4, 5]] *= 1.5
+    np.testing.assert_allclose(
+        found[0, [1, 3, 4, 5]] - normalizer, expected[[1, 3, 4, 5]], rtol=1e-5
+    )
+    assert np.isneginf(found[0, [PAD_ID, START_ID]]).all()
+
+
+@BEAMS
+def test_a_repetition_penalty_leaves_log_probabilities_the_models(beam_size):
+    model = RecurrentModel(4, vocabulary_size=9)
+    free = run(model, beam_size)
+    result = run(model, beam_size, repetition_penalty=3.0)
+    assert distinct(result) > distinct(free)
+    check_log_probabilities(model, result)
+
+
+def distinct(result):
+    """The mean share of tokens that are new in their hypothesis."""
+    return np.mean(
+        [len(set(ids)) / len(ids) for _, _, ids in every_hypothesis(result)]
+    )
+
+
+@BEAMS
+def test_rules_that_ask_for_nothing_change_nothing(beam_size):
+    model = RecurrentModel(5)
+    result = run(model, beam_size)
+    same = run(
+        model,
+        beam_size,
+        demands={
+            "minimums": tf.zeros([5], tf.int32),
+            "prefixes": tf.zeros([5, 0], tf.int32),
+        },
+        no_repeat_ngram_size=50,
+    )
+    for name in result._fields:
+        np.testing.assert_array_equal(
+            getattr(same, name), getattr(result, name)
+        )
+
+
+@pytest.mark.parametrize("kind", ["gnmt", "average"])
+@BEAMS
+def test_scores_are_normalised_as_asked(beam_size, kind):
+    rules = {"normalization": Normalization(kind, 0.7)}
+    result = run(RecurrentModel(6), beam_size, **rules)
+    for sentence, row, ids in every_hypothesis(result):
+        base = len(ids) if kind == "average" else (5 + len(ids)) / 6
+        np.testing.assert_allclose(
+            result.scores[sentence, row],
+            result.log_probabilities[sentence, row] / base**0.7,
+            rtol=1e-5,
+        )
+
+
+def test_the_coverage_penalty_counts_attention_to_each_source_token():
+    model = RecurrentModel(7)
+    rules = {"normalization": Normalization("gnmt", 0.5, 0.8)}
+    result = run(model, 4, **rules)
+    source_ids, lengths = random_sources(1)
+    for sentence, row, ids in every_hypothesis(result):
+        own = source_ids[sentence : sentence + 1, : lengths[sentence]]
+        cache = model.start(own, 1, len(ids))
+        covered = 0.0
+        for index, last in enumerate([START_ID, *ids[:-1]]):
+            step = model.step(tf.constant([[last]]), cache, index)
+            cache = step.cache
+            covered += step.attention[0, 0].numpy()
+        missing = -np.log(np.minimum(covered, 1.0)).sum()
+        penalty = ((5 + len(ids)) / 6) ** 0.5
+        np.testing.assert_allclose(
+            result.scores[sentence, row],
+            result.log_probabilities[sentence, row] / penalty - 0.8 * missing,
+            atol=1e-4,
+        )
+    plain = run(model, 4, normalization=Normalization("gnmt", 0.5))
+    assert (result.ids != plain.ids).numpy().any()
+
+
+@BEAMS
+def test_rules_leave_a_model_alone_that_keeps_them(beam_size):
+    model = ScriptedModel(chain(5, 4, 6))
+    result = run(model, beam_size, no_repeat_ngram_size=1, banned=(7,))
+    assert words(result) == [5, 4, 6, END_ID]

@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
+from keras_transformer.search import greedy
+from keras_transformer.search.constraints import Constraints, Sentences
+from keras_transformer.search.greedy import greedy_search
+from keras_transformer.search.hypotheses import Normalization
+from keras_transformer.search.loop import SEGMENT
+from tests.decoding.fake_models import (
+    RecurrentModel,
+    ScriptedModel,
+    Watched,
+    chain,
+    forced,
+    random_sources,
+    words,
+)
+
+
+def run(model, source_ids, limits, alpha=0.0):
+    return greedy_search(
+        model,
+        source_ids,
+        Sentences(tf.constant(limits, tf.int32)),
+        Constraints(normalization=Normalization(alpha=alpha)),
+    )
+
+
+def state(limits=(3, 3)):
+    return greedy.initial_state(Sentences(tf.constant(limits)), 3, ())
+
+
+def test_says_the_word_that_the_model_spells():
+    model = ScriptedModel(chain(5, 4, 6))
+    result = run(model, tf.zeros([2, 1], tf.int32), [9, 9])
+    assert words(result, 1) == [5, 4, 6, END_ID]
+    assert result.finished.numpy().all()
+    np.testing.assert_array_equal(result.ids[:, 0, 4:], PAD_ID)
+
+
+def test_a_sentence_at_its_limit_is_unfinished():
+    model = ScriptedModel(chain(5, 4, 6))
+    result = run(model, tf.zeros([3, 1], tf.int32), [2, 4, 3])
+    assert words(result, 0) == [5, 4]
+    np.testing.assert_array_equal(result.lengths[:, 0], [2, 4, 3])
+    np.testing.assert_array_equal(result.finished[:, 0], [False, True, False])
+
+
+def test_stops_when_every_sentence_has_ended():
+    model = Watched(ScriptedModel(chain(5)))
+    run(model, tf.zeros([2, 1], tf.int32), [50, 60])
+    assert model.steps == [0, 1]
+
+
+def test_sentences_that_are_done_leave_the_batch():
+    model = Watched(ScriptedModel(chain(*[4, 5, 6] * 10)))
+    limits = [1, 2, 2, 3 * SEGMENT, 3]
+    result = run(model, tf.zeros([5, 1], tf.int32), limits)
+    assert model.batches == [5] * SEGMENT + [1] * 2 * SEGMENT
+    np.testing.assert_array_equal(result.lengths[:, 0], limits)
+    for row, limit in enumerate(limits):
+        assert words(result, row) == ([4, 5, 6] * 10)[:limit]
+        assert not result.ids[row, 0, limit:].numpy().any()
+
+
+def test_pad_and_start_are_never_generated():
+    table = chain(5)
+    table[:, :, [PAD_ID, START_ID]] = 9.0
+    result = run(ScriptedModel(table), tf.zeros([1, 1], tf.int32), [5])
+    assert words(result) == [5, END_ID]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_score_is_the_normalised_log_probability(alpha):
+    model = RecurrentModel(1)
+    source_ids, lengths = random_sources(1)
+    result = run(model, source_ids, [8] * 5, alpha)
+    for row in range(5):
+        ids = words(result, row)
+        value = forced(model, source_ids[row].numpy(), ids)
+        np.testing.assert_allclose(
+            result.log_probabilities[row, 0], value, atol=1e-5
+        )
+        np.testing.assert_allclose(
+            result.scores[row, 0],
+            value / ((5 + len(ids)) / 6) ** alpha,
+            atol=1e-5,
+        )
+
+
+def test_no_sentence():
+    result = run(RecurrentModel(1), tf.zeros([0, 4], tf.int32), [])
+    assert result.ids.shape[:2] == (0, 1)
+    assert result.scores.shape == (0, 1)
+
+
+def test_a_limit_of_0_gives_nothing():
+    result = run(RecurrentModel(1), tf.zeros([2, 4], tf.int32), [0, 3])
+    assert result.lengths[0, 0] == 0
+    assert result.scores[0, 0] == 0.0
+    assert result.lengths[1, 0] > 0
+
+
+def test_of_equals_the_lowest_id_is_taken():
+    logits = tf.constant([[1.0, 0.0, 2.0, 1.0, 2.0]])
+    assert greedy.most_probable(logits, None, 0).numpy().tolist() == [2]
+    result = run(
+        ScriptedModel(np.zeros([1, 6, 6])), tf.zeros([1, 1], tf.int32), [1]
+    )
+    assert words(result) == [UNK_ID]
+
+
+def test_append_freezes_what_is_not_active():
+    before = state((3, 0))
+    after = greedy.append(
+        before, tf.constant([7, 7]), tf.constant([-1.0, -2.0])
+    )
+    np.testing.assert_array_equal(after.ids, [[7, 0, 0], [0, 0, 0]])
+    np.testing.assert_array_equal(after.lengths, [1, 0])
+    np.testing.assert_array_equal(after.log_probabilities, [-1.0, 0.0])
+    assert after.step == 1
+
+
+def test_append_of_end_finishes():
+    after = greedy.append(
+        state((3, 0)),
+        tf.constant([END_ID, END_ID]),
+        tf.constant([-1.0, -1.0]),
+    )
+    np.testing.assert_array_equal(after.finished, [True, False])
+
+
+def test_active_is_neither_ended_nor_at_the_limit():
+    some = state((3, 3, 3))._replace(
+        finished=tf.constant([True, False, False]),
+        lengths=tf.constant([1, 3, 2]),
+    )
+    active = greedy.is_active(some)
+    np.testing.assert_array_equal(active, [False, False, True])

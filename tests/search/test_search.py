@@ -1,0 +1,146 @@
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
+from keras_transformer.errors import InputError
+from keras_transformer.search.beam import beam_search
+from keras_transformer.search.constraints import Constraints, Sentences
+from keras_transformer.search.dispatch import (
+    banned_ids,
+    demands,
+    needs_alignment,
+    search,
+)
+from keras_transformer.search.greedy import greedy_search
+from keras_transformer.search.hypotheses import Normalization
+from keras_transformer.text.character import CharacterTokenizer
+from tests.decoding.fake_models import (
+    RecurrentModel,
+    Watched,
+    random_sources,
+    traced,
+)
+
+NORMALIZATION = Normalization("average", 0.8, 0.1)
+CONFIG = DecodingConfig(
+    length_penalty=0.8,
+    length_normalization="average",
+    coverage_penalty=0.1,
+    early_stopping=True,
+    no_repeat_ngram_size=2,
+    repetition_penalty=1.3,
+)
+
+
+def run(model, config, source_ids, limits, *options):
+    return search(model, source_ids, Sentences(limits), config, *options)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_the_configuration_chooses_the_search(beam_size):
+    model = RecurrentModel(1)
+    source_ids, lengths = random_sources(1)
+    sentences = Sentences(lengths + 4)
+    constraints = Constraints((5,), 2, 1.3, NORMALIZATION)
+    config = dataclasses.replace(CONFIG, beam_size=beam_size)
+    found = search(model, source_ids, sentences, config, (5,))
+    if beam_size == 1:
+        expected = greedy_search(model, source_ids, sentences, constraints)
+    else:
+        expected = beam_search(
+            model,
+            source_ids,
+            sentences,
+            constraints,
+            beam_size,
+            early_stopping=True,
+        )
+    np.testing.assert_array_equal(found.ids, expected.ids)
+    np.testing.assert_array_equal(found.scores, expected.scores)
+
+
+def test_sampling_goes_before_the_beam():
+    config = DecodingConfig(beam_size=4, sampling=True)
+    source_ids, lengths = random_sources(1)
+    sentences = demands(source_ids, lengths, config, 32)
+    found = search(RecurrentModel(1), source_ids, sentences, config)
+    assert found.scores.shape == (5, 1)
+
+
+def test_demands_ask_for_what_is_configured_and_no_more():
+    source_ids, lengths = random_sources(1)
+    plain = demands(source_ids, lengths, DecodingConfig(), 32)
+    assert plain[1:] == ((), (), ())
+    config = DecodingConfig(min_length=3, sampling=True)
+    prefixes = tf.ones([5, 2], tf.int32)
+    every = demands(source_ids, lengths, config, 32, prefixes)
+    np.testing.assert_array_equal(every.minimums, 3)
+    assert every.prefixes is prefixes
+    assert every.randomness.shape == (5, 16)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, False),
+        ({"coverage_penalty": 0.2}, True),
+        ({"replace_unknown": True}, True),
+    ],
+)
+def test_who_needs_alignment(options, expected):
+    assert needs_alignment(DecodingConfig(**options)) == expected
+
+
+def test_banned_tokens_are_looked_up():
+    tokenizer = CharacterTokenizer([*SPECIAL_TOKENS, *"abc"])
+    config = DecodingConfig(banned_tokens=("c", "a", "c"), ban_unknown=True)
+    assert banned_ids(config, tokenizer) == (UNK_ID, 4, 6)
+    assert banned_ids(DecodingConfig(), tokenizer) == ()
+    with pytest.raises(InputError, match="not in the target's vocabulary: 'x'"):
+        banned_ids(DecodingConfig(banned_tokens=("x",)), tokenizer)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_graph_of_unknown_sizes_gives_the_same(beam_size):
+    model = RecurrentModel(4, vocabulary_size=11)
+    config = dataclasses.replace(CONFIG, beam_size=beam_size)
+    graph = traced(functools.partial(run, model, config))
+    for rows in (0, 1, 5):
+        source_ids, lengths = random_sources(rows, rows=rows)
+        limits = 5 * lengths + 1
+        found = graph(source_ids, limits)
+        expected = run(model, config, source_ids, limits)
+        np.testing.assert_array_equal(found.ids, expected.ids)
+        np.testing.assert_array_equal(found.lengths, expected.lengths)
+        np.testing.assert_array_equal(found.finished, expected.finished)
+        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-5)
+    assert graph.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_the_source_is_worked_out_once(beam_size):
+    model = RecurrentModel(4)
+    source_ids, lengths = random_sources(4)
+    seen = []
+
+    class Counted(Watched):
+        def start(self, *arguments):
+            seen.append(arguments[1])
+            return model.start(*arguments)
+
+    config = DecodingConfig(beam_size=beam_size)
+    run(Counted(model), config, source_ids, lengths + 3)
+    assert seen == [beam_size]
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_num_hypotheses_gives_the_width_of_the_result(beam_size):
+    config = DecodingConfig(beam_size=beam_size)
+    source_ids, lengths = random_sources(1)
+    found = run(RecurrentModel(4), config, source_ids, lengths, (), 1)
+    assert found.scores.shape == (5, 1)

@@ -1,0 +1,244 @@
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import UNK_ID
+from keras_transformer.translation.details import details, score_details
+from keras_transformer.translation.translator import NO_SCORE, Translator
+from keras_transformer.translation.unknown import most_attended
+from tests.decoding.aligned_translator import (
+    TEXTS,
+    WORDS,
+    aligned_translator,
+    tokenizers,
+)
+from tests.decoding.fake_models import ScriptedModel, chain
+
+
+class AlignedModel(ScriptedModel):
+    """Each output token attends to the source token at its own place."""
+
+    max_length = 12
+
+    def __init__(self, table):
+        super().__init__(table)
+        self.passes = 0
+
+    def predict(self, source_ids, target_ids):
+        self.passes += 1
+        length, source_length = tf.shape(target_ids)[1], tf.shape(source_ids)[1]
+        places = tf.minimum(tf.range(length), tf.shape(self.table)[0] - 1)
+        logits = tf.gather(tf.gather(self.table, places), target_ids, axis=1)
+        logits = tf.linalg.diag_part(tf.transpose(logits, [0, 3, 1, 2]))
+        rows = tf.one_hot(tf.range(1, length + 1), source_length)
+        attention = tf.zeros([tf.shape(target_ids)[0], 1, 1]) + rows
+        return tf.transpose(logits, [0, 2, 1]), attention
+
+
+def scripted(*ids, **options):
+    """A translator that says `ids` whatever it is given."""
+    return Translator(
+        *tokenizers(),
+        AlignedModel(chain(*ids, vocabulary_size=8)),
+        DecodingConfig(**{"beam_size": 1, **options}),
+    )
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return aligned_translator(early_stopping=False)
+
+
+@functools.cache
+def traced(make, translator, **options):
+    """The graph function of `details` or `score_details`, traced once."""
+    return make(translator, **options)
+
+
+def text(strings):
+    """Nested lists of text."""
+    if isinstance(strings, bytes):
+        return strings.decode()
+    return [text(string) for string in strings]
+
+
+def numpy(outputs):
+    return {name: tensor.numpy() for name, tensor in outputs.items()}
+
+
+def best(translator, texts=TEXTS):
+    return text(translator.translate(tf.constant(texts))["translation"].numpy())
+
+
+def test_unknown_tokens_are_shown_as_such():
+    assert best(scripted(4, UNK_ID, 5)) == ["a⁇b", "", "a⁇b", "a⁇b"]
+
+
+def test_unknown_tokens_become_the_words_attended_to():
+    subject = scripted(4, UNK_ID, 5, replace_unknown=True)
+    # What attends to END or to padding takes the nearest thing to text: the
+    # first of the words, as all have the same share.
+    assert best(subject) == ["abetab", "", "aZedb", "aΩmegab"]
+
+
+def test_every_hypothesis_is_replaced():
+    subject = scripted(
+        UNK_ID, UNK_ID, beam_size=2, replace_unknown=True, early_stopping=False
+    )
+    found = subject.nbest(tf.constant(["Zed Ωmega", "beta"]))
+    first, second = text(found["translations"].numpy())
+    assert first[0] == "ZedΩmega" and second[0] == "betabeta"
+    assert first[1] != first[0] and "⁇" not in "".join(first + second)
+
+
+def test_no_pass_and_no_surface_where_nothing_is_replaced(monkeypatch):
+    subject = scripted(4, UNK_ID)
+    monkeypatch.setattr(subject, "score_ids", None)
+    monkeypatch.setattr(subject, "surface", None)
+    assert best(subject, ["alpha"]) == ["a⁇"]
+
+
+def test_a_model_that_does_not_align_is_refused():
+    subject = scripted(4, UNK_ID, replace_unknown=True)
+    score = subject.score_ids
+
+    def without_attention(source_ids, ids):
+        return score(source_ids, ids)._replace(attention=None)
+
+    subject.score_ids = without_attention
+    with pytest.raises(ValueError, match="align=True"):
+        best(subject)
+
+
+def test_only_text_is_attended_to():
+    attention = tf.constant([[[0.7, 0.1, 0.2, 0.0]]] * 2)
+    surface = tf.constant([["", "x", "y", ""], ["", "", "", ""]])
+    assert text(most_attended(attention, surface).numpy()) == [["y"], [""]]
+
+
+def test_details_agree_with_translate_and_nbest(trained):
+    found = numpy(traced(details, trained)(tf.constant(TEXTS)))
+    expected = numpy(trained.nbest(tf.constant(TEXTS)))
+    assert text(found["translations"]) == text(expected["translations"])
+    np.testing.assert_array_equal(found["scores"], expected["scores"])
+    assert found["finished"].any() and not found["finished"].all()
+    one = numpy(traced(details, trained, num_hypotheses=1)(tf.constant(TEXTS)))
+    assert one["translations"].shape == (len(TEXTS), 1)
+
+
+def test_details_of_a_blank_text(trained):
+    found = numpy(
+        traced(details, trained, alignment=True)(tf.constant(["", "beta"]))
+    )
+    assert text(found["translations"])[0] == [""] * 3
+    left_over = np.float32(NO_SCORE)
+    for name in ("scores", "log_probabilities"):
+        assert found[name][0].tolist() == [0.0, left_over, left_over]
+    assert found["finished"][0].tolist() == [True, False, False]
+    assert found["lengths"][0].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("texts", [[], ["", " "]], ids=["none", "blank"])
+def test_details_of_no_text(trained, texts):
+    function = traced(details, trained, prefixed=True, alignment=True)
+    texts = tf.constant(texts, tf.string)
+    found = numpy(function(texts, texts))
+    assert found["translations"].shape == (len(texts), 3)
+    assert found["alignment"].shape[:2] == (len(texts), 3)
+
+
+def test_tokens_add_up_to_their_translation(trained):
+    found = numpy(traced(details, trained, tokens=True)(tf.constant(TEXTS)))
+    assert "alignment" not in found
+    real = found["lengths"] > 0
+    values = found["token_log_probabilities"]
+    np.testing.assert_allclose(
+        values.sum(axis=2)[real], found["log_probabilities"][real], rtol=1e-4
+    )
+    for row, column in np.argwhere(real):
+        length = found["lengths"][row, column]
+        tokens = text(found["tokens"][row, column])
+        assert all(tokens[:length]) and not any(tokens[length:])
+        assert (tokens[length - 1] == "</s>") == found["finished"][row, column]
+        assert (values[row, column, length:] == 0).all()
+
+
+def test_alignment_lies_on_the_source(trained):
+    found = numpy(traced(details, trained, alignment=True)(tf.constant(TEXTS)))
+    assert text(found["source_tokens"])[3] == (
+        ["", "beta", "Ωmega", "Beta", "alpha", "delta", ""]
+    )
+    alignment = found["alignment"]  # (B, K, T, S)
+    assert alignment.shape[:3] == found["tokens"].shape
+    assert alignment.shape[3] == found["source_tokens"].shape[1]
+    real = np.arange(alignment.shape[2]) < found["lengths"][..., np.newaxis]
+    np.testing.assert_allclose(alignment.sum(axis=3)[real], 1, rtol=1e-5)
+    assert (alignment[2, :, :, 3:] < 1e-6).all()  # START, a word, END
+
+
+def test_prefixes_begin_the_translations(trained):
+    function = traced(details, trained, prefixed=True)
+    prefixes = ["ab", "c", "", "dcbadcba"]
+    found = numpy(function(tf.constant(TEXTS), tf.constant(prefixes)))
+    free = numpy(traced(details, trained)(tf.constant(TEXTS)))
+    first, blank, unforced, cut = text(found["translations"])
+    assert all(translation.startswith("ab") for translation in first)
+    assert blank == ["", "", ""]
+    assert unforced == text(free["translations"])[2]
+    assert cut[0] == "dcbadc" and not found["finished"][3, 0]
+
+
+def test_a_text_that_is_too_long_is_reported(trained):
+    long = " ".join(WORDS * 3)
+    texts = tf.constant(["alpha", long])
+    assert traced(details, trained)(texts)["truncated"].numpy().tolist() == (
+        [False, True]
+    )
+    function = traced(score_details, trained)
+    found = numpy(function(texts, tf.constant(["abcd" * 3, "abcd"])))
+    assert found["truncated"].tolist() == [False, True]
+    assert found["translation_truncated"].tolist() == [True, False]
+    exact = numpy(
+        function(tf.constant(["a"]), tf.constant(["abcd" * 2 + "abc"]))
+    )
+    assert exact["translation_truncated"].tolist() == [False]
+    assert exact["lengths"].tolist() == [12]
+
+
+def test_score_details_are_those_of_the_search(trained):
+    found = numpy(traced(details, trained, tokens=True)(tf.constant(TEXTS)))
+    # Text that is unknown or cut short is other ids when it is scored.
+    rows = [
+        (row, column)
+        for row, column in np.argwhere(found["finished"])
+        if "<unk>" not in text(found["tokens"][row, column])
+        and found["lengths"][row, column]
+    ]
+    assert rows
+    scored = numpy(
+        traced(score_details, trained)(
+            tf.constant([TEXTS[row] for row, _ in rows]),
+            tf.constant([found["translations"][place] for place in rows]),
+        )
+    )
+    for number, place in enumerate(rows):
+        length = found["lengths"][place]
+        assert scored["lengths"][number] == length
+        assert text(scored["tokens"][number, :length]) == (
+            text(found["tokens"][place][:length])
+        )
+        for name, other in [
+            ("score", "scores"),
+            ("log_probability", "log_probabilities"),
+        ]:
+            np.testing.assert_allclose(
+                scored[name][number], found[other][place], rtol=1e-4
+            )
+        np.testing.assert_allclose(
+            scored["token_log_probabilities"][number, :length],
+            found["token_log_probabilities"][place][:length],
+            rtol=1e-4,
+        )

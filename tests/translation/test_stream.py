@@ -1,0 +1,138 @@
+import pytest
+import tensorflow as tf
+
+from keras_transformer.translation.stream import (
+    text_translator,
+    translate_lines,
+)
+
+
+def shout(lines):
+    return [line.upper() for line in lines]
+
+
+@pytest.mark.parametrize("window", [1, 3, 7, 1000])
+@pytest.mark.parametrize("count", [0, 1, 20])
+def test_order_is_kept(count, window):
+    lines = [f"{'x' * (i * 7 % 5)}{i}" for i in range(count)]
+    found = list(translate_lines(lines, shout, batch_size=3, window=window))
+    assert found == [line.upper() for line in lines]
+
+
+def test_blank_lines_stay_blank_and_reach_no_model():
+    seen = []
+
+    def translate(lines):
+        seen.extend(lines)
+        return shout(lines)
+
+    lines = ["", "a\n", "  \n", "\r\n", "b"]
+    assert list(translate_lines(lines, translate)) == ["", "A", "", "", "B"]
+    assert sorted(seen) == ["a", "b"]
+
+
+def test_blank_result_can_be_chosen():
+    found = translate_lines(
+        ["", "a"], lambda lines: [(x, 1) for x in lines], blank=("", 0)
+    )
+    assert list(found) == [("", 0), ("a", 1)]
+
+
+def test_a_batch_holds_lines_of_like_length():
+    batches = []
+
+    def translate(lines):
+        batches.append([len(line) for line in lines])
+        return lines
+
+    lines = ["x" * length for length in (1, 9, 2, 8, 3, 7)]
+    assert list(translate_lines(lines, translate, batch_size=2)) == lines
+    assert batches == [[9, 8], [7, 3], [2, 1]]
+
+
+def test_reads_no_more_than_a_window_ahead():
+    read = 0
+
+    def lines():
+        nonlocal read
+        for _ in range(1000):
+            read += 1
+            yield "x"
+
+    results = translate_lines(lines(), shout, batch_size=2, window=4)
+    assert read == 0
+    next(results)
+    assert read == 4
+    for _ in range(4):
+        next(results)
+    assert read == 8
+
+
+def test_progress_counts_every_line():
+    counts = []
+    lines = ["a", "", "b", "c", " ", "d"]
+    list(translate_lines(lines, shout, 2, window=4, progress=counts.append))
+    assert sum(counts) == 6
+
+
+def test_a_translator_that_loses_a_line_is_noticed():
+    with pytest.raises(ValueError, match="zip"):
+        list(translate_lines(["a", "b"], lambda lines: lines[:1]))
+
+
+def test_text_translator_calls_a_graph_function():
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
+    def function(text):
+        return {"translation": tf.strings.upper(text, "utf-8")}
+
+    translate = text_translator(function)
+    assert translate(["é", "b"]) == ["É", "B"]
+    assert translate([]) == []
+
+
+def test_text_translator_repairs_what_is_not_unicode():
+    def function(text):
+        return {"translation": tf.strings.join([text, b"\xff"])}
+
+    assert text_translator(function)(["a\udcff"]) == ["a?\ufffd"]
+
+
+def batch_sizes(lines, **options):
+    sizes = []
+
+    def translate(lines):
+        sizes.append(len(lines))
+        return lines
+
+    assert list(translate_lines(lines, translate, **options)) == lines
+    return sizes
+
+
+def test_long_lines_share_smaller_batches():
+    lines = ["x" * length for length in [10, 10, 10, 10, 4, 4, 2]]
+    found = batch_sizes(lines, batch_size=3, max_characters=20)
+    assert found == [2, 2, 3]
+
+
+def test_a_line_beyond_the_budget_is_a_batch_of_its_own():
+    lines = ["x" * 100, "x" * 90, "x"]
+    found = batch_sizes(lines, batch_size=8, max_characters=50)
+    assert found == [1, 1, 1]
+
+
+def test_the_default_budget_fills_batches_of_usual_sentences():
+    assert batch_sizes(["x" * 256] * 64) == [64]
+    assert batch_sizes(["x" * 512] * 64) == [32, 32]
+
+
+def test_a_blank_line_is_answered_before_the_next_is_read():
+    read = []
+
+    def lines():
+        for line in ["a", "", "b"]:
+            read.append(line)
+            yield line
+
+    results = translate_lines(lines(), shout, window=1)
+    assert [next(results), next(results)] == ["A", ""]
+    assert read == ["a", ""]
