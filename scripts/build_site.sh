@@ -16,4 +16,4 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/_setup.sh"
 out="$(realpath -m -- "${1:-$root/docs/_build/site}")"
 set_up
 cd -- "$root"
-exec "$environment_python" scripts/build_site.py "$out"
+exec "$environment_python" scripts/tools/build_site.py "$out"

@@ -19,8 +19,9 @@ import keras_transformer
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "keras_transformer"
+DOWNLOAD = "scripts/tools/download_corpus.py"
 COMMANDS = ["scripts/demo.sh", "scripts/test.sh", ".ci/run"]
-SHELL_SCRIPTS = [*COMMANDS, "scripts/lock.sh", "scripts/_setup.sh"]
+SHELL_SCRIPTS = [*COMMANDS, "scripts/tools/lock.sh", "scripts/_setup.sh"]
 
 
 def locked() -> dict[str, Version]:
@@ -37,7 +38,9 @@ def settings() -> dict:
 # Scripts.
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, "scripts/download_corpus.py"])
+@pytest.mark.parametrize(
+    "name", [*COMMANDS, "scripts/tools/download_corpus.py"]
+)
 def test_command_is_executable(name):
     assert os.access(ROOT / name, os.X_OK)
 

@@ -16,9 +16,9 @@ SEARCH = ROOT / "tests" / "docs" / "search.js"
 
 @pytest.fixture
 def part(monkeypatch):
-    """Imports a module of `docs/_ext` or `scripts`; Sphinx may be missing."""
+    """Imports a module of `docs/_ext` or `scripts/tools`, given Sphinx."""
     pytest.importorskip("sphinx", reason="needs the extra [docs]")
-    for folder in (DOCS / "_ext", ROOT / "scripts"):
+    for folder in (DOCS / "_ext", ROOT / "scripts/tools"):
         monkeypatch.syspath_prepend(folder)
     return importlib.import_module
 
@@ -133,7 +133,7 @@ def site(tmp_path_factory):
         pytest.importorskip(module, reason="needs [docs] and [plots]")
     folder = tmp_path_factory.mktemp("site")
     result = subprocess.run(
-        [sys.executable, "scripts/build_site.py", folder],
+        [sys.executable, "scripts/tools/build_site.py", folder],
         cwd=ROOT,
         capture_output=True,
         text=True,

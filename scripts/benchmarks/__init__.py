@@ -1,0 +1,1 @@
+"""Benchmarks of training, decoding, serving and recipes beside their peers."""

@@ -1,0 +1,1 @@
+"""Variants of a recipe, trained and tabulated."""

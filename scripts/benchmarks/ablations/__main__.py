@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Trains variants of a recipe and tabulates what each change is worth.
+
+    .venv/bin/python scripts/benchmarks/ablations --train train.tsv \\
+        --dev dev.tsv --out runs/ablations --jobs 2
+
+The base and its variants stand in `variants.yaml`, or the file of
+`--variants` (`variants_quarter.yaml` is another). Each is prepared, trained
+and evaluated by the command line in processes of their own, and what came out
+is kept in OUT/NAME-SEED.json with the commands, so that an interrupted call
+goes on where it was. What changes the evaluation alone uses the base's run.
+With `--jobs` several run at a time, one thread each. The last thing printed is
+a table in Markdown, sorted by BLEU.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+
+import yaml
+
+HERE = pathlib.Path(__file__).resolve().parent
+PARTS = "prepare", "train", "evaluate"
+
+
+class _Failed(Exception):
+    """A command's exit status wasn't 0."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; the exit status."""
+    options = _parser().parse_args(arguments)
+    recipes = _recipes(options.variants, options.only)
+    for name in {recipe["data"] for recipe in recipes.values()}:
+        (options.out / "data").mkdir(parents=True, exist_ok=True)
+        recipe = next(r for r in recipes.values() if r["data"] == name)
+        _prepare(recipe, options)
+    failed = 0
+    # Runs first: others may evaluate them.
+    for trains in (True, False):
+        jobs = [
+            (name, recipe, seed)
+            for seed in options.seeds
+            for name, recipe in recipes.items()
+            if (recipe["run"] == name) == trains
+        ]
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            done = pool.map(lambda job: _try_to_measure(*job, options), jobs)
+            failed += list(done).count(False)
+    print(_table(recipes, options.out))
+    return 1 if failed else 0
+
+
+def _recipes(path, only):
+    """Each variant whole: what it is, its settings, the name of its data."""
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    base = content["base"]
+    named = {"base": {"what": "the base"}, **content["variants"]}
+    unknown = set(only or ()) - set(named)
+    if unknown:
+        raise SystemExit(
+            f"{path}: no variant {', '.join(sorted(unknown))}. Accepted: "
+            f"{', '.join(named)}"
+        )
+    recipes = {}
+    for name, variant in named.items():
+        if only and name not in only:
+            continue
+        recipe = {
+            part: {**base.get(part, {}), **variant.get(part, {})}
+            for part in PARTS
+        }
+        text = json.dumps(recipe["prepare"], sort_keys=True)
+        recipe["data"] = hashlib.sha256(text.encode()).hexdigest()[:8]
+        recipe["what"] = variant["what"]
+        changed = {part: variant[part] for part in PARTS if part in variant}
+        recipe["changes"] = {
+            key: value
+            for values in changed.values()
+            for key, value in values.items()
+        }
+        recipe["run"] = "base" if set(changed) == {"evaluate"} else name
+        recipes[name] = recipe
+    return recipes
+
+
+def _prepare(recipe, options):
+    folder = options.out / "data" / recipe["data"]
+    if not folder.exists():
+        try:
+            _run(_prepare_command(recipe, options), {}, None)
+        except _Failed as error:
+            raise SystemExit(str(error)) from None
+
+
+def _prepare_command(recipe, options):
+    return [
+        *("prepare", "--train", options.train, "--dev", options.dev),
+        *("--out", options.out / "data" / recipe["data"]),
+        *_settings(recipe["prepare"]),
+    ]
+
+
+def _settings(values):
+    return [
+        f"--set={key}={'null' if value is None else value}"
+        for key, value in values.items()
+    ]
+
+
+def _try_to_measure(name, recipe, seed, options):
+    """False, and a message, if a command failed: the others go on."""
+    try:
+        _measure(name, recipe, seed, options)
+    except _Failed as error:
+        print(f"{name}, seed {seed}: {error}", file=sys.stderr, flush=True)
+        return False
+    return True
+
+
+def _measure(name, recipe, seed, options):
+    """Trains and evaluates, unless that was done before."""
+    result = options.out / f"{name}-{seed}.json"
+    if result.is_file():
+        return
+    run = options.out / f"{recipe['run']}-{seed}"
+    train = [
+        *("train", "--data", options.out / "data" / recipe["data"]),
+        *("--out", run, *_settings(recipe["train"])),
+        f"--set=training.seed={seed}",
+    ]
+    evaluate = ["evaluate", "--run", run, "--input", options.dev, "--json"]
+    for option, value in recipe["evaluate"].items():
+        evaluate.append(f"--{option}={value}")
+    threads = {}
+    if options.jobs > 1:
+        train.append("--threads=1")
+        names = "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"
+        threads = dict.fromkeys(names, "1")
+    log = run.with_name(f"{run.name}.log")
+    started = time.monotonic()
+    if recipe["run"] == name:
+        resume = ["--resume"] if run.exists() else []
+        _run([*train, *resume], threads, log)
+    seconds = time.monotonic() - started
+    scores = json.loads(_run(evaluate, threads, log).strip().splitlines()[-1])
+    commands = _prepare_command(recipe, options), train, evaluate
+    found = {
+        "name": name,
+        "seed": seed,
+        "seconds": seconds,
+        "scores": scores,
+        "commands": [_line(command) for command in commands],
+    }
+    result.write_text(json.dumps(found), encoding="utf-8")
+    text = f"{name}, seed {seed}: {scores}, {seconds:.0f} s"
+    print(text, file=sys.stderr, flush=True)
+
+
+def _run(command, environment, log):
+    """The command line's output; its messages go to a file."""
+    done = subprocess.run(
+        [sys.executable, "-m", "keras_transformer", *map(str, command)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if log is not None:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(done.stderr)
+    if done.returncode:
+        raise _Failed(f"{_line(command)}\n{done.stderr[-1000:]}")
+    return done.stdout
+
+
+def _line(command):
+    return shlex.join(["keras-transformer", *map(str, command)])
+
+
+def _table(recipes, folder):
+    """Medians over all seeds measured, with the range of several."""
+    rows = []
+    for name, recipe in recipes.items():
+        mine = [
+            json.loads(path.read_text(encoding="utf-8"))
+            for path in folder.glob(f"{name}-*.json")
+        ]
+        mine = [one for one in mine if one["name"] == name]
+        if not mine:
+            continue
+        bleu = [one["scores"]["bleu"] for one in mine]
+        rows.append(
+            (
+                statistics.median(bleu),
+                name,
+                recipe["what"],
+                " ".join(
+                    f"`{setting.removeprefix('--set=')}`"
+                    for setting in _settings(recipe["changes"])
+                ),
+                _spread(bleu, ".1f"),
+                _spread([one["scores"]["chrf"] for one in mine], ".1f"),
+                _spread(
+                    [one["scores"]["cross_entropy"] for one in mine], ".3f"
+                ),
+                _spread([one["seconds"] / 60 for one in mine], ".0f"),
+            )
+        )
+    lines = [
+        "| variant | what is changed | how | BLEU | chrF | dev loss "
+        "| minutes |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for _, *cells in sorted(rows, reverse=True):
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _spread(values, form):
+    low, middle, high = min(values), statistics.median(values), max(values)
+    text = format(middle, form)
+    if len(values) > 1:
+        text += f" ({low:{form}} to {high:{form}})"
+    return text
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--train", required=True, help="TSV of sentence pairs")
+    add("--dev", required=True, help="TSV that is scored")
+    add("--out", required=True, type=pathlib.Path)
+    add("--variants", type=pathlib.Path, default=HERE / "variants.yaml")
+    add("--only", nargs="+", metavar="NAME", help="base is one")
+    add("--seeds", nargs="+", type=int, default=[1])
+    add("--jobs", type=int, default=1, help="variants trained at a time")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Decoding beside CTranslate2."""

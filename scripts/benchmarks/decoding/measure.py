@@ -1,0 +1,199 @@
+"""One measurement of `scripts/benchmarks/decoding`: a setting, in processes."""
+
+import dataclasses
+import resource
+import statistics
+import time
+from typing import NamedTuple
+
+from keras_transformer.translation.workers import Workers
+from scripts.benchmarks.command import run_peer
+
+_CELLS = {"b1_greedy": (1, 1), "b64_greedy": (64, 1), "b64_beam4": (64, 4)}
+_PEERS = {"vs_float32": "float32", "vs_int8": "int8_float32"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """What is translated.
+
+    Attributes:
+        batch: sentences at a time.
+        beam: beam size, 1 or 4.
+        length: output tokens of every sentence.
+    """
+
+    batch: int
+    beam: int
+    length: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """How it is translated.
+
+    Attributes:
+        cell: what.
+        kind: "served" or "translator".
+        precision: "float32" or "bfloat16".
+        jit: "on" or "off".
+        workers: processes.
+        threads: of each.
+    """
+
+    cell: Cell
+    kind: str
+    precision: str
+    jit: str
+    workers: int
+    threads: int
+
+    def to_dict(self) -> dict:
+        """All in one level."""
+        values = dataclasses.asdict(self)
+        return {**values.pop("cell"), **values}
+
+
+class Timed(NamedTuple):
+    """What a worker says of one batch, once for each of its lines.
+
+    Attributes:
+        seconds: that the batch took.
+        memory: the most that the process ever had, MiB.
+        compile_seconds: what XLA has taken so far.
+    """
+
+    seconds: float
+    memory: float
+    compile_seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class TimedRecipe:
+    """A recipe whose function returns times instead of translations."""
+
+    recipe: object
+
+    def __call__(self):
+        translate = self.recipe()
+
+        def timed(lines):
+            started = time.perf_counter()
+            translate(lines)
+            seconds = time.perf_counter() - started
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            compiling = getattr(translate, "compile_seconds", 0.0)
+            return [Timed(seconds, memory, compiling)] * len(lines)
+
+        return timed
+
+
+@dataclasses.dataclass(frozen=True)
+class ServedRecipe:
+    """An export as stock TensorFlow Serving runs it: no XLA."""
+
+    folder: str
+    signature: str
+    threads: int
+
+    def __call__(self):
+        import tensorflow_text  # noqa: F401
+
+        from keras_transformer.export.verification.session import (
+            ServedModel,
+            disable_xla,
+        )
+
+        disable_xla()
+        model = ServedModel(self.folder, self.threads)
+
+        def translate(lines):
+            texts = [line.encode() for line in lines]
+            return model.predict(self.signature, {"text": texts})
+
+        return translate
+
+
+def measure(setting: Setting, folder, export, texts: list[str]) -> dict:
+    """Translates the texts, sorted by length, after a pass to warm up.
+
+    Args:
+        setting: what and how.
+        folder: the run's.
+        export: the version folder, for "served".
+        texts: sentences; with batches of 1 a tenth of them.
+    """
+    cell = setting.cell
+    recipe = TimedRecipe(_recipe(setting, folder, export))
+    texts = sorted(texts, key=lambda text: len(text.split()))
+    if cell.batch == 1:
+        texts = texts[::10]
+    batches = [
+        texts[begin : begin + cell.batch]
+        for begin in range(0, len(texts), cell.batch)
+    ]
+    with Workers(recipe, setting.workers, setting.threads) as workers:
+        # Both halves of the batches to every worker, so that each has met,
+        # and compiled, every shape.
+        warm = [b for b in batches for _ in range(2 * setting.workers)]
+        list(
+            workers.translate_batches(warm if setting.jit == "on" else batches)
+        )
+        started = time.perf_counter()
+        results = list(workers.translate_batches(batches))
+        seconds = time.perf_counter() - started
+    timed = [batch[0] for batch in results]
+    latencies = [1000 * batch.seconds for batch in timed]
+    return {
+        "tokens_per_second": len(texts) * cell.length / seconds,
+        "latency_p50_ms": statistics.median(latencies),
+        "latency_p95_ms": sorted(latencies)[int(0.95 * (len(latencies) - 1))],
+        "peak_memory_mib": max(b.memory for b in timed) * setting.workers,
+        "compile_seconds": round(max(b.compile_seconds for b in timed), 1),
+    }
+
+
+def _recipe(setting, folder, export):
+    if setting.kind == "served":
+        signature = "greedy" if setting.cell.beam == 1 else "serving_default"
+        return ServedRecipe(str(export), signature, setting.threads)
+    from keras_transformer.cli.recipes import RunRecipe
+    from scripts.benchmarks.models import forced
+
+    decoding = forced(
+        folder, setting.precision, setting.cell.length, setting.cell.beam
+    )
+    decoding = dataclasses.replace(decoding, batch_size=setting.cell.batch)
+    return RunRecipe(str(folder), "best", decoding, setting.jit)
+
+
+def best_rate(rows, kind, batch, beam):
+    """The highest median of all settings of a cell, tokens a second."""
+    return max(
+        row["tokens_per_second"]
+        for row in rows
+        if (row["kind"], row["batch"], row["beam"]) == (kind, batch, beam)
+    )
+
+
+def measure_peer(script) -> dict[str, int]:
+    """One run of CTranslate2: output tokens a second by cell."""
+    return run_peer(script, "decode")["output_tokens_per_s"]
+
+
+def ratios(rows, peers: list[dict]) -> dict:
+    """Median by median, each side at its best setting."""
+    found = {}
+    for kind in ("served", "translator"):
+        for name, (batch, beam) in _CELLS.items():
+            rate = best_rate(rows, kind, batch, beam)
+            found[f"{kind}_{name}"] = {
+                key: round(rate / _peer_rate(peers, compute, batch, beam), 3)
+                for key, compute in _PEERS.items()
+            }
+    return found
+
+
+def _peer_rate(peers, compute, batch, beam):
+    cell = f"{compute} batch {batch} beam {beam}"
+    return statistics.median(peer[cell] for peer in peers)

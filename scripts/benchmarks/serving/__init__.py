@@ -1,0 +1,1 @@
+"""The embedded server under load."""

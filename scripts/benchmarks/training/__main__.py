@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Measures training: tokens per second, arithmetic, memory, parts of a step.
+
+    .venv/bin/python scripts/benchmarks/training --peer --json
+    .venv/bin/python scripts/benchmarks/training --dev-loss
+
+The notebook's model and batches on Tatoeba where it is at hand, else on the
+built-in corpus. Source and target tokens count, padding doesn't. Each setting
+is measured in all rounds, each time in a process of its own, and the median
+counts. With `--peer` the rounds are run in turn with OpenNMT-tf
+(`../shared/bench/peers.py train`), and the last line is `{"ratios": ...}`.
+`--dev-loss` trains an epoch with each precision, and a precision whose dev
+loss is more than 1 % above float32's is not the fastest. Nothing else should
+run meanwhile.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
+
+from keras_transformer.machine import usable_cores
+from scripts.benchmarks import command
+from scripts.benchmarks.models import make_data
+from scripts.benchmarks.training.measure import (
+    Setting,
+    dev_loss,
+    in_process,
+    matrix_rate,
+    measure,
+    measure_peer,
+)
+
+TOLERANCE = 1.01  # of the dev loss, relative to float32's
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; the exit status."""
+    return command.run(_parser(), arguments, _measure_all, "settings", _line)
+
+
+def _measure_all(options, scratch):
+    run, data = _make_run(options, scratch)
+    settings = [
+        Setting(precision, threads)
+        for precision in options.precision
+        for threads in options.threads
+    ]
+    found = {setting: [] for setting in settings}
+    rates, peers = [], []
+    for number in range(options.rounds):
+        rates.append(in_process(matrix_rate))
+        if options.peer:
+            command.say(f"round {number + 1}: OpenNMT-tf")
+            peer = (options.peers, options.peer_steps)
+            peers.append(in_process(measure_peer, *peer))
+        for setting in settings:
+            command.say(f"round {number + 1}: {setting}")
+            size = options.warm_up, options.steps
+            found[setting].append(
+                in_process(measure, setting, run, data, *size)
+            )
+    rows = [_summary(setting, measured) for setting, measured in found.items()]
+    if options.dev_loss:
+        for setting, row in zip(settings, rows, strict=True):
+            command.say(f"an epoch: {setting}")
+            where = run, data, scratch
+            row["epoch"] = in_process(dev_loss, setting, *where)
+    report = {
+        "environment": command.environment(),
+        "rounds": options.rounds,
+        "matrix_gflops": {
+            name: statistics.median(rate[name] for rate in rates)
+            for name in ("float32", "bfloat16")
+        },
+        "settings": rows,
+    }
+    if options.peer:
+        report["peers"] = peers
+        report["ratios"] = _ratios(report)
+    return report
+
+
+def _make_run(options, scratch):
+    """A run of the notebook's shape that was never trained, and its data."""
+    from keras_transformer.presets import preset
+    from keras_transformer.training.run import Run
+
+    config = preset("notebook").updated(
+        {
+            "model": {"dropout": 0.1},
+            "training": {"batch_sentences": options.batch_sentences},
+        }
+    )
+    data = make_data(scratch, config.data, options.data)
+    return Run.create(scratch / "run", config, data).folder, data.path
+
+
+def _summary(setting, measured):
+    """The median of all rounds, and the spread of the rate."""
+    rates = [one["tokens_per_second"] for one in measured]
+    row = {"precision": setting.precision, "threads": setting.threads}
+    row |= {
+        name: statistics.median(one[name] for one in measured)
+        for name in measured[0]
+        if name != "step_ms"
+    }
+    row["slowest"], row["fastest"] = min(rates), max(rates)
+    row["step_ms"] = measured[-1]["step_ms"]
+    return row
+
+
+def _ratios(report):
+    """To the peer and to the machine's own matrix product."""
+    rows, peers = report["settings"], report["peers"]
+    peer = statistics.median(one["tokens_per_second"] for one in peers)
+    plain = _fastest(row for row in rows if row["precision"] == "float32")
+    fastest = _fastest(row for row in rows if _as_good(row, plain))
+    rate = report["matrix_gflops"]["float32"]
+    memory = statistics.median(one["peer_memory_mib"] for one in peers)
+    return {
+        "float32_vs_opennmt_tf": round(plain["tokens_per_second"] / peer, 3),
+        "fastest_vs_opennmt_tf": round(fastest["tokens_per_second"] / peer, 3),
+        "fastest_policy": fastest["precision"],
+        "float32_share_of_matmul_rate": round(plain["gflops"] / rate, 3),
+        "memory_vs_opennmt_tf": round(plain["peak_memory_mib"] / memory, 3),
+    }
+
+
+def _fastest(rows):
+    return max(rows, key=lambda row: row["tokens_per_second"])
+
+
+def _as_good(row, plain):
+    """Whether the dev loss, where it was measured, is near float32's."""
+    if "epoch" not in row:
+        return True
+    return row["epoch"]["dev_loss"] <= TOLERANCE * plain["epoch"]["dev_loss"]
+
+
+def _line(row):
+    parts = ", ".join(f"{name} {ms}" for name, ms in row["step_ms"].items())
+    text = (
+        f"{row['precision']:<14} {row['threads']} side by side: "
+        f"{row['tokens_per_second']:.0f} tokens/s ({row['slowest']:.0f} to "
+        f"{row['fastest']:.0f}), {row['gflops']:.0f} GFLOP/s, making "
+        f"batches {row['input_share']:.1%}, "
+        f"{row['peak_memory_mib']:.0f} MiB; ms a step: {parts}"
+    )
+    if "epoch" in row:
+        text += f"; dev loss after an epoch {row['epoch']['dev_loss']:.4f}"
+    return text
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    precisions = ["float32", "mixed_bfloat16", "mixed_float16"]
+    add(
+        "--data",
+        help="folder of train.tsv and dev.tsv; none: Tatoeba, if at hand",
+    )
+    add("--precision", nargs="+", default=precisions[:2], choices=precisions)
+    add("--threads", type=int, nargs="+", default=[usable_cores()])
+    add("--batch-sentences", type=int, default=128)
+    add("--warm-up", type=int, default=20, help="steps")
+    # More than the notebook's epoch: its longest batch decides the memory.
+    add("--steps", type=int, default=210)
+    add("--dev-loss", action="store_true", help="also train an epoch")
+    add("--peer-steps", type=int, default=230)
+    command.add_options(parser, "OpenNMT-tf")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

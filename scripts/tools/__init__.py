@@ -1,0 +1,1 @@
+"""Tools for corpora, documentation and the lock."""

@@ -1,0 +1,142 @@
+"""Which commands the variants of a recipe become."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.cli.main import build_parser
+from keras_transformer.config import Config
+from scripts.benchmarks.ablations import __main__ as ablations
+
+VARIANTS = """
+base:
+  prepare: {data.source_vocabulary_size: 100}
+  train: {training.epochs: 2}
+  evaluate: {beam-size: 4}
+variants:
+  long:
+    what: more epochs
+    train: {training.epochs: 3}
+  words:
+    what: words
+    prepare: {data.source_tokenizer: word, data.source_vocabulary_size: null}
+  greedy:
+    what: greedy search
+    evaluate: {beam-size: 1}
+"""
+BLEU = {"base": 20.0, "long": 21.5, "words": 19.0, "greedy": 18.0}
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """Calls the script; commands are recorded instead of run."""
+    (tmp_path / "variants.yaml").write_text(VARIANTS)
+    commands = []
+
+    def run(command, environment, log):
+        words = [str(word) for word in command]
+        commands.append((words, environment))
+        if f"--set={call.fails}" in words:
+            raise ablations._Failed("that failed")
+        if words[0] == "prepare":
+            Path(words[words.index("--out") + 1]).mkdir()
+        name = next((w for w in words if "out/" in w), "").split("/")[-1]
+        name = "greedy" if "--beam-size=1" in words else name.split("-")[0]
+        scores = {"bleu": BLEU.get(name), "chrf": 1.0, "cross_entropy": 2.0}
+        return json.dumps(scores) + "\n"
+
+    monkeypatch.setattr(ablations, "_run", run)
+
+    def call(*options):
+        del commands[:]
+        files = ["--train", "train.tsv", "--dev", "dev.tsv"]
+        files += ["--variants", str(tmp_path / "variants.yaml")]
+        files += ["--out", str(tmp_path / "out")]
+        assert ablations.main([*files, *options]) == bool(call.fails)
+        return commands
+
+    call.fails = ""
+    return call
+
+
+def named(commands, command):
+    return [words for words, _ in commands if words[0] == command]
+
+
+def test_each_variant_is_trained_once_and_the_table_sorts_them(call, capsys):
+    commands = call()
+    assert len(named(commands, "prepare")) == 2
+    trained = named(commands, "train")
+    assert len(trained) == 3
+    long = next(
+        words for words in trained if "--set=training.epochs=3" in words
+    )
+    assert "--set=training.seed=1" in long and "--threads=1" not in long
+    # Greedy search is the base's run, searched again.
+    greedy = named(commands, "evaluate")[-1]
+    assert "--beam-size=1" in greedy
+    assert any(word.endswith("base-1") for word in greedy)
+    rows = capsys.readouterr().out.splitlines()[2:]
+    assert [row.split(" | ")[0] for row in rows] == [
+        "| long",
+        "| base",
+        "| words",
+        "| greedy",
+    ]
+    assert "`training.epochs=3` | 21.5" in rows[0]
+
+
+def test_what_was_measured_is_not_measured_again(call, capsys):
+    call()
+    first = capsys.readouterr().out
+    assert call() == []
+    assert capsys.readouterr().out == first
+
+
+def test_variants_side_by_side_have_a_thread_each(call):
+    commands = call("--jobs", "2", "--only", "base", "long")
+    assert len(named(commands, "train")) == 2
+    for words, environment in commands:
+        if words[0] == "train":
+            assert "--threads=1" in words
+            assert environment["TF_NUM_INTRAOP_THREADS"] == "1"
+
+
+def test_the_table_has_every_seed_measured(call, capsys):
+    call("--only", "base", "long", "--seeds", "1")
+    call("--only", "long", "--seeds", "2", "3")
+    assert "21.5 (21.5 to 21.5)" in capsys.readouterr().out
+
+
+def test_a_variant_that_fails_does_not_end_the_others(call, capsys):
+    call.fails = "training.epochs=3"
+    call()
+    told = capsys.readouterr()
+    assert "long, seed 1: that failed" in told.err
+    assert "| long" not in told.out
+    assert all(f"| {name} " in told.out for name in ("base", "words", "greedy"))
+
+
+def test_unknown_variants_are_refused(call):
+    with pytest.raises(SystemExit, match="no variant lang. Accepted: base"):
+        call("--only", "lang")
+
+
+@pytest.mark.parametrize(
+    ("file", "variants"),
+    [("variants.yaml", 20), ("variants_quarter.yaml", 5)],
+)
+def test_variants_of_the_files_are_valid_configurations(file, variants):
+    path = Path(ablations.__file__).with_name(file)
+    recipes = ablations._recipes(path, None)
+    assert len(recipes) >= variants
+    for recipe in recipes.values():
+        for part in ("prepare", "train"):
+            values = {}
+            for key, value in recipe[part].items():
+                section, name = key.split(".")
+                values.setdefault(section, {})[name] = value
+            Config().updated(values)
+        words = [f"--{name}={v}" for name, v in recipe["evaluate"].items()]
+        build_parser().parse_args(["evaluate", "--run=r", "--input=d", *words])

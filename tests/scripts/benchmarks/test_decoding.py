@@ -1,0 +1,127 @@
+"""Measuring the searches, at a size that measures nothing."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.toy import MODEL, write_corpus
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / "scripts"
+CELLS = ("b1_greedy", "b64_greedy", "b64_beam4")
+# What a peer prints, faster each time that it is called.
+PEERS = """
+import json, pathlib, sys
+assert sys.argv[1:] == ["decode"]
+calls = pathlib.Path(__file__).with_suffix(".calls")
+calls.write_text(calls.read_text() + "x" if calls.exists() else "x")
+factor = len(calls.read_text())
+rates = {
+    f"{compute} batch {batch} beam {beam}": size * factor
+    for compute, size in (("float32", 10), ("int8_float32", 20))
+    for batch, beam in ((1, 1), (1, 4), (64, 1), (64, 4))
+}
+print("peers say more")
+print(json.dumps({"peer": "x", "output_tokens_per_s": rates}))
+"""
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    from keras_transformer.cli.main import main
+
+    folder = tmp_path_factory.mktemp("measured")
+    write_corpus(folder)
+    data, run = str(folder / "data"), str(folder / "run")
+    pairs = ["--train", str(folder / "train.tsv"), "--dev", "0.1"]
+    kinds = ["--target-language", "en", "--target-tokenizer", "word"]
+    assert main(["prepare", *pairs, *kinds, "--out", data]) == 0
+    shape = [f"--set=model.{key}={value}" for key, value in MODEL.items()]
+    size = ["--epochs", "1", "--batch-sentences", "16"]
+    assert main(["train", "--data", data, "--out", run, *shape, *size]) == 0
+    return folder
+
+
+def script(name, *arguments):
+    return subprocess.run(
+        [sys.executable, str(SCRIPTS / name), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def measured(folder, *options):
+    sizes = ["--sentences", 12, "--length", 3, "--rounds", 2, "--json"]
+    files = ["--run", folder / "run", "--input", folder / "dev.tsv"]
+    files += ["--bleu", folder / "dev.tsv"]
+    done = script("benchmarks/decoding", *files, *sizes, *options)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_peers_that_are_not_there_are_named(tmp_path):
+    done = script(
+        "benchmarks/decoding", "--peer", "--peers", tmp_path / "none.py"
+    )
+    assert done.returncode == 2 and "none.py: not found" in done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not done.stdout
+
+
+@pytest.mark.slow
+def test_each_setting_is_measured(run_folder):
+    one = ["--kind=translator", "--jit=off", "--batch=5", "--beam=1"]
+    (report,) = measured(run_folder, *one, "--workers=1")
+    assert report["rounds"] == 2 and report["sentences"] == 12
+    assert set(report["bleu"]) == {"float32", "bfloat16"}
+    for row, precision in zip(
+        report["cells"], ("float32", "bfloat16"), strict=True
+    ):
+        assert row["precision"] == precision and row["batch"] == 5
+        rates = [row[n] for n in ("slowest", "tokens_per_second", "fastest")]
+        assert rates == sorted(rates) and rates[0] > 0
+        assert 0 < row["latency_p50_ms"] <= row["latency_p95_ms"]
+        assert row["peak_memory_mib"] > 50
+
+
+@pytest.mark.slow
+def test_the_page_says_what_was_measured_beside_a_peer(run_folder, tmp_path):
+    peers = tmp_path / "peers.py"
+    peers.write_text(PEERS)
+    report, last = measured(run_folder, "--peer", "--peers", peers)
+    assert list(last) == ["ratios"] and last["ratios"] == report["ratios"]
+    assert set(last["ratios"]) == {
+        f"{kind}_{cell}" for kind in ("served", "translator") for cell in CELLS
+    }
+    served = max(
+        row["tokens_per_second"]
+        for row in report["cells"]
+        if (row["kind"], row["batch"], row["beam"]) == ("served", 1, 1)
+    )
+    # The peer's median of 10 and 20, and of 20 and 40.
+    assert last["ratios"]["served_b1_greedy"] == {
+        "vs_float32": pytest.approx(served / 15, rel=0.01),
+        "vs_int8": pytest.approx(served / 30, rel=0.01),
+    }
+    profiled = script(
+        *("tools/profile_decoding.py", "--run", run_folder / "run", "--json"),
+        *("--batch", 2, "--beam", 1),
+    )
+    assert profiled.returncode == 0, profiled.stderr
+    (profile,) = json.loads(profiled.stdout)
+    assert any("MatMul" in row["operation"] for row in profile["operations"])
+    files = {"peer": report, "growth": report, "profile": [profile]}
+    options = []
+    for name, content in files.items():
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(content) + "\n")
+        options += [f"--{name}", path]
+    page = script("tools/performance_page.py", *options)
+    assert page.returncode == 0, page.stderr
+    for cell, ratios in last["ratios"].items():
+        row = f"| {cell} | {ratios['vs_float32']:.2f} | "
+        assert row + f"{ratios['vs_int8']:.2f} |" in page.stdout
+    assert profile["title"] in page.stdout

@@ -1,0 +1,201 @@
+"""Measuring the server under load, at a size that measures nothing."""
+
+import http.server
+import json
+import shutil
+import threading
+
+import pytest
+
+from scripts.benchmarks.models import export_forced
+from scripts.benchmarks.serving import __main__ as benchmark
+from scripts.benchmarks.serving import load
+from scripts.benchmarks.serving.settings import server_options, setting
+
+needs_wrk = pytest.mark.skipif(not shutil.which("wrk"), reason="needs wrk")
+
+
+@pytest.fixture
+def answering():
+    """Starts a server that answers by a function of the number of requests."""
+    servers = []
+
+    def start(answer):
+        bodies = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):  # noqa: N802
+                length = int(self.headers["Content-Length"])
+                bodies.append(json.loads(self.rfile.read(length)))
+                status, body = answer(len(bodies))
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"127.0.0.1:{server.server_port}", bodies
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@needs_wrk
+def test_sentences_vary_and_statuses_are_counted(answering, tmp_path):
+    host, seen = answering(lambda n: (503 if n % 4 == 0 else 200, b"{}"))
+    bodies = load.write_bodies(tmp_path / "bodies", ["a", 'b "', "狗"])
+    found = load.load(f"http://{host}/", bodies, connections=3, seconds=1)
+    assert {body["instances"][0] for body in seen} == {"a", 'b "', "狗"}
+    statuses = found["statuses"]
+    assert statuses.keys() == {"200", "503"}
+    assert statuses["200"] == pytest.approx(3 * statuses["503"], abs=9)
+    # What was under way at the end isn't counted.
+    assert 0 <= len(seen) - sum(statuses.values()) <= 3
+    assert 0 < found["p50_ms"] <= found["p95_ms"] <= found["p99_ms"]
+    assert found["p99_ms"] <= found["max_ms"] < 1000 * found["seconds"]
+    assert found["connection_errors"] == found["timeouts"] == 0
+
+
+@needs_wrk
+def test_a_rate_is_kept_whatever_the_number_of_connections(answering, tmp_path):
+    host, seen = answering(lambda n: (200, b"{}"))
+    bodies = load.write_bodies(tmp_path / "bodies", ["a"])
+    found = load.load(f"http://{host}/", bodies, 20, seconds=2, rate=30)
+    rate = sum(found["statuses"].values()) / found["seconds"]
+    assert 15 < rate < 45
+    assert len(seen) < 100
+
+
+def test_probes_tell_accepted_from_refused(answering, monkeypatch):
+    good, bad = (
+        json.dumps({"predictions": [{"translation": text}]}).encode()
+        for text in "ab"
+    )
+    answers = [(200, good), (429, b"{}"), (200, bad)]
+    host, _ = answering(lambda n: answers[min(n, 3) - 1])
+    probe = load.Probe(host, "/", "{}", good)
+    monkeypatch.setattr(load, "_PROBE_SECONDS", 0.01)
+    with probe:
+        while len(probe._answers) < 5:
+            threading.Event().wait(0.01)
+    found = probe.summary()
+    assert found["statuses"]["429"] == 1
+    assert found["wrong_answers"] == found["statuses"]["200"] - 1
+    assert found["p50_ms"] <= found["p99_ms"] <= found["max_ms"]
+
+
+def test_nothing_accepted_has_no_latency():
+    assert load.Probe("", "", "", b"").summary()["p99_ms"] is None
+
+
+def test_without_wrk_it_says_what_to_install(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert benchmark.main([]) == 2
+    said = capsys.readouterr()
+    assert "apt-get install wrk" in said.err and not said.out
+    assert len(said.err.splitlines()) == 1
+
+
+def test_ratios_and_table():
+    rates = {"sentences_per_second": 80.0, "slowest": 70.0, "fastest": 90.0}
+    times = {"p50_ms": 1.0, "p95_ms": 2.0, "p99_ms": 3.0, "batch_size": 9.0}
+    report = {
+        "translator": {**rates, "sentences_per_second": 100.0},
+        "batched": {**rates, **times},
+        "unbatched": {**rates, **times, "sentences_per_second": 40.0},
+    }
+    report["settings"] = {
+        "as exported": report["batched"],
+        "num_batch_threads=9": {**rates, **times},
+    }
+    report["best"] = "as exported"
+    ratios = benchmark._ratios(report)
+    assert ratios == {
+        "served_vs_translator": 0.8,
+        "served_vs_unbatched": 2.0,
+    }
+    table = "\n".join(benchmark._table({**report, "ratios": ratios}))
+    said = "80.0 a second (70.0 to 90.0), p50/p95/p99 1 / 2 / 3 ms"
+    assert f"as exported {said}" in table
+    assert f"num_batch_threads=9 {said}" in table
+    assert "settings: as exported" in table
+
+
+def test_settings_are_the_exported_ones_but_for_what_is_given(tmp_path):
+    from keras_transformer.serving.server.batching_parameters import (
+        read_batching_parameters,
+    )
+
+    values = setting(
+        "num_batch_threads=1,max_batch_size=7,tensorflow_intra_op_parallelism=2"
+    )
+    words = server_options(values, tmp_path)
+    assert words[-2:] == ["--tensorflow_intra_op_parallelism", "2"]
+    found = read_batching_parameters(words[2])
+    usual = read_batching_parameters(server_options({}, tmp_path)[2])
+    assert (found.num_batch_threads, found.max_batch_size) == (1, 7)
+    assert found.max_enqueued_batches == usual.max_enqueued_batches
+
+
+@pytest.mark.parametrize("text", ["threads=1", "num_batch_threads=two", "x"])
+def test_settings_that_are_none(text, capsys):
+    with pytest.raises(SystemExit):
+        benchmark.parser().parse_args(["--batching", text])
+    assert "max_batch_size" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@needs_wrk
+def test_all_of_it(tmp_path, capsys):
+    """With a model of random weights that nobody waits for."""
+    pytest.importorskip("uvicorn", reason="needs the extra [serving]")
+    from keras_transformer.training.run import Run
+
+    run = small_run(tmp_path)
+    version = export_forced(tmp_path, Run.load(run).folder, "float32", 3)
+    (tmp_path / "model").mkdir()
+    version.rename(tmp_path / "model" / "1")
+    options = ["--seconds=4", "--warm-up=2", "--overload-seconds=12"]
+    options += ["--rounds=1", "--clients=4", "--sentences=20", "--workers=1"]
+    options += ["--saved-model", str(tmp_path / "model"), "--json"]
+    assert benchmark.main(options) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert 0 < report["ratios"]["served_vs_translator"] < 5
+    assert report["batched"]["batch_size"] >= 1
+    beyond = report["overload"]
+    assert beyond["capacity_per_second"] > 0
+    assert beyond["alive"] and beyond["memory_mib"]
+    assert set(beyond["statuses"]) <= {"200", "429", "503"}
+    assert beyond["accepted"]["wrong_answers"] == 0
+
+
+def small_run(folder):
+    """A run of the toy's size with random weights."""
+    from keras_transformer.config import Config
+    from keras_transformer.data.corpus import CorpusFile
+    from keras_transformer.data.prepare import prepare
+    from keras_transformer.training.run import Run
+    from tests.toy import MODEL, write_corpus
+
+    write_corpus(folder)
+    languages = {"target_language": "en", "target_tokenizer": "word"}
+    config = Config().updated({"data": languages, "model": MODEL})
+    data = prepare(
+        [CorpusFile.parse(str(folder / "train.tsv"))],
+        folder / "data",
+        config.data,
+        dev=CorpusFile.parse(str(folder / "dev.tsv")),
+    )
+    run = Run.create(folder / "run", config, data)
+    run.save_weights(run.build_model(), "best", 1, {})
+    return run.folder

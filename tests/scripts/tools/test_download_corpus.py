@@ -1,0 +1,507 @@
+"""The download script against a server of this machine, good and bad."""
+
+import errno
+import hashlib
+import importlib
+import io
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.scripts.tools.corpus_server import CorpusServer
+
+SCRIPTS = Path(__file__).resolve().parents[3] / "scripts" / "tools"
+LINES = (
+    "Hi.\t嗨。\tCC-BY 2.0 (France) Attribution: tatoeba.org #1 (a) & #2 (b)\n"
+    "Run!\t跑\u2028吧！\tCC-BY 2.0 (France) #3 (c) & #4 (d)\tmore\n"
+    "Nothing beside.\n"
+    "Empty.\t \tCC-BY\n"
+)
+
+
+@pytest.fixture
+def server():
+    with CorpusServer() as server:
+        yield server
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """The script as a module; waits between attempts are noted, not kept."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    module = importlib.import_module("download_corpus")
+    module.waits = []
+    monkeypatch.setattr("time.sleep", module.waits.append)
+    return module
+
+
+@pytest.fixture
+def tatoeba(script, server, tmp_path):
+    """Runs `tatoeba`; returns the exit status."""
+
+    def run(*options, pair="en-zh", out="corpora/en-zh.tsv"):
+        output = tmp_path / out
+        return script.main(
+            ["tatoeba", "--pair", pair, "--out", str(output)]
+            + ["--base-url", server.url, *options]
+        )
+
+    return run
+
+
+@pytest.fixture
+def opus(script, server, tmp_path):
+    """Runs `opus` for TED2020; returns the exit status."""
+
+    def run(*options, pair="en-zh"):
+        return script.main(
+            ["opus", "--corpus", "TED2020", "--pair", pair]
+            + ["--out", str(tmp_path / "ted.tsv"), "--base-url", server.url]
+            + ["--api-url", f"{server.url}/opusapi/", *options]
+        )
+
+    return run
+
+
+def make_zip(members, compression=zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def large_zip() -> bytes:
+    """About 300 kB of text, stored as it is."""
+    generator = random.Random(7)
+    lines = [
+        f"{generator.random()} word\t{generator.random()} 字\tCC\n"
+        for _ in range(6000)
+    ]
+    return make_zip({"cmn.txt": "".join(lines)}, zipfile.ZIP_STORED)
+
+
+def error_line(capsys) -> str:
+    """The last line on stderr, which names the script; no traceback."""
+    text = capsys.readouterr().err
+    assert "Traceback" not in text
+    last = text.strip().splitlines()[-1]
+    assert last.startswith("download_corpus.py: ")
+    return last
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# A whole download.
+
+
+def test_tatoeba_becomes_a_tsv_with_attribution(tatoeba, server, tmp_path):
+    server.files["/cmn-eng.zip"] = make_zip(
+        {"cmn.txt": LINES, "_about.txt": "The terms."}
+    )
+    assert tatoeba() == 0
+    text = (tmp_path / "corpora/en-zh.tsv").read_text(encoding="utf-8")
+    assert text == (
+        "Hi.\t嗨。\tCC-BY 2.0 (France) Attribution: tatoeba.org #1 (a) & #2"
+        " (b)\nRun!\t跑 吧！\tCC-BY 2.0 (France) #3 (c) & #4 (d) more\n"
+    )
+
+
+def test_only_the_tsv_and_its_licence_are_left(tatoeba, server, tmp_path):
+    server.files["/cmn-eng.zip"] = make_zip(
+        {"cmn.txt": LINES, "_about.txt": "The terms."}
+    )
+    assert tatoeba() == 0
+    folder = tmp_path / "corpora"
+    assert names(folder) == ["en-zh.tsv", "en-zh.tsv.LICENCE.txt"]
+    licence = (folder / "en-zh.tsv.LICENCE.txt").read_text(encoding="utf-8")
+    assert "CC BY 2.0 FR" in licence
+    assert "The terms." in licence
+    assert f"{server.url}/cmn-eng.zip" in licence
+
+
+def test_results_are_on_stdout(tatoeba, server, tmp_path, capsys):
+    content = make_zip({"cmn.txt": LINES})
+    server.files["/cmn-eng.zip"] = content
+    assert tatoeba() == 0
+    output = capsys.readouterr()
+    assert "pairs    2\n" in output.out
+    assert "skipped  2 " in output.out
+    assert hashlib.sha256(content).hexdigest() in output.out
+    assert "CC BY 2.0 FR" in output.out
+    assert "100%" in output.err
+    assert "\r" not in output.err
+
+
+def test_english_may_be_the_target(tatoeba, server, tmp_path):
+    server.files["/fra-eng.zip"] = make_zip({"fra.txt": "Go.\tVa !\tCC\n"})
+    assert tatoeba(pair="fr-en", out="fr-en.tsv") == 0
+    text = (tmp_path / "fr-en.tsv").read_text(encoding="utf-8")
+    assert text == "Va !\tGo.\tCC\n"
+
+
+def test_three_letter_codes_are_taken_as_they_are(tatoeba, server):
+    server.files["/ber-eng.zip"] = make_zip({"ber.txt": "Go.\tDdu!\tCC\n"})
+    assert tatoeba(pair="eng-ber") == 0
+
+
+def test_the_script_runs_on_its_own(server, tmp_path):
+    server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": LINES})
+    output = tmp_path / "en-zh.tsv"
+    result = subprocess.run(
+        [sys.executable, "-S", str(SCRIPTS / "download_corpus.py"), "tatoeba"]
+        + ["--pair", "en-zh", "--out", output, "--base-url", server.url],
+        env={**os.environ, "no_proxy": "127.0.0.1"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    # -S: nothing installed is within its reach.
+    assert result.returncode == 0, result.stderr
+    assert output.exists()
+
+
+def test_the_client_names_itself(tatoeba, server):
+    server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": LINES})
+    assert tatoeba() == 0
+    assert server.requests[0][2].startswith("keras-transformer")
+
+
+def test_real_lines_come_through_unchanged(tatoeba, server, tmp_path, shared):
+    text = (shared / "data/tatoeba/train.tsv").read_text(encoding="utf-8")
+    server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": text})
+    assert tatoeba() == 0
+    output = tmp_path / "corpora/en-zh.tsv"
+    assert output.read_text(encoding="utf-8") == text
+
+
+# Going on after a cut.
+
+
+def test_a_cut_connection_goes_on_within_the_run(
+    tatoeba, script, server, tmp_path
+):
+    content = large_zip()
+    server.files["/cmn-eng.zip"] = content
+    server.cut_after = [100_000, 50_000]
+    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
+    assert [asked for _, asked, _ in server.requests] == [
+        None,
+        "bytes=100000-",
+        "bytes=150000-",
+    ]
+    assert script.waits == [1.0, 1.0]
+
+
+def test_a_cut_connection_goes_on_in_the_next_run(tatoeba, server, tmp_path):
+    content = large_zip()
+    server.files["/cmn-eng.zip"] = content
+    server.cut_after = [100_000]
+    assert tatoeba("--attempts", "1") == 2
+    folder = tmp_path / "corpora"
+    assert names(folder) == ["cmn-eng.zip.part", "cmn-eng.zip.part.json"]
+    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
+    assert server.requests[1][1] == "bytes=100000-"
+    assert names(folder) == ["en-zh.tsv", "en-zh.tsv.LICENCE.txt"]
+
+
+def test_a_server_without_range_sends_all_again(tatoeba, server):
+    content = large_zip()
+    server.files["/cmn-eng.zip"] = content
+    server.honours_range = False
+    server.cut_after = [100_000]
+    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
+    assert len(server.requests) == 2
+
+
+def test_a_file_that_changed_is_loaded_from_its_start(tatoeba, server):
+    server.files["/cmn-eng.zip"] = large_zip()
+    server.cut_after = [100_000]
+    assert tatoeba("--attempts", "1") == 2
+    changed = make_zip({"cmn.txt": "New.\t新。\tCC\n" * 20_000})
+    server.files["/cmn-eng.zip"] = changed
+    server.etag = '"second"'
+    assert tatoeba("--sha256", hashlib.sha256(changed).hexdigest()) == 0
+    assert server.requests[1][1] == "bytes=100000-"
+
+
+@pytest.mark.parametrize("etag", [None, 'W/"weak"'], ids=["none", "weak"])
+def test_without_a_strong_validator_nothing_is_joined(tatoeba, server, etag):
+    content = large_zip()
+    server.files["/cmn-eng.zip"] = content
+    server.etag = etag
+    server.cut_after = [100_000]
+    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
+    assert [asked for _, asked, _ in server.requests] == [None, None]
+
+
+def test_a_part_from_elsewhere_is_not_joined(tatoeba, server):
+    content = large_zip()
+    server.files["/cmn-eng.zip"] = content
+    server.cut_after = [100_000]
+    server.shift_range = 10
+    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
+    assert [asked for _, asked, _ in server.requests] == [
+        None,
+        "bytes=100000-",
+        None,
+    ]
+
+
+def test_a_part_that_is_too_long_is_dropped(tatoeba, server):
+    content = large_zip()
+    server.files["/cmn-eng.zip"] = content
+    server.cut_after = [100_000]
+    assert tatoeba("--attempts", "1") == 2
+    server.statuses = [416]
+    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
+    assert [asked for _, asked, _ in server.requests] == [
+        None,
+        "bytes=100000-",
+        None,
+    ]
+
+
+def test_a_busy_server_is_asked_again_ever_more_slowly(tatoeba, script, server):
+    server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": LINES})
+    server.statuses = [503, 429, 500]
+    assert tatoeba() == 0
+    assert script.waits == [1.0, 2.0, 4.0]
+
+
+def test_an_end_comes_to_attempts_in_vain(tatoeba, script, server, capsys):
+    server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": LINES})
+    server.statuses = [503] * 9
+    assert tatoeba("--attempts", "3") == 2
+    assert "503" in error_line(capsys)
+    assert len(server.requests) == 3
+
+
+def test_nobody_listening_is_one_line(script, tmp_path, capsys):
+    status = script.main(
+        ["tatoeba", "--pair", "en-zh", "--out", str(tmp_path / "a.tsv")]
+        + ["--base-url", "http://127.0.0.1:1", "--attempts", "2"]
+    )
+    assert status == 2
+    assert "refused" in error_line(capsys)
+
+
+# What is refused.
+
+
+def test_a_wrong_checksum_keeps_nothing(tatoeba, server, tmp_path, capsys):
+    content = make_zip({"cmn.txt": LINES})
+    server.files["/cmn-eng.zip"] = content
+    assert tatoeba("--sha256", "0" * 64) == 2
+    line = error_line(capsys)
+    assert hashlib.sha256(content).hexdigest() in line
+    assert "0" * 64 in line
+    assert names(tmp_path / "corpora") == []
+
+
+def test_a_missing_file_is_not_asked_for_twice(tatoeba, server, capsys):
+    assert tatoeba(pair="en-xx") == 2
+    line = error_line(capsys)
+    assert f"{server.url}/xx-eng.zip: not found (404)" in line
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"no zip at all" * 99, "damaged"),
+        (make_zip({"cmn.txt": LINES})[:-30], "damaged"),
+        (make_zip({"fra.txt": LINES}), "no 'cmn.txt' .it has fra.txt"),
+        (make_zip({"cmn.txt": LINES, "../../evil": "x"}), "outside of itself"),
+        (make_zip({"cmn.txt": LINES, "/etc/evil": "x"}), "outside of itself"),
+        (make_zip({"cmn.txt": "one column\n"}), "no sentence pair"),
+        (make_zip({"cmn.txt": "x" * 2_000_000}), "line 1 .* is longer"),
+    ],
+    ids=["text", "cut", "missing", "climbs", "absolute", "no-pair", "long"],
+)
+def test_a_bad_archive_is_named_and_deleted(
+    tatoeba, server, tmp_path, capsys, content, complaint
+):
+    server.files["/cmn-eng.zip"] = content
+    assert tatoeba() == 2
+    assert re.search(complaint, error_line(capsys))
+    assert names(tmp_path / "corpora") == []
+
+
+def test_a_flipped_byte_is_found(tatoeba, server, tmp_path, capsys):
+    content = bytearray(large_zip())
+    content[150_000] ^= 1
+    server.files["/cmn-eng.zip"] = bytes(content)
+    assert tatoeba() == 2
+    assert "damaged" in error_line(capsys)
+    assert names(tmp_path / "corpora") == []
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused(
+    tatoeba, server, tmp_path, capsys
+):
+    server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": "a\tb\n" * 500_000})
+    assert tatoeba("--max-gigabytes", "0.001") == 2
+    assert "0.002 GB" in error_line(capsys)
+    assert names(tmp_path / "corpora") == ["cmn-eng.zip"]
+    # The archive is whole: with a higher limit it isn't loaded again.
+    assert tatoeba("--max-gigabytes", "0.01") == 0
+    assert len(server.requests) == 1
+
+
+def test_a_tsv_that_is_there_is_not_replaced(tatoeba, server, tmp_path, capsys):
+    server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": LINES})
+    output = tmp_path / "mine.tsv"
+    output.write_text("mine\n")
+    assert tatoeba(out="mine.tsv") == 2
+    assert "--force" in error_line(capsys)
+    assert output.read_text() == "mine\n"
+    assert server.requests == []
+    assert tatoeba("--force", out="mine.tsv") == 0
+
+
+def test_a_failed_run_leaves_the_old_tsv(tatoeba, server, tmp_path):
+    server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": "one column\n"})
+    output = tmp_path / "mine.tsv"
+    output.write_text("mine\n")
+    assert tatoeba("--force", out="mine.tsv") == 2
+    assert output.read_text() == "mine\n"
+    assert names(tmp_path) == ["mine.tsv"]
+
+
+@pytest.mark.parametrize("pair", ["en", "en-en", "en/zh", "fr-zh", "../x-en"])
+def test_a_pair_that_is_none_is_refused(tatoeba, server, capsys, pair):
+    assert tatoeba(pair=pair) == 2
+    assert "--pair" in error_line(capsys)
+    assert server.requests == []
+
+
+def test_an_address_that_is_no_web_address_is_refused(
+    tatoeba, tmp_path, capsys
+):
+    assert tatoeba("--base-url", f"file://{tmp_path}") == 2
+    assert "no http or https address" in error_line(capsys)
+
+
+def test_a_full_disk_is_one_line_and_the_part_is_kept(
+    tatoeba, server, tmp_path, capsys, monkeypatch
+):
+    content = large_zip()
+    server.files["/cmn-eng.zip"] = content
+    server.cut_after = [100_000]
+    assert tatoeba("--attempts", "1") == 2
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("resumable_download._copy", full)
+        assert tatoeba() == 2
+    line = error_line(capsys)
+    assert f"{tmp_path / 'corpora'}: No space left on device" in line
+    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
+    assert server.requests[-1][1] == "bytes=100000-"
+
+
+def test_a_folder_that_cannot_be_made_is_named(
+    tatoeba, server, tmp_path, capsys
+):
+    (tmp_path / "corpora").write_text("a file")
+    assert tatoeba() == 2
+    assert f"{tmp_path / 'corpora'}: File exists" in error_line(capsys)
+
+
+def test_an_archive_can_be_kept_and_used_again(tatoeba, server, tmp_path):
+    server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": LINES})
+    assert tatoeba("--keep-archive") == 0
+    assert tatoeba("--force") == 0
+    assert len(server.requests) == 1
+    assert names(tmp_path / "corpora") == [
+        "en-zh.tsv",
+        "en-zh.tsv.LICENCE.txt",
+    ]
+
+
+# OPUS.
+
+
+def opus_zip(english: str, chinese: str, code: str = "zh_cn") -> bytes:
+    stem = f"TED2020.en-{code}"
+    return make_zip(
+        {
+            f"{stem}.en": english,
+            f"{stem}.{code}": chinese,
+            f"{stem}.ids": "1\n2\n",
+            "LICENSE": "Ask the owner.",
+        }
+    )
+
+
+def opus_answer(code: str, release: str) -> bytes:
+    entry = {"source": "en", "target": code, "version": release}
+    return json.dumps({"corpora": [entry]}).encode()
+
+
+def test_opus_is_asked_for_the_latest_release(opus, server, tmp_path):
+    server.files["/opusapi/"] = opus_answer("zh_cn", "v3")
+    server.files["/OPUS-TED2020/v3/moses/en-zh_cn.txt.zip"] = opus_zip(
+        "One.\nTwo.\n", "一。\n二。\n"
+    )
+    assert opus() == 0
+    text = (tmp_path / "ted.tsv").read_text(encoding="utf-8")
+    assert text == (
+        "One.\t一。\tOPUS TED2020 v3\nTwo.\t二。\tOPUS TED2020 v3\n"
+    )
+    assert "preprocessing=moses" in server.requests[0][0]
+    licence = (tmp_path / "ted.tsv.LICENCE.txt").read_text(encoding="utf-8")
+    assert "Ask the owner." in licence
+
+
+def test_opus_with_a_release_tries_the_codes_of_chinese(opus, server, tmp_path):
+    server.files["/OPUS-TED2020/v1/moses/en-zh_cn.txt.zip"] = opus_zip(
+        "One.\n", "一。\n"
+    )
+    assert opus("--release", "v1", pair="zh-en") == 0
+    text = (tmp_path / "ted.tsv").read_text(encoding="utf-8")
+    assert text == "一。\tOne.\tOPUS TED2020 v1\n"
+
+
+def test_opus_without_the_pair_says_so(opus, server, capsys):
+    server.files["/opusapi/"] = b'{"corpora": []}'
+    assert opus() == 2
+    assert "no corpus 'TED2020' for en-zh" in error_line(capsys)
+
+
+def test_opus_with_sides_of_different_length_is_refused(
+    opus, server, tmp_path, capsys
+):
+    server.files["/OPUS-TED2020/v1/moses/en-zh_cn.txt.zip"] = opus_zip(
+        "One.\nTwo.\n", "一。\n"
+    )
+    assert opus("--release", "v1", pair="en-zh_cn") == 2
+    line = error_line(capsys)
+    assert "'TED2020.en-zh_cn.zh_cn' in the zip has only 1 lines" in line
+    assert names(tmp_path) == []
+
+
+def test_an_answer_that_is_no_json_suggests_a_release(opus, server, capsys):
+    server.files["/opusapi/"] = b"<html>maintenance</html>"
+    assert opus() == 2
+    assert "--release" in error_line(capsys)
+
+
+def test_a_release_cannot_lead_elsewhere(opus, server, capsys):
+    server.files["/opusapi/"] = opus_answer("zh", "../../x")
+    assert opus() == 2
+    assert "is no release" in error_line(capsys)
