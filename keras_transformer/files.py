@@ -1,37 +1,55 @@
-"""Files that are either whole or not there."""
+"""Files and folders that are either whole or not there, and their checksums.
+
+What is written has a hidden name until it is complete: a reader, a server
+that watches the folder, and a kill at any moment see the old content or the
+new. A full disk is told in one wording, whoever noticed it.
+"""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import pathlib
+import shutil
+import uuid
+from collections.abc import Iterator
 
 import yaml
 
 from keras_transformer.errors import InputError
 
+_HIDDEN = ".tmp-"
+_REMOVED = f"{_HIDDEN}removed-"
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# TensorFlow's code for a full disk, as `error_code` of its errors.
+_RESOURCE_EXHAUSTED = 8
+
 
 @contextlib.contextmanager
-def replacing(path, suffix=""):
-    """A temporary path that takes the place of `path` on success.
+def replacing(path: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """A temporary path whose file replaces that at `path` on success.
+
+    Its name ends as that of `path` does, for writers that look at it.
 
     Args:
-        path: the goal; what stands there stays until the end. A link is
+        path: the target; what stands there stays until the end. A link is
             followed, and a device or pipe is written to as it is.
-        suffix: of the temporary name, for writers that insist on one.
 
     Yields:
-        `pathlib.Path` in the goal's folder. On an error it is removed.
+        a path in the target's folder. On an error its file is removed.
+
+    Raises:
+        OSError: of writing, with the target as `filename` if it had none.
     """
     path = pathlib.Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
         yield path
         return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp{suffix}")
+    temporary = _hidden(path)
     try:
         yield temporary
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
+        _flush(temporary)
         os.replace(temporary, path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
@@ -41,22 +59,203 @@ def replacing(path, suffix=""):
         raise
 
 
-def remove_leftovers(folder):
+def remove_leftovers(folder: str | os.PathLike):
     """Removes temporary files that killed processes left in a folder."""
-    for path in pathlib.Path(folder).rglob(".*.tmp*"):
-        if path.is_file():
-            path.unlink(missing_ok=True)
+    # The second is how earlier versions named them.
+    for pattern in (f"{_HIDDEN}*", ".*.tmp*"):
+        for path in pathlib.Path(folder).rglob(pattern):
+            if path.is_file():
+                path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """A temporary folder that becomes `path` when the block ends well.
+
+    It stands beside `path`, so that the renaming is one step, after every
+    file has reached the disk. When the block ends with an error it is
+    removed, with the parents that were made for it.
+
+    Args:
+        path: of a folder that doesn't exist yet, or is empty.
+
+    Yields:
+        the temporary folder, of a name that is hidden and no number.
+
+    Raises:
+        InputError: `path` exists and isn't an empty folder, also when it
+            has appeared meanwhile; it can't be written; the disk is full.
+            Errors of TensorFlow's writers in the block count, too.
+    """
+    check_free(path)
+    target = pathlib.Path(os.path.realpath(path))
+    temporary = _hidden(target)
+    missing = [folder for folder in target.parents if not folder.exists()]
+    with writing(path):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary.mkdir()
+            yield temporary
+            for file in temporary.rglob("*"):
+                if file.is_file():
+                    _flush(file)
+            _publish(temporary, target, path)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                for folder in missing:
+                    folder.rmdir()
+            raise
+
+
+def check_free(path: str | os.PathLike):
+    """Refuses a target that holds something already.
+
+    Raises:
+        InputError: `path` is a file, or a folder that isn't empty.
+    """
+    path = pathlib.Path(path)
+    try:
+        taken = os.path.lexists(path) and any(path.iterdir())
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror}. Accepted: a new or empty folder"
+        ) from None
+    if taken:
+        raise InputError(
+            f"{path} exists and isn't empty. Accepted: a new or empty folder"
+        )
+
+
+def remove_folder(path: pathlib.Path):
+    """Takes a folder's name away in one step, then removes its files.
+
+    Raises:
+        InputError: it can't be removed.
+    """
+    hidden = path.with_name(f"{_REMOVED}{uuid.uuid4().hex[:8]}-{path.name}")
+    try:
+        path.rename(hidden)
+        shutil.rmtree(hidden)
+    except OSError as error:
+        raise InputError(
+            f"{path}: can't be removed ({error.strerror})"
+        ) from None
+
+
+def remove_hidden_folders(folder: str | os.PathLike):
+    """Removes what `remove_folder` left there when its process was killed."""
+    for path in pathlib.Path(folder).glob(f"{_REMOVED}*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike) -> Iterator[None]:
+    """Turns the errors of writing into an `InputError` that names `path`."""
+    try:
+        yield
+    except Exception as error:
+        reason = disk_error(error)
+        if reason is None:
+            raise
+        raise InputError(f"{path}: {reason}") from error
+
+
+def disk_error(error: Exception) -> str | None:
+    """Why something couldn't be written, in words for a person.
+
+    Args:
+        error: `OSError`, or one of TensorFlow's, whose writers have errors
+            of their own for the same causes. They are known by their
+            attributes: what needs no TensorFlow shall start fast.
+
+    Returns:
+        half a sentence; None if the error isn't one of writing.
+    """
+    if isinstance(error, BrokenPipeError):
+        return None  # The reader of our output has gone.
+    if isinstance(error, OSError):
+        full = error.errno in _DISK_FULL
+        reason = error.strerror or str(error)
+    elif hasattr(error, "error_code") and hasattr(error, "message"):
+        full = error.error_code == _RESOURCE_EXHAUSTED
+        # "PATH; No space left on device", and more lines in a traceback.
+        reason = error.message.partition("\n")[0].rpartition("; ")[-1]
+    else:
+        return None
+    if full:
+        return "the disk is full; nothing was written there"
+    return f"can't be written ({reason})"
+
+
+def require_space(path: pathlib.Path, size: int):
+    """Fails as a write does where the disk has no space.
+
+    For writers that crash there, as HDF5 does.
+
+    Args:
+        path: of the file that is to be written; made.
+        size: bytes.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    if hasattr(os, "posix_fallocate"):  # Not on macOS and Windows.
+        with open(path, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+
+
+def write_bytes(path, content: bytes):
+    """Replaces the file's content at once."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def write_text(path, text: str):
     """Replaces the file's content at once, as UTF-8."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_bytes(path, text.encode())
 
 
 def write_json(path, value):
     """Replaces the file's content at once by `value` as JSON."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_bytes(path, accepted: str = "") -> bytes:
+    """The content of a file.
+
+    Args:
+        path: of the file.
+        accepted: what would be right, for the error's message.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror}{_accepted(accepted)}"
+        ) from None
+
+
+def read_json_value(path, accepted: str = ""):
+    """The JSON value in a file, of any kind.
+
+    Args:
+        path: of the file.
+        accepted: what would be right, for the error's message.
+
+    Raises:
+        InputError: it can't be read, or isn't JSON.
+    """
+    content = read_bytes(path, accepted)
+    try:
+        return json.loads(content)
+    except ValueError:  # Or not UTF-8.
+        raise InputError(
+            f"{path}: damaged, not JSON{_accepted(accepted)}"
+        ) from None
 
 
 def read_json(path) -> dict:
@@ -65,12 +264,7 @@ def read_json(path) -> dict:
     Raises:
         InputError: it can't be read, or holds something else.
     """
-    try:
-        value = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except ValueError:
-        raise InputError(f"{path}: damaged, not a JSON file") from None
+    value = read_json_value(path)
     if not isinstance(value, dict):
         raise InputError(f"{path}: damaged, not a JSON object")
     return value
@@ -80,7 +274,7 @@ def read_yaml(path) -> dict:
     """The mapping in a YAML file.
 
     Raises:
-        InputError: the file can't be read, isn't YAML, or has a key twice.
+        InputError: the file can't be read, isn't YAML, or repeats a key.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -91,17 +285,17 @@ def read_yaml(path) -> dict:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         problem = "not a YAML file"
-        if isinstance(error, _KeyTwice):
+        if isinstance(error, _RepeatedKey):
             problem = error.problem
         raise InputError(f"{path}{line}: {problem}") from None
 
 
-class _KeyTwice(yaml.MarkedYAMLError):
+class _RepeatedKey(yaml.MarkedYAMLError):
     """A key of a mapping that stands there a second time."""
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """Refuses a key that stands twice, where YAML would drop the first."""
+    """Refuses a repeated key, where YAML would drop the first."""
 
     def construct_mapping(self, node, deep=False):
         seen = set()
@@ -110,12 +304,82 @@ class _UniqueKeys(yaml.SafeLoader):
                 continue
             if key.value in seen:
                 problem = f"{key.value} stands here a second time"
-                raise _KeyTwice(None, None, problem, key.start_mark)
+                raise _RepeatedKey(None, None, problem, key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
-def sha256(path) -> str:
+def digest(content: bytes) -> str:
+    """The SHA-256 of some bytes, hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def checksum(path: str | os.PathLike) -> str:
     """The SHA-256 of a file's content, hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def describe_file(path: str | os.PathLike) -> dict:
+    """A file as manifests list it: `name`, `bytes` and `sha256`."""
+    path = pathlib.Path(path)
+    return {
+        "name": path.name,
+        "bytes": path.stat().st_size,
+        "sha256": checksum(path),
+    }
+
+
+def check_file(
+    path: pathlib.Path, described: dict, remedy: str, content: bool = False
+):
+    """Refuses a file that is missing, or isn't what was described.
+
+    Args:
+        path: of the file.
+        described: its `describe_file` when it was written.
+        remedy: what to do about it, the end of the error's message.
+        content: whether the content is read, too, and not just the size.
+
+    Raises:
+        InputError: names the file and how it differs.
+    """
+    try:
+        size = path.stat().st_size
+        now = content and checksum(path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; {remedy}") from None
+    if size != described["bytes"]:
+        problem = f"{size} bytes and not {described['bytes']}"
+    elif content and now != described["sha256"]:
+        told, expected = now[:12], described["sha256"][:12]
+        problem = f"its SHA-256 is {told}... and not {expected}..."
+    else:
+        return
+    raise InputError(f"{path}: damaged, {problem}; {remedy}")
+
+
+def _hidden(path):
+    """A name beside `path` that nothing has yet."""
+    return path.with_name(f"{_HIDDEN}{uuid.uuid4().hex[:8]}-{path.name}")
+
+
+def _flush(path):
+    """Brings a file's content to the disk, so that a rename publishes it."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+
+
+def _publish(temporary, target, path):
+    try:
+        os.rename(temporary, target)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise
+        raise InputError(
+            f"{path}: appeared while it was being written; left as it is"
+        ) from error
+
+
+def _accepted(accepted):
+    return accepted and f". Accepted: {accepted}"

@@ -1,15 +1,28 @@
 import errno
+import hashlib
 import os
 
 import pytest
+import tensorflow as tf
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
+    check_file,
+    check_free,
+    checksum,
+    describe_file,
+    digest,
+    disk_error,
+    new_folder,
     read_json,
     read_yaml,
+    remove_folder,
+    remove_hidden_folders,
     remove_leftovers,
     replacing,
+    require_space,
     write_json,
+    writing,
 )
 
 
@@ -45,12 +58,24 @@ def test_a_device_is_written_to_and_stays_one():
     assert not os.path.isfile(os.devnull)
 
 
+def test_the_temporary_name_ends_as_the_target_does(tmp_path):
+    with replacing(tmp_path / "a.weights.h5") as temporary:
+        temporary.touch()
+        assert temporary.name.endswith("a.weights.h5")
+        assert temporary.name.startswith(".")
+
+
 def test_leftovers_of_killed_processes_are_removed(tmp_path):
     kept = tmp_path / "checkpoint.npz"
     kept.touch()
     (tmp_path / ".checkpoint.npz.123.tmp.npz").touch()
+    with replacing(kept) as temporary:
+        temporary.touch()
+        (tmp_path / "weights").mkdir()
+        temporary.rename(tmp_path / "weights" / temporary.name)
+        temporary.touch()
     remove_leftovers(tmp_path)
-    assert list(tmp_path.iterdir()) == [kept]
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == [kept]
 
 
 def test_json_round_trip(tmp_path):
@@ -95,3 +120,149 @@ def test_missing_files_are_named(tmp_path):
     for read in (read_json, read_yaml):
         with pytest.raises(InputError, match="gone: No such file"):
             read(tmp_path / "gone")
+
+
+def test_folder_appears_when_the_block_ends(tmp_path):
+    out = tmp_path / "deep" / "out"
+    with new_folder(out) as folder:
+        (folder / "file").write_text("x")
+        assert not out.exists()
+    assert (out / "file").read_text() == "x"
+    assert os.listdir(out.parent) == ["out"]
+
+
+def test_empty_folder_is_filled(tmp_path):
+    with new_folder(tmp_path / "out") as folder:
+        (folder / "file").write_text("x")
+    (tmp_path / "empty").mkdir()
+    with new_folder(tmp_path / "empty") as folder:
+        (folder / "file").write_text("y")
+    assert (tmp_path / "empty" / "file").read_text() == "y"
+
+
+def test_folder_that_holds_something_is_refused(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="exists and isn't empty"):
+        check_free(tmp_path)
+    with pytest.raises(InputError, match="Not a directory. Accepted: a new"):
+        check_free(tmp_path / "file")
+
+
+def full_disk():
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def full_disk_of_tensorflow():
+    raise tf.errors.ResourceExhaustedError(None, None, "No space left")
+
+
+@pytest.mark.parametrize("fail", [full_disk, full_disk_of_tensorflow])
+def test_full_disk_leaves_nothing(tmp_path, fail):
+    with pytest.raises(InputError, match="out: the disk is full"):
+        with new_folder(tmp_path / "out") as folder:
+            (folder / "file").write_text("x")
+            fail()
+    assert os.listdir(tmp_path) == []
+
+
+def test_other_failures_to_write_are_told(tmp_path):
+    with pytest.raises(InputError, match="can't be written .Permission denied"):
+        with new_folder(tmp_path / "out"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+
+def test_interruption_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        with new_folder(tmp_path / "out") as folder:
+            (folder / "file").write_text("x")
+            raise KeyboardInterrupt
+    assert os.listdir(tmp_path) == []
+
+
+def test_parents_made_for_a_folder_that_failed_are_removed(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        with new_folder(tmp_path / "a" / "b" / "out"):
+            raise KeyboardInterrupt
+    assert os.listdir(tmp_path) == []
+
+
+def test_parents_that_another_filled_stay(tmp_path):
+    with pytest.raises(KeyError):
+        with new_folder(tmp_path / "a" / "b" / "out"):
+            (tmp_path / "a" / "b" / "theirs").mkdir()
+            raise KeyError
+    assert os.listdir(tmp_path / "a" / "b") == ["theirs"]
+
+
+def test_folder_that_appears_meanwhile_stays(tmp_path):
+    with pytest.raises(InputError, match="out: appeared while"):
+        with new_folder(tmp_path / "out") as folder:
+            (folder / "mine").touch()
+            (tmp_path / "out").mkdir()
+            (tmp_path / "out" / "theirs").touch()
+    assert os.listdir(tmp_path) == ["out"]
+    assert os.listdir(tmp_path / "out") == ["theirs"]
+
+
+def test_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="out: can't be written"):
+        with new_folder(tmp_path / "file" / "base" / "out"):
+            pass
+
+
+def test_removed_folder_loses_its_name_first(tmp_path):
+    (tmp_path / "3").mkdir()
+    (tmp_path / "3" / "file").touch()
+    (tmp_path / ".tmp-removed-2-99").mkdir()  # By a process that was killed.
+    (tmp_path / ".tmp-12ab34cd-4").mkdir()  # What another is writing.
+    remove_folder(tmp_path / "3")
+    remove_hidden_folders(tmp_path)
+    assert os.listdir(tmp_path) == [".tmp-12ab34cd-4"]
+    with pytest.raises(InputError, match="5: can't be removed .No such"):
+        remove_folder(tmp_path / "5")
+
+
+def test_writing_passes_other_errors_on():
+    with pytest.raises(ZeroDivisionError):
+        with writing("x"):
+            raise ZeroDivisionError
+    assert disk_error(BrokenPipeError(errno.EPIPE, "Broken pipe")) is None
+
+
+def test_errors_of_tensorflow_are_told_in_one_line():
+    error = tf.errors.FailedPreconditionError(
+        None, None, "/some/path; Is a directory\n\ttraceback"
+    )
+    assert disk_error(error) == "can't be written (Is a directory)"
+
+
+def test_space_is_required_before_it_is_filled(tmp_path):
+    require_space(tmp_path / "a", 100)
+    with pytest.raises(OSError):
+        require_space(tmp_path / "a", 1 << 60)
+
+
+def test_checksums_are_sha256(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"abc")
+    expected = hashlib.sha256(b"abc").hexdigest()
+    assert checksum(path) == digest(b"abc") == expected
+    assert describe_file(path) == {"name": "a", "bytes": 3, "sha256": expected}
+
+
+def test_a_file_is_compared_with_its_description(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"abc")
+    described = describe_file(path)
+    check_file(path, described, "repair", content=True)
+    path.write_bytes(b"abd")
+    check_file(path, described, "repair")
+    with pytest.raises(InputError, match="a: damaged, its SHA-256.*; repair"):
+        check_file(path, described, "repair", content=True)
+    path.write_bytes(b"ab")
+    with pytest.raises(InputError, match="2 bytes and not 3; repair"):
+        check_file(path, described, "repair")
+    path.unlink()
+    with pytest.raises(InputError, match="a: No such file.*; repair"):
+        check_file(path, described, "repair")

@@ -12,7 +12,8 @@ from keras_transformer.constants import UNK_ID
 from keras_transformer.data.clean_text import CleanText, write_pairs
 from keras_transformer.data.cleaning import CleaningReport, keep_by_length
 from keras_transformer.data.length_ratio import RatioMeter, UsualRatios
-from keras_transformer.data.records import SplitWriter, describe_file
+from keras_transformer.data.records import SplitWriter
+from keras_transformer.files import describe_file
 from keras_transformer.text.tokenizer import Tokenizer
 
 

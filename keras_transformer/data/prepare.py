@@ -5,7 +5,6 @@ training text only, and the records are made from there.
 """
 
 import dataclasses
-import json
 import os
 import shutil
 from collections.abc import Iterable
@@ -14,7 +13,6 @@ from keras_transformer.config import DataConfig
 from keras_transformer.data.clean_text import Progress
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
 from keras_transformer.data.encoding import encode_split, measure_ratios
-from keras_transformer.data.folder import check_free, new_folder
 from keras_transformer.data.prepared import (
     DEV_PAIRS,
     FORMAT,
@@ -39,6 +37,7 @@ from keras_transformer.data.tokenizers import (
     stage_of,
 )
 from keras_transformer.errors import InputError
+from keras_transformer.files import check_free, new_folder, write_json
 from keras_transformer.version import versions
 
 
@@ -144,8 +143,7 @@ def prepare(
             "input": inputs,
             "splits": results.splits,
         }
-        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        (folder / MANIFEST).write_text(text, encoding="utf-8")
+        write_json(folder / MANIFEST, manifest)
     return PreparedData.load(out)
 
 

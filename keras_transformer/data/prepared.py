@@ -1,7 +1,6 @@
 """The folder of prepared data: what is in it, and whether it is whole."""
 
 import functools
-import json
 import os
 import pathlib
 from collections.abc import Iterator
@@ -10,8 +9,8 @@ import numpy as np
 
 from keras_transformer.config import Config, DataConfig
 from keras_transformer.data.corpus import read_pairs
-from keras_transformer.data.records import describe_file
 from keras_transformer.errors import InputError
+from keras_transformer.files import check_file, read_json_value
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 
 FORMAT = "keras_transformer.data"
@@ -20,6 +19,7 @@ MANIFEST = "manifest.json"
 DEV_PAIRS = "dev.tsv"
 SOURCE_TOKENIZER = "source_tokenizer"
 TARGET_TOKENIZER = "target_tokenizer"
+_REMEDY = "prepare the data again"
 _SECTIONS = {
     "config": dict,
     "counts": dict,
@@ -67,7 +67,7 @@ class PreparedData:
             for split in manifest["splits"]:
                 sum(data.shard_sizes(split))
             for file, described in data._files():
-                _check_size(file, described)
+                check_file(file, described, _REMEDY)
                 bytes.fromhex(described["sha256"])
         except InputError:
             raise
@@ -126,16 +126,7 @@ class PreparedData:
             InputError: names the first file that is missing or differs.
         """
         for path, described in self._files():
-            _check_size(path, described)
-            try:
-                found = describe_file(path)["sha256"]
-            except OSError as error:
-                raise InputError(f"{path}: {error.strerror}") from None
-            if found != described["sha256"]:
-                raise InputError(
-                    f"{path}: damaged, its SHA-256 is {found[:12]}... and not "
-                    f"{described['sha256'][:12]}...; prepare the data again"
-                )
+            check_file(path, described, _REMEDY, content=True)
 
     def _files(self):
         """Every data file with its description in the manifest."""
@@ -158,39 +149,20 @@ class PreparedData:
 
 
 def _read_manifest(path):
-    accepted = "Accepted: a folder written by keras-transformer prepare"
+    accepted = "a folder written by keras-transformer prepare"
     if not (path / MANIFEST).is_file():
         problem = f"has no {MANIFEST}" if path.is_dir() else "is no folder"
-        raise InputError(f"{path} {problem}. {accepted}")
+        raise InputError(f"{path} {problem}. Accepted: {accepted}")
     file = path / MANIFEST
-    try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from None
-    except ValueError as error:
-        raise InputError(f"{file}: not JSON ({error}). {accepted}") from None
+    manifest = read_json_value(file, accepted)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(f"{file}: not of prepared data. {accepted}")
+        raise InputError(f"{file}: not of prepared data. Accepted: {accepted}")
     if manifest.get("format_version") != FORMAT_VERSION:
         raise InputError(
             f"{file}: format version {manifest.get('format_version')}. "
-            f"Accepted: {FORMAT_VERSION}; prepare the data again"
+            f"Accepted: {FORMAT_VERSION}; {_REMEDY}"
         )
     for key, kind in _SECTIONS.items():
         if not isinstance(manifest.get(key), kind):
             raise InputError(f"{file}: damaged, {key} is missing or wrong")
     return manifest
-
-
-def _check_size(path, described):
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise InputError(
-            f"{path}: {error.strerror}; prepare the data again"
-        ) from None
-    if size != described["bytes"]:
-        raise InputError(
-            f"{path}: damaged, {size} bytes and not {described['bytes']}; "
-            "prepare the data again"
-        )

@@ -1,14 +1,13 @@
 """What data was made from."""
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Iterable
 
 from keras_transformer.config import DataConfig
 from keras_transformer.data.corpus import CorpusFile, unreadable
-from keras_transformer.data.records import describe_file
 from keras_transformer.errors import InputError
+from keras_transformer.files import describe_file, digest
 
 
 def describe_corpus(files: Iterable[CorpusFile]) -> list[dict]:
@@ -59,4 +58,4 @@ def fingerprint(
     if held_out:
         parts["held_out"] = contents(held_out)
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest(text.encode())

@@ -8,12 +8,12 @@ follows without reading a shard.
 
 import array
 import contextlib
-import hashlib
-import os
 import pathlib
 
 import numpy as np
 import tensorflow as tf
+
+from keras_transformer.files import describe_file
 
 _FEATURES = {
     name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
@@ -125,11 +125,3 @@ def parse(records: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         tf.cast(parsed["source_ids"], tf.int32),
         tf.cast(parsed["target_ids"], tf.int32),
     )
-
-
-def describe_file(path: str | os.PathLike) -> dict:
-    """A file's `name`, `bytes` and `sha256`."""
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        size = file.tell()
-    return {"name": pathlib.Path(path).name, "bytes": size, "sha256": digest}

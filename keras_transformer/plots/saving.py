@@ -65,7 +65,7 @@ def save_figure(figure, path, dots_per_inch: int = 150):
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         if kind == "png":
             _warn_of_missing(figure)
-        with replacing(path, suffix=f".{kind}") as temporary:
+        with replacing(path) as temporary:
             figure.savefig(
                 temporary,
                 format=kind,

@@ -1,12 +1,10 @@
-"""The files of a saved tokenizer, read with care and written whole."""
-
-import json
-import os
-import tempfile
+"""The description of a saved tokenizer, read with care."""
 
 from keras_transformer.errors import InputError
+from keras_transformer.files import read_json_value
 
 FORMAT = 1
+ACCEPTED = "a folder that a tokenizer was saved to"
 
 
 def read_description(path, kinds) -> dict:
@@ -19,13 +17,7 @@ def read_description(path, kinds) -> dict:
     Raises:
         InputError: it can't be read, or doesn't describe a tokenizer.
     """
-    content = read(path)
-    try:
-        description = json.loads(content)
-    except ValueError:  # not JSON, or not UTF-8
-        raise InputError(
-            f"{path}: damaged. Accepted: the JSON of a saved tokenizer"
-        ) from None
+    description = read_json_value(path, ACCEPTED)
     wanted = {
         "format": int,
         "kind": str,
@@ -52,29 +44,3 @@ def read_description(path, kinds) -> dict:
             f"Accepted: {', '.join(kinds)}"
         )
     return description
-
-
-def read(path) -> bytes:
-    """The file of a tokenizer."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise InputError(
-            f"{path}: {error.strerror}. Accepted: a folder that a tokenizer "
-            "was saved to"
-        ) from None
-
-
-def write(path, content: bytes):
-    """Writes beside `path`, then renames: never a half-written file."""
-    folder, name = os.path.split(path)
-    handle, temporary = tempfile.mkstemp(dir=folder or ".", prefix=f".{name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

@@ -1,6 +1,5 @@
 """The interface that every tokenizer has, and its folder on disk."""
 
-import hashlib
 import json
 import os
 
@@ -8,13 +7,13 @@ import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID, UNK_ID
 from keras_transformer.errors import InputError
+from keras_transformer.files import digest, read_bytes, write_bytes
 from keras_transformer.text.framing import framed
 from keras_transformer.text.normalization import Normalizer, squeeze
 from keras_transformer.text.storage import (
+    ACCEPTED,
     FORMAT,
-    read,
     read_description,
-    write,
 )
 
 # How an unknown token is shown: DOUBLE QUESTION MARK, as in SentencePiece.
@@ -126,7 +125,7 @@ class Tokenizer(tf.Module):
 
     def fingerprint(self) -> str:
         """SHA-256 of what `save` writes: equal for equal tokenizers."""
-        return hashlib.sha256(self._description()).hexdigest()
+        return digest(self._description())
 
     def save(self, folder) -> None:
         """Writes the tokenizer to `folder` as plain files.
@@ -141,7 +140,7 @@ class Tokenizer(tf.Module):
                 (self.content_file, self._content()),
                 (_DESCRIPTION, self._description()),
             ):
-                write(os.path.join(folder, name), content)
+                write_bytes(os.path.join(folder, name), content)
         except OSError as error:
             raise InputError(
                 f"{folder}: can't write the tokenizer ({error.strerror})"
@@ -155,7 +154,7 @@ class Tokenizer(tf.Module):
             "vocabulary_size": self.vocabulary_size,
             "options": self.options(),
             "file": self.content_file,
-            "sha256": hashlib.sha256(content).hexdigest(),
+            "sha256": digest(content),
         }
         return (json.dumps(description, indent=2) + "\n").encode()
 
@@ -204,8 +203,8 @@ def load_tokenizer(folder) -> Tokenizer:
     description = read_description(path, _KINDS)
     kind = _KINDS[description["kind"]]
     content_path = os.path.join(folder, kind.content_file)
-    content = read(content_path)
-    if hashlib.sha256(content).hexdigest() != description["sha256"]:
+    content = read_bytes(content_path, ACCEPTED)
+    if digest(content) != description["sha256"]:
         raise InputError(
             f"{content_path}: not the file that {path} describes (its SHA-256 "
             "differs). Accepted: a tokenizer folder as it was saved"

@@ -27,7 +27,7 @@ def save_checkpoint(path, model, note: dict):
     arrays = {name: variable.numpy() for name, variable in _variables(model)}
     text = json.dumps({"format": FORMAT, **note})
     arrays[_NOTE] = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
-    with replacing(path, suffix=".npz") as temporary:
+    with replacing(path) as temporary:
         np.savez(temporary, **arrays)
 
 

@@ -20,9 +20,9 @@ import pathlib
 import keras
 
 from keras_transformer.config import Config
-from keras_transformer.data.folder import new_folder
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
+    new_folder,
     read_yaml,
     write_json,
     write_text,

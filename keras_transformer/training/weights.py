@@ -5,7 +5,6 @@ of the file.
 """
 
 import math
-import os
 import pathlib
 import shutil
 
@@ -13,9 +12,10 @@ import keras
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
+    checksum,
     read_json,
     replacing,
-    sha256,
+    require_space,
     write_json,
 )
 
@@ -45,7 +45,7 @@ def save_weights(path, model, notes: dict):
     model = _bare(model)
 
     def write(temporary):
-        _require_room(temporary, model)
+        require_space(temporary, _file_size(model))
         model.save_weights(temporary)
 
     _replace(path, write, notes)
@@ -86,7 +86,7 @@ def check_weights(path):
             f"{path}: no such weights. Has the run finished an epoch{hint}?"
         )
     notes = read_notes(path)
-    if notes and sha256(path) not in notes.get("sha256", []):
+    if notes and checksum(path) not in notes.get("sha256", []):
         raise InputError(
             f"{path}: damaged weights (SHA-256 is not the one in "
             f"{_notes_path(path).name})"
@@ -110,21 +110,17 @@ def _bare(model):
     return keras.Model(model.inputs, model.outputs)
 
 
-def _require_room(path, model):
-    """Fails as a write does where there is no room: HDF5 would crash."""
+def _file_size(model):
+    """More bytes than the file of a model's weights takes."""
     sizes = [4 * math.prod(weight.shape) for weight in model.weights]
-    if not hasattr(os, "posix_fallocate"):  # macOS, Windows
-        return
-    with open(path, "wb") as file:
-        size = sum(sizes) + _HDF5_BYTES * (len(sizes) + 1)
-        os.posix_fallocate(file.fileno(), 0, size)
+    return sum(sizes) + _HDF5_BYTES * (len(sizes) + 1)
 
 
 def _replace(path, write, notes):
     known = read_notes(path).get("sha256", [])
-    with replacing(path, suffix=_SUFFIX) as temporary:
+    with replacing(path) as temporary:
         write(temporary)
-        digest = sha256(temporary)
+        digest = checksum(temporary)
         described = {**notes, "sha256": [*known, digest]}
         write_json(_notes_path(path), described)
     write_json(_notes_path(path), {**notes, "sha256": [digest]})

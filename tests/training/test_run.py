@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from keras_transformer.errors import InputError
-from keras_transformer.files import sha256
+from keras_transformer.files import checksum
 from keras_transformer.training.run import Run
 
 
@@ -34,7 +34,7 @@ def test_notes_accept_the_weights_at_every_moment(run, monkeypatch):
     model = run.build_model()
     run.save_weights(model, "best", 1, {})
     path = run.folder / "weights" / "best.weights.h5"
-    digest = sha256(path)
+    digest = checksum(path)
     model.layers[-2].set_weights([w * 0 for w in model.layers[-2].weights])
 
     def killed(*_):
@@ -45,7 +45,7 @@ def test_notes_accept_the_weights_at_every_moment(run, monkeypatch):
             patch.setattr("os.replace", _only_notes(killed))
             with pytest.raises(KeyboardInterrupt):
                 run.save_weights(model, "best", 2, {})
-        assert sha256(path) == digest
+        assert checksum(path) == digest
         run.load_model("best")
 
 
