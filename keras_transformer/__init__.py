@@ -41,7 +41,7 @@ _PUBLIC = {
     "greedy_search": "search.greedy",
     "Translator": "translation.translator",
     "translate_lines": "translation.stream",
-    "evaluate_run": "evaluation.report",
+    "evaluate_run": "evaluation.run_evaluation",
     "export_run": "export.writer.saved_model",
     "SavedTranslator": "export.loaded",
 }

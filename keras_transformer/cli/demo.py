@@ -179,7 +179,7 @@ def _train(work, prepared, config):
 
 
 def _evaluate(the_run, pairs):
-    from keras_transformer.evaluation.report import evaluate_run
+    from keras_transformer.evaluation.run_evaluation import evaluate_run
 
     with Progress("evaluating", len(pairs), "sentences") as progress:
         evaluation = evaluate_run(the_run, pairs, progress=progress.advance)

@@ -78,14 +78,16 @@ class DetailedRecipe:
     def __call__(self):
         import tensorflow as tf
 
-        from keras_transformer.evaluation.report import run_translator
         from keras_transformer.training.run import Run
         from keras_transformer.translation.details import details
+        from keras_transformer.translation.translator import Translator
 
         run = Run.load(self.folder)
         model = run.load_model(self.weights)
         function = details(
-            run_translator(run, model, self.decoding, align=self.alignment),
+            Translator.from_run(
+                run, model, self.decoding, align=self.alignment
+            ),
             self.count,
             self.prefixed,
             self.tokens,

@@ -98,7 +98,7 @@ def saved_batch_size(arguments, default: int = 64) -> int:
 def run(arguments):
     load_tensorflow()
     from keras_transformer.data.corpus import CorpusFile, read_pairs
-    from keras_transformer.evaluation.report import evaluate_run
+    from keras_transformer.evaluation.run_evaluation import evaluate_run
     from keras_transformer.training.run import Run
 
     the_run = Run.load(arguments.run)

@@ -56,18 +56,17 @@ class RunTranslate:
     """
 
     def __init__(self, recipe: RunRecipe):
-        from keras_transformer.translation import compile_cache
-
-        if recipe.jit != "off":
-            compile_cache.enable()
-        from keras_transformer.evaluation.report import run_translator
         from keras_transformer.training.run import Run
         from keras_transformer.translation.compiled import (
             CompiledTranslator,
+            enable_disk_cache,
             when_to_compile,
         )
         from keras_transformer.translation.details import details
+        from keras_transformer.translation.translator import Translator
 
+        if recipe.jit != "off":
+            enable_disk_cache()
         run = Run.load(recipe.folder)
         model = run.load_model(recipe.weights)
         self._compiled = self._graph = None
@@ -82,7 +81,8 @@ class RunTranslate:
             )
         else:
             self._graph = details(
-                run_translator(run, model, recipe.decoding), num_hypotheses=1
+                Translator.from_run(run, model, recipe.decoding),
+                num_hypotheses=1,
             )
 
     @property

@@ -139,14 +139,14 @@ def _run_scorer(arguments):
     """A function from lines with translations to results, and batch size."""
     import tensorflow as tf
 
-    from keras_transformer.evaluation.report import run_translator
     from keras_transformer.training.run import Run
     from keras_transformer.translation.details import score_details
+    from keras_transformer.translation.translator import Translator
 
     the_run = Run.load(arguments.run)
     decoding = decoding_config(the_run.config, arguments)
     model = the_run.load_model(arguments.weights or "best")
-    function = score_details(run_translator(the_run, model, decoding))
+    function = score_details(Translator.from_run(the_run, model, decoding))
 
     def score(lines):
         pairs = [split_prefix(line) for line in lines]

@@ -141,7 +141,7 @@ def train(the_run, prepared, resume=False) -> str:
     Returns:
         a line about the best epoch.
     """
-    from keras_transformer.evaluation.report import dev_scorer
+    from keras_transformer.evaluation.run_evaluation import dev_scorer
     from keras_transformer.training.callbacks import Interrupted
     from keras_transformer.training.fit import fit
 

@@ -129,7 +129,7 @@ def format_result(result, arguments, number: int) -> str:
 def _translating(recipe, workers, threads):
     """What translates batches: this process, or others until the end."""
     if workers == 1:
-        from keras_transformer.translation.worker_process import set_threads
+        from keras_transformer.translation.workers import set_threads
 
         load_tensorflow()
         set_threads(threads)

@@ -8,11 +8,11 @@ import tensorflow as tf
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import PAD_ID, START_ID
 from keras_transformer.errors import InputError
-from keras_transformer.evaluation.report import run_translator
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.models.attention_weights import attention_weights
 from keras_transformer.search.beam_trace import BeamTree, trace_beam
 from keras_transformer.search.dispatch import banned_ids, needs_alignment
+from keras_transformer.translation.translator import Translator
 
 
 class SentenceAttention(NamedTuple):
@@ -55,7 +55,7 @@ def sentence_attention(
         InputError: the sentence is blank.
     """
     decoding = decoding or run.config.decoding
-    translator = run_translator(run, model, decoding)
+    translator = Translator.from_run(run, model, decoding)
     source = translator.prepare(tf.constant([_checked(text)]))
     if translation is None:
         ids = translator.search(source, num_hypotheses=1).ids[0, 0].numpy()
@@ -90,7 +90,7 @@ def sentence_beam_tree(
         InputError: the sentence is blank, or the search samples.
     """
     decoding = decoding or run.config.decoding
-    translator = run_translator(run, model, decoding)
+    translator = Translator.from_run(run, model, decoding)
     source = translator.prepare(tf.constant([_checked(text)]))
     return trace_beam(
         IncrementalTransformer(

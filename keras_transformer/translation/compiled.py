@@ -1,4 +1,4 @@
-"""The searches compiled by XLA, for a bounded number of shapes.
+"""Searches compiled by XLA, for a bounded number of shapes.
 
 XLA makes one program of a search and so removes what TensorFlow spends on
 each operation of each step. It needs constant shapes, and each costs seconds
@@ -7,7 +7,12 @@ to compile; so sources are padded to a few lengths, batches to a few sizes.
 
 import collections
 import functools
+import hashlib
+import os
+import pathlib
+import platform
 import time
+from importlib import metadata
 
 import numpy as np
 import tensorflow as tf
@@ -18,9 +23,11 @@ from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.dispatch import needs_alignment
 from keras_transformer.search.hypotheses import SearchResult, output_limits
-from keras_transformer.translation import compile_cache
-from keras_transformer.translation.source import Source
-from keras_transformer.translation.translator import Translator, scores_of
+from keras_transformer.translation.translator import (
+    Source,
+    Translator,
+    scores_of,
+)
 
 # Up to here source lengths are padded to multiples of 8, then to powers of 2.
 _EVEN = 64
@@ -30,6 +37,9 @@ _TOKENS_A_SENTENCE = 64
 # Single sentences of one shape after which compiling it is worth its time:
 # it takes seconds and saves milliseconds a sentence.
 MANY = 1000
+
+_CACHE_VARIABLE = "TF_XLA_FLAGS"
+_CACHE_OPTION = "--tf_xla_persistent_cache_directory="
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 
@@ -199,7 +209,7 @@ class CompiledTranslator:
             result = self._compiled(source, num_hypotheses, steps=steps)
         except tf.errors.OpError:
             # Programs that an earlier process kept may be damaged.
-            if not compile_cache.clear():
+            if not clear_disk_cache():
                 raise
             self._known.clear()
             self._compiled = self._new_function()
@@ -251,3 +261,62 @@ def _graph_search(translator, num_hypotheses):
             tf.TensorSpec([None], tf.int32),
         ],
     )
+
+
+def enable_disk_cache() -> pathlib.Path | None:
+    """Keeps what XLA compiles on disk, for later processes to use again.
+
+    TensorFlow 2.21 does this for processors and GPUs if an environment
+    variable names a folder before its first operation. Its programs fit one
+    kind of machine and aren't checked, so the folder's name has a digest of
+    what they depend on. A damaged file fails the function that needs it: see
+    `clear_disk_cache`. A folder that the variable already names is left.
+
+    Returns:
+        the folder; None if none can be made.
+    """
+    if disk_cache_folder() is None:
+        path = _default_cache_folder()
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return None
+        flags = [os.environ.get(_CACHE_VARIABLE, ""), f"{_CACHE_OPTION}{path}"]
+        os.environ[_CACHE_VARIABLE] = " ".join(filter(None, flags))
+    return disk_cache_folder()
+
+
+def disk_cache_folder() -> pathlib.Path | None:
+    """Where compiled programs are kept; None: nowhere."""
+    for flag in os.environ.get(_CACHE_VARIABLE, "").split():
+        if flag.startswith(_CACHE_OPTION):
+            return pathlib.Path(flag.removeprefix(_CACHE_OPTION))
+    return None
+
+
+def clear_disk_cache() -> bool:
+    """Removes the compiled programs kept; returns whether there were any."""
+    path = disk_cache_folder()
+    files = list(path.glob("xla_compile_cache_*")) if path else []
+    for file in files:
+        file.unlink(missing_ok=True)
+    return bool(files)
+
+
+def _default_cache_folder():
+    base = os.environ.get("XDG_CACHE_HOME")
+    base = pathlib.Path(base) if base else pathlib.Path.home() / ".cache"
+    facts = [platform.machine(), metadata.version("tensorflow"), _processor()]
+    digest = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+    return base / "keras_transformer" / f"xla-{digest}"
+
+
+def _processor():
+    """What the processor can do, as Linux tells it."""
+    try:
+        text = pathlib.Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor()
+    names = ("model name", "flags", "Features")
+    lines = [line for line in text.splitlines() if line.startswith(names)]
+    return "\n".join(sorted(set(lines)))

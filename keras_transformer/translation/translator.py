@@ -1,28 +1,49 @@
-"""Text in, text out: the graphs that `translate` and the export share."""
+"""Text-to-text translation: the graphs that `translate` and the export share.
+
+Axes: B sentences, K hypotheses, R = B * K rows, S source tokens, T output
+tokens.
+"""
 
 import dataclasses
 import functools
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
-from keras_transformer.constants import END_ID, NO_SCORE, PAD_ID
-from keras_transformer.search.dispatch import banned_ids, demands, search
+from keras_transformer.constants import END_ID, NO_SCORE, PAD_ID, UNK_ID
+from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.search.dispatch import (
+    banned_ids,
+    demands,
+    needs_alignment,
+    search,
+)
 from keras_transformer.search.hypotheses import (
     Normalization,
     SearchResult,
     score,
 )
 from keras_transformer.search.scoring import Scores, score_translations
-from keras_transformer.translation.source import (
-    Source,
-    source_of,
-    surface_of,
-)
-from keras_transformer.translation.unknown import replacements
+from keras_transformer.text.framing import frame
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
+
+
+class Source(NamedTuple):
+    """Sentences as a search takes them.
+
+    Attributes:
+        ids: int32 `(B, S)`, framed by START and END, PAD after.
+        lengths: int32 `(B,)`, tokens without START and END.
+        truncated: bool `(B,)`, whether the sentence was longer than the
+            model and lost its end.
+    """
+
+    ids: tf.Tensor
+    lengths: tf.Tensor
+    truncated: tf.Tensor
 
 
 class Translator(tf.Module):
@@ -67,6 +88,23 @@ class Translator(tf.Module):
         self._banned = banned_ids(config, target_tokenizer)
         self._search = self._searcher(model)
         self._score_ids = functools.partial(score_translations, model)
+
+    @classmethod
+    def from_run(
+        cls, run, model, decoding: DecodingConfig, align: bool = False
+    ) -> "Translator":
+        """The translator of a run's model.
+
+        Args:
+            run: gives the tokenizers.
+            model: its `keras.Model`, such as `run.load_model()`.
+            decoding: the search.
+            align: whether alignments are requested though the search needs
+                none.
+        """
+        align = align or needs_alignment(decoding)
+        steps = IncrementalTransformer(model, decoding.precision, align=align)
+        return cls(run.source_tokenizer, run.target_tokenizer, steps, decoding)
 
     @functools.cached_property
     def translate(self):
@@ -235,6 +273,91 @@ class Translator(tf.Module):
         """Whether `target_ids` cuts off an end, bool `(B,)`."""
         ids = self.target_tokenizer.tokenize(translation)
         return ids.row_lengths() > self._max_length - 1
+
+
+def source_of(text, tokenizer, max_length: int) -> Source:
+    """Tokenizes; what exceeds the model's length is cut off.
+
+    Args:
+        text: string `(B,)`.
+        tokenizer: `tokenize(strings) -> ragged int32`.
+        max_length: positions that the model has.
+    """
+    ids = tokenizer.tokenize(text)
+    lengths = tf.cast(ids.row_lengths(), tf.int32)
+    most = max_length - 2
+    return Source(
+        ids=frame(ids[:, :most]).to_tensor(PAD_ID),
+        lengths=tf.minimum(lengths, most),
+        truncated=lengths > most,
+    )
+
+
+def surface_of(text, tokenizer, max_length: int):
+    """What the source's tokens look like in the text.
+
+    Args:
+        text: string `(B,)`.
+        tokenizer: `surface(strings) -> ragged string`.
+        max_length: positions that the model has.
+
+    Returns:
+        string `(B, S)`, one for one with the ids of `source_of`; "" for
+        START, END and PAD.
+    """
+    surface = tokenizer.surface(text)[:, : max_length - 2]
+    edge = tf.fill([surface.nrows(), 1], "")
+    return tf.concat([edge, surface, edge], axis=1).to_tensor("")
+
+
+def replacements(score, source_ids, surface, ids):
+    """A source token for every unknown token, found in one pass.
+
+    There is no pass where nothing is unknown.
+
+    Args:
+        score: `(source_ids (R, S), ids (R, T)) -> Scores` of a model that
+            was asked to align.
+        source_ids: int32 `(B, S)`.
+        surface: string `(B, S)`, "" for what isn't text.
+        ids: int32 `(B, K, T)`.
+
+    Returns:
+        string `(R, T)`, "" for known tokens.
+    """
+    shape = tf.shape(ids)
+    flat = tf.reshape(ids, [shape[0] * shape[1], shape[2]])
+    unknown = flat == UNK_ID
+
+    def find():
+        scores = score(tf.repeat(source_ids, shape[1], axis=0), flat)
+        if scores.attention is None:
+            raise ValueError(
+                "unknown words are replaced by what the model attends to. "
+                "Accepted: a model built with align=True"
+            )
+        rows = tf.repeat(surface, shape[1], axis=0)
+        found = most_attended(scores.attention, rows)
+        return tf.where(unknown, found, "")
+
+    return tf.cond(
+        tf.reduce_any(unknown), find, lambda: tf.fill(tf.shape(flat), "")
+    )
+
+
+def most_attended(attention, surface):
+    """The source token that each output token attends to most.
+
+    Args:
+        attention: float32 `(R, T, S)`.
+        surface: string `(R, S)`; what is "" is never chosen.
+
+    Returns:
+        string `(R, T)`, "" in rows without text.
+    """
+    textual = (surface != "")[:, tf.newaxis]
+    places = tf.argmax(tf.where(textual, attention, -1.0), axis=2)
+    return tf.gather(surface, places, batch_dims=1)
 
 
 def scores_of(result: SearchResult):

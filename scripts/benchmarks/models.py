@@ -114,7 +114,7 @@ def _export(goal, folder, precision, length):
 def bleu(folder, path, precisions) -> dict:
     """BLEU of the run's own search on pairs, by precision."""
     from keras_transformer.data.corpus import CorpusFile, read_pairs
-    from keras_transformer.evaluation.report import evaluate_run
+    from keras_transformer.evaluation.run_evaluation import evaluate_run
     from keras_transformer.training.run import Run
 
     run = Run.load(folder)

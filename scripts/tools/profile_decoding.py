@@ -66,12 +66,12 @@ def _profile(folder, precision, batch, beam, scratch):
     """Time by operation in a step of one setting."""
     import tensorflow as tf
 
-    from keras_transformer.evaluation.report import run_translator
     from keras_transformer.training.run import Run
+    from keras_transformer.translation.translator import Translator
 
     run = Run.load(folder)
     decoding = forced(folder, precision, _LENGTH, beam)
-    translate = run_translator(run, run.load_model(), decoding).translate
+    translate = Translator.from_run(run, run.load_model(), decoding).translate
     texts = sentences(None, batch * _BATCHES)
     batches = [
         tf.constant(texts[begin : begin + batch])

@@ -157,8 +157,8 @@ def test_sampling_is_refused():
 def test_programs_are_kept_on_disk_and_damage_is_mended(tmp_path):
     program = """
 import sys
-from keras_transformer.translation import compile_cache
-assert str(compile_cache.enable()).startswith(sys.argv[1])
+from keras_transformer.translation.compiled import enable_disk_cache
+assert str(enable_disk_cache()).startswith(sys.argv[1])
 from tests.translation.test_compiled import TEXTS, both
 compiled, expected = both(beam_size=int(sys.argv[2]))
 found = compiled.translate(TEXTS)["translation"].numpy()

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 
 from keras_transformer.config import DecodingConfig
-from keras_transformer.evaluation.report import Evaluation, evaluate_run
+from keras_transformer.evaluation.run_evaluation import Evaluation, evaluate_run
 from keras_transformer.inference.weights import DTYPES
 from keras_transformer.training.run import Run
 

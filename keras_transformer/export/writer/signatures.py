@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_transformer.config import DecodingConfig
 from keras_transformer.contract import names as layout
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.translation.tokens import align, tokenize
+from keras_transformer.translation.details import align, tokenize
 from keras_transformer.translation.translator import Translator, greedy
 
 # How far scores may differ between batches, absolute and relative. In

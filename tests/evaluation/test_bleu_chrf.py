@@ -7,8 +7,8 @@ import pytest
 import sacrebleu
 
 from keras_transformer.errors import InputError
-from keras_transformer.evaluation import metrics
-from keras_transformer.evaluation.metrics import bleu_tokenizer, scores
+from keras_transformer.evaluation import bleu_chrf
+from keras_transformer.evaluation.bleu_chrf import bleu_tokenizer, scores
 
 CHINESE = ["我 喜欢 茶。", "他今天不来。"]
 
@@ -92,9 +92,9 @@ def test_tokenizer_of_a_language(language, tokenizer):
     ("language", "name"), [("ja", "ja-mecab"), ("ko-KR", "ko-mecab")]
 )
 def test_mecab_is_used_where_it_is_installed(language, name, monkeypatch):
-    monkeypatch.setattr(metrics, "_is_installed", lambda module: True)
+    monkeypatch.setattr(bleu_chrf, "_is_installed", lambda module: True)
     assert bleu_tokenizer(language) == name
-    monkeypatch.setattr(metrics, "_is_installed", lambda module: False)
+    monkeypatch.setattr(bleu_chrf, "_is_installed", lambda module: False)
     assert bleu_tokenizer(language) == "char"
 
 
@@ -105,9 +105,9 @@ def test_a_score_needs_no_download(language):
 
 
 def test_installed_modules_are_found():
-    assert metrics._is_installed("sacrebleu")
+    assert bleu_chrf._is_installed("sacrebleu")
     assert importlib.util.find_spec("no_such_module") is None
-    assert not metrics._is_installed("no_such_module")
+    assert not bleu_chrf._is_installed("no_such_module")
 
 
 def test_unequal_numbers_are_refused():

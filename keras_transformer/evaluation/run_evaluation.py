@@ -1,18 +1,19 @@
-"""Everything that is measured of a run on a test set."""
+"""Evaluation of a run on a test set: cross-entropy, BLEU and chrF."""
 
 import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterable
 
+import tensorflow as tf
+
 from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import PAD_ID
 from keras_transformer.data.pair_batches import pair_batches
 from keras_transformer.errors import InputError
-from keras_transformer.evaluation.loss import cross_entropy
-from keras_transformer.evaluation.metrics import scores
+from keras_transformer.evaluation.bleu_chrf import scores
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.languages import is_chinese
-from keras_transformer.search.dispatch import needs_alignment
 from keras_transformer.text.chinese import simplify
 from keras_transformer.training.run import Run
 from keras_transformer.translation.stream import (
@@ -86,7 +87,7 @@ def evaluate_run(
     )
     loss, tokens = cross_entropy(model, batches)
     started = time.perf_counter()
-    translator = run_translator(run, model, decoding)
+    translator = Translator.from_run(run, model, decoding)
     hypotheses = _translations(
         translator.translate, sources, decoding, progress
     )
@@ -135,27 +136,56 @@ def dev_scorer(
     return measure
 
 
-def run_translator(
-    run: Run, model, decoding: DecodingConfig, align: bool = False
-) -> Translator:
-    """The text-to-text graphs of a run's model.
+def cross_entropy(model, dataset) -> tuple[float, int]:
+    """The mean over all target tokens, END counted, PAD not, unsmoothed.
+
+    Sums and counts are added in float64, so the result depends neither on
+    the batches nor on their padding.
 
     Args:
-        run: gives the tokenizers.
-        model: the `keras.Model`.
-        decoding: the search.
-        align: whether alignments are wanted though the search needs none.
+        model: `({"source_ids", "target_ids"}, training=False) -> logits
+            (B, T, V)`.
+        dataset: yields `({"source_ids": int32 (B, S), "target_ids": int32
+            (B, T)}, labels int32 (B, T))`.
+
+    Returns:
+        Nats a target token, and the number of target tokens.
+
+    Raises:
+        InputError: the dataset holds no target token.
     """
-    return Translator(
-        run.source_tokenizer,
-        run.target_tokenizer,
-        IncrementalTransformer(
-            model,
-            decoding.precision,
-            align=align or needs_alignment(decoding),
-        ),
-        decoding,
+    ids = tf.TensorSpec([None, None], tf.int32)
+
+    @tf.function(input_signature=[{"source_ids": ids, "target_ids": ids}, ids])
+    def of_batch(features, labels):
+        return batch_cross_entropy(model(features, training=False), labels)
+
+    total, count = 0.0, 0
+    for features, labels in dataset:
+        batch_total, batch_count = of_batch(features, labels)
+        total += float(batch_total)
+        count += int(batch_count)
+    if not count:
+        raise InputError("nothing to evaluate. Received: 0 target tokens")
+    return total / count, count
+
+
+def batch_cross_entropy(logits, labels):
+    """The sum over a batch, and how many tokens it is of.
+
+    Args:
+        logits: `(B, T, V)`.
+        labels: int32 `(B, T)`, END included, PAD after.
+
+    Returns:
+        float64 scalar, in nats, and int64 scalar.
+    """
+    real = labels != PAD_ID
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels, tf.cast(logits, tf.float32)
     )
+    losses = tf.where(real, tf.cast(losses, tf.float64), 0.0)
+    return tf.reduce_sum(losses), tf.math.count_nonzero(real)
 
 
 def _translations(translate, sources, decoding, progress=None):

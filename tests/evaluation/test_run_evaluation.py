@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError
-from keras_transformer.evaluation.loss import (
+from keras_transformer.evaluation.run_evaluation import (
     batch_cross_entropy,
     cross_entropy,
 )
