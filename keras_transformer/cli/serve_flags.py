@@ -166,7 +166,7 @@ def mounted_paths(arguments) -> list[str]:
     files = [arguments.model_config_file, arguments.batching_parameters_file]
     paths = [arguments.model_base_path, *files]
     if arguments.model_config_file:
-        from keras_transformer.serving.server.model_config import (
+        from keras_transformer.serving.server.config_files import (
             read_model_configs,
         )
 
@@ -181,13 +181,13 @@ def server_options(arguments):
     Raises:
         InputError: a value or a file isn't what is accepted.
     """
-    from keras_transformer.serving.server.batching_parameters import (
+    from keras_transformer.serving.server.admission import Limits
+    from keras_transformer.serving.server.config_files import (
         BatchingParameters,
+        ModelConfig,
         read_batching_parameters,
     )
-    from keras_transformer.serving.server.limits import Limits
-    from keras_transformer.serving.server.model_config import ModelConfig
-    from keras_transformer.serving.server.options import ServerOptions
+    from keras_transformer.serving.server.server import ServerOptions
 
     base, file = arguments.model_base_path, arguments.batching_parameters_file
     config = arguments.model_config_file

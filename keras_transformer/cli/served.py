@@ -8,7 +8,7 @@ from keras_transformer.cli import translations
 from keras_transformer.cli.detailed import nbest_results
 from keras_transformer.cli.evaluate import saved_batch_size
 from keras_transformer.cli.recipes import Translation
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.serving import Client, RequestError
 from keras_transformer.translation.stream import one_by_one

@@ -1,20 +1,24 @@
-"""The few protobuf messages that are read and written without TensorFlow.
+"""Protobuf messages that are read and written without TensorFlow.
 
 Declared here with their field numbers, so that neither TensorFlow nor the
 package `tensorflow-serving-api` is needed. Fields that nobody asks for are
-left out: protobuf keeps or skips what it doesn't know.
+left out: protobuf keeps or skips what it doesn't know. `message` gives a class,
+`string_tensor` and `tensor_values` convert the tensors of requests and answers.
 
 Source of the numbers: tensorflow_serving/apis/{prediction_log,predict,model,
-get_model_status}.proto and util/status.proto of TensorFlow Serving, the same
-from 1.x to 2.21, and tensorflow/core/{framework/tensor,
-framework/tensor_shape,protobuf/meta_graph}.proto of TensorFlow 2.21.
+get_model_status}.proto, util/status.proto and session_bundle_config.proto of
+TensorFlow Serving, the same from 1.x to 2.21, and tensorflow/core/{framework/
+tensor,framework/tensor_shape,protobuf/meta_graph}.proto of TensorFlow 2.21.
 """
 
+import array
 import functools
+import math
+import sys
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-_PACKAGE = "keras_transformer.export"
+_PACKAGE = "keras_transformer.contract"
 _FIELD = descriptor_pb2.FieldDescriptorProto
 _KINDS = {
     "string": _FIELD.TYPE_STRING,
@@ -72,7 +76,30 @@ _MESSAGES = {
         "outputs": (2, "map TensorInfo"),
     },
     "MetaGraph": {"signature_def": (5, "map SignatureDef")},
+    "StringValue": {"value": (1, "string")},
+    # `tensorflow-serving-api` leaves it out.
+    "BatchingParameters": {
+        "max_batch_size": (1, "Int64Value"),
+        "batch_timeout_micros": (2, "Int64Value"),
+        "max_enqueued_batches": (3, "Int64Value"),
+        "num_batch_threads": (4, "Int64Value"),
+        "thread_pool_name": (5, "StringValue"),
+        "allowed_batch_sizes": (6, "many int64"),
+        "pad_variable_length_inputs": (7, "bool"),
+    },
 }
+
+# Of tensorflow/core/framework/types.proto: number, the field of the values,
+# and the code of `array` for values that come as bytes.
+_DTYPES = {
+    1: ("float_val", "f"),
+    2: ("double_val", "d"),
+    3: ("int_val", "i"),
+    7: ("string_val", None),
+    9: ("int64_val", "q"),
+    10: ("bool_val", "b"),
+}
+_STRING, _BOOL = 7, 10
 
 
 @functools.cache
@@ -83,11 +110,50 @@ def message(name: str):
     )
 
 
+def string_tensor(texts: list[str]):
+    """The `Tensor` message of strings, `(B,)`; what UTF-8 can't say is "?"."""
+    tensor = message("Tensor")(dtype=_STRING)
+    tensor.tensor_shape.dim.add(size=len(texts))
+    tensor.string_val.extend(text.encode("utf-8", "replace") for text in texts)
+    return tensor
+
+
+def tensor_values(tensor) -> list:
+    """The values of a `Tensor` message, nested as its shape says.
+
+    Args:
+        tensor: float32, float64, int32, int64, bool or string.
+
+    Raises:
+        ValueError: another type, or not as many values as the shape wants.
+    """
+    if tensor.dtype not in _DTYPES:
+        raise ValueError(f"a tensor of type {tensor.dtype}")
+    field, code = _DTYPES[tensor.dtype]
+    flat = list(getattr(tensor, field))
+    if tensor.tensor_content and code:
+        flat = _unpacked(tensor.tensor_content, code)
+    if tensor.dtype == _BOOL:
+        flat = [bool(value) for value in flat]
+    if tensor.dtype == _STRING:
+        flat = [value.decode("utf-8", "replace") for value in flat]
+    sizes = [dimension.size for dimension in tensor.tensor_shape.dim]
+    count = math.prod(sizes)
+    # The last value stands for all that follow.
+    if 0 < len(flat) < count:
+        flat += [flat[-1]] * (count - len(flat))
+    if len(flat) != count:
+        raise ValueError(f"{len(flat)} values for the shape {sizes}")
+    return _nested(flat, sizes)
+
+
 @functools.cache
 def _pool():
     """A pool of its own: the default one may hold the real messages."""
     file = descriptor_pb2.FileDescriptorProto(
-        name="keras_transformer/export.proto", package=_PACKAGE, syntax="proto3"
+        name="keras_transformer/contract.proto",
+        package=_PACKAGE,
+        syntax="proto3",
     )
     for name, fields in _MESSAGES.items():
         owner = file.message_type.add(name=name)
@@ -122,3 +188,25 @@ def _add_field(owner, name, number, kind, many=False):
     else:
         added.type = _FIELD.TYPE_MESSAGE
         added.type_name = f".{_PACKAGE}.{kind}"
+
+
+def _unpacked(content, code):
+    values = array.array(code)
+    if len(content) % values.itemsize:
+        raise ValueError(
+            f"{len(content)} bytes of {values.itemsize}-byte values"
+        )
+    values.frombytes(content)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values.tolist()
+
+
+def _nested(flat, sizes):
+    if len(sizes) < 2:
+        return flat if sizes else flat[0]
+    step = math.prod(sizes[1:])
+    return [
+        _nested(flat[row * step : (row + 1) * step], sizes[1:])
+        for row in range(sizes[0])
+    ]

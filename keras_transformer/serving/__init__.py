@@ -8,13 +8,13 @@ from keras_transformer.lazy import importer
 _PUBLIC = {
     "Backoff": "client.retries",
     "Client": "client.client",
-    "DeadlineError": "client.errors",
-    "InvalidRequestError": "client.errors",
-    "NotFoundError": "client.errors",
-    "OverloadedError": "client.errors",
-    "RequestError": "client.errors",
-    "ServerFailedError": "client.errors",
-    "UnavailableError": "client.errors",
+    "DeadlineError": "client.request_errors",
+    "InvalidRequestError": "client.request_errors",
+    "NotFoundError": "client.request_errors",
+    "OverloadedError": "client.request_errors",
+    "RequestError": "client.request_errors",
+    "ServerFailedError": "client.request_errors",
+    "UnavailableError": "client.request_errors",
     "VersionStatus": "client.transport",
 }
 

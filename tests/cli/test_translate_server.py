@@ -25,9 +25,8 @@ LINES = [" ".join(WORDS[: i % 6]) for i in range(150)]
 
 @pytest.fixture(scope="module")
 def server(export):
-    from keras_transformer.serving.server.model_config import ModelConfig
-    from keras_transformer.serving.server.options import ServerOptions
-    from keras_transformer.serving.server.server import Server
+    from keras_transformer.serving.server.config_files import ModelConfig
+    from keras_transformer.serving.server.server import Server, ServerOptions
 
     config = ModelConfig("toy", export, labels=(("stable", 1),))
     options = {"port": 0, "rest_port": 0, "access_log": False}

@@ -4,7 +4,7 @@ import shutil
 
 import tensorflow as tf
 
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 
 
 def save(served, report, folder, functions, **attributes):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.export.verification import c_api_proof
 from keras_transformer.export.verification.c_api import find_library
 from keras_transformer.export.verification.proof import run_checks

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.export.loaded import SavedTranslator, find_saved_model
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.export.registry import releases
 from keras_transformer.export.registry.labels import roll_back, set_label

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.export.verification.report import CheckResult
 from keras_transformer.export.writer import saved_model

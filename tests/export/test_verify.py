@@ -7,7 +7,7 @@ import sys
 import pytest
 import tensorflow as tf
 
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.export.verification import verify as verification
 from keras_transformer.export.verification.proof import (

@@ -1,7 +1,7 @@
 import tensorflow as tf
 
-from keras_transformer.contract import names as layout
-from keras_transformer.contract.names import SIGNATURES
+from keras_transformer.contract import layout
+from keras_transformer.contract.layout import SIGNATURES
 from keras_transformer.export.deployment.templates import BATCHING
 from keras_transformer.export.writer.warmup import (
     MAX_BATCH,

@@ -41,7 +41,7 @@ def toy_base(tmp_path_factory):
 @pytest.fixture(scope="session")
 def toy_configs(toy_base):
     """Both versions of the toy model; version 1 is `stable`."""
-    from keras_transformer.serving.server.model_config import ModelConfig
+    from keras_transformer.serving.server.config_files import ModelConfig
 
     labels = (("stable", 1),)
     return (ModelConfig("toy", toy_base, latest=2, labels=labels),)
@@ -50,8 +50,7 @@ def toy_configs(toy_base):
 @pytest.fixture(scope="session")
 def serve():
     """Starts servers on free ports, and stops them in the end."""
-    from keras_transformer.serving.server.options import ServerOptions
-    from keras_transformer.serving.server.server import Server
+    from keras_transformer.serving.server.server import Server, ServerOptions
 
     started = []
 
@@ -100,8 +99,8 @@ def browser():
 @pytest.fixture(scope="session")
 def page_server(serve, toy_base, tmp_path_factory):
     """A translator that has every signature, and a model with one only."""
-    from keras_transformer.serving.server.limits import Limits
-    from keras_transformer.serving.server.model_config import ModelConfig
+    from keras_transformer.serving.server.admission import Limits
+    from keras_transformer.serving.server.config_files import ModelConfig
     from tests.serving.toy_translator import write_translator
 
     base = tmp_path_factory.mktemp("translators") / "en-zh"

@@ -6,9 +6,9 @@ import pytest
 from tensorflow.core.framework.types_pb2 import DT_FLOAT
 from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
-from keras_transformer.contract.errors import Code, ServingError
+from keras_transformer.contract.status import Code, ServingError
 from keras_transformer.serving.server.batching import Batcher
-from keras_transformer.serving.server.batching_parameters import (
+from keras_transformer.serving.server.config_files import (
     BatchingParameters,
 )
 
@@ -33,7 +33,7 @@ class FakeServable:
         signature.inputs["x"].tensor_shape.unknown_rank = True
         return signature
 
-    def run(self, name, inputs, outputs=()):
+    def run_batch(self, name, inputs, outputs=()):
         self.batches.append((name, inputs["x"].tolist()))
         self.started.release()
         assert self.gate.wait(SECONDS)

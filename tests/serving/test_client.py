@@ -18,10 +18,10 @@ from keras_transformer.serving import (
     ServerFailedError,
     UnavailableError,
 )
-from keras_transformer.serving.server.batching_parameters import (
+from keras_transformer.serving.server.admission import Limits
+from keras_transformer.serving.server.config_files import (
     BatchingParameters,
 )
-from keras_transformer.serving.server.limits import Limits
 from tests.serving.asking import ask
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

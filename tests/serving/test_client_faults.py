@@ -9,7 +9,7 @@ import time
 import pytest
 
 from keras_transformer.serving import Backoff, Client
-from keras_transformer.serving.server.model_config import ModelConfig
+from keras_transformer.serving.server.config_files import ModelConfig
 from tests.serving.test_process import started
 from tests.serving.toy_models import write_version
 

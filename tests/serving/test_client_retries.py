@@ -103,7 +103,7 @@ def test_it_ends_after_so_many_retries(asked):
 
 
 def test_a_message_over_a_limit_is_not_sent_again(serve, toy_configs, asked):
-    from keras_transformer.serving.server.limits import Limits
+    from keras_transformer.serving.server.admission import Limits
 
     server = serve(models=toy_configs, limits=Limits(max_request_bytes=1000))
     for url in (

@@ -2,12 +2,10 @@ import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.machine import usable_cores
-from keras_transformer.serving.server.batching_parameters import (
+from keras_transformer.serving.server.config_files import (
     BatchingParameters,
-    read_batching_parameters,
-)
-from keras_transformer.serving.server.model_config import (
     ModelConfig,
+    read_batching_parameters,
     read_model_configs,
 )
 

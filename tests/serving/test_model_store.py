@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from keras_transformer.contract.errors import Code, ServingError
+from keras_transformer.contract.status import Code, ServingError
 from keras_transformer.errors import InputError
-from keras_transformer.serving.server.model_config import ModelConfig
+from keras_transformer.serving.server.config_files import ModelConfig
 from keras_transformer.serving.server.model_store import ModelStore
 from keras_transformer.serving.server.servable import Servable
 from tests.serving.toy_models import write_version

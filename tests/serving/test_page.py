@@ -14,7 +14,7 @@ import pytest
 from keras_transformer.cli.main import build_parser
 from keras_transformer.cli.serve_flags import server_options
 from keras_transformer.serving.page.files import ASSETS
-from keras_transformer.serving.server.access_log import AccessLog
+from keras_transformer.serving.server.monitoring import AccessLog
 from tests.serving.asking import ask
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.contract.errors import (
+from keras_transformer.contract.status import (
     Code,
     ServingError,
     as_serving_error,
 )
-from keras_transformer.contract.tensors import complete_inputs
 from keras_transformer.serving.server.servable import Servable
+from keras_transformer.serving.server.signature_tensors import complete_inputs
 from tests.serving.toy_models import write_version, write_warmup
 
 

@@ -16,17 +16,18 @@ import tensorflow as tf
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
-from keras_transformer.contract.errors import ServingError
+from keras_transformer.contract.status import ServingError
 from keras_transformer.errors import InputError
+from keras_transformer.serving.server import grpc_server
 from keras_transformer.serving.server import server as module
-from keras_transformer.serving.server.access_log import AccessLog, Entry
-from keras_transformer.serving.server.batching_parameters import (
+from keras_transformer.serving.server.admission import Limits
+from keras_transformer.serving.server.config_files import (
     BatchingParameters,
+    ModelConfig,
 )
-from keras_transformer.serving.server.limits import Limits
-from keras_transformer.serving.server.model_config import ModelConfig
-from keras_transformer.serving.server.options import ServerOptions
-from keras_transformer.serving.server.server import Server
+from keras_transformer.serving.server.monitoring import AccessLog, Entry
+from keras_transformer.serving.server.signature_tensors import array_of_proto
+from keras_transformer.serving.server.server import Server, ServerOptions
 from tests.serving.asking import ask
 from tests.serving.toy_models import MODELS_CONFIG, write_version
 
@@ -157,16 +158,15 @@ def test_a_few_bytes_do_not_make_a_huge_tensor(small):
 
 def test_one_value_for_many_elements():
     """What fills no more than the rows is accepted, as from clients."""
-    limits = Limits(max_sentences=100)
     tensor = tf.make_tensor_proto([7], tf.int32)
     tensor.tensor_shape.dim[0].size = 100
-    assert limits.array("x", tensor).tolist() == [7] * 100
+    assert array_of_proto("x", tensor, 100).tolist() == [7] * 100
     tensor.tensor_shape.dim[0].size = 101
     with pytest.raises(ServingError, match="101 elements; at most 100"):
-        limits.array("x", tensor)
+        array_of_proto("x", tensor, 100)
     many = np.arange(200, dtype=np.int8)
     for whole in (tf.make_tensor_proto(many), packed(many)):
-        assert limits.array("x", whole).tolist() == many.tolist()
+        assert array_of_proto("x", whole, 100).tolist() == many.tolist()
 
 
 def packed(values):
@@ -181,7 +181,9 @@ def packed(values):
 
 def test_inputs_that_nobody_wants_are_not_made(small, monkeypatch):
     made = []
-    monkeypatch.setattr(Limits, "array", lambda *_: made.append(1))
+    monkeypatch.setattr(
+        grpc_server, "array_of_proto", lambda *_: made.append(1)
+    )
     tensor = tf.make_tensor_proto(["a"])
     with pytest.raises(grpc.RpcError, match="Sent extra: {more}"):
         grpc_predict(small, text=tensor, more=tensor)

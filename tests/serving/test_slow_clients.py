@@ -8,7 +8,7 @@ import time
 import grpc
 import pytest
 
-from keras_transformer.serving.server.limits import Limits
+from keras_transformer.serving.server.admission import Limits
 
 SECONDS = 0.3
 SIZE = 8_000_000

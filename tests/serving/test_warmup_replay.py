@@ -5,12 +5,12 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
-from keras_transformer.serving.server.batching_parameters import (
+from keras_transformer.serving.server.config_files import (
     BatchingParameters,
+    ModelConfig,
 )
-from keras_transformer.serving.server.model_config import ModelConfig
-from keras_transformer.serving.server.servable import Servable
-from keras_transformer.serving.server.warmup import (
+from keras_transformer.serving.server.servable import (
+    Servable,
     replay,
     replay_full_batches,
 )

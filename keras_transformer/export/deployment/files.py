@@ -13,7 +13,7 @@ import pathlib
 import re
 import string
 
-from keras_transformer.contract.names import SAVED_MODEL
+from keras_transformer.contract.layout import SAVED_MODEL
 from keras_transformer.errors import InputError
 from keras_transformer.export.deployment import templates as templates
 from keras_transformer.export.registry.labels import (

@@ -10,7 +10,7 @@ import os
 import pathlib
 import re
 
-from keras_transformer.contract.names import SAVED_MODEL
+from keras_transformer.contract.layout import SAVED_MODEL
 from keras_transformer.errors import InputError
 from keras_transformer.export.registry.versions import version_folders
 from keras_transformer.files import read_json, write_json

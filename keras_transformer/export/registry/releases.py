@@ -6,7 +6,7 @@ import pathlib
 import shutil
 from collections.abc import Callable
 
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.export.registry.labels import read_labels
 from keras_transformer.export.registry.versions import (

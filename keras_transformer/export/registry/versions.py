@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 
-from keras_transformer.contract.names import SAVED_MODEL
+from keras_transformer.contract.layout import SAVED_MODEL
 from keras_transformer.errors import InputError
 
 # The server reads versions as signed 64-bit integers.

@@ -10,7 +10,7 @@ import ctypes
 import importlib.util
 import pathlib
 
-from keras_transformer.contract.names import TAG, TEXT
+from keras_transformer.contract.layout import TAG, TEXT
 from keras_transformer.contract.protobuf import message
 from keras_transformer.export.verification.c_tensor import TensorCalls
 from keras_transformer.export.verification.outputs import readable

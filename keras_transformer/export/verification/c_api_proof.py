@@ -16,7 +16,7 @@ import json
 import pathlib
 import sys
 
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.export.verification.c_api import CApiModel, find_library
 from keras_transformer.export.verification.replay_checks import (
     equals_live_model,

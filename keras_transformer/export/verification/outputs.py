@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.export.verification.report import CheckFailed
 
 

@@ -8,7 +8,7 @@ knows TensorFlow: the proof through the C API runs in a process without it.
 
 import numpy as np
 
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.export.verification.outputs import (
     compare,
     expected_outputs,

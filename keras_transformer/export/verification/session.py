@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.contract.names import TAG, TEXT
+from keras_transformer.contract.layout import TAG, TEXT
 from keras_transformer.export.verification.c_api import (
     DISABLE_XLA,
     find_library,

@@ -6,7 +6,7 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.export.verification.operations import (
     nodes,
     refusal,

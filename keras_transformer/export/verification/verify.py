@@ -21,7 +21,7 @@ import sys
 
 import tensorflow as tf
 
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.export.verification.proof import run_checks
 from keras_transformer.export.verification.replay_checks import REPLAY_CHECKS
 from keras_transformer.export.verification.report import (

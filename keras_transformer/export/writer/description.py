@@ -5,7 +5,7 @@ import datetime
 import keras
 
 from keras_transformer.config import Config
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.files import read_json
 from keras_transformer.version import versions
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_transformer.config import Config, DecodingConfig
 from keras_transformer.constants import SPECIAL_TOKENS
-from keras_transformer.contract import names as layout
+from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.export.registry.versions import (
     choose_version,

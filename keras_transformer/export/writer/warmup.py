@@ -5,8 +5,8 @@ The file is a TFRecord of `tensorflow.serving.PredictionLog`.
 
 from collections.abc import Iterator
 
-from keras_transformer.contract.names import SIGNATURES
-from keras_transformer.contract.protobuf import message
+from keras_transformer.contract.layout import SIGNATURES
+from keras_transformer.contract.protobuf import message, string_tensor
 from keras_transformer.export.writer.tfrecord import read_records, write_records
 
 # The server refuses more than 1000 records: each text alone and one batch,
@@ -16,8 +16,6 @@ MAX_TEXTS = 1000 // len(SIGNATURES) - 1
 # A server that joins requests refuses one with more rows than its batches
 # have (see `server_templates.BATCHING`), and doesn't load the model then.
 MAX_BATCH = 32
-
-_STRING = 7  # TensorFlow's number of the type
 
 
 def warmup_batches(inputs: dict[str, list[str]]) -> list[dict]:
@@ -83,8 +81,5 @@ def _record(name, signature, batch):
     request.model_spec.name = name
     request.model_spec.signature_name = signature
     for key, values in batch.items():
-        tensor = request.inputs[key]
-        tensor.dtype = _STRING
-        tensor.tensor_shape.dim.add(size=len(values))
-        tensor.string_val.extend(value.encode() for value in values)
+        request.inputs[key].CopyFrom(string_tensor(values))
     return log.SerializeToString(deterministic=True)

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from keras_transformer.contract import names as layout
-from keras_transformer.contract.errors import Code
+from keras_transformer.contract import layout
+from keras_transformer.contract.status import Code
 from keras_transformer.errors import InputError
-from keras_transformer.serving.client.errors import ServerFailedError
+from keras_transformer.serving.client.request_errors import ServerFailedError
 from keras_transformer.serving.client.requests import Requests, split_inputs
 from keras_transformer.serving.client.retries import Backoff
 from keras_transformer.serving.client.transport import (

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
-from keras_transformer.contract.errors import Code
+from keras_transformer.contract.status import Code
 from keras_transformer.errors import InputError
-from keras_transformer.serving.client.errors import (
+from keras_transformer.serving.client.request_errors import (
     ServerFailedError,
     deadline_error,
 )
@@ -149,9 +149,11 @@ def split_inputs(
 def _transport(target: Target) -> Transport:
     # Each imports what the other needs not.
     if target.scheme.startswith("grpc"):
-        from keras_transformer.serving.client.grpc import GrpcTransport
+        from keras_transformer.serving.client.grpc_transport import (
+            GrpcTransport,
+        )
 
         return GrpcTransport(target)
-    from keras_transformer.serving.client.rest import RestTransport
+    from keras_transformer.serving.client.rest_transport import RestTransport
 
     return RestTransport(target)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from keras_transformer.errors import InputError
-from keras_transformer.serving.client.errors import (
+from keras_transformer.serving.client.request_errors import (
     OverloadedError,
     UnavailableError,
 )

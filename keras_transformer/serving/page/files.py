@@ -5,12 +5,11 @@ written. What the page shows comes from the served contract; only the names of
 the models do not, as TensorFlow Serving lists none.
 """
 
+import json
 import pathlib
 from collections.abc import Callable
 
 from starlette.responses import Response
-
-from keras_transformer.serving.server.json_answer import to_json
 
 ASSETS = pathlib.Path(__file__).with_name("assets")
 MODELS_PATH = "/assets/models.json"
@@ -73,7 +72,7 @@ class Page:
         if method not in ("GET", "HEAD"):
             return None
         if path == MODELS_PATH:
-            body = to_json({"models": self._model_names()})
+            body = json.dumps({"models": self._model_names()}).encode()
             return Response(body, 200, _HEADERS, "application/json")
         if path not in self._files:
             return None

@@ -1,25 +1,75 @@
-"""Requests of many clients run together, in bounded queues."""
+"""Batching: requests of many clients run together, from bounded queues."""
 
 import collections
+import contextlib
+import dataclasses
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 
-from keras_transformer.contract.errors import (
+import numpy as np
+
+from keras_transformer.contract.status import (
     Code,
     ServingError,
     as_serving_error,
     invalid_argument,
 )
-from keras_transformer.contract.tensors import complete_inputs, count_rows
-from keras_transformer.serving.server.batch_task import (
-    Task,
-    run_together,
+from keras_transformer.serving.server.admission import (
+    deadline_exceeded,
+    queue_full,
     server_stopping,
 )
-from keras_transformer.serving.server.batching_parameters import (
-    BatchingParameters,
+from keras_transformer.serving.server.config_files import BatchingParameters
+from keras_transformer.serving.server.signature_tensors import (
+    complete_inputs,
+    count_rows,
 )
+
+
+@dataclasses.dataclass
+class Task:
+    """One request in a queue.
+
+    Attributes:
+        inputs: arrays by name, complete.
+        outputs: names of the wanted ones; all if there are none.
+        rows: size of the inputs' first axis.
+        deadline: of `time.monotonic`, seconds; None: it waits for ever.
+        arrived: of `time.monotonic`, seconds.
+        future: gets the outputs, arrays by name, or an error.
+    """
+
+    inputs: dict
+    outputs: tuple
+    rows: int
+    deadline: float | None
+    arrived: float = dataclasses.field(default_factory=time.monotonic)
+    future: Future = dataclasses.field(default_factory=Future)
+
+    def joins(self, other) -> bool:
+        """Whether the two can be one batch."""
+        return self.outputs == other.outputs and all(
+            array.ndim
+            and other.inputs[name].ndim
+            and array.shape[1:] == other.inputs[name].shape[1:]
+            for name, array in self.inputs.items()
+        )
+
+    def is_wanted(self) -> bool:
+        """False, and the future is done, if nobody waits any more."""
+        if self.future.cancelled():
+            return False
+        if self.deadline is None or time.monotonic() < self.deadline:
+            return True
+        self.fail(deadline_exceeded())
+        return False
+
+    def fail(self, error: ServingError):
+        """Gives the error to whoever waits."""
+        # The client may be cancelling it at this very moment.
+        with contextlib.suppress(InvalidStateError):
+            self.future.set_exception(error)
 
 
 class Batcher:
@@ -95,11 +145,7 @@ class Batcher:
                 queue.clear()
                 queue.extend(kept)
             if self._is_full(queue, rows):
-                raise ServingError(
-                    Code.UNAVAILABLE,
-                    "The batch scheduling queue to which this task was "
-                    "submitted is full",
-                )
+                raise queue_full()
             queue.append(task)
             self._condition.notify()
         return task.future
@@ -227,7 +273,7 @@ class Batcher:
     def _run(self, servable, signature, tasks):
         started = time.monotonic()
         try:
-            results = run_together(servable, signature, tasks)
+            results = _run_together(servable, signature, tasks)
         # One request may fail its neighbours, so each is tried alone.
         except Exception as error:
             if len(tasks) == 1:
@@ -241,3 +287,42 @@ class Batcher:
         self._observe(servable, rows, time.monotonic() - started, waits)
         for task, result in zip(tasks, results, strict=True):
             task.future.set_result(result)
+
+
+def _run_together(servable, signature: str, tasks: list) -> list[dict]:
+    """The outputs of each task, from one run.
+
+    Args:
+        servable: to run.
+        signature: name of the signature.
+        tasks: that can be one batch.
+
+    Returns:
+        for each task: arrays by name.
+
+    Raises:
+        ServingError: FAILED_PRECONDITION: an output hasn't a row for each of
+            the inputs'.
+        Exception: whatever the servable raises.
+    """
+    first = tasks[0]
+    if len(tasks) == 1:
+        return [servable.run_batch(signature, first.inputs, first.outputs)]
+    inputs = {
+        name: np.concatenate([task.inputs[name] for task in tasks])
+        for name in first.inputs
+    }
+    outputs = servable.run_batch(signature, inputs, first.outputs)
+    rows = [task.rows for task in tasks]
+    for array in outputs.values():
+        if not array.ndim or len(array) != sum(rows):
+            raise ServingError(
+                Code.FAILED_PRECONDITION,
+                "Batched output tensor's 0th dimension does not equal the sum "
+                "of the 0th dimension sizes of the input tensors",
+            )
+    ends = np.cumsum(rows)
+    return [
+        {name: array[end - n : end] for name, array in outputs.items()}
+        for end, n in zip(ends, rows, strict=True)
+    ]

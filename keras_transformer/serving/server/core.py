@@ -9,12 +9,14 @@ from tensorflow_serving.apis import (
     get_model_status_pb2,
 )
 
-from keras_transformer.serving.server.access_log import AccessLog, Entry
+from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.batching import Batcher
-from keras_transformer.serving.server.limits import Limits
-from keras_transformer.serving.server.metrics import Metrics
-from keras_transformer.serving.server.model_store import ModelStore
-from keras_transformer.serving.server.versions import Handle
+from keras_transformer.serving.server.model_store import Handle, ModelStore
+from keras_transformer.serving.server.monitoring import (
+    AccessLog,
+    Entry,
+    Metrics,
+)
 
 SIGNATURE_DEF = "signature_def"
 

@@ -1,26 +1,122 @@
 """The models in memory, kept as the folders on disk are."""
 
+import dataclasses
+import pathlib
 import threading
 import time
 from collections.abc import Callable
 
-from keras_transformer.contract.errors import (
+from keras_transformer.contract.layout import SAVED_MODEL, VARIABLES
+from keras_transformer.contract.status import (
     Code,
     ServingError,
+    VersionState,
     as_serving_error,
+    invalid_argument,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.serving.server.model_config import (
-    ModelConfig,
-    labelled_version,
-    moved_labels,
-)
-from keras_transformer.serving.server.versions import (
-    Handle,
-    State,
-    VersionState,
-    folder_stamp,
-)
+from keras_transformer.serving.server.config_files import ModelConfig
+
+
+@dataclasses.dataclass
+class StoredVersion:
+    """What the store knows of one version.
+
+    Attributes:
+        version: its number.
+        folder: where it lies.
+        state: a `VersionState`.
+        error: why it ended, a `ServingError`; None if all is well.
+        servable: loaded model; None before and after.
+        in_flight: requests that use it.
+        attempts: how often its loading has failed.
+        retry_at: when it is tried again, of `time.monotonic`, seconds.
+        stamp: of its files when they were last loaded, to see a change.
+    """
+
+    version: int
+    folder: pathlib.Path
+    state: VersionState = VersionState.START
+    error: ServingError | None = None
+    servable: object = None
+    in_flight: int = 0
+    attempts: int = 0
+    retry_at: float = 0.0
+    stamp: tuple = ()
+
+    def is_unloaded(self) -> bool:
+        """Whether its life ended well."""
+        return self.state is VersionState.END and self.error is None
+
+    def is_due(self, stamp: tuple, max_retries: int) -> bool:
+        """Whether it is to be loaded now.
+
+        Args:
+            stamp: of its files as they are.
+            max_retries: after the first failure.
+        """
+        if self.state is not VersionState.END:
+            return self.state is VersionState.START
+        if stamp != self.stamp:
+            # Someone has mended it, or a copy is more complete.
+            self.attempts = 0
+            return True
+        waited = time.monotonic() >= self.retry_at
+        return waited and self.attempts <= max_retries
+
+    def fail(self, error: ServingError, retry_seconds: float):
+        """Ends it, until it is tried again."""
+        self.state, self.error = VersionState.END, error
+        self.attempts += 1
+        self.retry_at = time.monotonic() + retry_seconds
+
+    def close_if_unused(self):
+        """Ends the version if it is unloading and no request uses it.
+
+        Returns:
+            the servable to close, once the lock is given back; or None.
+        """
+        if self.state is not VersionState.UNLOADING or self.in_flight:
+            return None
+        servable, self.servable = self.servable, None
+        self.state = VersionState.END
+        return servable
+
+
+class Handle:
+    """The right to use a servable, until it is released.
+
+    Args:
+        state: a `StoredVersion`, AVAILABLE.
+        lock: that guards it, held by the caller.
+
+    Attributes:
+        servable: to run.
+    """
+
+    def __init__(self, state: StoredVersion, lock: threading.Lock):
+        self._state = state
+        self._lock = lock
+        self._released = False
+        self.servable = state.servable
+        state.in_flight += 1
+
+    def release(self):
+        """Gives the right back; further calls do nothing."""
+        with self._lock:
+            if self._released:
+                return
+            self._released = True
+            self._state.in_flight -= 1
+            servable = self._state.close_if_unused()
+        if servable is not None:
+            servable.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.release()
 
 
 class ModelStore:
@@ -59,7 +155,7 @@ class ModelStore:
         self._lock = threading.Lock()
         self._configs: dict[str, ModelConfig] = {}
         self._labels: dict[str, dict[str, int]] = {}
-        self._models: dict[str, dict[int, VersionState]] = {}
+        self._models: dict[str, dict[int, StoredVersion]] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(
             target=self._keep_polling, name="model-store", daemon=True
@@ -108,7 +204,8 @@ class ModelStore:
             found = [
                 state
                 for number, state in states.items()
-                if state.state is State.AVAILABLE and version in (None, number)
+                if state.state is VersionState.AVAILABLE
+                and version in (None, number)
             ]
             if found:
                 return Handle(max(found, key=lambda s: s.version), self._lock)
@@ -123,7 +220,7 @@ class ModelStore:
 
     def states(
         self, name: str, version: int | None = None, label: str = ""
-    ) -> list[tuple[int, State, ServingError | None]]:
+    ) -> list[tuple[int, VersionState, ServingError | None]]:
         """Number, state and error of a model's versions, the highest first.
 
         Raises:
@@ -172,18 +269,20 @@ class ModelStore:
 
     def _by_label(self, name, version, label):
         """The version that is meant, with the lock held."""
-        return labelled_version(self._labels.get(name, {}), version, label)
+        return _labelled_version(self._labels.get(name, {}), version, label)
 
     def _available(self, name):
         """The versions that take requests, with the lock held."""
         states = self._models.get(name, {}).items()
-        return {number for number, s in states if s.state is State.AVAILABLE}
+        return {
+            number for number, s in states if s.state is VersionState.AVAILABLE
+        }
 
     def _move_labels(self, config):
         """Lets labels name what they can, with the lock held."""
         before = self._labels.get(config.name, {})
         available = self._available(config.name)
-        self._labels[config.name] = moved_labels(config, before, available)
+        self._labels[config.name] = _moved_labels(config, before, available)
 
     def _keep_polling(self):
         while not self._stop.wait(self._poll_seconds):
@@ -211,15 +310,19 @@ class ModelStore:
     def _load_if_due(self, name, version, folder):
         if self._stop.is_set():
             return
-        stamp = folder_stamp(folder)
+        stamp = _folder_stamp(folder)
         with self._lock:
             states = self._models[name]
             if version not in states or states[version].is_unloaded():
-                states[version] = VersionState(version, folder)
+                states[version] = StoredVersion(version, folder)
             state = states[version]
             if not state.is_due(stamp, self._max_load_retries):
                 return
-            state.state, state.error, state.stamp = State.LOADING, None, stamp
+            state.state, state.error, state.stamp = (
+                VersionState.LOADING,
+                None,
+                stamp,
+            )
         self._load_now(name, state)
 
     def _load_now(self, name, state):
@@ -234,7 +337,7 @@ class ModelStore:
             self._log(f"{name} {state.version}: not loaded: {failure}")
             return
         with self._lock:
-            state.servable, state.state = servable, State.AVAILABLE
+            state.servable, state.state = servable, VersionState.AVAILABLE
         seconds = time.monotonic() - started
         self._log(f"{name} {state.version}: available after {seconds:.1f} s")
 
@@ -242,11 +345,68 @@ class ModelStore:
         closing = []
         with self._lock:
             for version, state in self._models.get(name, {}).items():
-                if version in wanted or state.state is not State.AVAILABLE:
+                if (
+                    version in wanted
+                    or state.state is not VersionState.AVAILABLE
+                ):
                     continue
-                state.state = State.UNLOADING
+                state.state = VersionState.UNLOADING
                 closing.append((version, state.close_if_unused()))
         for version, servable in closing:
             self._log(f"{name} {version}: unloading")
             if servable is not None:
                 servable.close()
+
+
+def _labelled_version(
+    labels: dict[str, int], version: int | None, label: str
+) -> int | None:
+    """The version that a request means; None: the latest.
+
+    Args:
+        labels: of the model, versions by name.
+        version: its number, if the request has one.
+        label: if it has one, else "".
+
+    Raises:
+        ServingError: INVALID_ARGUMENT: both, or no such label.
+    """
+    if not label:
+        return version
+    if version is not None:
+        raise invalid_argument(
+            f"Both model version ({version}) and model version label "
+            f"({label}) cannot be supplied."
+        )
+    if label not in labels:
+        raise invalid_argument(f"Unrecognized servable version label: {label}")
+    return labels[label]
+
+
+def _moved_labels(
+    config: ModelConfig, before: dict[str, int], available: set[int]
+) -> dict[str, int]:
+    """What a model's labels name now.
+
+    Args:
+        config: says what they are to name.
+        before: what they named until now.
+        available: the versions that answer. A label that is in use moves to
+            no other.
+    """
+    return {
+        label: version if version in available else before.get(label, version)
+        for label, version in config.labels
+    }
+
+
+def _folder_stamp(folder: pathlib.Path) -> tuple:
+    """Times and sizes of the files that change when a version is mended."""
+    stamp = []
+    for name in (SAVED_MODEL, f"{VARIABLES}.index"):
+        try:
+            status = (folder / name).stat()
+            stamp.append((status.st_mtime_ns, status.st_size))
+        except OSError:
+            stamp.append(None)
+    return tuple(stamp)

@@ -11,23 +11,29 @@ from starlette.responses import Response
 from starlette.routing import Route
 from tensorflow_serving.apis import get_model_metadata_pb2
 
-from keras_transformer.contract.errors import (
+from keras_transformer.contract.layout import BEAM
+from keras_transformer.contract.status import (
     Code,
     ServingError,
     as_serving_error,
     invalid_argument,
 )
 from keras_transformer.serving.page.files import Page
-from keras_transformer.serving.server.access_log import Entry
-from keras_transformer.serving.server.batch_task import (
+from keras_transformer.serving.server.admission import (
+    RequestSlots,
     client_gone,
+    deadline_exceeded,
     server_stopping,
 )
 from keras_transformer.serving.server.core import SIGNATURE_DEF, Core
-from keras_transformer.serving.server.json_answer import error_body, to_json
-from keras_transformer.serving.server.limits import Slots
-from keras_transformer.serving.server.metrics import CONTENT_TYPE
-from keras_transformer.serving.server.rest_predict import predict
+from keras_transformer.serving.server.json_tensors import (
+    parse_body,
+    predict_body,
+    read_inputs,
+    to_json,
+)
+from keras_transformer.serving.server.monitoring import CONTENT_TYPE, Entry
+from keras_transformer.serving.server.signature_tensors import count_rows
 
 METRICS_PATH = "/monitoring/prometheus/metrics"
 
@@ -41,6 +47,8 @@ _STATUS = re.compile(
 )
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _MAX_VERSION = 2**63 - 1
+# Bytes whose reading or writing as JSON would hold up other requests.
+_LARGE = 65536
 
 
 def rest_application(core: Core, page: bool = True) -> Starlette:
@@ -64,7 +72,7 @@ class _Api:
     def __init__(self, core, page):
         self._core = core
         self._page = page
-        self._slots = Slots(core.limits.max_requests)
+        self._slots = RequestSlots(core.limits.max_requests)
 
     async def metrics(self, request: Request) -> Response:
         return Response(self._core.metrics.page(), media_type=CONTENT_TYPE)
@@ -114,9 +122,9 @@ class _Api:
             raise ServingError(
                 Code.UNIMPLEMENTED, f"{method} is not implemented"
             )
-        with self._slots.one():
+        with self._slots.slot_or_refuse():
             body = await _body(request, self._core.limits, entry)
-            return _json(await predict(self._core, request, spec, body, entry))
+            return _json(await _predict(self._core, request, spec, body, entry))
 
     def _describe(self, found, entry):
         name, version, label, metadata = found.groups()
@@ -205,9 +213,97 @@ def _json(body):
 def _error_response(error, entry):
     error = as_serving_error(error)
     entry.code, entry.error = error.code, error.message
-    response = _json(error_body(error))
+    response = _json(to_json({"error": error.message}))
     response.status_code = error.http_status
     if isinstance(error, _TooLarge | _TooSlow):
         # The rest of the body is never read.
         response.headers["connection"] = "close"
     return response
+
+
+async def _predict(
+    core: Core, request: Request, spec: tuple, body: bytes, entry: Entry
+) -> bytes:
+    """Answers a request to predict.
+
+    Args:
+        core: the parts that answer requests.
+        request: to see whether the client goes away.
+        spec: name, version or None, label or "".
+        body: whole.
+        entry: of the log; filled in.
+
+    Returns:
+        the body of the answer.
+
+    Raises:
+        ServingError: the request is wrong, refused or too late.
+    """
+    size = len(body)
+    document = await _call(size, parse_body, body)
+    handle = core.store.acquire(*spec)
+    try:
+        entry.version = handle.servable.version
+        signature = document.get("signature_name") or BEAM
+        entry.signature = signature
+        inputs, by_rows = await _call(
+            size, read_inputs, document, _definition(handle, signature)
+        )
+    except BaseException:
+        handle.release()
+        raise
+    entry.rows = count_rows(inputs)
+    if core.log.with_text:
+        entry.text = {
+            key: document[key]
+            for key in ("instances", "inputs")
+            if key in document
+        }
+    seconds = core.limits.timeout_seconds
+    future = core.submit(handle, signature, inputs, (), seconds)
+    outputs = await _wait(future, request, seconds)
+    size = sum(array.nbytes for array in outputs.values())
+    return await _call(size, predict_body, outputs, by_rows)
+
+
+def _definition(handle, name):
+    if name not in handle.servable.signatures:
+        # gRPC has other words and another code for it.
+        raise ServingError(
+            Code.INVALID_ARGUMENT,
+            f'Serving signature name: "{name}" not found in signature def',
+        )
+    return handle.servable.signatures[name]
+
+
+async def _call(size, function, *arguments):
+    """Calls a function, in a thread if there are so many bytes to it."""
+    if size < _LARGE:
+        return function(*arguments)
+    return await asyncio.to_thread(function, *arguments)
+
+
+async def _wait(future, request, seconds):
+    """The outputs; gives up when time is over or the client has gone."""
+    answer = asyncio.wrap_future(future)
+    gone = asyncio.ensure_future(_disconnected(request))
+    try:
+        done, _ = await asyncio.wait(
+            {answer, gone},
+            timeout=seconds,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if answer in done:
+            return answer.result()
+        if gone in done:
+            raise client_gone()
+        raise deadline_exceeded()
+    finally:
+        # Drops the request from its queue, if it is still there.
+        answer.cancel()
+        gone.cancel()
+
+
+async def _disconnected(request):
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,19 +1,26 @@
-"""One version of a model, loaded as TensorFlow Serving loads it."""
+"""Servable: one version of a model, loaded as TensorFlow Serving loads it.
 
+That includes the warm-up requests of its folder, which run before it gets
+traffic.
+"""
+
+import concurrent.futures
 import os
 import pathlib
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers its operations)
+from google.protobuf.message import DecodeError
 from tensorflow.python.framework import ops
+from tensorflow_serving.apis import prediction_log_pb2
 
-from keras_transformer.contract.errors import Code, ServingError
-from keras_transformer.contract.names import TAG, WARMUP
-from keras_transformer.contract.tensors import complete_inputs
-from keras_transformer.serving.server.warmup import replay
+from keras_transformer.contract.layout import BEAM, TAG, WARMUP
+from keras_transformer.contract.status import Code, ServingError
+from keras_transformer.serving.server.signature_tensors import complete_inputs
 
-DEFAULT_SIGNATURE = "serving_default"
+# More, and TensorFlow Serving refuses to load the model.
+MAX_RECORDS = 1000
 
 
 class Servable:
@@ -76,7 +83,7 @@ class Servable:
         Raises:
             ServingError: there is none.
         """
-        name = name or DEFAULT_SIGNATURE
+        name = name or BEAM
         if name not in self.signatures:
             raise ServingError(
                 Code.FAILED_PRECONDITION,
@@ -91,23 +98,39 @@ class Servable:
         return signature
 
     def run(self, name: str, inputs: dict, outputs: tuple = ()) -> dict:
-        """Runs a signature.
+        """Checks and completes inputs, then runs a signature.
 
         Args:
             name: of the signature; "" is the default one.
             inputs: arrays by name.
-            outputs: names of the wanted ones; all if there are none.
+            outputs: names of the requested ones; all if there are none.
 
         Returns:
-            arrays by name; those of strings are of `bytes` objects.
+            see `run_batch`.
 
         Raises:
             ServingError: there is no such signature, or an input isn't what
                 it takes.
             tf.errors.OpError: the graph failed.
         """
+        inputs = complete_inputs(self.signature(name), inputs)
+        return self.run_batch(name, inputs, outputs)
+
+    def run_batch(self, name: str, inputs: dict, outputs: tuple = ()) -> dict:
+        """Runs a signature on inputs that `complete_inputs` returned.
+
+        Args:
+            name, outputs: as those of `run`.
+            inputs: arrays by name, one for each of the signature's.
+
+        Returns:
+            arrays by name; those of strings are of `bytes` objects.
+
+        Raises:
+            ServingError: there is no such signature.
+            tf.errors.OpError: the graph failed.
+        """
         signature = self.signature(name)
-        inputs = complete_inputs(signature, inputs)
         fetches = {
             output: signature.outputs[output].name
             for output in outputs or signature.outputs
@@ -115,14 +138,107 @@ class Servable:
         feeds = {
             signature.inputs[key].name: array for key, array in inputs.items()
         }
-        found = self._session.run(fetches, feeds)
-        return {output: _array(value) for output, value in found.items()}
+        results = self._session.run(fetches, feeds)
+        return {output: _array(value) for output, value in results.items()}
 
     def close(self):
         """Frees the graph and its variables."""
         self._session.close()
         # It refers to itself: Python would look for such cycles much later.
         ops.dismantle_graph(self._session.graph)
+
+
+def replay(path: str | os.PathLike, servable) -> int:
+    """Runs every record of a file, in order.
+
+    Args:
+        path: of a TFRecord of `PredictionLog`.
+        servable: whose `run(signature, inputs)` answers.
+
+    Returns:
+        the number of records.
+
+    Raises:
+        ServingError: a record can't be read, isn't a request to predict, or
+            there are too many.
+        tf.errors.OpError: a request failed.
+    """
+    count = 0
+    for name, inputs, _ in _requests(path):
+        servable.run(name, inputs)
+        count += 1
+    return count
+
+
+def replay_full_batches(
+    path: str | os.PathLike, servable, rows: int, threads: int
+):
+    """Runs the largest record of each signature as full batches, side by side.
+
+    TensorFlow keeps what memory its largest batches took: taken before there
+    is traffic, it doesn't grow under the first heavy load. A signature whose
+    rows can't be many is left alone.
+
+    Args:
+        path: of records that `replay` has run.
+        servable: whose `run(signature, inputs)` many threads may call.
+        rows: of a batch.
+        threads: batches at a time.
+    """
+    largest = {}
+    for name, inputs, size in _requests(path):
+        if size > largest.get(name, (0, None))[0]:
+            largest[name] = size, inputs
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        for name, (_, inputs) in largest.items():
+            if not all(array.ndim for array in inputs.values()):
+                continue
+            batch = {key: _repeat(v, rows) for key, v in inputs.items()}
+            # That the record itself is answered has been shown.
+            concurrent.futures.wait(
+                pool.submit(servable.run, name, batch) for _ in range(threads)
+            )
+
+
+def _requests(path):
+    """Signature, inputs (arrays by name) and bytes of each record."""
+    records = tf.data.TFRecordDataset(os.fspath(path))
+    for number, record in enumerate(records.as_numpy_iterator(), 1):
+        if number > MAX_RECORDS:
+            raise ServingError(
+                Code.INVALID_ARGUMENT,
+                f"Number of warmup records exceeds the maximum ({MAX_RECORDS})"
+                f" at {path}",
+            )
+        request = _request(record, path, number)
+        inputs = {
+            name: tf.make_ndarray(tensor)
+            for name, tensor in request.inputs.items()
+        }
+        yield request.model_spec.signature_name, inputs, len(record)
+
+
+def _repeat(array, rows):
+    """The rows of an array again and again, up to a number."""
+    return np.resize(array, (max(rows, len(array)), *array.shape[1:]))
+
+
+def _request(record, path, number):
+    try:
+        log = prediction_log_pb2.PredictionLog.FromString(record)
+    except DecodeError as error:
+        raise ServingError(
+            Code.DATA_LOSS,
+            f"Failed to parse warmup record {number} of {path}: {error}",
+        ) from None
+    kind = log.WhichOneof("log_type")
+    if kind != "predict_log":
+        raise ServingError(
+            Code.UNIMPLEMENTED,
+            f"Unsupported log_type for warmup: {kind} (record {number} of "
+            f"{path}); predict_log is supported",
+        )
+    return log.predict_log.request
 
 
 def _array(value):

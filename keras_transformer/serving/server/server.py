@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import logging
+import pathlib
 import socket
 import threading
 import time
@@ -12,25 +13,30 @@ from collections.abc import Callable
 import uvicorn
 from grpc_health.v1 import health_pb2
 
-from keras_transformer.contract.errors import ServingError
-from keras_transformer.contract.names import WARMUP
+from keras_transformer.contract.layout import WARMUP
+from keras_transformer.contract.status import ServingError
 from keras_transformer.errors import InputError
 from keras_transformer.machine import usable_cores
-from keras_transformer.serving.server.access_log import AccessLog
+from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.batching import Batcher
+from keras_transformer.serving.server.config_files import (
+    BatchingParameters,
+    ModelConfig,
+    read_model_configs,
+)
 from keras_transformer.serving.server.core import Core
 from keras_transformer.serving.server.grpc_server import (
     HealthService,
     grpc_server,
 )
-from keras_transformer.serving.server.http_protocol import protocol_with_limit
-from keras_transformer.serving.server.metrics import Metrics
-from keras_transformer.serving.server.model_config import read_model_configs
+from keras_transformer.serving.server.http_timeouts import protocol_with_limit
 from keras_transformer.serving.server.model_store import ModelStore
-from keras_transformer.serving.server.options import ServerOptions
+from keras_transformer.serving.server.monitoring import AccessLog, Metrics
 from keras_transformer.serving.server.rest import rest_application
-from keras_transformer.serving.server.servable import Servable
-from keras_transformer.serving.server.warmup import replay_full_batches
+from keras_transformer.serving.server.servable import (
+    Servable,
+    replay_full_batches,
+)
 
 _SERVICES = (
     "",
@@ -42,6 +48,46 @@ _BACKLOG = 1024
 _MAX_CONNECTIONS = 4096
 # Of a batch that is run at the start, if the queues allow so many.
 _WARMUP_ROWS = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerOptions:
+    """What the server serves, where, and how much.
+
+    Attributes:
+        models: what to serve, if `config_file` is None.
+        config_file: a `ModelServerConfig`, read again at every poll.
+        host: address to bind to.
+        port: of gRPC; 0: any that is free; None: no gRPC.
+        rest_port: of REST; the same.
+        batching: whether requests are joined.
+        parameters: of the queues.
+        limits: of a request.
+        poll_seconds: between two looks at the folders; 0: one look only.
+        intra_op_threads: that an operation uses; 0: what the workers leave
+            of the cores to each.
+        drain_seconds: given to requests in flight when the server stops.
+        access_log: whether requests are logged.
+        log_text: whether their text is, too.
+        page: whether the REST port has a page for people at `/`.
+    """
+
+    models: tuple[ModelConfig, ...] = ()
+    config_file: pathlib.Path | None = None
+    host: str = "127.0.0.1"
+    port: int | None = 8500
+    rest_port: int | None = 8501
+    batching: bool = False
+    parameters: BatchingParameters = dataclasses.field(
+        default_factory=BatchingParameters
+    )
+    limits: Limits = dataclasses.field(default_factory=Limits)
+    poll_seconds: float = 1.0
+    intra_op_threads: int = 0
+    drain_seconds: float = 30.0
+    access_log: bool = True
+    log_text: bool = False
+    page: bool = True
 
 
 class Server:

@@ -132,7 +132,7 @@ def test_ratios_and_table():
 
 
 def test_settings_are_the_exported_ones_but_for_what_is_given(tmp_path):
-    from keras_transformer.serving.server.batching_parameters import (
+    from keras_transformer.serving.server.config_files import (
         read_batching_parameters,
     )
 

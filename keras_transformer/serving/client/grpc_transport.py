@@ -1,25 +1,27 @@
 """TensorFlow Serving's gRPC services, from the client's side.
 
 Of packages it needs grpcio and protobuf: the messages are declared in
-`export.messages`, so that TensorFlow isn't imported.
+`contract.protobuf`, so that TensorFlow isn't imported.
 """
 
 import contextlib
 import time
 
-from keras_transformer.contract.errors import Code
-from keras_transformer.contract.protobuf import message
+from keras_transformer.contract.protobuf import (
+    message,
+    string_tensor,
+    tensor_values,
+)
+from keras_transformer.contract.status import Code, VersionState
 from keras_transformer.errors import InputError
-from keras_transformer.serving.client.errors import (
+from keras_transformer.serving.client.request_errors import (
     InvalidRequestError,
     RequestError,
     ServerFailedError,
     deadline_error,
     request_error,
 )
-from keras_transformer.serving.client.tensors import string_tensor, values_of
 from keras_transformer.serving.client.transport import Target, VersionStatus
-from keras_transformer.serving.server.versions import State
 
 _OPTIONS = [
     # The usual limit of 4 MB is for servers that nobody trusts.
@@ -66,7 +68,7 @@ class GrpcTransport:
         response = self._call(self._predict, request, deadline)
         try:
             return {
-                name: values_of(tensor)
+                name: tensor_values(tensor)
                 for name, tensor in response.outputs.items()
             }
         except ValueError as error:
@@ -78,7 +80,7 @@ class GrpcTransport:
         """See `Transport.versions`."""
         request = message("GetModelStatusRequest")(model_spec=self._spec())
         response = self._call(self._status, request, deadline)
-        names = {state.value: state.name for state in State}
+        names = {state.value: state.name for state in VersionState}
         return [
             VersionStatus(
                 row.version,

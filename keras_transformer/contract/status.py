@@ -1,4 +1,8 @@
-"""The errors of the contract: one of gRPC's codes and one message."""
+"""Status codes, errors and version states of TensorFlow Serving's contract.
+
+The server and the client share them, so that what one sends is what the other
+reads. Needs no TensorFlow.
+"""
 
 import enum
 import itertools
@@ -27,7 +31,7 @@ class Code(enum.IntEnum):
 
 
 # As TensorFlow Serving's http_server.cc has them; what is missing is 500.
-_HTTP = {
+_HTTP_OF_CODE = {
     Code.OK: 200,
     Code.INVALID_ARGUMENT: 400,
     Code.FAILED_PRECONDITION: 400,
@@ -43,6 +47,26 @@ _HTTP = {
     Code.UNAVAILABLE: 503,
     Code.DEADLINE_EXCEEDED: 504,
 }
+# What a client reads from a status that several codes share, or that comes
+# from this package's server or a proxy alone.
+_CODE_OF_HTTP = {
+    **{status: code for code, status in reversed(_HTTP_OF_CODE.items())},
+    408: Code.DEADLINE_EXCEEDED,
+    409: Code.UNKNOWN,
+    # Larger than the server takes: no other moment is better.
+    413: Code.INVALID_ARGUMENT,
+    500: Code.INTERNAL,
+}
+
+
+class VersionState(enum.IntEnum):
+    """The states of a model's version, numbered as on the wire."""
+
+    START = 10
+    LOADING = 20
+    AVAILABLE = 30
+    UNLOADING = 40
+    END = 50
 
 
 class ServingError(Exception):
@@ -61,7 +85,12 @@ class ServingError(Exception):
     @property
     def http_status(self) -> int:
         """The status of an HTTP answer."""
-        return _HTTP.get(self.code, 500)
+        return _HTTP_OF_CODE.get(self.code, 500)
+
+
+def code_of_http(status: int) -> Code:
+    """The code of an HTTP status; UNKNOWN for what the contract hasn't."""
+    return _CODE_OF_HTTP.get(status, Code.UNKNOWN)
 
 
 def invalid_argument(message: str) -> ServingError:

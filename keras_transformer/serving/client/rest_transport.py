@@ -6,11 +6,10 @@ import json
 import time
 import urllib.parse
 
-from keras_transformer.contract.errors import Code
+from keras_transformer.contract.status import Code, code_of_http
 from keras_transformer.serving.client.connections import Connections
-from keras_transformer.serving.client.errors import (
+from keras_transformer.serving.client.request_errors import (
     ServerFailedError,
-    code_of_status,
     deadline_error,
     request_error,
 )
@@ -104,7 +103,7 @@ class RestTransport:
         # A proxy's page isn't JSON.
         told = answer["error"] if _tells_error(answer) else _short(answer)
         wait = _seconds_to_wait(headers.get("Retry-After"))
-        code = code_of_status(status)
+        code = code_of_http(status)
         raise request_error(code, told, where, status, wait)
 
     def _senseless(self, answer):

@@ -1,14 +1,15 @@
-"""What one request may ask for."""
+"""Admission: which requests are refused, and with which error.
+
+A server that is full refuses in two ways: a request beyond `max_requests` by
+`RequestSlots.slot_or_refuse` (HTTP 429), and one whose model's queue is full by
+`Batcher.submit`, which raises `queue_full` (503).
+"""
 
 import contextlib
 import dataclasses
-import math
 import threading
 
-import numpy as np
-import tensorflow as tf
-
-from keras_transformer.contract.errors import (
+from keras_transformer.contract.status import (
     Code,
     ServingError,
     invalid_argument,
@@ -71,54 +72,20 @@ class Limits:
                     f"{self.max_text_bytes} are accepted"
                 )
 
-    def array(self, name: str, tensor) -> np.ndarray:
-        """The array of a `TensorProto` from a client.
 
-        A few bytes may describe a tensor of any size, since its last value is
-        repeated: so its size is checked before it is made. One value for all
-        rows is accepted, and otherwise as many as there are bytes.
-
-        Raises:
-            ServingError: INVALID_ARGUMENT: it is damaged or too large.
-        """
-        shape = tensor.tensor_shape
-        sizes = [dimension.size for dimension in shape.dim]
-        if shape.unknown_rank or any(size < 0 for size in sizes):
-            raise invalid_argument(f"Input {name} has no complete shape")
-        most = max(tensor.ByteSize(), self.max_sentences)
-        if math.prod(sizes) > most:
-            raise invalid_argument(
-                f"Input {name} has {math.prod(sizes)} elements; at most "
-                f"{most} are accepted"
-            )
-        try:
-            array = tf.make_ndarray(tensor)
-        # It raises whatever NumPy does: TypeError, ValueError, KeyError...
-        except Exception as error:
-            reason = str(error).splitlines()[0] if str(error) else "damaged"
-            raise invalid_argument(
-                f"Input {name} is not a tensor: {reason}"
-            ) from None
-        if array.dtype == object and array.size:
-            wrong = [v for v in array.reshape(-1) if not isinstance(v, bytes)]
-            if wrong:
-                raise invalid_argument(f"Input {name} is not a tensor: strings")
-        return array
-
-
-class Slots:
-    """Places for the requests that are in the server at once.
+class RequestSlots:
+    """Bounds the requests that are in the server at once.
 
     Args:
-        count: of places.
+        count: of requests, at most.
     """
 
     def __init__(self, count: int):
         self._free = threading.BoundedSemaphore(count)
 
     @contextlib.contextmanager
-    def one(self):
-        """Takes a place for the time of the block.
+    def slot_or_refuse(self):
+        """Takes a slot for the time of the block.
 
         Raises:
             ServingError: RESOURCE_EXHAUSTED: none is free.
@@ -129,3 +96,26 @@ class Slots:
             yield
         finally:
             self._free.release()
+
+
+def queue_full() -> ServingError:
+    """The error of a request whose queue has no capacity left."""
+    return ServingError(
+        Code.UNAVAILABLE,
+        "The batch scheduling queue to which this task was submitted is full",
+    )
+
+
+def deadline_exceeded() -> ServingError:
+    """The error of a request that waited too long."""
+    return ServingError(Code.DEADLINE_EXCEEDED, "Timed out")
+
+
+def client_gone() -> ServingError:
+    """The error of a request whose client doesn't wait for the answer."""
+    return ServingError(Code.CANCELLED, "The client has gone")
+
+
+def server_stopping() -> ServingError:
+    """The error of a request that came, or is unanswered, at the end."""
+    return ServingError(Code.UNAVAILABLE, "The server is stopping")

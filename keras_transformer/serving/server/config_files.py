@@ -1,4 +1,8 @@
-"""Which models are served, from where, in which versions."""
+"""Configuration files of TensorFlow Serving: the models, and the batching.
+
+Both are text protos: a `ModelServerConfig` says which models are served, from
+where and in which versions; `BatchingParameters` how requests are joined.
+"""
 
 import dataclasses
 import os
@@ -7,9 +11,18 @@ import pathlib
 from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
-from keras_transformer.contract.errors import invalid_argument
+from keras_transformer.contract.protobuf import message
 from keras_transformer.errors import InputError
 from keras_transformer.export.registry.versions import version_folders
+from keras_transformer.machine import usable_cores
+
+# Of the values in a batching file.
+_LOWEST = {
+    "max_batch_size": 1,
+    "batch_timeout_micros": 0,
+    "max_enqueued_batches": 1,
+    "num_batch_threads": 1,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,46 +70,31 @@ class ModelConfig:
         return version_folders(self.base_path)
 
 
-def labelled_version(
-    labels: dict[str, int], version: int | None, label: str
-) -> int | None:
-    """The version that a request means; None: the latest.
+@dataclasses.dataclass(frozen=True)
+class BatchingParameters:
+    """Limits of the queues, with TensorFlow Serving's defaults.
 
-    Args:
-        labels: of the model, versions by name.
-        version: its number, if the request has one.
-        label: if it has one, else "".
-
-    Raises:
-        ServingError: INVALID_ARGUMENT: both, or no such label.
+    Attributes:
+        max_batch_size: rows of a batch.
+        batch_timeout_micros: how long a request waits for company, in
+            microseconds, while a worker is free.
+        max_enqueued_batches: that wait for a worker, for each signature of a
+            version; what comes then is refused.
+        num_batch_threads: workers; one a core if omitted.
     """
-    if not label:
-        return version
-    if version is not None:
-        raise invalid_argument(
-            f"Both model version ({version}) and model version label "
-            f"({label}) cannot be supplied."
-        )
-    if label not in labels:
-        raise invalid_argument(f"Unrecognized servable version label: {label}")
-    return labels[label]
 
+    max_batch_size: int = 1000
+    batch_timeout_micros: int = 0
+    max_enqueued_batches: int = 10
+    num_batch_threads: int = dataclasses.field(default_factory=usable_cores)
 
-def moved_labels(
-    config: ModelConfig, before: dict[str, int], available: set[int]
-) -> dict[str, int]:
-    """What a model's labels name now.
-
-    Args:
-        config: says what they are to name.
-        before: what they named until now.
-        available: the versions that answer. A label that is in use moves to
-            no other.
-    """
-    return {
-        label: version if version in available else before.get(label, version)
-        for label, version in config.labels
-    }
+    def __post_init__(self):
+        for name, lowest in _LOWEST.items():
+            if getattr(self, name) < lowest:
+                raise InputError(
+                    f"{name} must be at least {lowest}. Received: "
+                    f"{getattr(self, name)}"
+                )
 
 
 def read_model_configs(path: str | os.PathLike) -> list[ModelConfig]:
@@ -105,7 +103,7 @@ def read_model_configs(path: str | os.PathLike) -> list[ModelConfig]:
     Raises:
         InputError: it can't be read, or says what isn't supported.
     """
-    message = read_text_proto(
+    message = _read_text_proto(
         path, model_server_config_pb2.ModelServerConfig(), "ModelServerConfig"
     )
     if message.WhichOneof("config") != "model_config_list":
@@ -123,17 +121,31 @@ def read_model_configs(path: str | os.PathLike) -> list[ModelConfig]:
     return configs
 
 
-def read_text_proto(path: str | os.PathLike, message, kind: str):
-    """Fills a message from a text file.
+def read_batching_parameters(path: str | os.PathLike) -> BatchingParameters:
+    """The parameters of a text proto; what it leaves out has its default.
 
-    Args:
-        path: of the file.
-        message: to fill.
-        kind: its name, for errors.
+    `allowed_batch_sizes` and `pad_variable_length_inputs` are read and have no
+    effect: no shape is compiled, and requests of unlike shapes aren't joined.
 
     Raises:
-        InputError: the file can't be read, or isn't such a message.
+        InputError: the file can't be read, or a value isn't accepted.
     """
+    parameters = _read_text_proto(
+        path, message("BatchingParameters")(), "BatchingParameters"
+    )
+    values = {
+        name: getattr(parameters, name).value
+        for name in _LOWEST
+        if parameters.HasField(name)
+    }
+    try:
+        return BatchingParameters(**values)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _read_text_proto(path, message, kind):
+    """Fills a message from a text file; `kind` is its name, for errors."""
     try:
         text = pathlib.Path(path).read_text(encoding="utf-8")
         return text_format.Parse(text, message)

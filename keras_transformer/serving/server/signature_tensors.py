@@ -1,9 +1,28 @@
-"""Arrays against the description of a signature's tensors."""
+"""Tensors of a signature: inputs checked and completed, arrays and protos.
+
+Inputs are arrays by name. They are completed once, when they are queued.
+"""
+
+import math
 
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.contract.errors import invalid_argument
+from keras_transformer.contract.status import invalid_argument
+
+_FIELDS = {
+    tf.float32: "float_val",
+    tf.float64: "double_val",
+    tf.int8: "int_val",
+    tf.int16: "int_val",
+    tf.int32: "int_val",
+    tf.uint8: "int_val",
+    tf.int64: "int64_val",
+    tf.uint32: "uint32_val",
+    tf.uint64: "uint64_val",
+    tf.bool: "bool_val",
+    tf.string: "string_val",
+}
 
 
 def dtype_name(info) -> str:
@@ -77,6 +96,68 @@ def count_rows(inputs: dict) -> int:
         array.shape[0] if array.ndim else None for array in inputs.values()
     }
     return sizes.pop() if len(sizes) == 1 and None not in sizes else 1
+
+
+def array_of_proto(name: str, tensor, max_rows: int) -> np.ndarray:
+    """The array of a `TensorProto` from a client.
+
+    A few bytes may describe a tensor of any size, since its last value is
+    repeated: so its size is checked before it is made. One value for all
+    rows is accepted, and otherwise as many as there are bytes.
+
+    Args:
+        name: of the input.
+        tensor: a `TensorProto`.
+        max_rows: that a request may have.
+
+    Raises:
+        ServingError: INVALID_ARGUMENT: it is damaged or too large.
+    """
+    shape = tensor.tensor_shape
+    sizes = [dimension.size for dimension in shape.dim]
+    if shape.unknown_rank or any(size < 0 for size in sizes):
+        raise invalid_argument(f"Input {name} has no complete shape")
+    most = max(tensor.ByteSize(), max_rows)
+    if math.prod(sizes) > most:
+        raise invalid_argument(
+            f"Input {name} has {math.prod(sizes)} elements; at most "
+            f"{most} are accepted"
+        )
+    try:
+        array = tf.make_ndarray(tensor)
+    # It raises whatever NumPy does: TypeError, ValueError, KeyError...
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else "damaged"
+        raise invalid_argument(
+            f"Input {name} is not a tensor: {reason}"
+        ) from None
+    if array.dtype == object and array.size:
+        wrong = [v for v in array.reshape(-1) if not isinstance(v, bytes)]
+        if wrong:
+            raise invalid_argument(f"Input {name} is not a tensor: strings")
+    return array
+
+
+def fill_proto(message, array: np.ndarray):
+    """Writes an array into a message.
+
+    Numbers go into the repeated fields and not into `tensor_content`, as from
+    TensorFlow Serving, so that a client needs no TensorFlow to read them.
+
+    Args:
+        message: an empty `TensorProto`.
+        array: of any type; strings are `bytes` objects.
+    """
+    dtype = tf.as_dtype(array.dtype)
+    if array.dtype.kind == "O":
+        dtype = tf.string
+    if dtype not in _FIELDS:
+        message.CopyFrom(tf.make_tensor_proto(array))
+        return
+    message.dtype = dtype.as_datatype_enum
+    for size in array.shape:
+        message.tensor_shape.dim.add(size=size)
+    getattr(message, _FIELDS[dtype]).extend(array.reshape(-1).tolist())
 
 
 def _size_message(signature, inputs, extra, missing):

@@ -1,6 +1,6 @@
 """What a client is told when a request got no good answer."""
 
-from keras_transformer.contract.errors import Code, ServingError
+from keras_transformer.contract.status import Code, ServingError
 
 
 class RequestError(ServingError):
@@ -87,31 +87,11 @@ _CLASSES = {
     Code.UNAVAILABLE: UnavailableError,
     Code.DEADLINE_EXCEEDED: DeadlineError,
 }
-_CODES = {
-    400: Code.INVALID_ARGUMENT,
-    401: Code.UNAUTHENTICATED,
-    403: Code.PERMISSION_DENIED,
-    404: Code.NOT_FOUND,
-    408: Code.DEADLINE_EXCEEDED,
-    # Larger than the server takes: no other moment is better.
-    413: Code.INVALID_ARGUMENT,
-    429: Code.RESOURCE_EXHAUSTED,
-    499: Code.CANCELLED,
-    500: Code.INTERNAL,
-    501: Code.UNIMPLEMENTED,
-    503: Code.UNAVAILABLE,
-    504: Code.DEADLINE_EXCEEDED,
-}
 
 
 def request_error(code: Code, message: str, *rest) -> RequestError:
     """The error of the class that belongs to a code."""
     return _CLASSES.get(code, ServerFailedError)(code, message, *rest)
-
-
-def code_of_status(status: int) -> Code:
-    """The code of an HTTP status; UNKNOWN for what the contract hasn't."""
-    return _CODES.get(status, Code.UNKNOWN)
 
 
 def deadline_error(where: str) -> DeadlineError:

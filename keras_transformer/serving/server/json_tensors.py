@@ -1,0 +1,429 @@
+"""JSON tensors of the REST API: request bodies to arrays, arrays to answers.
+
+Which bodies are refused and with which words follows json_tensor.cc of
+TensorFlow Serving.
+"""
+
+import base64
+import binascii
+import json
+import math
+import re
+
+import numpy as np
+
+from keras_transformer.contract.status import (
+    Code,
+    ServingError,
+    invalid_argument,
+)
+from keras_transformer.serving.server.signature_tensors import (
+    dtype_name,
+    numpy_dtype,
+)
+
+# Axes that an array of NumPy may have, and one for the rows to spare.
+_MAX_RANK = 31
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+# Characters of a value that is shown in an error.
+_SHOWN = 200
+_KINDS = {
+    type(None): "Null",
+    dict: "Object",
+    list: "Array",
+    str: "String",
+    int: "Number",
+    float: "Number",
+}
+# Outputs whose names end so are sent in base64.
+_BYTES_SUFFIX = "_bytes"
+
+
+def parse_body(body: bytes) -> dict:
+    """The JSON object of a request.
+
+    Bytes that aren't UTF-8 are kept as surrogates, since TensorFlow Serving
+    hands them on to the graph.
+
+    Raises:
+        ServingError: INVALID_ARGUMENT: it isn't a JSON object.
+    """
+    if not body:
+        raise _parse_error("The document is empty")
+    try:
+        document = json.loads(
+            body.decode("utf-8", "surrogateescape"), parse_float=_finite
+        )
+        if _SURROGATE.search(body):
+            _check_pairs(body)
+    except json.JSONDecodeError as error:
+        raise _parse_error(f"{error.msg} at offset: {error.pos}") from None
+    except RecursionError:
+        raise _parse_error("The document is nested too deeply") from None
+    except ValueError:  # out of range, or Python's limit of digits
+        raise _parse_error("Number too big to be stored") from None
+    if not isinstance(document, dict):
+        raise _format_error(document, "Is not object")
+    name = document.get("signature_name", "")
+    if not isinstance(name, str):
+        raise _format_error(
+            document,
+            "not formatted correctly. 'signature_name' key must be a string "
+            "value.",
+        )
+    return document
+
+
+def read_inputs(document: dict, signature) -> tuple[dict, bool]:
+    """The inputs of a request.
+
+    Args:
+        document: from `parse_body`.
+        signature: `SignatureDef` of the signature that it names.
+
+    Returns:
+        arrays by name, and whether they came by rows ("instances") and not by
+        columns ("inputs").
+
+    Raises:
+        ServingError: INVALID_ARGUMENT: they aren't what the signature takes.
+    """
+    infos = dict(sorted(signature.inputs.items()))
+    if not infos:
+        name = document.get("signature_name") or "DEFAULT"
+        raise invalid_argument(f"Failed to get input map for signature: {name}")
+    if "instances" in document and "inputs" in document:
+        raise _format_error(
+            document,
+            "Not formatted correctly expecting only one of 'inputs' or "
+            "'instances' keys to exist ",
+        )
+    if "inputs" in document:
+        return _input_columns(document["inputs"], infos), False
+    if "instances" not in document:
+        raise invalid_argument("Missing 'inputs' or 'instances' key")
+    rows = document["instances"]
+    if not isinstance(rows, list):
+        raise _format_error(
+            document, "Excepting 'instances' to be an list/array"
+        )
+    if not rows:
+        raise _format_error(document, "No values in 'instances' array")
+    return _input_rows(rows, infos), True
+
+
+def predict_body(outputs: dict, by_rows: bool) -> bytes:
+    """The body of an answer to predict.
+
+    Args:
+        outputs: arrays by name.
+        by_rows: whether the request had "instances" and not "inputs".
+
+    Returns:
+        JSON. Text that isn't UTF-8 and numbers that aren't finite go out as
+        they are, as from TensorFlow Serving.
+
+    Raises:
+        ServingError: INVALID_ARGUMENT: rows are wanted, and the outputs have
+            no first axis in common.
+    """
+    values = {
+        name: _nested(name, array) for name, array in sorted(outputs.items())
+    }
+    if by_rows:
+        return to_json({"predictions": _output_rows(outputs, values)})
+    alone = next(iter(values.values())) if len(values) == 1 else values
+    return to_json({"outputs": alone})
+
+
+def to_json(value) -> bytes:
+    """JSON in UTF-8; surrogates become the bytes that they stand for."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return json.dumps(value).encode()
+
+
+def _check_pairs(body):
+    """Refuses an escaped half of a character."""
+    # Bytes that aren't UTF-8 become another character here: no surrogates.
+    document = json.loads(body.decode("utf-8", "replace"))
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _parse_error("The surrogate pair in string is invalid") from None
+
+
+def _finite(digits):
+    """A float; `NaN` and `Infinity` are words, and don't come here."""
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError("out of range")
+    return value
+
+
+def _input_rows(rows, infos):
+    named = _is_object(rows[0])
+    if not named and len(infos) > 1:
+        raise invalid_argument(
+            "instances is a plain list, but expecting list of objects as "
+            "multiple input tensors required as per tensorinfo_map"
+        )
+    for number, row in enumerate(rows):
+        if _is_object(row) == named:
+            continue
+        wanted, got = ("object", "list") if named else ("value/list", "object")
+        raise invalid_argument(
+            f"Expecting {wanted} but got {got} at item {number} of input list"
+        )
+    if not named:
+        (name,) = infos
+        return {name: _stack(rows, infos[name], "")}
+    for number, row in enumerate(rows):
+        if row.keys() != infos.keys():
+            raise invalid_argument(
+                f"Failed to process element: {number} of 'instances' list. "
+                f"JSON object: {_shown(row)} keys must be equal to: "
+                f"{','.join(infos)}"
+            )
+    return {
+        name: _stack([row[name] for row in rows], info, f" key: {name}")
+        for name, info in infos.items()
+    }
+
+
+def _stack(values, info, key):
+    """One array of the values of all rows, which have one shape."""
+    first = None
+    for number, value in enumerate(values):
+        try:
+            shape = _shape(value)
+            flat = _flatten(value, shape, info)
+            if first is None:
+                first, everything = shape, []
+            elif math.prod(shape) != math.prod(first):
+                raise invalid_argument(
+                    f"Expecting tensor size: {math.prod(first)} but got: "
+                    f"{math.prod(shape)}"
+                )
+            elif shape != first:
+                raise invalid_argument(
+                    f"Expecting shape {_brackets(first)} but got: "
+                    f"{_brackets(shape)}"
+                )
+            everything += flat
+        except ServingError as error:
+            raise invalid_argument(
+                f"Failed to process element: {number}{key} of 'instances' "
+                f"list. Error: INVALID_ARGUMENT: {error.message}"
+            ) from None
+    return _array(everything, (len(values), *first), info)
+
+
+def _input_columns(value, infos):
+    if not _is_object(value):
+        if len(infos) > 1:
+            raise invalid_argument(
+                "inputs is a plain value/list, but expecting an object as "
+                "multiple input tensors required as per tensorinfo_map"
+            )
+        (name,) = infos
+        value = {name: value}
+    for name in infos:
+        if name not in value:
+            raise invalid_argument(
+                f"Missing named input: {name} in 'inputs' object."
+            )
+    arrays = {}
+    for name, info in infos.items():
+        shape = _shape(value[name])
+        flat = _flatten(value[name], shape, info)
+        arrays[name] = _array(flat, shape, info)
+    return arrays
+
+
+def _shape(value):
+    """Sizes along the first elements, as TensorFlow Serving reads them."""
+    shape = []
+    while isinstance(value, list):
+        shape.append(len(value))
+        if not value:
+            break
+        if len(shape) > _MAX_RANK:
+            raise invalid_argument(
+                f"Encountered lists nested deeper than {_MAX_RANK}"
+            )
+        value = value[0]
+    return tuple(shape)
+
+
+def _flatten(value, shape, info, level=0):
+    """The leaves, checked for their type and for a regular shape."""
+    if not isinstance(value, list):
+        if level != len(shape):
+            raise invalid_argument(
+                f"JSON Value: {_shown(value)} found at incorrect level: "
+                f"{level + 1} in the JSON DOM. Expected at level: {len(shape)}"
+            )
+        return [_element(value, info)]
+    if level >= len(shape):
+        raise invalid_argument(
+            f"Encountered list at unexpected level: {level} expected < "
+            f"{len(shape)}"
+        )
+    if len(value) != shape[level]:
+        raise invalid_argument(
+            f"Encountered list at unexpected size: {len(value)} at level: "
+            f"{level} expected size: {shape[level]}"
+        )
+    flat = []
+    for item in value:
+        flat += _flatten(item, shape, info, level + 1)
+    return flat
+
+
+def _array(flat, shape, info):
+    array = np.empty(len(flat), numpy_dtype(info))
+    array[:] = flat
+    return array.reshape(shape)
+
+
+def _brackets(shape):
+    return f"[{','.join(map(str, shape))}]"
+
+
+def _element(value, info):
+    """The Python value, no list, that an array of an input takes."""
+    dtype = numpy_dtype(info)
+    if dtype.kind == "O":
+        if isinstance(value, str):
+            return value.encode("utf-8", "surrogateescape")
+        if isinstance(value, dict):
+            return _from_base64(value)
+    elif dtype.kind == "b":
+        if isinstance(value, bool):
+            return value
+    elif dtype.kind in "iu":
+        bounds = np.iinfo(dtype)
+        # TensorFlow Serving cuts what an int8 can't hold; here it's refused.
+        if type(value) is int and bounds.min <= value <= bounds.max:
+            return value
+    elif dtype.kind == "f":
+        if type(value) in (int, float):
+            return _decimal(value, dtype)
+    else:
+        raise ServingError(
+            Code.UNIMPLEMENTED,
+            f"Conversion of JSON Value: {_shown(value)} to type: "
+            f"{dtype_name(info)}",
+        )
+    raise invalid_argument(
+        f"JSON Value: {_shown(value)} Type: {_kind(value)} is not of expected "
+        f"type: {dtype_name(info)}"
+    )
+
+
+def _decimal(value, dtype):
+    limits = np.finfo(dtype)
+    # A whole number of 64 bits has to be exact; others are rounded.
+    exact = 2 ** (limits.nmant + 1)
+    lossy = isinstance(value, int) and exact <= abs(value) < 2**64
+    finite = isinstance(value, int) or math.isfinite(value)
+    if lossy or (finite and abs(value) > float(limits.max)):
+        kind = "float" if dtype.itemsize == 4 else "double"
+        raise invalid_argument(
+            f"Cannot convert JSON value: {_shown(value)} to {kind} without "
+            "loss of precision."
+        )
+    return value
+
+
+def _from_base64(value):
+    if not _is_base64(value):
+        raise _format_error(value, "not formatted correctly for base64 data")
+    # Padding may be left out, and white space may be put in.
+    text = re.sub(r"\s", "", value["b64"]).rstrip("=")
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise invalid_argument("Unable to base64 decode") from None
+
+
+def _is_base64(value):
+    return value.keys() == {"b64"} and isinstance(value["b64"], str)
+
+
+def _is_object(value):
+    """Whether it names tensors: an object that isn't base64."""
+    return isinstance(value, dict) and not _is_base64(value)
+
+
+def _kind(value):
+    if isinstance(value, bool):
+        return str(value)
+    return _KINDS[type(value)]
+
+
+def _shown(value):
+    """A value in an error, cut where it is long."""
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        return "..."
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _parse_error(reason):
+    """The error of a body that isn't JSON."""
+    return invalid_argument(f"JSON Parse error: {reason}")
+
+
+def _format_error(value, reason):
+    """The error of JSON that says something else."""
+    return invalid_argument(f"JSON Value: {_shown(value)} {reason}")
+
+
+def _output_rows(outputs, values):
+    count = None
+    for name, array in sorted(outputs.items()):
+        if not array.ndim:
+            raise invalid_argument(
+                f"Tensor name: {name} has no shape information "
+            )
+        if count not in (None, len(array)):
+            raise invalid_argument(
+                f"Tensor name: {name} has inconsistent batch size: "
+                f"{len(array)} expecting: {count}"
+            )
+        count = len(array)
+    if len(values) == 1:
+        return next(iter(values.values()))
+    return [
+        {name: value[row] for name, value in values.items()}
+        for row in range(count or 0)
+    ]
+
+
+def _nested(name, array):
+    """Nested lists of what JSON can say."""
+    if array.dtype == object:
+        convert = _base64 if name.endswith(_BYTES_SUFFIX) else _text
+        flat = np.empty(array.size, object)
+        flat[:] = [convert(value) for value in array.reshape(-1)]
+        return flat.reshape(array.shape).tolist()
+    if array.dtype == np.float32:
+        # The shortest decimal that is the same float32: 0.2, and not
+        # 0.20000000298.
+        return array.astype("U").astype(np.float64).tolist()
+    if array.dtype.kind not in "biuf":
+        return array.astype(np.float32).tolist()
+    return array.tolist()
+
+
+def _text(value):
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _base64(value):
+    return {"b64": base64.b64encode(value).decode()}
