@@ -26,8 +26,8 @@ from keras_transformer.serving.server.config_files import (
     ModelConfig,
 )
 from keras_transformer.serving.server.monitoring import AccessLog, Entry
-from keras_transformer.serving.server.signature_tensors import array_of_proto
 from keras_transformer.serving.server.server import Server, ServerOptions
+from keras_transformer.serving.server.signature_tensors import array_of_proto
 from tests.serving.asking import ask
 from tests.serving.toy_models import MODELS_CONFIG, write_version
 
