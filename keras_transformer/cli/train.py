@@ -99,9 +99,9 @@ def run(arguments):
     )
     load_tensorflow()
     from keras_transformer.data.prepared import PreparedData
-    from keras_transformer.training.defaults import for_this_machine
+    from keras_transformer.machine import use_threads
+    from keras_transformer.training.preflight import for_this_machine
     from keras_transformer.training.run import Run
-    from keras_transformer.training.threads import use_threads
 
     # Threads before tokenizers, which are TensorFlow's first operations.
     if arguments.resume:
@@ -142,7 +142,7 @@ def train(the_run, prepared, resume=False) -> str:
         a line about the best epoch.
     """
     from keras_transformer.evaluation.run_evaluation import dev_scorer
-    from keras_transformer.training.callbacks import Interrupted
+    from keras_transformer.training.checkpoint import Interrupted
     from keras_transformer.training.fit import fit
 
     observer = TrainingProgress(the_run.config.training)
@@ -201,7 +201,7 @@ def _continue_with(the_run, arguments, config):
             f"--from: {the_run.folder} was started from {began}. Received: "
             f"{arguments.initial}"
         )
-    from keras_transformer.training.defaults import left_open
+    from keras_transformer.training.preflight import left_open
 
     own = the_run.config
     opened = left_open(config)

@@ -1,17 +1,15 @@
-"""What happens around the steps and epochs of `fit`: reporting, resuming."""
+"""Keras callbacks of `fit`: readings, dev scores, the best weights, history.
 
+What interrupts and resumes training is in `checkpoint`.
+"""
+
+import math
 import time
 
 import keras
 
-from keras_transformer.training.checkpoint import (
-    load_checkpoint,
-    save_checkpoint,
-)
-
-
-class Interrupted(KeyboardInterrupt):
-    """Training was asked to stop, and stopped with a checkpoint written."""
+# By `training.best_by`: the name of the score, and whether more is better.
+_CRITERIA = {"loss": ("cross_entropy", False), "bleu": ("bleu", True)}
 
 
 class Speed(keras.callbacks.Callback):
@@ -141,78 +139,83 @@ class TensorBoard(keras.callbacks.Callback):
         self._writer.flush()
 
 
-class Checkpoint(keras.callbacks.Callback):
-    """Writes the state every few steps, and puts it back on a resume.
+class DevScores(keras.callbacks.Callback):
+    """Adds scores of real translations to the logs every few epochs.
 
     Args:
-        path: the checkpoint file.
-        batches: `TrainingBatches`, told where to go on.
-        keep_best: `KeepBest`, whose memory is kept too.
-        speed: `Speed`, whose time is kept too.
-        training: `TrainingConfig`: how often to write, how many epochs.
-        stop_requested: callable; once true, the step at hand is finished,
-            a checkpoint written, and `Interrupted` raised.
+        measure: callable of the model that returns `{name: score}`.
+        every: int, epochs between measurements.
     """
 
-    def __init__(
-        self, path, batches, keep_best, speed, training, stop_requested
-    ):
+    def __init__(self, measure, every):
         super().__init__()
-        self.path = path
-        self._batches = batches
-        self._keep_best = keep_best
-        self._speed = speed
-        self._every = training.checkpoint_every
-        self._epochs = training.epochs
-        self._stop_requested = stop_requested
-        self._resume = False
-        self._done = 0  # batches of the present epoch
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self._done = self._batches.first_batch
-        if self._resume:
-            # Keras has just reset the metrics; the interrupted epoch's
-            # sums go on instead.
-            load_checkpoint(self.path, self.model)
-            self._resume = False
-
-    def on_train_batch_end(self, batch, logs=None):
-        done = self._done + batch + 1
-        if done == self._batches.batches_per_epoch:
-            return  # the end of the epoch comes first, and saves
-        stop = self._stop_requested()
-        if stop or (batch + 1) % self._every == 0:
-            self._save(self._batches.epoch, done)
-        if stop:
-            raise Interrupted
+        self._measure = measure
+        self._every = every
 
     def on_epoch_end(self, epoch, logs=None):
-        self._save(epoch + 1, 0)
-        if self._stop_requested() and epoch + 1 < self._epochs:
-            raise Interrupted
+        scores = self.scores(self.model, epoch)
+        logs.update({f"val_{name}": value for name, value in scores.items()})
 
-    def _save(self, epoch, batch):
-        note = {
-            "epoch": int(epoch),
-            "batch": int(batch),
-            "keep_best": self._keep_best.memory,
-            "seconds": self._speed.seconds() if batch else 0.0,
-        }
-        save_checkpoint(self.path, self.model, note)
+    def scores(self, model, epoch) -> dict:
+        """Scores of the model after an epoch, 0 the first; `{}` if not due."""
+        return self._measure(model) if (epoch + 1) % self._every == 0 else {}
 
-    def restore(self, model) -> int:
-        """Puts the saved state back.
 
-        Args:
-            model: compiled model, its metrics built.
+class KeepBest(keras.callbacks.Callback):
+    """Saves the best and the newest weights; stops when no better come.
 
-        Returns:
-            the epoch to go on with, 0 first.
+    What is best is decided by `training.best_by`, without a dev set by the
+    training loss. An average of epochs that scores better than each epoch
+    so far becomes the best.
+
+    Args:
+        run: `Run`.
+    """
+
+    def __init__(self, run):
+        super().__init__()
+        training = run.config.training
+        self._run = run
+        self._score, self._more_is_better = _CRITERIA[training.best_by]
+        self._patience = training.early_stopping
+        # Best score, its epoch, and the newest epoch that was scored.
+        self.memory = {"best": None, "best_epoch": None, "scored": None}
+
+    def on_epoch_end(self, epoch, logs=None):
+        scores = {key: float(value) for key, value in logs.items()}
+        own = scores.get(f"val_{self._score}")
+        if own is None and self._score == "cross_entropy":
+            own = scores["loss"]
+        if own is not None:
+            self.memory["scored"] = epoch
+        if self._improves(own, epoch):
+            self._run.save_weights(self.model, "best", epoch + 1, scores)
+            self._run.record_scores("best", {"epoch": epoch + 1, **scores})
+        if self._improves(scores.get(f"val_average_{self._score}"), epoch):
+            self._run.promote_average()
+        self._run.save_weights(self.model, "last", epoch + 1, scores)
+        if self.exhausted(epoch + 1):
+            self.model.stop_training = True
+
+    def _improves(self, score, epoch):
+        """Whether the score is the best so far, which is then remembered."""
+        best = self.memory["best"]
+        if score is None or math.isnan(score):
+            return False
+        if best is not None:
+            better = score > best if self._more_is_better else score < best
+            if not better:
+                return False
+        self.memory.update(best=score, best_epoch=epoch)
+        return True
+
+    def exhausted(self, epochs):
+        """Whether `epochs` finished epochs were enough to lose patience.
+
+        Epochs after the newest score don't count: they may be better yet.
         """
-        note = load_checkpoint(self.path, model)
-        self._batches.epoch = note["epoch"]
-        self._batches.first_batch = note["batch"]
-        self._keep_best.memory.update(note["keep_best"])
-        self._speed.seconds_before = note["seconds"]
-        self._resume = note["batch"] > 0
-        return note["epoch"]
+        best, scored = self.memory["best_epoch"], self.memory["scored"]
+        if scored is None:  # as in a checkpoint without that memory
+            scored = epochs - 1 if self._score == "cross_entropy" else -1
+        waited = scored + 1 if best is None else scored - best
+        return 0 < self._patience <= waited

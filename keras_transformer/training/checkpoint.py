@@ -7,6 +7,7 @@ the data and the callbacks' memory. The zip container's CRC tells damage.
 
 import json
 
+import keras
 import numpy as np
 
 from keras_transformer.errors import InputError
@@ -14,6 +15,87 @@ from keras_transformer.files import replacing
 
 FORMAT = 1
 _NOTE = "note"
+
+
+class Interrupted(KeyboardInterrupt):
+    """Training was asked to stop, and stopped with a checkpoint written."""
+
+
+class Checkpoint(keras.callbacks.Callback):
+    """Writes the state every few steps, and puts it back on a resume.
+
+    Args:
+        path: the checkpoint file.
+        batches: `TrainingBatches`, told where to go on.
+        keep_best: `KeepBest`, whose memory is kept too.
+        speed: `Speed`, whose time is kept too.
+        training: `TrainingConfig`: how often to write, how many epochs.
+        stop_requested: callable; once true, the step at hand is finished,
+            a checkpoint written, and `Interrupted` raised.
+    """
+
+    def __init__(
+        self, path, batches, keep_best, speed, training, stop_requested
+    ):
+        super().__init__()
+        self.path = path
+        self._batches = batches
+        self._keep_best = keep_best
+        self._speed = speed
+        self._every = training.checkpoint_every
+        self._epochs = training.epochs
+        self._stop_requested = stop_requested
+        self._resume = False
+        self._done = 0  # batches of the present epoch
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._done = self._batches.first_batch
+        if self._resume:
+            # Keras has just reset the metrics; the interrupted epoch's
+            # sums go on instead.
+            load_checkpoint(self.path, self.model)
+            self._resume = False
+
+    def on_train_batch_end(self, batch, logs=None):
+        done = self._done + batch + 1
+        if done == self._batches.batches_per_epoch:
+            return  # the end of the epoch comes first, and saves
+        stop = self._stop_requested()
+        if stop or (batch + 1) % self._every == 0:
+            self._save(self._batches.epoch, done)
+        if stop:
+            raise Interrupted
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._save(epoch + 1, 0)
+        if self._stop_requested() and epoch + 1 < self._epochs:
+            raise Interrupted
+
+    def _save(self, epoch, batch):
+        note = {
+            "epoch": int(epoch),
+            "batch": int(batch),
+            "keep_best": self._keep_best.memory,
+            "seconds": self._speed.seconds() if batch else 0.0,
+        }
+        save_checkpoint(self.path, self.model, note)
+
+    def restore(self, model) -> int:
+        """Puts the saved state back.
+
+        Args:
+            model: compiled model, its metrics built.
+
+        Returns:
+            the epoch to go on with, 0 first.
+        """
+        note = load_checkpoint(self.path, model)
+        self._batches.epoch = note["epoch"]
+        self._batches.first_batch = note["batch"]
+        self._keep_best.memory.update(note["keep_best"])
+        self._speed.seconds_before = note["seconds"]
+        self._resume = note["batch"] > 0
+        return note["epoch"]
 
 
 def save_checkpoint(path, model, note: dict):

@@ -18,20 +18,20 @@ from keras_transformer.data.subword_batches import subword_sampling
 from keras_transformer.errors import InputError
 from keras_transformer.files import remove_leftovers
 from keras_transformer.text.vectors import load_vectors
-from keras_transformer.training.average import EpochAverage
+from keras_transformer.training.averaging import EpochAverage, MovingAverage
 from keras_transformer.training.callbacks import (
-    Checkpoint,
+    DevScores,
     History,
+    KeepBest,
     Position,
     Report,
     Speed,
     TensorBoard,
 )
+from keras_transformer.training.checkpoint import Checkpoint
 from keras_transformer.training.compiling import compile_model
-from keras_transformer.training.dev_scores import DevScores, KeepBest
 from keras_transformer.training.freezing import freeze
-from keras_transformer.training.initial import INITIAL
-from keras_transformer.training.moving_average import MovingAverage
+from keras_transformer.training.run import INITIAL
 from keras_transformer.training.weights import load_weights
 
 

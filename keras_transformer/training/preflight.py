@@ -1,14 +1,51 @@
-"""What must fit before a run is started, told before anything is written."""
+"""Preflight of a run: the machine's defaults, and whether everything fits.
 
+A run is refused here, before anything is written.
+"""
+
+import dataclasses
 import os
 
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
+from keras_transformer.machine import (
+    has_gpu,
+    multiplies_bfloat16,
+    usable_cores,
+)
 from keras_transformer.models import build_transformer
 from keras_transformer.training.freezing import freeze
 
 # START and END on a source; START on what the decoder reads.
 _FRAMES = (2, 1)
+# Settings of the model that change neither a weight nor what it means.
+_FREE = ("dropout", "attention_dropout", "feedforward_dropout")
+
+
+def for_this_machine(config: Config) -> Config:
+    """The configuration with threads and precision chosen, if they are open.
+
+    A run keeps them, wherever it goes on: its weights depend on both, as
+    dropout is drawn for each thread's part of a batch.
+    """
+    chosen = {}
+    if config.training.threads is None:
+        chosen["threads"] = 1 if has_gpu() else usable_cores()
+    if config.training.precision == "auto":
+        chosen["precision"] = (
+            "mixed_bfloat16" if multiplies_bfloat16() else "float32"
+        )
+    return config.updated({"training": chosen})
+
+
+def left_open(config: Config) -> tuple[str, ...]:
+    """The names of the training values that `for_this_machine` chooses."""
+    names = []
+    if config.training.threads is None:
+        names.append("threads")
+    if config.training.precision == "auto":
+        names.append("precision")
+    return tuple(names)
 
 
 def check_fits(config: Config, prepared):
@@ -54,6 +91,43 @@ def check_fits(config: Config, prepared):
             )
     if config.training.freeze:
         freeze(build_transformer(config.model, *sizes), config.training.freeze)
+
+
+def check_continues(config, prepared, initial):
+    """Refuses a run that another run's weights don't fit.
+
+    Args:
+        config: `Config` of the new run.
+        prepared: `PreparedData` of the new run.
+        initial: `Run` to start from.
+
+    Raises:
+        InputError: the tokenizers or the models differ.
+    """
+    for side, described in initial.manifest["tokenizers"].items():
+        tokenizer = getattr(prepared, f"{side}_tokenizer")
+        if tokenizer.fingerprint() != described["fingerprint"]:
+            raise InputError(
+                f"{prepared.path}: its {side} tokenizer isn't the one of "
+                f"{initial.folder} (the fingerprints differ). Accepted: data "
+                f"prepared with --tokenizers {initial.folder}"
+            )
+    ours = dataclasses.asdict(config.model)
+    theirs = dataclasses.asdict(initial.config.model)
+    free = list(_FREE)
+    if ours["positions"] == theirs["positions"] == "sinusoidal":
+        free.append("max_length")
+    differing = [
+        f"model.{key} is {theirs[key]} there, {value} here"
+        for key, value in ours.items()
+        if value != theirs[key] and key not in free
+    ]
+    if differing:
+        raise InputError(
+            f"{initial.folder}: weights of another model "
+            f"({'; '.join(differing)}). Accepted: the same model section, but "
+            f"for {', '.join(free)}"
+        )
 
 
 def _check_lengths(config, prepared):

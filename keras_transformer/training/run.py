@@ -23,24 +23,18 @@ from keras_transformer.config import Config
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
     new_folder,
+    read_json,
     read_yaml,
     write_json,
     write_text,
 )
 from keras_transformer.models import build_transformer
 from keras_transformer.text.tokenizer import load_tokenizer
-from keras_transformer.training.defaults import for_this_machine
-from keras_transformer.training.initial import (
-    INITIAL,
+from keras_transformer.training.preflight import (
     check_continues,
-    copy_initial,
+    check_fits,
+    for_this_machine,
 )
-from keras_transformer.training.manifest import (
-    SIDES,
-    new_manifest,
-    read_manifest,
-)
-from keras_transformer.training.preflight import check_fits
 from keras_transformer.training.weights import (
     copy_weights,
     load_weights,
@@ -48,6 +42,11 @@ from keras_transformer.training.weights import (
     save_weights,
     weights_path,
 )
+from keras_transformer.version import versions
+
+FORMAT = 1
+SIDES = ("source", "target")
+INITIAL = "initial"  # The weights that a run started from.
 
 
 class Run:
@@ -94,13 +93,13 @@ class Run:
             config.model, prepared.config, config.training, config.decoding
         )
         tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
-        manifest = new_manifest(prepared)
+        manifest = _new_manifest(prepared)
         with new_folder(folder) as temporary:
             (temporary / "weights").mkdir()
             for side, tokenizer in zip(SIDES, tokenizers, strict=True):
                 tokenizer.save(temporary / f"{side}_tokenizer")
             if initial is not None:
-                manifest[INITIAL] = copy_initial(initial, temporary)
+                manifest[INITIAL] = _copy_initial(initial, temporary)
             write_text(temporary / "config.yaml", config.to_yaml())
             write_json(temporary / "manifest.json", manifest)
         return cls(folder, config, manifest, tokenizers)
@@ -114,7 +113,7 @@ class Run:
                 belongs elsewhere.
         """
         folder = pathlib.Path(folder)
-        manifest = read_manifest(folder)
+        manifest = _read_manifest(folder)
         where = folder / "config.yaml"
         config = Config().updated(read_yaml(where), str(where))
         tokenizers = []
@@ -221,3 +220,74 @@ class Run:
         """Replaces the history."""
         lines = [json.dumps(epoch, ensure_ascii=False) for epoch in epochs]
         write_text(self.folder / "history.jsonl", "\n".join([*lines, ""]))
+
+
+def _new_manifest(prepared) -> dict:
+    """The manifest of a run that begins on `PreparedData`; no scores yet."""
+    tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
+    return {
+        "format": FORMAT,
+        "versions": versions(),
+        "data": {
+            "fingerprint": prepared.fingerprint,
+            "counts": prepared.counts,
+        },
+        "tokenizers": {
+            side: {
+                "vocabulary_size": tokenizer.vocabulary_size,
+                "fingerprint": tokenizer.fingerprint(),
+            }
+            for side, tokenizer in zip(SIDES, tokenizers, strict=True)
+        },
+        "scores": {},
+    }
+
+
+def _read_manifest(folder: pathlib.Path) -> dict:
+    """The manifest in a run's folder, if it is a run's."""
+    path = folder / "manifest.json"
+    if not path.is_file():
+        raise InputError(
+            f"{folder}: not a run folder (no manifest.json). Expected "
+            "what `keras-transformer train --out` wrote"
+        )
+    manifest = read_json(path)
+    if "splits" in manifest:
+        raise InputError(
+            f"{folder}: prepared data, not a run. Expected what "
+            "`keras-transformer train --out` wrote"
+        )
+    if not _is_of_a_run(manifest):
+        raise InputError(f"{path}: damaged, or not of a run of format {FORMAT}")
+    return manifest
+
+
+def _is_of_a_run(manifest):
+    try:
+        return (
+            manifest["format"] == FORMAT
+            and isinstance(manifest["data"]["fingerprint"], str)
+            and isinstance(manifest["scores"], dict)
+            and all(manifest["tokenizers"][s]["fingerprint"] for s in SIDES)
+        )
+    except (KeyError, TypeError):
+        return False
+
+
+def _copy_initial(initial, folder) -> dict:
+    """Copies a run's best weights to a new one, which then needs no other.
+
+    Returns:
+        what the new run's manifest says of them.
+    """
+    source = initial.weights_path("best")
+    notes = read_notes(source)
+    digests = notes.pop("sha256", [None])
+    copy_weights(source, weights_path(folder / "weights", INITIAL), notes)
+    return {
+        "run": str(initial.folder),
+        "weights": "best",
+        "epoch": notes.get("epoch"),
+        "sha256": digests[-1],
+        "data": initial.manifest["data"],
+    }

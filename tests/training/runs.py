@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from keras_transformer.training.callbacks import Interrupted
+from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import Observer, fit
 from keras_transformer.training.run import Run
 

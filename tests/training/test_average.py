@@ -8,7 +8,7 @@ import pytest
 from keras_transformer.data.batches import evaluation_batches
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.run_evaluation import cross_entropy
-from keras_transformer.training.average import EpochAverage
+from keras_transformer.training.averaging import EpochAverage
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
 from tests.training.runs import (

@@ -13,7 +13,7 @@ from keras_transformer.config import DataConfig
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
 from keras_transformer.text.subword_sampling import SubwordSampler
-from keras_transformer.training.callbacks import Interrupted
+from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run

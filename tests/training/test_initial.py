@@ -5,7 +5,7 @@ import pytest
 from keras_transformer.config import DataConfig
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
-from keras_transformer.training.callbacks import Interrupted
+from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import Observer, fit
 from keras_transformer.training.run import Run
 from tests.toy import write_corpus

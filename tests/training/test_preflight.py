@@ -1,6 +1,10 @@
+"""What is settled before a run starts."""
+
 import pytest
 
+from keras_transformer.config import Config
 from keras_transformer.errors import InputError
+from keras_transformer.training import preflight
 from keras_transformer.training.run import Run
 
 
@@ -29,3 +33,32 @@ def test_what_does_not_fit_is_told_before_anything_is_written(
     with pytest.raises(InputError, match=message):
         Run.create(tmp_path / "run", config, prepared)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "fast, precision", [(True, "mixed_bfloat16"), (False, "float32")]
+)
+def test_open_values_are_chosen(monkeypatch, fast, precision):
+    monkeypatch.setattr(preflight, "multiplies_bfloat16", lambda: fast)
+    monkeypatch.setattr(preflight, "has_gpu", lambda: False)
+    monkeypatch.setattr(preflight, "usable_cores", lambda: 3)
+    config = Config().updated({"training": {"precision": "auto"}})
+    assert preflight.left_open(config) == ("threads", "precision")
+    training = preflight.for_this_machine(config).training
+    assert (training.threads, training.precision) == (3, precision)
+
+
+def test_given_values_stay():
+    given = {"threads": 2, "precision": "mixed_float16"}
+    config = Config().updated({"training": given})
+    assert preflight.left_open(config) == ()
+    assert preflight.for_this_machine(config) == config
+
+
+def test_a_run_keeps_what_was_chosen(config, prepared, tmp_path, monkeypatch):
+    monkeypatch.setattr(preflight, "multiplies_bfloat16", lambda: True)
+    config = config.updated({"training": {"precision": "auto"}})
+    Run.create(tmp_path / "run", config, prepared)
+    kept = Run.load(tmp_path / "run").config.training
+    assert kept.precision == "mixed_bfloat16"
+    assert kept.threads is not None

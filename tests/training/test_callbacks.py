@@ -5,7 +5,7 @@ import types
 import pytest
 
 from keras_transformer.config import Config
-from keras_transformer.training.dev_scores import KeepBest
+from keras_transformer.training.callbacks import KeepBest
 
 
 class FakeRun:
