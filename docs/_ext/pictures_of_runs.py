@@ -15,7 +15,7 @@ from keras_transformer import (
     prepare,
     preset,
 )
-from keras_transformer.data.builtin import generate_corpus
+from keras_transformer.data.demo import load_demo_corpus
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "runs" / "demo"
@@ -119,7 +119,7 @@ def _small_data():
     if (SMALL / "data").is_dir():
         return PreparedData.load(SMALL / "data")
     SMALL.mkdir(parents=True, exist_ok=True)
-    corpus = generate_corpus(train_size=2000, dev_size=100, test_size=0)
+    corpus = load_demo_corpus(train_size=2000, dev_size=100, test_size=0)
     for name in ("train", "dev"):
         lines = [f"{en}\t{zh}\n" for en, zh in getattr(corpus, name)]
         path = SMALL / f"{name}.tsv"

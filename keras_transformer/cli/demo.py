@@ -61,7 +61,7 @@ def run(arguments):
     load_tensorflow()
     _check_out(arguments.out)
     work = _clean(pathlib.Path(arguments.work))
-    say("generating the built-in corpus")
+    say("reading the built-in corpus")
     corpus = _write_corpus(work, arguments.sentences)
     prepared = _prepare(work)
     say(f"prepared {prepared.counts['train']:,} pairs")
@@ -130,10 +130,10 @@ def _clean(work):
 
 
 def _write_corpus(work, size):
-    from keras_transformer.data.builtin import generate_corpus
+    from keras_transformer.data.demo import load_demo_corpus
 
     options = {} if size is None else {"train_size": size}
-    corpus = generate_corpus(**options)
+    corpus = load_demo_corpus(**options)
     for name, pairs in corpus._asdict().items():
         lines = [f"{source}\t{target}\n" for source, target in pairs]
         path = work / "built-in corpus" / f"{name}.tsv"

@@ -34,7 +34,7 @@ def make_data(scratch: pathlib.Path, config, folder=None):
     folder = pathlib.Path(folder) if folder else _DATA
     if not folder.is_dir():
         folder = scratch
-        _write_builtin(scratch / "train.tsv", scratch / "dev.tsv")
+        _write_demo_corpus(scratch / "train.tsv", scratch / "dev.tsv")
     return prepare(
         [CorpusFile.parse(str(folder / "train.tsv"))],
         scratch / "data",
@@ -43,10 +43,10 @@ def make_data(scratch: pathlib.Path, config, folder=None):
     )
 
 
-def _write_builtin(train, dev):
-    from keras_transformer.data.builtin import generate_corpus
+def _write_demo_corpus(train, dev):
+    from keras_transformer.data.demo import load_demo_corpus
 
-    corpus = generate_corpus()
+    corpus = load_demo_corpus()
     for path, pairs in ((train, corpus.train), (dev, corpus.dev)):
         lines = [f"{source}\t{target}\n" for source, target in pairs]
         path.write_text("".join(lines), encoding="utf-8")
@@ -55,9 +55,9 @@ def _write_builtin(train, dev):
 def sentences(path, count: int) -> list[str]:
     """So many source sentences, spread evenly over a file."""
     if path is None and not _DATA.is_dir():
-        from keras_transformer.data.builtin import generate_corpus
+        from keras_transformer.data.demo import load_demo_corpus
 
-        texts = [source for source, _ in generate_corpus().dev]
+        texts = [source for source, _ in load_demo_corpus().dev]
     else:
         with open(path or _DATA / "dev.tsv", encoding="utf-8") as lines:
             texts = [line.rstrip("\n").split("\t")[0] for line in lines]

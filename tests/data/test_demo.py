@@ -1,0 +1,80 @@
+import hashlib
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.data.demo import (
+    CORPUS_FILE,
+    load_demo_corpus,
+    words_of,
+)
+from keras_transformer.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return load_demo_corpus()
+
+
+@pytest.fixture(scope="module")
+def pairs(corpus):
+    return corpus.train + corpus.dev + corpus.test
+
+
+def digest(corpus):
+    return hashlib.sha256(repr(tuple(corpus)).encode()).hexdigest()[:16]
+
+
+def test_pairs_are_those_of_every_earlier_version(corpus):
+    assert digest(corpus) == "00b9bbeaaf1674d7"
+    small = load_demo_corpus(train_size=2000, dev_size=40, test_size=20)
+    assert digest(small) == "5664f9ad268ba0a1"
+
+
+def test_sizes_are_as_asked(corpus):
+    assert [len(part) for part in corpus] == [22_000, 600, 600]
+    small = load_demo_corpus(train_size=3000, dev_size=20, test_size=10)
+    assert [len(part) for part in small] == [3000, 20, 10]
+
+
+def test_no_sentence_occurs_twice_on_either_side(pairs):
+    for side in (0, 1):
+        assert len({pair[side] for pair in pairs}) == len(pairs)
+
+
+def test_held_out_words_and_characters_are_common_in_training(corpus):
+    counts = {}
+    for pair in corpus.train:
+        for word in words_of(pair):
+            counts[word] = counts.get(word, 0) + 1
+    for pair in corpus.dev + corpus.test:
+        for word in words_of(pair):
+            assert counts.get(word, 0) >= 5, (word, pair)
+
+
+def test_sentence_lengths_are_those_of_short_real_sentences(pairs):
+    lengths = [len(english.split()) for english, _ in pairs]
+    assert min(lengths) == 2
+    assert max(lengths) <= 20
+    assert 7 <= sum(lengths) / len(lengths) <= 9
+
+
+def test_more_than_the_file_has_is_refused():
+    with pytest.raises(InputError, match="asked for 23201 pairs"):
+        load_demo_corpus(train_size=22_001)
+
+
+@pytest.mark.parametrize("train_size", [50, -5000])
+def test_held_out_part_that_leaves_words_rare_is_refused(train_size):
+    with pytest.raises(InputError, match="more training pairs"):
+        load_demo_corpus(train_size=train_size, dev_size=50, test_size=50)
+
+
+def test_the_file_is_small_and_in_the_wheel():
+    assert CORPUS_FILE.stat().st_size < 600_000
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    files = settings["tool"]["setuptools"]["package-data"]
+    assert files["keras_transformer.data"] == [CORPUS_FILE.name]
