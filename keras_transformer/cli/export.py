@@ -10,13 +10,15 @@ import dataclasses
 import json
 
 from keras_transformer.cli.console import load_tensorflow, say, table
-from keras_transformer.cli.evaluate import (
+from keras_transformer.cli.options import (
     add_search_options,
     add_weights_option,
     decoding_config,
 )
-from keras_transformer.cli.verification import verify_only
 from keras_transformer.errors import InputError
+
+# What may stand beside --verify-only.
+_BESIDE_VERIFY_ONLY = ("command", "verify_only", "json")
 
 EXAMPLE = """example:
   keras-transformer export --run runs/en-zh --out saved_models/en-zh
@@ -73,7 +75,7 @@ def add_arguments(parser):
 
 def run(arguments):
     if arguments.verify_only is not None:
-        verify_only(arguments)
+        _verify_only(arguments)
         return
     if arguments.run is None or arguments.out is None:
         raise InputError(
@@ -151,3 +153,60 @@ def _with_precision(the_run, arguments):
         say(f"{choice.precision}: {choice.reason}")
         precision = choice.precision
     return dataclasses.replace(decoding, precision=precision)
+
+
+def _verify_only(arguments):
+    """Runs every check on a version folder and prints what they found.
+
+    Args:
+        arguments: of `export`.
+
+    Raises:
+        InputError: another option was given, there is no SavedModel, or a
+            check failed.
+    """
+    from keras_transformer.export.registry.versions import find_saved_model
+    from keras_transformer.export.verification.proof import (
+        check_in_fresh_process,
+        require_passed,
+    )
+
+    _refuse_other_options(arguments)
+    folder = find_saved_model(arguments.verify_only)
+    say(f"checking {folder} in fresh processes")
+    checks = check_in_fresh_process(folder, f"{folder}")
+    if arguments.json:
+        print(
+            json.dumps(
+                {
+                    "path": str(folder),
+                    "passed": all(check.passed for check in checks),
+                    "checks": [vars(check) for check in checks],
+                },
+                ensure_ascii=False,
+            )
+        )
+    else:
+        rows = [
+            (check.name, f"{_outcome(check):<6}  {check.detail}")
+            for check in checks
+        ]
+        print(table(rows))
+    require_passed(checks, f"{folder}")
+
+
+def _outcome(check):
+    return "passed" if check.passed else "FAILED"
+
+
+def _refuse_other_options(arguments):
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name, value in vars(arguments).items()
+        if name not in _BESIDE_VERIFY_ONLY and value not in (None, [], False)
+    ]
+    if given:
+        raise InputError(
+            f"--verify-only exports nothing, so {', '.join(given)} can't be "
+            "with it. Accepted beside it: --json"
+        )

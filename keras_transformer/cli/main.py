@@ -5,12 +5,13 @@ one line for bad usage, bad input or an interruption.
 """
 
 import argparse
+import difflib
 import importlib
 import os
+import re
 import signal
 import sys
 
-from keras_transformer.cli.parsers import Parser
 from keras_transformer.errors import InputError
 from keras_transformer.version import __version__
 
@@ -28,6 +29,43 @@ COMMANDS = {
     "plot": "pictures of a model, a run, a sentence or a corpus",
     "info": "what a folder of data, a run or an export is",
 }
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that answers bad usage in one line, with what was meant.
+
+    argparse prints the whole usage, and of a misspelled option says only that
+    the right one is missing.
+    """
+
+    _has_commands = False
+
+    def add_subparsers(self, **options):
+        self._has_commands = True
+        return super().add_subparsers(**options)
+
+    def parse_known_args(self, args=None, namespace=None):
+        # Behind a command its own options stand.
+        if not self._has_commands:
+            self._check_options(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: error: {message}. See {self.prog} --help\n")
+
+    def _check_options(self, words):
+        known = re.findall(r"--[\w-]+", self.format_help())
+        for word in words:
+            name = word.partition("=")[0]
+            if name == "--":
+                return
+            # argparse takes the beginning of a name, too.
+            if name.startswith("--") and not any(
+                option.startswith(name) for option in known
+            ):
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f" (did you mean {close[0]}?)" if close else ""
+                self.error(f"unknown option {name}{hint}")
 
 
 def build_parser() -> argparse.ArgumentParser:

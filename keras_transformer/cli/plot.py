@@ -4,13 +4,30 @@ As SVG, whose text the reader's own fonts draw, or as PNG. Needs Matplotlib:
 pip install '.[plots]' in the project's folder.
 """
 
+import dataclasses
 import importlib.util
 import warnings
+from collections.abc import Callable
 
+from keras_transformer import plots
 from keras_transformer.cli.console import load_tensorflow, say
-from keras_transformer.cli.evaluate import add_weights_option
-from keras_transformer.cli.picture_kinds import KINDS, check_options
+from keras_transformer.cli.options import add_weights_option
 from keras_transformer.errors import InputError
+
+# Options of which each kind of picture has some.
+_OPTIONS = (
+    *("run", "data", "text", "translation"),
+    *("weights", "beam_size", "layer"),
+)
+_SENTENCE = ("run", "text")
+_LOOK = ("weights", "translation", "layer", "beam_size")
+KINDS = {}  # of pictures, by name; filled by `_kind`
+
+# A pair for the masks where no run tokenizes one, padded as in a batch.
+_SOURCE = "<s> where is the station ? </s> <pad> <pad>".split()
+_TARGET = "<s> 车 站 在 哪 里 ？ <pad>".split()
+# Padding shown behind the sentences of a run.
+_PADDING = ["<pad>"] * 2
 
 EXAMPLE = """example:
   keras-transformer plot training-curves --run runs/en-zh --out curves.svg
@@ -64,25 +81,269 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    check_options(arguments)
+    _check_options(arguments)
     if importlib.util.find_spec("matplotlib") is None:
         raise InputError(
             "plot needs Matplotlib, which isn't installed. Accepted: "
             "pip install '.[plots]' in the project's folder"
         )
     load_tensorflow()
-    from keras_transformer.plots.saving import (
-        MissingCharacters,
-        check_format,
-        save_figure,
-    )
-
     path = arguments.out or f"{arguments.kind}.svg"
-    check_format(path)
-    figure = KINDS[arguments.kind].draw(arguments)
+    plots.check_format(path)
+    figure = KINDS[arguments.kind].draw(arguments, arguments.language)
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", MissingCharacters)
-        save_figure(figure, path)
+        warnings.simplefilter("always", plots.MissingCharacters)
+        plots.save_figure(figure, path)
     for warning in caught:
         say(f"warning: {warning.message}")
     print(path)
+
+
+def _check_options(arguments):
+    """Refuses options that a kind doesn't have, and asks for those it needs.
+
+    Raises:
+        InputError: which, and what is accepted.
+    """
+    name = arguments.kind
+    kind = KINDS[name]
+    _require(arguments, name, kind.needs)
+    if any(getattr(arguments, option) for option in kind.together):
+        _require(arguments, name, kind.together)
+    accepted = (*kind.needs, *kind.takes)
+    for option in _OPTIONS:
+        if getattr(arguments, option) is not None and option not in accepted:
+            names = ", ".join(_flag(o) for o in accepted)
+            raise InputError(
+                f"{_flag(option)} doesn't go with {name}. Accepted: "
+                f"{names}, --language, --out"
+            )
+    if not kind.many_runs and len(arguments.run or ()) > 1:
+        raise InputError(
+            f"{name} is of 1 run. Received: {' '.join(arguments.run)}"
+        )
+
+
+def _require(arguments, name, needs):
+    missing = [o for o in needs if getattr(arguments, o) is None]
+    if missing:
+        needed = " and ".join(_flag(option) for option in needs)
+        raise InputError(
+            f"{name} needs {needed}. Missing: "
+            f"{' '.join(_flag(option) for option in missing)}"
+        )
+
+
+def _flag(option):
+    return f"--{option.replace('_', '-')}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of picture.
+
+    Attributes:
+        summary: what it shows.
+        draw: from parsed arguments and the language to a figure.
+        needs: options that it can't do without.
+        takes: further options that it uses.
+        together: options of which none goes without the others.
+        many_runs: whether `--run` may name several.
+    """
+
+    summary: str
+    draw: Callable
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
+    many_runs: bool = False
+
+
+def _kind(name, summary, needs=(), takes=(), **options):
+    """Registers a function that draws a kind of picture: see `Kind`."""
+
+    def register(draw):
+        KINDS[name] = Kind(summary, draw, needs, takes, **options)
+        return draw
+
+    return register
+
+
+def _draw_positions(plot_name):
+    """A function that draws by `plots.PLOT_NAME`."""
+
+    def draw(arguments, language):
+        plot = getattr(plots, plot_name)
+        if not arguments.run:
+            return plot(language=language)
+        run, model = _run_and_model(arguments)
+        layers = {layer.name: layer for layer in model.layers}
+        shared = layers.get("shared_embedding")
+        table = (shared or layers["source_embedding"]).position_table()
+        d_model = run.config.model.d_model
+        return plot(d_model=d_model, table=table, language=language)
+
+    return draw
+
+
+for _name, _summary in (
+    ("heatmap", "position encoding as a heat map"),
+    ("curves", "some dimensions of it as curves"),
+):
+    _kind(f"positions-{_name}", _summary, takes=("run", "weights"))(
+        _draw_positions(f"plot_positions_{_name}")
+    )
+
+
+@_kind(
+    "masks",
+    "padding and causal masks of a pair",
+    takes=("run", "text", "weights", "translation", "beam_size"),
+    together=("run", "text"),
+)
+def _draw_masks(arguments, language):
+    source, target = _SOURCE, _TARGET
+    if arguments.run:
+        sentence = _sentence_attention(arguments)
+        source = [*sentence.source_tokens, *_PADDING]
+        target = [*sentence.input_tokens, *_PADDING]
+    return plots.plot_masks(source, target, language=language)
+
+
+@_kind("smoothing-table", "a label-smoothed target", takes=("run",))
+def _draw_smoothing_table(arguments, language):
+    smoothing = 0.1
+    if arguments.run:
+        smoothing = _runs(arguments)[0].config.training.label_smoothing
+    return plots.plot_smoothing_table(smoothing, language=language)
+
+
+@_kind("learning-rates", "warm-up and decay", takes=("run",), many_runs=True)
+def _draw_learning_rates(arguments, language):
+    """The rates that runs were configured with, or the paper's."""
+    from keras_transformer.training.compiling import schedule
+
+    if not arguments.run:
+        return plots.plot_learning_rates(language=language)
+    schedules = [
+        schedule(run.config.training, run.config.model.d_model)
+        for run in _runs(arguments)
+    ]
+    return plots.plot_learning_rates(
+        [(s.d_model, s.warmup_steps, s.factor) for s in schedules],
+        num_steps=5 * max(s.warmup_steps for s in schedules),
+        language=language,
+    )
+
+
+@_kind("training-curves", "loss, BLEU, rate and speed by epoch", ("run",))
+def _draw_training_curves(arguments, language):
+    (run,) = _runs(arguments)
+    try:
+        return plots.plot_training_curves(run.history(), language=language)
+    except InputError as error:
+        raise InputError(f"{run.folder}: {error}") from None
+
+
+def _draw_attention(part):
+    """A function that draws the "encoder", "decoder" or "cross" part."""
+
+    def draw(arguments, language):
+        sentence = _sentence_attention(arguments)
+        rows, columns = {
+            "encoder": (sentence.source_tokens, sentence.source_tokens),
+            "decoder": (sentence.input_tokens, sentence.input_tokens),
+            "cross": (sentence.output_tokens, sentence.source_tokens),
+        }[part]
+        written = ": token being written" if part == "cross" else ": token"
+        return plots.plot_attention(
+            getattr(sentence, part),
+            rows,
+            columns,
+            layers=arguments.layer,
+            row_label=f"Query{written}",
+            language=language,
+        )
+
+    return draw
+
+
+for _name, _summary in (
+    ("encoder", "what source tokens attend to"),
+    ("decoder", "what target tokens attend to"),
+    ("cross", "what target tokens read of the source"),
+):
+    _kind(f"attention-{_name}", _summary, _SENTENCE, _LOOK)(
+        _draw_attention(_name)
+    )
+
+
+@_kind("lengths", "sentence lengths of a corpus", ("data",))
+def _draw_lengths(arguments, language):
+    return plots.plot_lengths(_training_lengths(arguments), language=language)
+
+
+@_kind("padding-share", "padding, by way of batching", ("data",))
+def _draw_padding_share(arguments, language):
+    shares = plots.padding_shares(_training_lengths(arguments))
+    return plots.plot_padding_share(shares, language=language)
+
+
+@_kind(
+    "beam-tree",
+    "what a beam search looked at",
+    _SENTENCE,
+    ("weights", "beam_size"),
+)
+def _draw_beam_tree(arguments, language):
+    run, model = _run_and_model(arguments)
+    decoding = _decoding(run, arguments)
+    tree = plots.sentence_beam_tree(run, model, arguments.text, decoding)
+    return plots.plot_beam_tree(tree, language=language)
+
+
+@_kind("runs-compared", "quality and speed of runs", ("run",), many_runs=True)
+def _draw_runs(arguments, language):
+    # By path where folders of the same name are compared.
+    runs = _runs(arguments)
+    names = [run.folder.name for run in runs]
+    alike = len(set(names)) < len(names)
+    rows = [
+        plots.run_row(run, str(run.folder) if alike else None) for run in runs
+    ]
+    return plots.plot_runs(rows, language=language)
+
+
+def _runs(arguments):
+    from keras_transformer.training.run import Run
+
+    return [Run.load(folder) for folder in arguments.run]
+
+
+def _run_and_model(arguments):
+    (run,) = _runs(arguments)
+    return run, run.load_model(arguments.weights or "best")
+
+
+def _sentence_attention(arguments):
+    run, model = _run_and_model(arguments)
+    return plots.sentence_attention(
+        run,
+        model,
+        arguments.text,
+        arguments.translation,
+        _decoding(run, arguments),
+    )
+
+
+def _decoding(run, arguments):
+    if arguments.beam_size is None:
+        return run.config.decoding
+    values = {"decoding": {"beam_size": arguments.beam_size}}
+    return run.config.updated(values, "--beam-size").decoding
+
+
+def _training_lengths(arguments):
+    from keras_transformer.data.prepared import PreparedData
+
+    return PreparedData.load(arguments.data).lengths("train")

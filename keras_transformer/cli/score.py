@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from keras_transformer.cli.console import Progress, load_tensorflow, say
 from keras_transformer.cli.detailed import split_prefix, with_prefix
-from keras_transformer.cli.evaluate import (
+from keras_transformer.cli.options import (
     add_search_options,
     add_weights_option,
     decoding_config,

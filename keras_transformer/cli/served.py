@@ -6,7 +6,7 @@ import dataclasses
 
 from keras_transformer.cli import translations
 from keras_transformer.cli.detailed import nbest_results
-from keras_transformer.cli.evaluate import saved_batch_size
+from keras_transformer.cli.options import saved_batch_size
 from keras_transformer.cli.recipes import Translation
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError

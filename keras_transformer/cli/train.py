@@ -7,13 +7,18 @@ from it (or from the last one before a kill) as if nothing had happened.
 import dataclasses
 import pathlib
 
-from keras_transformer.cli.console import load_tensorflow, stop_on_signal
+from keras_transformer.cli.console import (
+    Closing,
+    Progress,
+    load_tensorflow,
+    say,
+    stop_on_signal,
+)
 from keras_transformer.cli.options import (
     add_config_options,
     config_given,
     resolve_config,
 )
-from keras_transformer.cli.training_progress import TrainingProgress
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
@@ -235,3 +240,67 @@ def _continue_with(the_run, arguments, config):
 
 def _sets(arguments, key) -> bool:
     return any(text.partition("=")[0] == key for text in arguments.set)
+
+
+class TrainingProgress(Closing):
+    """A `training.fit.Observer` that shows a bar for each epoch.
+
+    Args:
+        training: `TrainingConfig` of the run.
+    """
+
+    def __init__(self, training):
+        self._training = training
+        self._epochs = training.epochs
+        self._progress = None
+        self._total = None
+
+    def start(self, model, batches):
+        self._total = batches.batches_per_epoch
+        say(
+            f"{model.count_params():,} parameters, {self._total} steps an "
+            f"epoch, {batches.padding_share():.1%} padding"
+        )
+        updates = self._total * self._epochs // self._training.accumulate_steps
+        if updates < self._training.warmup_steps:
+            say(
+                f"{updates:,} updates end within the warm-up of "
+                f"{self._training.warmup_steps:,}, at a small part of the "
+                "learning rate. Try more epochs, smaller batches, or a smaller "
+                "training.warmup_steps"
+            )
+
+    def vectors(self, side, found):
+        say(f"{side} embeddings: vectors found for {found:.1%} of the tokens")
+
+    def step(self, epoch, batch, logs):
+        if self._progress is None:
+            title = f"epoch {epoch}/{self._epochs}"
+            self._progress = Progress(title, self._total, "steps")
+        self._progress.update(batch, _short(logs))
+
+    def epoch(self, epoch, logs):
+        self.close()
+        dev = "".join(
+            f" {name.removeprefix('val_')}={logs[name]:.4g}"
+            for name in logs
+            if name.startswith("val_")
+        )
+        say(
+            f"epoch {epoch}/{self._epochs} {_short(logs)} "
+            f"{logs['seconds']:.0f} s" + (f"; dev{dev}" if dev else "")
+        )
+
+    def close(self):
+        if self._progress is not None:
+            self._progress.close()
+            self._progress = None
+
+
+def _short(logs):
+    return (
+        f"cross-entropy={logs['cross_entropy']:.4f} "
+        f"accuracy={logs['token_accuracy']:.3f} "
+        f"rate={logs['learning_rate']:.2e} "
+        f"{logs['tokens_per_second']:.0f} target tokens/s"
+    )

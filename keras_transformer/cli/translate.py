@@ -12,14 +12,19 @@ import pathlib
 import sys
 
 from keras_transformer.cli import detailed, served, translations
-from keras_transformer.cli.console import Progress, load_tensorflow, say
-from keras_transformer.cli.evaluate import (
+from keras_transformer.cli.console import (
+    Progress,
+    load_tensorflow,
+    read_lines,
+    say,
+    writing,
+)
+from keras_transformer.cli.options import (
     add_search_options,
     add_weights_option,
     decoding_config,
     saved_batch_size,
 )
-from keras_transformer.cli.lines import read_lines, writing
 from keras_transformer.cli.recipes import BLANK, RunRecipe, SavedModelRecipe
 from keras_transformer.cli.speed import (
     add_speed_options,

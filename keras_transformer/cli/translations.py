@@ -3,13 +3,13 @@
 import itertools
 import json
 
+from keras_transformer.cli.console import read_lines
 from keras_transformer.cli.detailed import (
     DetailedRecipe,
     Hypothesis,
     SavedNbestRecipe,
     with_prefix,
 )
-from keras_transformer.cli.lines import read_lines
 from keras_transformer.config import DecodingConfig
 from keras_transformer.errors import InputError
 

@@ -8,13 +8,15 @@ takes `language`, "en" or "zh", for the words on the axes.
 from keras_transformer.lazy import importer
 
 _PUBLIC = {
-    "plot_attention": "attention",
+    "MissingCharacters": "saving",
+    "check_format": "saving",
+    "plot_attention": "attention_maps",
     "plot_beam_tree": "beam_tree",
-    "plot_learning_rates": "learning_rates",
+    "plot_learning_rates": "training_curves",
     "plot_lengths": "lengths",
-    "plot_masks": "masks",
-    "plot_padding_share": "padding",
-    "padding_shares": "padding",
+    "plot_masks": "attention_maps",
+    "plot_padding_share": "lengths",
+    "padding_shares": "lengths",
     "plot_positions_curves": "positions",
     "plot_positions_heatmap": "positions",
     "plot_runs": "runs",
@@ -23,7 +25,7 @@ _PUBLIC = {
     "sentence_attention": "sentence",
     "sentence_beam_tree": "sentence",
     "plot_smoothing_table": "smoothing",
-    "plot_training_curves": "training",
+    "plot_training_curves": "training_curves",
 }
 
 __all__ = list(_PUBLIC)

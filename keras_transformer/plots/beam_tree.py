@@ -9,10 +9,10 @@ from keras_transformer.plots.style import (
     DARK,
     LIGHT,
     ORANGE,
+    labels,
     new_figure,
     styled,
 )
-from keras_transformer.plots.words import labels
 from keras_transformer.search.beam_trace import (
     DROPPED,
     ENDED,

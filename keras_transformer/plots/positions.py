@@ -6,8 +6,7 @@ from matplotlib.figure import Figure
 
 from keras_transformer.errors import InputError
 from keras_transformer.layers.positional_embedding import sinusoids
-from keras_transformer.plots.style import line, new_figure, styled
-from keras_transformer.plots.words import labels
+from keras_transformer.plots.style import labels, line, new_figure, styled
 
 
 @styled

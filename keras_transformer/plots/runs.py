@@ -6,8 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from keras_transformer.errors import InputError
-from keras_transformer.plots.style import BLUE, new_figure, styled
-from keras_transformer.plots.words import labels
+from keras_transformer.plots.style import BLUE, labels, new_figure, styled
 
 # Key of a row, its label, how its numbers are written.
 _PANELS = (

@@ -7,8 +7,7 @@ from keras import ops
 from matplotlib.figure import Figure
 
 from keras_transformer.constants import PAD_ID
-from keras_transformer.plots.style import HEAT, new_figure, styled
-from keras_transformer.plots.words import labels
+from keras_transformer.plots.style import HEAT, labels, new_figure, styled
 from keras_transformer.training.loss import SmoothedCrossEntropy, real_tokens
 
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from keras_transformer.cli.main import main
-from keras_transformer.cli.picture_kinds import KINDS
+from keras_transformer.cli.plot import KINDS
 
 pytest.importorskip("matplotlib", reason="needs the extra [plots]")
 

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from keras_transformer.cli.main import build_parser
-from keras_transformer.cli.serve_flags import server_flags
+from keras_transformer.cli.serve import server_flags
 from keras_transformer.errors import InputError
 from keras_transformer.export.verification import session
 from keras_transformer.serving.server import engines

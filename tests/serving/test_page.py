@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.cli.main import build_parser
-from keras_transformer.cli.serve_flags import server_options
+from keras_transformer.cli.serve import server_options
 from keras_transformer.serving.page.files import ASSETS
 from keras_transformer.serving.server.monitoring import AccessLog
 from tests.serving.asking import ask

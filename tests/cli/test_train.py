@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_transformer.cli.training_progress import TrainingProgress
+from keras_transformer.cli.train import TrainingProgress
 from keras_transformer.config import TrainingConfig
 
 MODEL = SimpleNamespace(count_params=lambda: 1000)
