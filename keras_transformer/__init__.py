@@ -36,7 +36,7 @@ _PUBLIC = {
     "WarmupSchedule": "training.schedule",
     "Run": "training.run",
     "fit": "training.fit",
-    "SearchResult": "search.hypotheses",
+    "SearchResult": "search.loop",
     "beam_search": "search.beam",
     "greedy_search": "search.greedy",
     "Translator": "translation.translator",

@@ -1,13 +1,14 @@
 """The keys and values of past steps, written in place and never moved.
 
-Axes: Y layers, B sentences, K beams, N heads, T steps that there is room for,
-H head width, S source.
-
 A beam search keeps picking other beams, and to gather the caches of all of
 them costs more than attending to them. Here step `t` of beam `k` is written
 to slot `t * K + k` of its sentence and stays there; what is reordered is a
 mask that says whose past a slot belongs to. The slots of a sentence are keys
 to its K queries, like the source in cross-attention, and are read once.
+
+Axes: Y layers, B sentences, K beams, N heads, H head width, D = N * H model
+width, T steps of the cache's capacity, S source. The cache's rows: G a
+sentence (1 or N), each of width W (D or K * H).
 """
 
 from typing import Any, NamedTuple
@@ -15,26 +16,26 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-# Added to the score of a key that must not be seen. Finite, so that a row
-# that sees none stays a number.
-HIDDEN = -1e9
+# Added to the score of a key that must not be attended to. Finite, so that
+# a row all of whose keys are masked stays a number.
+MASKED = -1e9
 
 
 class Cache(NamedTuple):
     """What the Transformer carries from step to step.
 
     Few tensors, because a loop spends time on each at every step. With one
-    beam, keys and values are whole rows, of the model's width D; with more
-    they are apart by heads (see `attention`).
+    beam, the heads of keys and values are joined to rows of the model's width
+    D; with more they are split (see `cached_attention`).
 
     Attributes:
         past: float32 `(2 Y, B, T, D)` or `(2 Y, B * N, T, K * H)`, keys and
             values of each layer's self-attention in turn.
         mask: float32 `(1, 1, T)` or `(B, 1, K, T * K)`, 0 where a slot
-            belongs to the past of a beam, HIDDEN elsewhere.
+            belongs to the past of a beam, MASKED elsewhere.
         source_keys: float32 `(Y, B, S, D)` or `(Y, B, N, H, S)`.
         source_values: float32 `(Y, B, S, D)` or `(Y, B, N, S, H)`.
-        source_mask: float32 `(B, 1, S)` or `(B, 1, 1, S)`, 0 or HIDDEN.
+        source_mask: float32 `(B, 1, S)` or `(B, 1, 1, S)`, 0 or MASKED.
     """
 
     past: Any
@@ -44,13 +45,13 @@ class Cache(NamedTuple):
     source_mask: Any
 
 
-class Slots:
-    """Where one step is written, worked out once for all layers.
+class CacheWriter:
+    """Writes one step of each layer; where to is computed once for all.
 
     Args:
         past: `Cache.past` before the step, `(2 Y, B * G, T, W)`.
         index: int32 scalar, the step.
-        groups: G, rows that a sentence has: 1, or N.
+        groups: G.
         compiled: whether this is for XLA.
     """
 
@@ -63,10 +64,11 @@ class Slots:
         rows, steps = self._shape[1], self._shape[2]
         # The new keys of a sentence come before its values; in the cache
         # the keys of all sentences do.
-        firsts = tf.reshape(tf.range(2 * rows), [2, -1, groups])
-        firsts = tf.reshape(tf.transpose(firsts, [1, 0, 2]), [-1])
-        self._places = firsts * steps + index
-        self._layer_rows = 2 * rows * steps
+        order = tf.reshape(tf.range(2 * rows), [2, -1, groups])  # (2, B, G)
+        order = tf.transpose(order, [1, 0, 2])  # (B, 2, G)
+        order = tf.reshape(order, [-1])  # (B * 2 * G,)
+        self._indices = order * steps + index
+        self._layer_size = 2 * rows * steps
 
     def write(self, past, layer, new):
         """Writes the keys and values of a layer, in place.
@@ -82,23 +84,23 @@ class Slots:
         if self._compiled:
             return self._write_compiled(past, layer, new)
         flat = tf.raw_ops.InplaceUpdate(
-            x=tf.reshape(past, [-1, self._width]),
-            i=self._places + layer * self._layer_rows,
-            v=tf.reshape(new, [-1, self._width]),
+            x=tf.reshape(past, [-1, self._width]),  # (2 Y * B * G * T, W)
+            i=self._indices + layer * self._layer_size,
+            v=tf.reshape(new, [-1, self._width]),  # (B * 2 * G, W)
         )
-        return tf.reshape(flat, self._shape)
+        return tf.reshape(flat, self._shape)  # (2 Y, B * G, T, W)
 
     def _write_compiled(self, past, layer, new):
-        new = tf.reshape(new, [-1, 2, self._groups, self._width])
-        new = tf.reshape(
-            tf.transpose(new, [1, 0, 2, 3]), [2, -1, 1, self._width]
-        )
+        shape = [-1, 2, self._groups, self._width]
+        new = tf.reshape(new, shape)  # (B, 2, G, W)
+        new = tf.transpose(new, [1, 0, 2, 3])  # (2, B, G, W)
+        new = tf.reshape(new, [2, -1, 1, self._width])  # (2, B * G, 1, W)
         start = tf.stack([2 * layer, 0, self._index, 0])
         return keras.ops.slice_update(past, start, new)
 
 
 def empty_past(shape, dtype, compiled: bool):
-    """Zeros that `Slots.write` may write to.
+    """Zeros that a `CacheWriter` may write to.
 
     Outside XLA each call's own: equal constants would be merged into one
     tensor by the graph's optimizer, and what is written in place to one
@@ -109,17 +111,17 @@ def empty_past(shape, dtype, compiled: bool):
     return tf.raw_ops.Empty(shape=shape, dtype=dtype, init=True)
 
 
-def show_own(mask, index):
-    """`mask` with the slots of step `index` shown to the beams they are of.
+def unmask_step(mask, index):
+    """`mask` with each slot of step `index` unmasked for its own beam.
 
     Args:
         mask: `(..., K, T * K)`.
         index: int32 scalar.
     """
     beam_size = mask.shape[-2]
-    slots = tf.range(tf.shape(mask)[-1])
-    own = slots == index * beam_size + tf.range(beam_size)[:, tf.newaxis]
-    return tf.where(own, 0.0, mask)
+    slots = tf.range(tf.shape(mask)[-1])  # (T * K,)
+    beams = tf.range(beam_size)[:, tf.newaxis]  # (K, 1)
+    return tf.where(slots == index * beam_size + beams, 0.0, mask)
 
 
 def reorder(cache: Cache, parents) -> Cache:
@@ -128,24 +130,27 @@ def reorder(cache: Cache, parents) -> Cache:
     Args:
         parents: int32 `(B, K)`.
     """
-    if cache.mask.shape.rank == 3:
+    if is_joined(cache):
         return cache
-    mask = tf.gather(cache.mask[:, 0], parents, batch_dims=1)
-    return cache._replace(mask=mask[:, tf.newaxis])
+    mask = cache.mask[:, 0]  # (B, K, T * K)
+    mask = tf.gather(mask, parents, batch_dims=1)  # (B, K, T * K)
+    return cache._replace(mask=mask[:, tf.newaxis])  # (B, 1, K, T * K)
 
 
-def take(cache: Cache, sentences, groups: int) -> Cache:
+def take(cache: Cache, sentences, num_heads: int) -> Cache:
     """The cache of some of the sentences.
 
     Args:
-        sentences: int32 `(B',)`, their places.
-        groups: rows of `past` that a sentence has.
+        sentences: int32 `(B',)`, their indices.
+        num_heads: N.
     """
-    rows = sentences[:, tf.newaxis] * groups + tf.range(groups)
-    shared = cache.mask.shape.rank == 3
+    joined = is_joined(cache)
+    groups = 1 if joined else num_heads
+    rows = sentences[:, tf.newaxis] * groups + tf.range(groups)  # (B', G)
+    rows = tf.reshape(rows, [-1])  # (B' * G,)
     return Cache(
-        past=tf.gather(cache.past, tf.reshape(rows, [-1]), axis=1),
-        mask=cache.mask if shared else tf.gather(cache.mask, sentences),
+        past=tf.gather(cache.past, rows, axis=1),  # (2 Y, B' * G, T, W)
+        mask=cache.mask if joined else tf.gather(cache.mask, sentences),
         source_keys=tf.gather(cache.source_keys, sentences, axis=1),
         source_values=tf.gather(cache.source_values, sentences, axis=1),
         source_mask=tf.gather(cache.source_mask, sentences),
@@ -153,7 +158,7 @@ def take(cache: Cache, sentences, groups: int) -> Cache:
 
 
 def grow(cache: Cache, steps) -> Cache:
-    """The cache with room for `steps` steps more.
+    """The cache with the capacity for `steps` steps more.
 
     Args:
         steps: int or int scalar tensor.
@@ -165,6 +170,11 @@ def grow(cache: Cache, steps) -> Cache:
         mask=tf.pad(
             cache.mask,
             [none] * (cache.mask.shape.rank - 1) + [[0, slots]],
-            constant_values=HIDDEN,
+            constant_values=MASKED,
         ),
     )
+
+
+def is_joined(cache: Cache) -> bool:
+    """Whether the heads are joined, as for one beam, or split."""
+    return cache.mask.shape.rank == 3

@@ -1,7 +1,7 @@
-"""The Transformer one token at a time, for searches.
+"""The Transformer one token at a time, as searches call it.
 
-Axes: B batch, S source, K beams, R = B * K rows, N heads, H head width, D
-model width, T steps that a cache has room for, V vocabulary.
+Axes: Y layers, B sentences, S source, K beams, R = B * K rows, N heads, H head
+width, D = N * H model width, T steps of a cache's capacity, V vocabulary.
 """
 
 from typing import Any, NamedTuple
@@ -10,20 +10,22 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.inference import cache as caches
-from keras_transformer.inference.attention import (
-    ByHeads,
-    ByRows,
+from keras_transformer.inference.cache import Cache, CacheWriter, unmask_step
+from keras_transformer.inference.cached_attention import (
+    JoinedHeadAttention,
+    SplitHeadAttention,
+    attend,
     causal_mask,
-    sizes,
+    join_heads,
+    shape_of,
     source_mask,
+    split_heads,
 )
-from keras_transformer.inference.cache import Cache, Slots, show_own
-from keras_transformer.inference.sublayers import Sublayers
-from keras_transformer.inference.weight_fusion import read_parameters
-from keras_transformer.inference.weights import (
+from keras_transformer.inference.fused_weights import (
     Parameters,
     as_variables,
     assign,
+    read_parameters,
 )
 
 
@@ -32,8 +34,8 @@ class Step(NamedTuple):
 
     Attributes:
         logits: float32 `(B, K, V)`, of the next token.
-        attention: float32 `(B, K, S)`, shares of the source that sum to 1;
-            None unless asked for.
+        attention: float32 `(B, K, S)`, attention weights of the source, which
+            sum to 1; None unless asked for.
         cache: for the next step.
     """
 
@@ -42,10 +44,69 @@ class Step(NamedTuple):
     cache: Any
 
 
-class IncrementalTransformer(Sublayers):
+class _Sublayers:
+    """The sublayers of a model's encoder and decoder, with fused weights.
+
+    Args:
+        layer: one of the model's `EncoderLayer`s or `DecoderLayer`s; all are
+            of the same shape.
+    """
+
+    def __init__(self, layer):
+        self._num_heads = layer.num_heads
+        self._width = layer.d_model
+        self._head_width = layer.d_model // layer.num_heads
+        self._pre_norm = layer.norm == "pre"
+        self._epsilon = layer.layer_norm_epsilon
+        self._activation = layer.activation
+
+    def _attend_to_itself(self, x, sublayer, mask, length):
+        projected = self._project(x, sublayer)
+        heads = split_heads(projected, length, 3 * self._num_heads)
+        query, keys, values = tf.split(heads, 3, axis=1)  # (B, N, length, H)
+        context, _ = attend(query, keys, values, mask, transposed=False)
+        return self._output(x, join_heads(context), sublayer)
+
+    def _project(self, x, sublayer):
+        """A sublayer's input product."""
+        y = self._normalise(x, sublayer.norm) if self._pre_norm else x
+        return self._dense(y, sublayer.inputs)
+
+    def _output(self, x, context, sublayer):
+        """Adds a sublayer's output product to the stream `x`."""
+        update = self._dense(context, sublayer.output)
+        return self._residual(x, update, sublayer)
+
+    def _feedforward(self, x, sublayer):
+        y = self._normalise(x, sublayer.norm) if self._pre_norm else x
+        y = self._activation(self._dense(y, sublayer.inner))
+        return self._residual(x, self._dense(y, sublayer.outer), sublayer)
+
+    def _residual(self, x, update, sublayer):
+        x += tf.cast(update, tf.float32)
+        return x if self._pre_norm else self._normalise(x, sublayer.norm)
+
+    def _dense(self, x, projection):
+        """`x @ kernel + bias` in the kernel's dtype."""
+        x = tf.cast(x, projection.kernel.dtype)
+        product = tf.matmul(x, projection.kernel)
+        return tf.nn.bias_add(product, projection.bias)
+
+    def _normalise(self, x, norm):
+        """LayerNorm, or what fusion left of it; None leaves `x` as it is."""
+        if norm is None:
+            return x
+        if norm.scale is not None:
+            x -= tf.reduce_mean(x, axis=-1, keepdims=True)
+        square = tf.reduce_mean(tf.square(x), axis=-1, keepdims=True)
+        x *= tf.math.rsqrt(square + self._epsilon)
+        return x if norm.scale is None else x * norm.scale + norm.offset
+
+
+class IncrementalTransformer(_Sublayers):
     """A trained model as the functions that a search calls.
 
-    Not a `tf.Module`: it holds its weights as variables of its own, folded
+    Not a `tf.Module`: it holds its weights as variables of its own, fused
     (see `parameters`), and an export tracks those that its graphs read.
 
     Args:
@@ -92,7 +153,7 @@ class IncrementalTransformer(Sublayers):
         assign(self._parameters, read_parameters(model))
 
     def encode(self, source_ids):
-        """The encoder's output; where norms are folded, without their scale.
+        """The encoder's output; where norms are fused, without their scale.
 
         Args:
             source_ids: int32 `(B, S)`, padded with 0.
@@ -100,12 +161,11 @@ class IncrementalTransformer(Sublayers):
         Returns:
             float32 `(B * S, D)`.
         """
-        _, length = sizes(source_ids)
+        _, length = shape_of(source_ids)
         embedding = self._parameters.source
-        x = tf.gather(embedding.tokens, source_ids)
-        x = tf.reshape(
-            x + embedding.positions[:length], [-1, embedding.tokens.shape[1]]
-        )
+        x = tf.gather(embedding.tokens, source_ids)  # (B, S, D)
+        x = tf.reshape(x + embedding.positions[:length], [-1, self._width])
+        # (B * S, D)
         mask = source_mask(source_ids)
         for layer in self._parameters.encoder:
             x = self._attend_to_itself(x, layer.self_attention, mask, length)
@@ -113,7 +173,7 @@ class IncrementalTransformer(Sublayers):
         return self._normalise(x, self._parameters.encoder_norm)
 
     def start(self, source_ids, beam_size: int, max_steps) -> Cache:
-        """Encodes the sources and makes room for `max_steps` steps.
+        """Encodes the sources; the cache has capacity for `max_steps` steps.
 
         Args:
             source_ids: int32 `(B, S)`, padded with 0.
@@ -138,38 +198,37 @@ class IncrementalTransformer(Sublayers):
         beam_size = ids.shape[1]
         attention = self._attention(beam_size)
         embedding = self._parameters.target
-        x = tf.gather(embedding.tokens, tf.reshape(ids, [-1]))
+        x = tf.gather(embedding.tokens, tf.reshape(ids, [-1]))  # (R, D)
         x += tf.gather(embedding.positions, index)  # (R, D)
-        mask = show_own(cache.mask, index)
+        mask = unmask_step(cache.mask, index)
         past, aligned = cache.past, None
         # No copies: the parts of a first axis share its memory.
         layers = len(self._parameters.decoder)
         source_keys = tf.unstack(cache.source_keys, layers)
         source_values = tf.unstack(cache.source_values, layers)
-        slots = Slots(past, index, attention.groups, self._compiled)
-        for number, layer in enumerate(self._parameters.decoder):
-            projected = self._project(x, layer.self_attention)
+        writer = CacheWriter(past, index, attention.groups, self._compiled)
+        for i, layer in enumerate(self._parameters.decoder):
+            projected = self._project(x, layer.self_attention)  # (R, 3 D)
             query, new = attention.split(projected)
-            past = slots.write(past, number, new)
-            parts = tf.unstack(past, 2 * layers)
-            keys, values = parts[2 * number : 2 * number + 2]
-            context = attention.past(query, keys, values, mask)
+            past = writer.write(past, i, new)
+            keys, values = tf.unstack(past, 2 * layers)[2 * i : 2 * i + 2]
+            context = attention.attend_to_past(query, keys, values, mask)
             x = self._output(x, context, layer.self_attention)
-            query = self._project(x, layer.cross_attention)
-            context, weights = attention.source(
-                query,
-                source_keys[number],
-                source_values[number],
+            context, weights = attention.attend_to_source(
+                self._project(x, layer.cross_attention),
+                source_keys[i],
+                source_values[i],
                 cache.source_mask,
             )
             x = self._output(x, context, layer.cross_attention)
-            if number == self._aligned:
-                aligned = tf.reduce_mean(weights, axis=1)
+            if i == self._aligned:
+                aligned = tf.reduce_mean(weights, axis=1)  # (B, K, S)
             x = self._feedforward(x, layer.feedforward)
         x = self._normalise(x, self._parameters.decoder_norm)
-        logits = self._dense(x, self._parameters.logits)
+        logits = self._dense(x, self._parameters.logits)  # (R, V)
+        shape = [-1, beam_size, self.vocabulary_size]
         return Step(
-            tf.reshape(logits, [-1, beam_size, self.vocabulary_size]),
+            tf.reshape(logits, shape),  # (B, K, V)
             aligned,
             cache._replace(past=past, mask=mask),
         )
@@ -185,30 +244,34 @@ class IncrementalTransformer(Sublayers):
             logits float32 `(B, T, V)` of the token after each, and attention
             float32 `(B, T, S)`, None unless asked for.
         """
-        _, length = sizes(target_ids)
-        attention = ByHeads(length, self._num_heads, self._head_width)
+        _, length = shape_of(target_ids)
+        # As many rows a sentence as a beam of T would have.
+        attention = SplitHeadAttention(
+            length, self._num_heads, self._head_width
+        )
         keys, values = attention.split_memory(self._memory(source_ids))
         embedding = self._parameters.target
-        x = tf.gather(embedding.tokens, target_ids)
+        x = tf.gather(embedding.tokens, target_ids)  # (B, T, D)
         x = tf.reshape(x + embedding.positions[:length], [-1, self._width])
+        # (B * T, D)
         mask = causal_mask(length)
         aligned = None
-        for number, layer in enumerate(self._parameters.decoder):
+        for i, layer in enumerate(self._parameters.decoder):
             x = self._attend_to_itself(x, layer.self_attention, mask, length)
-            context, weights = attention.source(
+            context, weights = attention.attend_to_source(
                 self._project(x, layer.cross_attention),
-                keys[number],
-                values[number],
+                keys[i],
+                values[i],
                 source_mask(source_ids),
             )
             x = self._output(x, context, layer.cross_attention)
-            if number == self._aligned:
-                aligned = tf.reduce_mean(weights, axis=1)
+            if i == self._aligned:
+                aligned = tf.reduce_mean(weights, axis=1)  # (B, T, S)
             x = self._feedforward(x, layer.feedforward)
         x = self._normalise(x, self._parameters.decoder_norm)
-        logits = self._dense(x, self._parameters.logits)
+        logits = self._dense(x, self._parameters.logits)  # (B * T, V)
         shape = [-1, length, self.vocabulary_size]
-        return tf.reshape(logits, shape), aligned
+        return tf.reshape(logits, shape), aligned  # (B, T, V)
 
     def reorder(self, cache: Cache, parents) -> Cache:
         """See `cache.reorder`."""
@@ -216,9 +279,7 @@ class IncrementalTransformer(Sublayers):
 
     def take(self, cache: Cache, sentences) -> Cache:
         """See `cache.take`."""
-        one_beam = cache.mask.shape.rank == 3
-        groups = 1 if one_beam else self._num_heads
-        return caches.take(cache, sentences, groups)
+        return caches.take(cache, sentences, self._num_heads)
 
     def grow(self, cache: Cache, steps) -> Cache:
         """See `cache.grow`."""
@@ -226,12 +287,13 @@ class IncrementalTransformer(Sublayers):
 
     def _memory(self, source_ids):
         """Keys and values of the source, `(B, S, 2, Y, D)`."""
-        _, length = sizes(source_ids)
+        _, length = shape_of(source_ids)
         memory = self._dense(self.encode(source_ids), self._parameters.memory)
         layers = len(self._parameters.decoder)
-        return tf.reshape(memory, [-1, length, 2, layers, self._width])
+        shape = [-1, length, 2, layers, self._width]
+        return tf.reshape(memory, shape)  # (B, S, 2, Y, D)
 
     def _attention(self, beam_size):
         if beam_size == 1:
-            return ByRows(self._num_heads, self._head_width)
-        return ByHeads(beam_size, self._num_heads, self._head_width)
+            return JoinedHeadAttention(self._num_heads, self._head_width)
+        return SplitHeadAttention(beam_size, self._num_heads, self._head_width)

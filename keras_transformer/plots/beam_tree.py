@@ -13,7 +13,7 @@ from keras_transformer.plots.style import (
     new_figure,
     styled,
 )
-from keras_transformer.search.beam_trace import (
+from keras_transformer.search.trace import (
     DROPPED,
     ENDED,
     BeamTree,

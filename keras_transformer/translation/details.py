@@ -8,7 +8,7 @@ batch needs, so they vary between batches.
 import tensorflow as tf
 
 from keras_transformer.constants import NO_SCORE, PAD_ID
-from keras_transformer.search.hypotheses import SearchResult
+from keras_transformer.search.loop import SearchResult
 from keras_transformer.translation.translator import Translator, scores_of
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")

@@ -13,17 +13,14 @@ import tensorflow as tf
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import END_ID, NO_SCORE, PAD_ID, UNK_ID
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.search.dispatch import (
+from keras_transformer.search.from_config import (
     banned_ids,
-    demands,
     needs_alignment,
     search,
+    sentence_constraints,
 )
-from keras_transformer.search.hypotheses import (
-    Normalization,
-    SearchResult,
-    score,
-)
+from keras_transformer.search.loop import SearchResult
+from keras_transformer.search.scoring import Normalization, normalized_score
 from keras_transformer.search.scoring import Scores, score_translations
 from keras_transformer.text.framing import frame
 
@@ -130,7 +127,7 @@ class Translator(tf.Module):
         return tf.function(self._nbest, input_signature=[_TEXT])
 
     @functools.cached_property
-    def score(self):
+    def normalized_score(self):
         """The graph function for the score of a given translation.
 
         `text` string `(B,)` and `translation` string `(B,)` ->
@@ -191,7 +188,7 @@ class Translator(tf.Module):
 
     def _searcher(self, model):
         def run(source, num_hypotheses, prefixes, steps):
-            sentences = demands(
+            sentences = sentence_constraints(
                 source.ids,
                 source.lengths,
                 self._config,
@@ -248,7 +245,7 @@ class Translator(tf.Module):
         normalization = Normalization(
             self._config.length_normalization, self._config.length_penalty
         )
-        return score(scores.log_probabilities, scores.lengths, normalization)
+        return normalized_score(scores.log_probabilities, scores.lengths, normalization)
 
     def target_ids(self, translation, end: bool = True):
         """A given translation as ids, int32 `(B, T)`, PAD after.
@@ -330,7 +327,7 @@ def replacements(score, source_ids, surface, ids):
     unknown = flat == UNK_ID
 
     def find():
-        scores = score(tf.repeat(source_ids, shape[1], axis=0), flat)
+        scores = normalized_score(tf.repeat(source_ids, shape[1], axis=0), flat)
         if scores.attention is None:
             raise ValueError(
                 "unknown words are replaced by what the model attends to. "

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_transformer.config import ModelConfig
 from keras_transformer.models.transformer import build_transformer
-from keras_transformer.search.hypotheses import SearchResult
+from keras_transformer.search.loop import SearchResult
 from tests.decoding.fake_models import Uncached
 
 VARIANTS = {

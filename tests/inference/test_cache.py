@@ -3,7 +3,12 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.inference import cache as caches
-from keras_transformer.inference.cache import HIDDEN, Cache, Slots, empty_past
+from keras_transformer.inference.cache import (
+    MASKED,
+    Cache,
+    CacheWriter,
+    empty_past,
+)
 
 # Layers, sentences, heads, beams, head width.
 Y, B, N, K, H = 2, 2, 2, 3, 4
@@ -28,9 +33,9 @@ def filled(steps=2):
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_write_changes_one_step_of_one_layer(groups, compiled):
     past = empty_past([2 * Y, B * groups, 4, 8], tf.float32, compiled)
-    slots = Slots(past, tf.constant(2), groups, compiled)
+    writer = CacheWriter(past, tf.constant(2), groups, compiled)
     new = np.arange(1.0, 1 + B * 2 * groups * 8, dtype=np.float32)
-    written = slots.write(past, 1, tf.constant(new)).numpy()
+    written = writer.write(past, 1, tf.constant(new)).numpy()
     by_sentence = new.reshape(B, 2, groups, 8)
     expected = np.zeros([2 * Y, B * groups, 4, 8], np.float32)
     expected[2, :, 2] = by_sentence[:, 0].reshape(B * groups, 8)
@@ -42,8 +47,8 @@ def test_caches_of_equal_shape_never_share_memory():
     @tf.function
     def write_to_one():
         pasts = [empty_past([2, 2, 4, 8], tf.float32, False) for _ in range(3)]
-        slots = Slots(pasts[0], tf.constant(1), 1, False)
-        written = slots.write(pasts[0], 0, tf.ones([2, 2, 8]))
+        writer = CacheWriter(pasts[0], tf.constant(1), 1, False)
+        written = writer.write(pasts[0], 0, tf.ones([2, 2, 8]))
         with tf.control_dependencies([written]):
             return written, tf.identity(pasts[1] + 0), tf.identity(pasts[2] + 0)
 
@@ -58,10 +63,10 @@ def test_a_cache_that_grew_leaves_the_one_before_alone():
     @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
     def grow_and_write(steps):
         past = empty_past([2, 2, 4, 8], tf.float32, False)
-        mask = tf.fill([1, 1, 4], HIDDEN)
+        mask = tf.fill([1, 1, 4], MASKED)
         grown = caches.grow(Cache(past, mask, (), (), ()), steps)
-        slots = Slots(grown.past, tf.constant(1), 1, False)
-        written = slots.write(grown.past, 0, tf.ones([2, 2, 8]))
+        writer = CacheWriter(grown.past, tf.constant(1), 1, False)
+        written = writer.write(grown.past, 0, tf.ones([2, 2, 8]))
         with tf.control_dependencies([written]):
             return written, past + 0
 
@@ -70,9 +75,9 @@ def test_a_cache_that_grew_leaves_the_one_before_alone():
     np.testing.assert_array_equal(before, 0.0)
 
 
-def test_show_own_shows_each_beam_its_own_slot():
-    mask = caches.show_own(tf.fill([1, 1, 2, 6], HIDDEN), tf.constant(1))
-    expected = np.full([1, 1, 2, 6], HIDDEN)
+def test_unmask_step_unmasks_each_beams_own_slot():
+    mask = caches.unmask_step(tf.fill([1, 1, 2, 6], MASKED), tf.constant(1))
+    expected = np.full([1, 1, 2, 6], MASKED)
     expected[0, 0, 0, 2] = expected[0, 0, 1, 3] = 0.0
     np.testing.assert_array_equal(mask, expected)
 
@@ -125,5 +130,5 @@ def test_grow_adds_steps_that_nobody_sees():
     np.testing.assert_array_equal(found.past[:, :, 2:], 0.0)
     assert found.mask.shape == (B, 1, K, 5 * K)
     np.testing.assert_array_equal(found.mask[..., : 2 * K], cache.mask)
-    np.testing.assert_array_equal(found.mask[..., 2 * K :], HIDDEN)
+    np.testing.assert_array_equal(found.mask[..., 2 * K :], MASKED)
     assert found.source_keys is cache.source_keys

@@ -9,8 +9,8 @@ import tensorflow as tf
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import END_ID
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.search.constraints import Sentences
-from keras_transformer.search.dispatch import search
+from keras_transformer.search.constraints import SentenceConstraints
+from keras_transformer.search.from_config import search
 from keras_transformer.search.loop import SEGMENT
 from keras_transformer.search.scoring import score_translations
 from tests.decoding.fake_models import (
@@ -56,7 +56,7 @@ def graph(variant, beam_size):
 
 def run(functions, beam_size, source_ids, limits, **options):
     config = DecodingConfig(beam_size=beam_size, **{**CONFIG, **options})
-    sentences = Sentences(limits, minimums=limits // 2)
+    sentences = SentenceConstraints(limits, minimums=limits // 2)
     return search(functions, source_ids, sentences, config)
 
 
@@ -120,7 +120,7 @@ def test_sentences_leave_the_batch_at_different_times(beam_size):
     source_ids, _ = random_sources(6, rows=8, longest=6)
     watched = Watched(IncrementalTransformer(model("post")))
     config = DecodingConfig(beam_size=beam_size)
-    sentences = Sentences(LIMITS, minimums=LIMITS - 1)
+    sentences = SentenceConstraints(LIMITS, minimums=LIMITS - 1)
     search(watched, source_ids, sentences, config)
     assert len(watched.steps) > 2 * SEGMENT
     assert len(set(watched.batches)) > 2

@@ -4,9 +4,12 @@ import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.search.beam import beam_search
-from keras_transformer.search.constraints import Constraints, Sentences
+from keras_transformer.search.constraints import (
+    SearchConstraints,
+    SentenceConstraints,
+)
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.hypotheses import Normalization
+from keras_transformer.search.scoring import Normalization
 from tests.decoding.fake_models import (
     RecurrentModel,
     ScriptedModel,
@@ -20,11 +23,11 @@ from tests.decoding.fake_models import (
 
 
 def normalised(alpha):
-    return Constraints(normalization=Normalization(alpha=alpha))
+    return SearchConstraints(normalization=Normalization(alpha=alpha))
 
 
 def run(model, source_ids, limits, beam_size, alpha=0.0, *options):
-    sentences = Sentences(tf.constant(limits, tf.int32))
+    sentences = SentenceConstraints(tf.constant(limits, tf.int32))
     return beam_search(
         model, source_ids, sentences, normalised(alpha), beam_size, *options
     )
@@ -46,7 +49,7 @@ def test_a_beam_of_1_with_early_stopping_is_greedy_search(seed, alpha):
     source_ids, lengths = random_sources(seed, rows=12)
     limits = 2 * lengths + 3
     expected = greedy_search(
-        model, source_ids, Sentences(limits), normalised(alpha)
+        model, source_ids, SentenceConstraints(limits), normalised(alpha)
     )
     result = run(model, source_ids, limits, 1, alpha, 1, True)
     for name in result._fields:

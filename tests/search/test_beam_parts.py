@@ -7,15 +7,18 @@ import tensorflow as tf
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.search import beam
 from keras_transformer.search.beam_hypotheses import (
-    EMPTY,
     Candidates,
+    EMPTY,
     Hypotheses,
 )
-from keras_transformer.search.constraints import Constraints, Sentences
-from keras_transformer.search.hypotheses import Normalization
+from keras_transformer.search.constraints import (
+    SearchConstraints,
+    SentenceConstraints,
+)
+from keras_transformer.search.scoring import Normalization
 
-ONE = Sentences(tf.constant([9]))
-PLAIN = Constraints()
+ONE = SentenceConstraints(tf.constant([9]))
+PLAIN = SearchConstraints()
 
 
 def live(values, length=0):
@@ -58,7 +61,7 @@ def test_expand_takes_twice_the_beam_from_all_continuations():
     random = np.random.default_rng(1)
     logits = random.normal(size=[3, 2, 9]).astype("float32")
     before = -random.random([3, 2]).astype("float32")
-    sentences = Sentences(tf.constant([9, 9, 9]))
+    sentences = SentenceConstraints(tf.constant([9, 9, 9]))
     found = beam.expand(tf.constant(logits), live(before), PLAIN, sentences, 0)
     values = tf.nn.log_softmax(logits).numpy() + before[..., np.newaxis]
     values[:, :, [PAD_ID, START_ID]] = -np.inf
@@ -86,7 +89,7 @@ def test_expand_beyond_the_vocabulary_is_empty():
 
 
 def test_initial_state_has_one_live_hypothesis():
-    state = beam.initial_state(Sentences(tf.constant([3, 0])), 3, 5, ())
+    state = beam.initial_state(SentenceConstraints(tf.constant([3, 0])), 3, 5, ())
     np.testing.assert_array_equal(
         state.live.log_probabilities, [[0.0, EMPTY, EMPTY]] * 2
     )
@@ -133,7 +136,7 @@ def test_extend_normalises_by_the_new_length():
         before,
         candidates([-2.0, -3.0], [1, 1], [6, 7]),
         1,
-        Constraints(normalization=Normalization(alpha=0.5)),
+        SearchConstraints(normalization=Normalization(alpha=0.5)),
         (),
     )
     np.testing.assert_array_equal(found.ids[0], [[5, 6, 0], [5, 7, 0]])
@@ -243,7 +246,7 @@ def test_penalties_count_in_values_and_not_in_log_probabilities():
     before = before._replace(values=tf.constant([[-1.5, EMPTY]]))
     logits = tf.constant([[[0.0, 0.0, 0.0, 1.0, 3.0, 2.0]] * 2])
     found = beam.expand(
-        logits, before, Constraints(repetition_penalty=4.0), ONE, 1
+        logits, before, SearchConstraints(repetition_penalty=4.0), ONE, 1
     )
     plain = tf.nn.log_softmax(logits)[0, 0].numpy()
     tokens = found.tokens[0].numpy()

@@ -6,8 +6,11 @@ import tensorflow as tf
 
 from keras_transformer.constants import END_ID
 from keras_transformer.search.beam import beam_search
-from keras_transformer.search.constraints import Constraints, Sentences
-from keras_transformer.search.hypotheses import Normalization
+from keras_transformer.search.constraints import (
+    SearchConstraints,
+    SentenceConstraints,
+)
+from keras_transformer.search.scoring import Normalization
 from keras_transformer.search.loop import SEGMENT
 from tests.decoding.fake_models import (
     RecurrentModel,
@@ -23,8 +26,8 @@ def run(model, source_ids, limits, beam_size, alpha, *options):
     return beam_search(
         model,
         source_ids,
-        Sentences(tf.constant(limits, tf.int32)),
-        Constraints(normalization=Normalization(alpha=alpha)),
+        SentenceConstraints(tf.constant(limits, tf.int32)),
+        SearchConstraints(normalization=Normalization(alpha=alpha)),
         beam_size,
         *options,
     )

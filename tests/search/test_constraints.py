@@ -4,10 +4,13 @@ import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
 from keras_transformer.search.beam import beam_search
-from keras_transformer.search.constraints import Constraints, Sentences
+from keras_transformer.search.constraints import (
+    SearchConstraints,
+    SentenceConstraints,
+)
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.hypotheses import Normalization
-from keras_transformer.search.probabilities import log_normalizer
+from keras_transformer.search.scoring import Normalization
+from keras_transformer.search.scoring import log_normalizer
 from tests.decoding.fake_models import (
     RecurrentModel,
     ScriptedModel,
@@ -25,7 +28,7 @@ def apply(constraints, logits, ids, step, **demands):
     """Which tokens stay allowed, and the logits, of one beam a sentence."""
     logits = tf.constant(logits, tf.float32)[:, tf.newaxis]
     ids = tf.constant(ids, tf.int32)[:, tf.newaxis]
-    sentences = Sentences(tf.fill([logits.shape[0]], 9), **demands)
+    sentences = SentenceConstraints(tf.fill([logits.shape[0]], 9), **demands)
     found = constraints.apply(
         logits, log_normalizer(logits), ids, sentences, tf.constant(step)
     )
@@ -37,8 +40,8 @@ def apply(constraints, logits, ids, step, **demands):
 def run(model, beam_size, limits=LIMITS, demands=None, seed=1, **rules):
     """The result of a search, and its sources."""
     source_ids, _ = random_sources(seed, rows=len(limits))
-    sentences = Sentences(tf.constant(limits), **(demands or {}))
-    constraints = Constraints(**rules)
+    sentences = SentenceConstraints(tf.constant(limits), **(demands or {}))
+    constraints = SearchConstraints(**rules)
     if beam_size == 0:
         return greedy_search(model, source_ids, sentences, constraints)
     return beam_search(model, source_ids, sentences, constraints, beam_size)
@@ -61,7 +64,7 @@ def check_log_probabilities(model, result, seed=1):
 
 
 def test_pad_and_start_are_forbidden_and_the_unknown_token_is_not():
-    allowed, found = apply(Constraints(), np.ones([2, 6]), [[0], [0]], 0)
+    allowed, found = apply(SearchConstraints(), np.ones([2, 6]), [[0], [0]], 0)
     assert allowed == [[UNK_ID, END_ID, 4, 5]] * 2
     np.testing.assert_array_equal(found[:, allowed[0]], 1.0)
 
@@ -147,7 +150,7 @@ def test_a_prefix_outdoes_every_rule(beam_size):
     ],
 )
 def test_what_would_repeat_is_forbidden(size, ids, forbidden):
-    rules = Constraints(no_repeat_ngram_size=size)
+    rules = SearchConstraints(no_repeat_ngram_size=size)
     (allowed,), _ = apply(rules, np.zeros([1, 7]), [ids], 3)
     every = {UNK_ID, END_ID, 4, 5, 6}
     assert set(allowed) == every - set(forbidden)
@@ -186,7 +189,7 @@ def test_a_dead_end_ends_with_the_log_probability_of_the_model(beam_size):
 
 def test_the_repetition_penalty_multiplies_log_probabilities():
     logits = np.array([[0.5, 1.0, 0.0, 2.0, 3.0, 1.5]])
-    rules = Constraints(repetition_penalty=1.5)
+    rules = SearchConstraints(repetition_penalty=1.5)
     _, found = apply(rules, logits, [[4, 5, 4, 0]], 3)
     normalizer = np.log(np.exp(logits).sum())
     expected = logits[0] - normalizer

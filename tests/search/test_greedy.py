@@ -4,9 +4,12 @@ import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
 from keras_transformer.search import greedy
-from keras_transformer.search.constraints import Constraints, Sentences
+from keras_transformer.search.constraints import (
+    SearchConstraints,
+    SentenceConstraints,
+)
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.hypotheses import Normalization
+from keras_transformer.search.scoring import Normalization
 from keras_transformer.search.loop import SEGMENT
 from tests.decoding.fake_models import (
     RecurrentModel,
@@ -23,13 +26,13 @@ def run(model, source_ids, limits, alpha=0.0):
     return greedy_search(
         model,
         source_ids,
-        Sentences(tf.constant(limits, tf.int32)),
-        Constraints(normalization=Normalization(alpha=alpha)),
+        SentenceConstraints(tf.constant(limits, tf.int32)),
+        SearchConstraints(normalization=Normalization(alpha=alpha)),
     )
 
 
 def state(limits=(3, 3)):
-    return greedy.initial_state(Sentences(tf.constant(limits)), 3, ())
+    return greedy.initial_state(SentenceConstraints(tf.constant(limits)), 3, ())
 
 
 def test_says_the_word_that_the_model_spells():

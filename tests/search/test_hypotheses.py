@@ -3,13 +3,12 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
-from keras_transformer.search.hypotheses import (
+from keras_transformer.search.constraints import output_limits, output_minimums
+from keras_transformer.search.scoring import (
     Normalization,
     coverage_penalty,
     length_penalty,
-    output_limits,
-    output_minimums,
-    score,
+    normalized_score,
 )
 
 
@@ -48,14 +47,14 @@ def test_coverage_penalty_of_what_nobody_looked_at_is_finite():
 
 def test_score_worked_by_hand():
     # (5 + 7) / 6 = 2; -3 / 2 ** 2 - 0.5 * log 8.
-    found = score(
+    found = normalized_score(
         tf.constant([-3.0]),
         tf.constant([7]),
         Normalization("gnmt", 2.0, 0.5),
         tf.constant([[0.5, 0.25, 1.0]]),
     )
     np.testing.assert_allclose(found, [-0.75 - 0.5 * np.log(8.0)], rtol=1e-6)
-    found = score(
+    found = normalized_score(
         tf.constant([-3.0]), tf.constant([7]), Normalization("average", 1.0)
     )
     np.testing.assert_allclose(found, [-3.0 / 7.0], rtol=1e-6)

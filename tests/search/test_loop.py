@@ -1,16 +1,20 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.search.loop import room, same_shapes, write_tokens
+from keras_transformer.search.loop import (
+    output_capacity,
+    same_shapes,
+    write_tokens,
+)
 
 
 def test_room_is_for_the_longest():
-    assert room(tf.constant([3, 9, 4])) == 9
+    assert output_capacity(tf.constant([3, 9, 4])) == 9
 
 
 def test_room_is_never_0():
-    assert room(tf.constant([0, 0])) == 1
-    assert room(tf.zeros([0], tf.int32)) == 1
+    assert output_capacity(tf.constant([0, 0])) == 1
+    assert output_capacity(tf.zeros([0], tf.int32)) == 1
 
 
 def test_write_tokens_changes_one_position():

@@ -1,10 +1,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.search.probabilities import (
-    log_normalizer,
-    log_probability,
-)
+from keras_transformer.search.scoring import log_normalizer, log_probability
 
 
 def test_logit_minus_normalizer_is_log_softmax():

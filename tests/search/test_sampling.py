@@ -4,10 +4,13 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import UNK_ID
-from keras_transformer.search.constraints import Constraints, Sentences
-from keras_transformer.search.dispatch import demands, search
+from keras_transformer.search.constraints import (
+    SearchConstraints,
+    SentenceConstraints,
+)
+from keras_transformer.search.from_config import search, sentence_constraints
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.sampling import Sampler, uniform
+from keras_transformer.search.greedy import Sampler, uniform
 from tests.decoding.fake_models import (
     RecurrentModel,
     ScriptedModel,
@@ -23,7 +26,7 @@ SHARES = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
 
 def run(model, source_ids, limits, **options):
     config = DecodingConfig(sampling=True, max_length_offset=400, **options)
-    sentences = demands(source_ids, tf.ones_like(limits), config, 1000)
+    sentences = sentence_constraints(source_ids, tf.ones_like(limits), config, 1000)
     sentences = sentences._replace(limits=limits)
     return search(model, source_ids, sentences, config)
 
@@ -97,7 +100,7 @@ def test_the_most_probable_alone_is_greedy_search(options):
     source_ids, lengths = random_sources(1, rows=12)
     result = run(model, source_ids, lengths + 5, **options)
     expected = greedy_search(
-        model, source_ids, Sentences(lengths + 5), Constraints()
+        model, source_ids, SentenceConstraints(lengths + 5), SearchConstraints()
     )
     np.testing.assert_array_equal(result.ids, expected.ids)
     np.testing.assert_allclose(

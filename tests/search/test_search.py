@@ -9,15 +9,18 @@ from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.search.beam import beam_search
-from keras_transformer.search.constraints import Constraints, Sentences
-from keras_transformer.search.dispatch import (
+from keras_transformer.search.constraints import (
+    SearchConstraints,
+    SentenceConstraints,
+)
+from keras_transformer.search.from_config import (
     banned_ids,
-    demands,
     needs_alignment,
     search,
+    sentence_constraints,
 )
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.hypotheses import Normalization
+from keras_transformer.search.scoring import Normalization
 from keras_transformer.text.character import CharacterTokenizer
 from tests.decoding.fake_models import (
     RecurrentModel,
@@ -38,15 +41,15 @@ CONFIG = DecodingConfig(
 
 
 def run(model, config, source_ids, limits, *options):
-    return search(model, source_ids, Sentences(limits), config, *options)
+    return search(model, source_ids, SentenceConstraints(limits), config, *options)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_the_configuration_chooses_the_search(beam_size):
     model = RecurrentModel(1)
     source_ids, lengths = random_sources(1)
-    sentences = Sentences(lengths + 4)
-    constraints = Constraints((5,), 2, 1.3, NORMALIZATION)
+    sentences = SentenceConstraints(lengths + 4)
+    constraints = SearchConstraints((5,), 2, 1.3, NORMALIZATION)
     config = dataclasses.replace(CONFIG, beam_size=beam_size)
     found = search(model, source_ids, sentences, config, (5,))
     if beam_size == 1:
@@ -67,18 +70,18 @@ def test_the_configuration_chooses_the_search(beam_size):
 def test_sampling_goes_before_the_beam():
     config = DecodingConfig(beam_size=4, sampling=True)
     source_ids, lengths = random_sources(1)
-    sentences = demands(source_ids, lengths, config, 32)
+    sentences = sentence_constraints(source_ids, lengths, config, 32)
     found = search(RecurrentModel(1), source_ids, sentences, config)
     assert found.scores.shape == (5, 1)
 
 
 def test_demands_ask_for_what_is_configured_and_no_more():
     source_ids, lengths = random_sources(1)
-    plain = demands(source_ids, lengths, DecodingConfig(), 32)
+    plain = sentence_constraints(source_ids, lengths, DecodingConfig(), 32)
     assert plain[1:] == ((), (), ())
     config = DecodingConfig(min_length=3, sampling=True)
     prefixes = tf.ones([5, 2], tf.int32)
-    every = demands(source_ids, lengths, config, 32, prefixes)
+    every = sentence_constraints(source_ids, lengths, config, 32, prefixes)
     np.testing.assert_array_equal(every.minimums, 3)
     assert every.prefixes is prefixes
     assert every.randomness.shape == (5, 16)

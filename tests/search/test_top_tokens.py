@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.search.probabilities import top_tokens
+from keras_transformer.search.beam_hypotheses import top_tokens
 
 
 @pytest.mark.parametrize("size", [640, 2910, 1009], ids=str)

@@ -6,8 +6,8 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.search.constraints import Sentences
-from keras_transformer.search.dispatch import search
+from keras_transformer.search.constraints import SentenceConstraints
+from keras_transformer.search.from_config import search
 from keras_transformer.search.scoring import score_translations
 from tests.decoding.fake_models import random_sources
 from tests.decoding.small_transformers import check_equal, small_transformer
@@ -19,7 +19,7 @@ CONFIG = {"no_repeat_ngram_size": 2, "length_penalty": 0.6}
 
 def run(functions, beam_size, source_ids, steps, limits=LIMITS):
     config = DecodingConfig(beam_size=beam_size, **CONFIG)
-    sentences = Sentences(limits, minimums=limits // 2)
+    sentences = SentenceConstraints(limits, minimums=limits // 2)
     return search(
         functions, source_ids, sentences, config, compiled_steps=steps
     )

@@ -1,26 +1,25 @@
 """Attention of one step, in the two layouts that are fastest for it.
 
-Axes: B sentences, K beams, R = B * K rows, N heads, H head width, D = N * H
-model width, T steps that there is room for, S source, L keys.
+`SplitHeadAttention`, for several beams, is attention as in the paper: a small
+product for each sentence and head. `JoinedHeadAttention`, for one beam, would
+have products of a single row; it does all heads of a sentence in one product
+instead, with a query whose row for head `n` is zero but for that head's
+columns. N times the arithmetic, yet a sixth of the time, since keys and values
+lie as they came from their projection and are written and read in rows of D.
 
-`ByHeads`, for several beams, is attention as in the paper: a small product
-for each sentence and head. `ByRows`, for one beam, would have products of a
-single row; it does all heads of a sentence in one product instead, with a
-query whose row for head `n` is zero but for that head's columns. N times the
-arithmetic, yet a sixth of the time, since keys and values lie as they came
-from their projection and are written and read in rows of D.
+Axes: Y layers, B sentences, K beams, R = B * K rows, N heads, H head width,
+D = N * H model width, T steps of the cache's capacity, S source, L keys.
 """
 
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID
-from keras_transformer.inference import cache as caches
-from keras_transformer.inference.cache import HIDDEN, Cache
+from keras_transformer.inference.cache import MASKED, Cache, empty_past
 
 
-class ByHeads:
-    """Keys and values apart by heads.
+class SplitHeadAttention:
+    """Keys and values split by heads, for several beams.
 
     Args:
         beam_size: K.
@@ -43,7 +42,7 @@ class ByHeads:
             max_steps: int or int scalar tensor, T.
             compiled: whether this is for XLA.
         """
-        batch_size, _, _, layers, _ = sizes(memory)
+        batch_size, _, _, layers, _ = shape_of(memory)
         source_keys, source_values = self.split_memory(memory)
         slots = max_steps * self._beam_size
         return Cache(
@@ -55,7 +54,7 @@ class ByHeads:
                 memory.dtype,
                 compiled,
             ),
-            mask=tf.fill([batch_size, 1, self._beam_size, slots], HIDDEN),
+            mask=tf.fill([batch_size, 1, self._beam_size, slots], MASKED),
             source_keys=source_keys,
             source_values=source_values,
             source_mask=source_mask(source_ids),
@@ -66,14 +65,12 @@ class ByHeads:
 
         As the products read them, transposed once for all steps.
         """
-        _, length, _, layers, _ = sizes(memory)
-        memory = tf.reshape(
-            memory,
-            [-1, length, 2, layers, self._num_heads, self._head_width],
-        )
+        _, length, _, layers, _ = shape_of(memory)
+        shape = [-1, length, 2, layers, self._num_heads, self._head_width]
+        memory = tf.reshape(memory, shape)  # (B, S, 2, Y, N, H)
         return (
-            tf.transpose(memory[:, :, 0], [2, 0, 3, 4, 1]),
-            tf.transpose(memory[:, :, 1], [2, 0, 3, 1, 4]),
+            tf.transpose(memory[:, :, 0], [2, 0, 3, 4, 1]),  # (Y, B, N, H, S)
+            tf.transpose(memory[:, :, 1], [2, 0, 3, 1, 4]),  # (Y, B, N, S, H)
         )
 
     def split(self, projected):
@@ -86,14 +83,15 @@ class ByHeads:
             `(B, N, K, H)` and `(B, 2 N, K, H)`.
         """
         heads = split_heads(projected, self._beam_size, 3 * self._num_heads)
+        # (B, N, K, H) and (B, 2 N, K, H)
         return tf.split(heads, [self._num_heads, 2 * self._num_heads], axis=1)
 
-    def past(self, query, keys, values, mask):
+    def attend_to_past(self, query, keys, values, mask):
         """Attends to the past.
 
         Args:
             query: `(B, N, K, H)`.
-            keys: the layer's part of `Cache.past`.
+            keys: the layer's of `Cache.past`, `(B * N, T, K * H)`.
             values: likewise.
             mask: `Cache.mask`.
 
@@ -102,17 +100,18 @@ class ByHeads:
         """
         slots = tf.shape(keys)[1] * self._beam_size
         shape = [-1, self._num_heads, slots, self._head_width]
-        keys, values = tf.reshape(keys, shape), tf.reshape(values, shape)
+        keys = tf.reshape(keys, shape)  # (B, N, T * K, H)
+        values = tf.reshape(values, shape)  # (B, N, T * K, H)
         context, _ = attend(query, keys, values, mask, transposed=False)
         return join_heads(context)
 
-    def source(self, projected, keys, values, mask):
+    def attend_to_source(self, projected, keys, values, mask):
         """Attends to the source.
 
         Args:
             projected: `(R, D)`, the query.
-            keys: the layer's part of `Cache.source_keys`.
-            values: likewise.
+            keys: the layer's of `Cache.source_keys`, `(B, N, H, S)`.
+            values: the layer's of `Cache.source_values`, `(B, N, S, H)`.
             mask: `Cache.source_mask`.
 
         Returns:
@@ -123,8 +122,8 @@ class ByHeads:
         return join_heads(context), weights
 
 
-class ByRows:
-    """Keys and values in rows of all heads, for one beam.
+class JoinedHeadAttention:
+    """Keys and values in rows of all heads joined, for one beam.
 
     Args:
         num_heads: N.
@@ -142,8 +141,8 @@ class ByRows:
         )  # (N, D)
 
     def start(self, memory, source_ids, max_steps, compiled) -> Cache:
-        """See `ByHeads.start`."""
-        batch_size, _, _, layers, _ = sizes(memory)
+        """See `SplitHeadAttention.start`."""
+        batch_size, _, _, layers, _ = shape_of(memory)
         memory = tf.transpose(memory, [2, 3, 0, 1, 4])  # (2, Y, B, S, D)
         return Cache(
             past=_empty(
@@ -154,7 +153,7 @@ class ByRows:
                 memory.dtype,
                 compiled,
             ),
-            mask=tf.fill([1, 1, max_steps], HIDDEN),
+            mask=tf.fill([1, 1, max_steps], MASKED),
             source_keys=memory[0],
             source_values=memory[1],
             source_mask=source_mask(source_ids)[:, 0],
@@ -164,12 +163,12 @@ class ByRows:
         """The query `(B, D)`, and what is written to the cache `(B, 2 D)`."""
         return tf.split(projected, [self._width, 2 * self._width], axis=1)
 
-    def past(self, query, keys, values, mask):
-        """See `ByHeads.past`; here the query is `(B, D)`."""
+    def attend_to_past(self, query, keys, values, mask):
+        """See `SplitHeadAttention`; here the query is `(B, D)`."""
         return self._attend(query, keys, values, mask)[0]
 
-    def source(self, projected, keys, values, mask):
-        """See `ByHeads.source`."""
+    def attend_to_source(self, projected, keys, values, mask):
+        """See `SplitHeadAttention`."""
         context, weights = self._attend(projected, keys, values, mask)
         return context, weights[:, :, tf.newaxis]
 
@@ -179,12 +178,13 @@ class ByRows:
         own_columns = tf.cast(tf.constant(self._own_columns), query.dtype)
         queries = query[:, tf.newaxis] * own_columns  # (B, N, D)
         mixed, weights = attend(queries, keys, values, mask, transposed=False)
-        # Of row n, which saw all values, head n's columns are meant: in
-        # blocks of H every (N + 1)-th.
+        # Row n attended with all columns, of which head n's are its own: of
+        # the N * N blocks of H columns every (N + 1)-th.
         blocks = [-1, self._num_heads**2, self._head_width]
         own = np.arange(self._num_heads) * (self._num_heads + 1)
-        context = tf.gather(tf.reshape(mixed, blocks), own, axis=1)
-        return tf.reshape(context, [-1, self._width]), weights
+        context = tf.reshape(mixed, blocks)  # (B, N * N, H)
+        context = tf.gather(context, own, axis=1)  # (B, N, H)
+        return tf.reshape(context, [-1, self._width]), weights  # (B, D)
 
 
 def attend(query, keys, values, mask, transposed):
@@ -208,30 +208,31 @@ def attend(query, keys, values, mask, transposed):
 def split_heads(rows, length, heads):
     """`(B * length, heads * H)` to `(B, heads, length, H)`."""
     width = rows.shape[1] // heads
-    x = tf.reshape(rows, [-1, length, heads, width])
-    return tf.transpose(x, [0, 2, 1, 3])
+    x = tf.reshape(rows, [-1, length, heads, width])  # (B, length, heads, H)
+    return tf.transpose(x, [0, 2, 1, 3])  # (B, heads, length, H)
 
 
 def join_heads(context):
     """`(B, N, length, H)` to `(B * length, N * H)`."""
     width = context.shape[1] * context.shape[3]
-    return tf.reshape(tf.transpose(context, [0, 2, 1, 3]), [-1, width])
+    x = tf.transpose(context, [0, 2, 1, 3])  # (B, length, N, H)
+    return tf.reshape(x, [-1, width])  # (B * length, N * H)
 
 
 def source_mask(source_ids):
-    """float32 `(B, 1, 1, S)`, HIDDEN at padding."""
-    mask = tf.where(source_ids == PAD_ID, HIDDEN, 0.0)
+    """float32 `(B, 1, 1, S)`, MASKED at padding."""
+    mask = tf.where(source_ids == PAD_ID, MASKED, 0.0)
     return mask[:, tf.newaxis, tf.newaxis]
 
 
 def causal_mask(length):
-    """float32 `(length, length)`, HIDDEN where a key lies in the future."""
-    places = tf.range(length)
-    return tf.where(places > places[:, tf.newaxis], HIDDEN, 0.0)
+    """float32 `(length, length)`, MASKED where a key lies in the future."""
+    positions = tf.range(length)
+    return tf.where(positions > positions[:, tf.newaxis], MASKED, 0.0)
 
 
-def sizes(tensor):
-    """The sizes of a tensor, ints where they are known."""
+def shape_of(tensor):
+    """The shape of a tensor as a list, ints where they are known."""
     dynamic = tf.shape(tensor)
     return [
         dynamic[axis] if size is None else size
@@ -241,5 +242,5 @@ def sizes(tensor):
 
 def _empty(layers, rows, max_steps, width, dtype, compiled):
     shape = [2 * layers, rows, max_steps, width]
-    past = caches.empty_past(shape, dtype, compiled)
+    past = empty_past(shape, dtype, compiled)
     return tf.ensure_shape(past, [2 * layers, None, None, width])

@@ -1,0 +1,320 @@
+"""Fused weights: a model's weights in the form in which a search reads them.
+
+What doesn't change from step to step is computed once, in float64: query, key
+and value become one product, all layers' keys and values of the source
+another, `1 / sqrt(H)` goes into the query, `sqrt(D)` into the embedding. With
+pre-norm and final norms the residual stream is read by norms alone; then each
+norm's scale and offset go into the product that follows it, and the mean is
+taken out of whatever is added to the stream. What is left of a LayerNorm is a
+division by the root mean square.
+
+Axes: I inputs, O outputs, D model width, H head width, V vocabulary,
+P positions.
+"""
+
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+DTYPES = ("float32", "bfloat16")
+
+
+class Projection(NamedTuple):
+    """`x @ kernel + bias`.
+
+    Attributes:
+        kernel: `(I, O)`.
+        bias: `(O,)`.
+    """
+
+    kernel: Any
+    bias: Any
+
+
+class Norm(NamedTuple):
+    """What a LayerNorm does after normalising; None: nothing is left.
+
+    Attributes:
+        scale: `(D,)` or None.
+        offset: `(D,)` or None.
+    """
+
+    scale: Any = None
+    offset: Any = None
+
+
+class Attention(NamedTuple):
+    """Self-attention (`inputs` gives 3 D: query, key, value) or
+    cross-attention (`inputs` gives D: the query)."""
+
+    norm: Norm
+    inputs: Projection
+    output: Projection
+
+
+class FeedForward(NamedTuple):
+    """The position-wise sublayer."""
+
+    norm: Norm
+    inner: Projection
+    outer: Projection
+
+
+class Layer(NamedTuple):
+    """One layer; the encoder's have no cross-attention."""
+
+    self_attention: Attention
+    cross_attention: Attention | None
+    feedforward: FeedForward
+
+
+class Embedding(NamedTuple):
+    """Embedded tokens are `tokens[id] + positions[index]`.
+
+    Attributes:
+        tokens: `(V, D)`.
+        positions: `(P, D)`.
+    """
+
+    tokens: Any
+    positions: Any
+
+
+class Parameters(NamedTuple):
+    """All of a model.
+
+    Attributes:
+        source: `Embedding`.
+        target: `Embedding`.
+        encoder: `Layer`s.
+        encoder_norm: `Norm`, or None where there is no final norm.
+        memory: projects the encoder's output to the keys and values of all
+            decoder layers: `(D, 2 * layers * D)`, keys before values.
+        decoder: `Layer`s.
+        decoder_norm: as `encoder_norm`.
+        logits: `(D, V)`.
+    """
+
+    source: Embedding
+    target: Embedding
+    encoder: tuple[Layer, ...]
+    encoder_norm: Norm | None
+    memory: Projection
+    decoder: tuple[Layer, ...]
+    decoder_norm: Norm | None
+    logits: Projection
+
+
+def read_parameters(model: keras.Model) -> Parameters:
+    """The parameters of a model that `build_transformer` made.
+
+    Returns:
+        `Parameters` of float64 arrays, with the norms fused into the products
+        after them as far as the model's norms allow.
+    """
+    return _Reader(model).parameters()
+
+
+def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
+    """The same as variables for a graph to read.
+
+    Args:
+        parameters: of arrays.
+        dtype: of the kernels and biases, one of `DTYPES`, apart from those
+            of the logits. Norms and embeddings, which aren't multiplied,
+            are float32.
+    """
+    counter = iter(range(10_000))
+
+    def variable(values, kind):
+        return tf.Variable(
+            tf.cast(tf.constant(values, tf.float32), kind),
+            trainable=False,
+            name=f"parameter_{next(counter)}",
+        )
+
+    def convert(node, kind="float32"):
+        if node is None:
+            return None
+        if isinstance(node, np.ndarray):
+            return variable(node, kind)
+        if isinstance(node, Projection):
+            kind = dtype
+        return _rebuild(node, [convert(part, kind) for part in node])
+
+    # The search compares logits that differ by less than bfloat16 can tell.
+    logits = Projection(*map(convert, parameters.logits))
+    return convert(parameters._replace(logits=None))._replace(logits=logits)
+
+
+def assign(variables: Parameters, parameters: Parameters):
+    """Gives variables the values of a model that was trained further."""
+    for variable, values in zip(
+        tf.nest.flatten(variables), tf.nest.flatten(parameters), strict=True
+    ):
+        if variable is not None:
+            variable.assign(
+                tf.cast(tf.constant(values, tf.float32), variable.dtype)
+            )
+
+
+def _rebuild(node, parts):
+    return type(node)(*parts) if hasattr(node, "_fields") else tuple(parts)
+
+
+class _Reader:
+    """Reads weights by their Keras paths and fuses them."""
+
+    def __init__(self, model):
+        self._weights = {
+            weight.path: np.asarray(
+                keras.ops.convert_to_numpy(weight), np.float64
+            )
+            for weight in model.weights
+        }
+        self._layers = {layer.name: layer for layer in model.layers}
+        first = self._layers["decoder_layer_0"]
+        self._num_heads = first.num_heads
+        self._width = first.d_model
+        self._fuses_norms = (
+            first.norm == "pre"
+            and {"encoder_norm", "decoder_norm"} <= self._layers.keys()
+        )
+
+    def parameters(self) -> Parameters:
+        memory = _join(
+            self._projection(f"decoder_layer_{i}/cross_attention/{name}")
+            for name in ("key", "value")
+            for i in range(self._count("decoder_layer_"))
+        )  # kernel (D, 2 * layers * D)
+        encoder_norm = self._norm("encoder_norm")
+        decoder_norm = self._norm("decoder_norm")
+        logits = self._logits()
+        if self._fuses_norms:
+            memory, encoder_norm = _fuse_norm(encoder_norm, memory)
+            logits, decoder_norm = _fuse_norm(decoder_norm, logits)
+        return Parameters(
+            source=self._embedding("source_embedding"),
+            target=self._embedding("target_embedding"),
+            encoder=self._stack("encoder_layer_"),
+            encoder_norm=encoder_norm,
+            memory=memory,
+            decoder=self._stack("decoder_layer_"),
+            decoder_norm=decoder_norm,
+            logits=logits,
+        )
+
+    def _stack(self, prefix):
+        return tuple(
+            Layer(
+                self._self_attention(f"{prefix}{i}"),
+                self._cross_attention(f"{prefix}{i}"),
+                self._feedforward(f"{prefix}{i}"),
+            )
+            for i in range(self._count(prefix))
+        )
+
+    def _count(self, prefix):
+        return sum(name.startswith(prefix) for name in self._layers)
+
+    def _self_attention(self, layer):
+        path = f"{layer}/self_attention"
+        query, key, value = (
+            self._projection(f"{path}/{name}")
+            for name in ("query", "key", "value")
+        )
+        return self._sublayer(
+            Attention,
+            path,
+            _join([self._scaled(query), key, value]),  # kernel (D, 3 * D),
+            self._projection(f"{path}/output"),
+        )
+
+    def _cross_attention(self, layer):
+        path = f"{layer}/cross_attention"
+        if f"{path}/query/kernel" not in self._weights:
+            return None
+        return self._sublayer(
+            Attention,
+            path,
+            self._scaled(self._projection(f"{path}/query")),
+            self._projection(f"{path}/output"),
+        )
+
+    def _feedforward(self, layer):
+        path = f"{layer}/feedforward"
+        return self._sublayer(
+            FeedForward,
+            path,
+            self._projection(f"{path}/inner"),
+            self._projection(f"{path}/outer"),
+        )
+
+    def _sublayer(self, kind, path, inputs, output):
+        norm = self._norm(f"{path}_layer_norm")
+        if self._fuses_norms:
+            inputs, norm = _fuse_norm(norm, inputs)
+            output = Projection(_centre(output.kernel), _centre(output.bias))
+        return kind(norm, inputs, output)
+
+    def _scaled(self, query):
+        factor = (self._width // self._num_heads) ** -0.5
+        return Projection(query.kernel * factor, query.bias * factor)
+
+    def _projection(self, path):
+        kernel = self._weights[f"{path}/kernel"]
+        bias = self._weights.get(f"{path}/bias")
+        return Projection(
+            kernel, np.zeros(kernel.shape[1]) if bias is None else bias
+        )
+
+    def _norm(self, path):
+        if f"{path}/gamma" not in self._weights:
+            return None
+        return Norm(
+            self._weights[f"{path}/gamma"], self._weights[f"{path}/beta"]
+        )
+
+    def _embedding(self, name):
+        if name not in self._layers:
+            name = "shared_embedding"
+        layer = self._layers[name]
+        embedding = Embedding(
+            self._weights[f"{name}/tokens/embeddings"] * self._width**0.5,
+            np.asarray(layer.position_table(), np.float64),
+        )
+        if self._fuses_norms:
+            embedding = Embedding(*map(_centre, embedding))
+        return embedding
+
+    def _logits(self):
+        if "logits" in self._layers:
+            return self._projection("logits")
+        name = "target_embedding"
+        if name not in self._layers:
+            name = "shared_embedding"
+        kernel = self._weights[f"{name}/tokens/embeddings"].T  # (D, V)
+        return Projection(kernel, np.zeros(kernel.shape[1]))
+
+
+def _join(projections):
+    """Several projections of the same input as one."""
+    kernels, biases = zip(*projections, strict=True)
+    return Projection(
+        np.concatenate(kernels, axis=1),  # (I, the sum of all O)
+        np.concatenate(biases, axis=0),  # (the sum of all O,)
+    )
+
+
+def _fuse_norm(norm, projection):
+    """A projection that does a norm's scaling, and what is left of the norm."""
+    kernel = norm.scale[:, np.newaxis] * projection.kernel
+    bias = projection.bias + norm.offset @ projection.kernel
+    return Projection(kernel, bias), Norm()
+
+
+def _centre(values):
+    """Without the mean over the model width, the last axis."""
+    return values - values.mean(axis=-1, keepdims=True)
