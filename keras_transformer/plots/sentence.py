@@ -10,8 +10,8 @@ from keras_transformer.constants import PAD_ID, START_ID
 from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.models.attention_weights import attention_weights
-from keras_transformer.search.trace import BeamTree, trace_beam
 from keras_transformer.search.from_config import banned_ids, needs_alignment
+from keras_transformer.search.trace import BeamTree, trace_beam
 from keras_transformer.translation.translator import Translator
 
 

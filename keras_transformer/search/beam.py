@@ -12,43 +12,88 @@ Two choices that searches differ in:
 - A hypothesis at its limit without END ranks below every finished one,
   whatever its score: half a sentence isn't a better translation. It is
   returned, marked unfinished, where finished ones don't fill the rows.
+
+Axes: B sentences, K beams, C = 2 K candidates, T output tokens, S source
+tokens, V vocabulary.
 """
+
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_transformer.constants import PAD_ID
+from keras_transformer.constants import PAD_ID, START_ID
 from keras_transformer.search.beam_hypotheses import (
     EMPTY,
-    ended,
+    Candidates,
+    Hypotheses,
     expand,
     extend,
+    finish,
     freeze,
     merge,
     reorder,
     select,
 )
-from keras_transformer.search.beam_state import (
-    BeamStep,
-    initial_state,
-    uncovered,
-)
-from keras_transformer.search.constraints import Constraints, Sentences
-from keras_transformer.search.hypotheses import (
-    SearchResult,
-    length_penalty,
+from keras_transformer.search.constraints import (
+    SearchConstraints,
+    SentenceConstraints,
 )
 from keras_transformer.search.loop import (
-    first_room,
-    room,
+    SearchResult,
+    no_capacity,
+    output_capacity,
     run_loop,
 )
+from keras_transformer.search.scoring import length_penalty
+
+
+class BeamState(NamedTuple):
+    """What one step hands to the next.
+
+    Attributes:
+        step: int32 scalar, the position that the next tokens are written to.
+        tokens: int32 `(B, K)`, the last tokens of the live hypotheses.
+        live: `Hypotheses` that may grow.
+        finished: `Hypotheses` that end with END.
+        done: bool `(B,)`, sentences whose hypotheses no longer change.
+        coverage: float32 `(B, K, S)`, attention that each source token
+            received from the live hypotheses; `()` if nobody asks.
+        sentences: what is asked of each.
+        cache: the model's.
+    """
+
+    step: Any
+    tokens: Any
+    live: Hypotheses
+    finished: Hypotheses
+    done: Any
+    coverage: Any
+    sentences: SentenceConstraints
+    cache: Any
+
+
+class BeamStep(NamedTuple):
+    """One step of the search, with what it did.
+
+    Attributes:
+        candidates: the `2 K` best continuations that it looked at.
+        ends: the first K candidates as `Hypotheses`, EMPTY where they
+            don't end.
+        chosen: the candidates that are live afterwards, by row.
+        state: `BeamState` for the next step.
+    """
+
+    candidates: Candidates
+    ends: Hypotheses
+    chosen: Candidates
+    state: BeamState
 
 
 def beam_search(
     model,
     source_ids,
-    sentences: Sentences,
-    constraints: Constraints,
+    sentences: SentenceConstraints,
+    constraints: SearchConstraints,
     beam_size: int,
     num_hypotheses: int | None = None,
     early_stopping: bool = False,
@@ -60,26 +105,25 @@ def beam_search(
     `num_hypotheses`, or at its limit.
 
     Args:
-        model: a `StepModel`, see `decoding.search`.
+        model: a `StepModel`, see `search.loop`.
         source_ids: int32 `(B, S)`.
         sentences: what is asked of each sentence.
         constraints: what may be generated, and how it is scored.
         beam_size: `K`, at least 1.
         num_hypotheses: rows to return, at most `beam_size`; None: all. Fewer
-            are the same first rows, found in fewer steps.
+            are the same first rows, after fewer steps.
         early_stopping: whether a sentence is done, too, when `beam_size`
             hypotheses have ended, although a live one may still win.
-        compiled_steps: for XLA, the steps to make room for; None: not
-            for XLA.
+        compiled_steps: for XLA, the steps that caches have capacity for;
+            None: not for XLA.
 
     Returns:
         A `SearchResult` of `num_hypotheses` rows a sentence.
     """
     num_hypotheses = num_hypotheses or beam_size
-    max_steps = compiled_steps or room(sentences.limits)
-    cache = model.start(
-        source_ids, beam_size, compiled_steps or first_room(max_steps)
-    )
+    max_steps = compiled_steps or output_capacity(sentences.limits)
+    capacity = compiled_steps or no_capacity(max_steps)
+    cache = model.start(source_ids, beam_size, capacity)
     state = initial_state(sentences, beam_size, max_steps, cache)
     if constraints.normalization.coverage:
         state = state._replace(coverage=uncovered(source_ids, beam_size))
@@ -97,6 +141,43 @@ def beam_search(
     return best(final.live, final.finished, num_hypotheses)
 
 
+def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
+    """One empty live hypothesis a sentence; the other rows EMPTY.
+
+    Equal live hypotheses would fill the beam with `K` copies of the best.
+    """
+    batch_size = tf.shape(sentences.limits)[0]
+    rows = [batch_size, beam_size]
+    nothing = tf.fill(rows, EMPTY)
+    empty = Hypotheses(
+        ids=tf.fill([batch_size, beam_size, max_steps], PAD_ID),
+        lengths=tf.zeros(rows, tf.int32),
+        log_probabilities=nothing,
+        penalised=nothing,
+        scores=nothing,
+    )
+    first = tf.where(tf.range(beam_size) == 0, 0.0, EMPTY)  # (K,)
+    first = tf.broadcast_to(first, rows)  # (B, K)
+    return BeamState(
+        step=tf.constant(0),
+        tokens=tf.fill(rows, START_ID),
+        live=empty._replace(
+            log_probabilities=first, penalised=first, scores=first
+        ),
+        finished=empty,
+        done=sentences.limits <= 0,
+        coverage=(),
+        sentences=sentences,
+        cache=cache,
+    )
+
+
+def uncovered(source_ids, beam_size):
+    """A first `coverage`: none at tokens, at padding all that is needed."""
+    nothing = tf.where(source_ids == PAD_ID, 1.0, 0.0)  # (B, S)
+    return tf.repeat(nothing[:, tf.newaxis], beam_size, axis=1)  # (B, K, S)
+
+
 def advance(
     model, state, constraints, num_hypotheses, early_stopping
 ) -> BeamStep:
@@ -107,7 +188,7 @@ def advance(
         step.logits, state.live, constraints, state.sentences, state.step
     )
     coverage = _covered(state.coverage, step.attention)
-    ends = ended(state.live, candidates, state.step, constraints, coverage)
+    ends = finish(state.live, candidates, state.step, constraints, coverage)
     finished = merge(state.finished, ends)
     chosen = select(candidates, beam_size)
     live = extend(state.live, chosen, state.step, constraints, coverage)
@@ -142,12 +223,12 @@ def is_decided(
 ):
     """bool `(B,)`: nothing that the caller asked for can change.
 
-    The best live one, if it ended at once with certainty, had the most
+    The best live hypothesis, if it ended at once with certainty, had the most
     favourable length and had covered all of the source, would score no more
-    than the last that is asked for. With early stopping also: the beam is
-    full of finished hypotheses.
+    than the last finished one that is asked for. With early stopping also:
+    the beam is full of finished hypotheses.
     """
-    attainable = live.values[:, 0] / length_penalty(
+    attainable = live.penalised[:, 0] / length_penalty(
         limits, normalization.alpha, normalization.kind
     )
     decided = attainable <= finished.scores[:, num_hypotheses - 1]
@@ -160,21 +241,21 @@ def best(live, finished, num_hypotheses) -> SearchResult:
     """The rows to return: finished ones first, then live ones."""
     both = tf.nest.map_structure(
         lambda *parts: tf.concat(parts, axis=1), finished, live
-    )
+    )  # (B, 2 K, ...)
     # 2: finished, 1: live, 0: empty. Each part is sorted already, and top_k
     # keeps the order of equals.
-    exists = tf.cast(both.scores > EMPTY, tf.int32)
+    exists = tf.cast(both.scores > EMPTY, tf.int32)  # (B, 2 K)
     half = tf.shape(finished.scores)[1]
-    is_finished = tf.range(tf.shape(both.scores)[1]) < half
-    _, places = tf.math.top_k(
+    is_finished = tf.range(tf.shape(both.scores)[1]) < half  # (2 K,)
+    _, indices = tf.math.top_k(
         exists * (1 + tf.cast(is_finished, tf.int32)), num_hypotheses
-    )
-    rows = reorder(both, places)
+    )  # (B, num_hypotheses)
+    rows = reorder(both, indices)  # (B, num_hypotheses, ...)
     exists = rows.scores > EMPTY
     return SearchResult(
         ids=tf.where(exists[..., tf.newaxis], rows.ids, PAD_ID),
         lengths=tf.where(exists, rows.lengths, 0),
         scores=rows.scores,
         log_probabilities=rows.log_probabilities,
-        finished=exists & (places < half),
+        finished=exists & (indices < half),
     )

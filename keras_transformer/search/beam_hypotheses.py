@@ -1,6 +1,11 @@
-"""What a beam holds, and one step of it: continue, end, choose.
+"""Hypotheses and candidates of a beam, and one step: expand, finish, select.
 
 `K` rows a sentence, the best first; a row without a hypothesis is `EMPTY`.
+Rows are ranked by penalised log-probability while they grow, by score once
+they have ended.
+
+Axes: B sentences, K beams, C = 2 K candidates, T output tokens, S source
+tokens, V vocabulary.
 """
 
 from typing import Any, NamedTuple
@@ -8,12 +13,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from keras_transformer.constants import END_ID
-from keras_transformer.search.hypotheses import score
 from keras_transformer.search.loop import write_tokens
-from keras_transformer.search.probabilities import (
+from keras_transformer.search.scoring import (
     log_normalizer,
     log_probability,
-    top_tokens,
+    normalized_score,
 )
 
 # The log-probability of a row that holds no hypothesis.
@@ -27,14 +31,16 @@ class Hypotheses(NamedTuple):
         ids: int32 `(B, K, T)`, PAD after the end.
         lengths: int32 `(B, K)`.
         log_probabilities: float32 `(B, K)`.
-        values: float32 `(B, K)`, the same with penalties for repetition.
-        scores: float32 `(B, K)`, values normalised by length and coverage.
+        penalised: float32 `(B, K)`, penalised log-probabilities: the same
+            with the repetition penalty.
+        scores: float32 `(B, K)`, `penalised` normalised by length and
+            coverage.
     """
 
     ids: Any
     lengths: Any
     log_probabilities: Any
-    values: Any
+    penalised: Any
     scores: Any
 
 
@@ -42,13 +48,14 @@ class Candidates(NamedTuple):
     """Continuations of live hypotheses, the best first.
 
     Attributes:
-        values: float32 `(B, C)`, of the hypothesis continued.
-        log_probabilities: float32 `(B, C)`, likewise, without penalties.
+        penalised: float32 `(B, C)`, penalised log-probability of the
+            hypothesis with its continuation.
+        log_probabilities: float32 `(B, C)`, likewise, without penalty.
         parents: int32 `(B, C)`, the row of the live hypothesis.
         tokens: int32 `(B, C)`, what it is continued with.
     """
 
-    values: Any
+    penalised: Any
     log_probabilities: Any
     parents: Any
     tokens: Any
@@ -62,48 +69,93 @@ def expand(logits, live, constraints, sentences, step) -> Candidates:
     Args:
         logits: float32 `(B, K, V)`.
         live: the `Hypotheses` to continue.
-        constraints, sentences, step: see `Constraints.apply`.
+        constraints, sentences, step: see `SearchConstraints.apply`.
 
     Returns:
         `Candidates` with `C = 2 K`; beyond the vocabulary they are EMPTY.
     """
     batch_size, beam_size, vocabulary_size = tf.unstack(tf.shape(logits))
     beam_size = live.ids.shape[1]
-    normalizer = log_normalizer(logits)
+    normalizer = log_normalizer(logits)  # (B, K)
     allowed = constraints.apply(logits, normalizer, live.ids, sentences, step)
-    # The best of all are among the best of each row, and a row's best can be
-    # found before its log-softmax is worked out.
+    # The best of all are among the best of each row, and a row's best are
+    # known before its log-softmax is computed.
     width = 2 * beam_size
     if logits.shape[-1] is None or logits.shape[-1] < width:
         width = tf.minimum(width, vocabulary_size)
-    values, tokens = top_tokens(allowed, width)
+    values, tokens = top_tokens(allowed, width)  # (B, K, width)
     values = log_probability(values, normalizer[..., tf.newaxis])
-    values += live.values[..., tf.newaxis]
+    values += live.penalised[..., tf.newaxis]
     flat = [batch_size, beam_size * width]
-    values, places = tf.math.top_k(tf.reshape(values, flat), 2 * beam_size)
-    tokens = tf.reshape(tokens, flat)
-    parents = places // width
-    tokens = tf.gather(tokens, places, batch_dims=1)
-    log_probabilities = values
+    values = tf.reshape(values, flat)  # (B, K * width)
+    penalised, indices = tf.math.top_k(values, 2 * beam_size)  # (B, C)
+    tokens = tf.reshape(tokens, flat)  # (B, K * width)
+    parents = indices // width  # (B, C)
+    tokens = tf.gather(tokens, indices, batch_dims=1)  # (B, C)
+    log_probabilities = penalised
     if constraints.repetition_penalty != 1:
-        places = parents * vocabulary_size + tokens
-        gains = tf.gather(
-            tf.reshape(logits - normalizer[..., tf.newaxis], [batch_size, -1]),
-            places,
-            batch_dims=1,
-        )
+        indices = parents * vocabulary_size + tokens
+        gains = logits - normalizer[..., tf.newaxis]  # (B, K, V)
+        gains = tf.reshape(gains, [batch_size, -1])  # (B, K * V)
+        gains = tf.gather(gains, indices, batch_dims=1)  # (B, C)
         log_probabilities = gains + tf.gather(
             live.log_probabilities, parents, batch_dims=1
-        )
-    return Candidates(values, log_probabilities, parents, tokens)
+        )  # (B, C)
+    return Candidates(penalised, log_probabilities, parents, tokens)
 
 
-def ended(live, candidates, step, constraints, coverage) -> Hypotheses:
+def top_tokens(logits, width: int):
+    """`tf.math.top_k`, several times faster for a whole vocabulary.
+
+    The `width` best tokens stand in the `width` blocks of tokens with the
+    highest peaks, and to find peaks is one pass. Where the vocabulary can't
+    be cut into equal blocks, it is `top_k` itself.
+
+    Args:
+        logits: `(B, K, V)`.
+        width: tokens to return, at most V.
+
+    Returns:
+        values `(B, K, width)`, the highest first, and ids int32 of the same
+        shape; among equals the lowest id first.
+    """
+    size = logits.shape[-1]
+    block = _block_size(size, width) if isinstance(width, int) else None
+    if block is None:
+        return tf.math.top_k(logits, width)
+    rows = tf.shape(logits)[0]
+    beams = logits.shape[1]
+    shape = [rows, beams, size // block, block]
+    blocks = tf.reshape(logits, shape)  # (B, K, V / block, block)
+    # (B, K, width)
+    _, chosen = tf.math.top_k(tf.reduce_max(blocks, axis=-1), width)
+    chosen = tf.sort(chosen)  # by id, for equals to stay in its order
+    # (B, K, width, block)
+    candidates = tf.gather(blocks, chosen, batch_dims=2)
+    shape = [rows, beams, width * block]
+    candidates = tf.reshape(candidates, shape)  # (B, K, width * block)
+    values, indices = tf.math.top_k(candidates, width)  # (B, K, width)
+    # (B, K, width)
+    first = tf.gather(chosen, indices // block, batch_dims=2) * block
+    return values, first + indices % block
+
+
+def _block_size(size, width):
+    """A divisor of the vocabulary near 32 that leaves enough blocks."""
+    divisors = [
+        block
+        for block in range(16, 65)
+        if size and size % block == 0 and size // block >= 2 * width
+    ]
+    return min(divisors, key=lambda block: abs(block - 32), default=None)
+
+
+def finish(live, candidates, step, constraints, coverage) -> Hypotheses:
     """The `K` best candidates as hypotheses; EMPTY those that go on."""
     beam_size = live.ids.shape[1]
     first = Candidates(*(field[:, :beam_size] for field in candidates))
     ends = first.tokens == END_ID
-    first = first._replace(values=tf.where(ends, first.values, EMPTY))
+    first = first._replace(penalised=tf.where(ends, first.penalised, EMPTY))
     return extend(live, first, step, constraints, coverage)
 
 
@@ -112,30 +164,32 @@ def merge(finished, new) -> Hypotheses:
     beam_size = finished.ids.shape[1]
     both = tf.nest.map_structure(
         lambda *parts: tf.concat(parts, axis=1), finished, new
-    )
-    _, places = tf.math.top_k(both.scores, beam_size)
-    return reorder(both, places)
+    )  # (B, 2 K, ...)
+    _, indices = tf.math.top_k(both.scores, beam_size)  # (B, K)
+    return reorder(both, indices)  # (B, K, ...)
 
 
 def select(candidates, beam_size) -> Candidates:
     """The `K` best candidates that don't end."""
-    going_on = tf.where(candidates.tokens == END_ID, EMPTY, candidates.values)
-    values, places = tf.math.top_k(going_on, beam_size)
-    return reorder(candidates, places)._replace(values=values)
+    going_on = tf.where(
+        candidates.tokens == END_ID, EMPTY, candidates.penalised
+    )
+    penalised, indices = tf.math.top_k(going_on, beam_size)  # (B, K)
+    return reorder(candidates, indices)._replace(penalised=penalised)
 
 
 def extend(live, candidates, step, constraints, coverage) -> Hypotheses:
     """The candidates as hypotheses of `step + 1` tokens."""
-    ids = reorder(live.ids, candidates.parents)
+    ids = reorder(live.ids, candidates.parents)  # (B, K, T)
     lengths = tf.fill(tf.shape(candidates.tokens), step + 1)
-    attended = reorder(coverage, candidates.parents)
+    attended = reorder(coverage, candidates.parents)  # (B, K, S) or ()
     return Hypotheses(
         ids=write_tokens(ids, candidates.tokens, step),
         lengths=lengths,
         log_probabilities=candidates.log_probabilities,
-        values=candidates.values,
-        scores=score(
-            candidates.values,
+        penalised=candidates.penalised,
+        scores=normalized_score(
+            candidates.penalised,
             lengths,
             constraints.normalization,
             None if isinstance(attended, tuple) else attended,
@@ -143,18 +197,18 @@ def extend(live, candidates, step, constraints, coverage) -> Hypotheses:
     )
 
 
-def reorder(nested, places):
+def reorder(nested, indices):
     """Takes rows of every tensor `(B, K, ...)` in a nested structure.
 
     Args:
         nested: tensors that share the first two axes.
-        places: int32 `(B, R)`, the rows wanted.
+        indices: int32 `(B, R)`, the rows to take.
 
     Returns:
         The same structure of tensors `(B, R, ...)`.
     """
     return tf.nest.map_structure(
-        lambda tensor: tf.gather(tensor, places, batch_dims=1), nested
+        lambda tensor: tf.gather(tensor, indices, batch_dims=1), nested
     )
 
 
@@ -163,8 +217,7 @@ def freeze(done, old, new) -> Hypotheses:
 
     def keep(before, after):
         rank = len(after.shape)
-        return tf.where(
-            tf.reshape(done, [-1] + [1] * (rank - 1)), before, after
-        )
+        frozen = tf.reshape(done, [-1] + [1] * (rank - 1))  # (B, 1, ...)
+        return tf.where(frozen, before, after)
 
     return tf.nest.map_structure(keep, old, new)

@@ -1,9 +1,12 @@
-"""What a search may generate.
+"""Constraints on what a search may generate.
 
-Everything here turns logits into logits: minus infinity forbids a token, and
-the normalizer, which is worked out before, keeps the probabilities of the
-others as the model gave them. Axes: B sentences, K beams, T output tokens, P
-tokens of a prefix, V vocabulary.
+`SearchConstraints` hold for every sentence, `SentenceConstraints` for one
+each. Applied to the logits of a step they make logits again: minus infinity
+forbids a token, and the normalizer, which is computed before, keeps the
+probabilities of the others as the model gave them.
+
+Axes: B sentences, K beams, T output tokens, P tokens of a prefix,
+V vocabulary.
 """
 
 import dataclasses
@@ -12,21 +15,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
-from keras_transformer.search.hypotheses import Normalization
+from keras_transformer.search.scoring import Normalization
 
 NEVER_GENERATED = (PAD_ID, START_ID)
 _FORBIDDEN = -float("inf")
 
 
-class Sentences(NamedTuple):
+class SentenceConstraints(NamedTuple):
     """What is asked of each sentence. `()` where nothing is.
 
     Attributes:
         limits: int32 `(B,)`, the output tokens allowed, END included.
         minimums: int32 `(B,)`, tokens before END may come.
         prefixes: int32 `(B, P)`, what the output begins with, PAD after.
-        randomness: uint8 `(B, 16)`, a sentence's own source of chance.
+        randomness: uint8 `(B, 16)`, a sentence's own source of randomness.
     """
 
     limits: Any
@@ -36,8 +40,8 @@ class Sentences(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Constraints:
-    """The rules of a search, the same for all sentences.
+class SearchConstraints:
+    """What is asked of every sentence, and how hypotheses are scored.
 
     Attributes:
         banned: ids that are never generated, beside PAD and START.
@@ -54,91 +58,151 @@ class Constraints:
     repetition_penalty: float = 1.0
     normalization: Normalization = Normalization()
 
-    def apply(self, logits, normalizer, ids, sentences: Sentences, step):
+    def apply(self, logits, normalizer, ids, sentences, step):
         """Logits with minus infinity where no search may go.
 
         Args:
             logits: float32 `(B, K, V)`.
             normalizer: float32 `(B, K)`, as `log_normalizer` gives it.
             ids: int32 `(B, K, T)`, the output so far, PAD after.
-            sentences: what is asked of each.
+            sentences: the `SentenceConstraints`.
             step: int32 scalar, the position that comes next.
 
         Returns:
             float32 `(B, K, V)`.
         """
-        size = logits.shape[-1]
-        plain = logits
+        vocabulary_size = logits.shape[-1]
+        unconstrained = logits
         if self.repetition_penalty != 1:
-            logits = self._penalise(logits, normalizer, ids)
-        forbidden = _at(size, (*NEVER_GENERATED, *self.banned))
-        forbidden = tf.constant(forbidden, tf.float32)
+            logits = self._penalise_repetition(logits, normalizer, ids)
+        forbidden = _forbid(vocabulary_size, (*NEVER_GENERATED, *self.banned))
+        forbidden = tf.constant(forbidden, tf.float32)  # (V,)
         if not isinstance(sentences.minimums, tuple):
-            early = step < sentences.minimums
-            forbidden += tf.where(
-                early[:, tf.newaxis], tf.constant(_at(size, (END_ID,))), 0.0
-            )[:, tf.newaxis]
+            # (B, 1, V)
+            forbidden += forbid_end(vocabulary_size, sentences.minimums, step)
         logits += forbidden
         if self.no_repeat_ngram_size:
-            logits = self._without_repeats(logits, ids, step)
-            logits = _end_dead_ends(logits, plain)
+            logits = self._forbid_repeated_ngrams(logits, ids, step)
+            logits = _allow_end_at_dead_ends(logits, unconstrained)
         if not isinstance(sentences.prefixes, tuple):
-            # A prefix is a wish that outdoes every rule.
-            logits = _force(logits, plain, sentences.prefixes, step)
+            # Last: a prefix that was asked for overrules all that is
+            # forbidden.
+            logits = _force_prefix(
+                logits, unconstrained, sentences.prefixes, step
+            )
         return logits
 
-    def _penalise(self, logits, normalizer, ids):
-        normalizer = normalizer[..., tf.newaxis]
+    def _penalise_repetition(self, logits, normalizer, ids):
+        normalizer = normalizer[..., tf.newaxis]  # (B, K, 1)
         penalised = normalizer + self.repetition_penalty * (logits - normalizer)
-        return tf.where(_mentioned(ids, logits), penalised, logits)
+        return tf.where(_occurring(ids, logits), penalised, logits)
 
-    def _without_repeats(self, logits, ids, step):
+    def _forbid_repeated_ngrams(self, logits, ids, step):
         size = self.no_repeat_ngram_size
-        length = tf.shape(ids)[2]
-        starts = tf.range(length)
+        starts = tf.range(tf.shape(ids)[2])  # (T,)
         # An n-gram that begins at `starts` and is complete.
-        repeated = (starts + size <= step)[tf.newaxis, tf.newaxis]
+        repeated = (starts + size <= step)[tf.newaxis, tf.newaxis]  # (1, 1, T)
         for offset in range(size - 1):
             last = tf.maximum(step - (size - 1) + offset, 0)
+            # (B, K, T)
             repeated &= tf.roll(ids, -offset, axis=2) == ids[:, :, last, None]
-        endings = tf.roll(ids, -(size - 1), axis=2)
+        endings = tf.roll(ids, -(size - 1), axis=2)  # (B, K, T)
         endings = tf.where(repeated, endings, PAD_ID)
-        return tf.where(_mentioned(endings, logits), _FORBIDDEN, logits)
+        return tf.where(_occurring(endings, logits), _FORBIDDEN, logits)
 
 
-def _mentioned(ids, logits):
-    """bool `(B, K, V)`: which tokens stand in `ids` `(B, K, T)`."""
-    shape = tf.shape(logits)
-    rows = tf.range(shape[0] * shape[1])[:, tf.newaxis]
-    flat = tf.reshape(ids, [shape[0] * shape[1], -1])
-    places = tf.stack([rows + tf.zeros_like(flat), flat], axis=-1)
-    counts = tf.scatter_nd(
-        tf.reshape(places, [-1, 2]),
-        tf.ones([tf.size(flat)]),
-        [shape[0] * shape[1], shape[2]],
-    )
-    return tf.reshape(counts, shape) > 0
+def forbid_end(vocabulary_size, minimums, step):
+    """Forbids END where an output is still shorter than its minimum.
+
+    Args:
+        vocabulary_size: int, V.
+        minimums: int32 `(B,)`, tokens before END may come.
+        step: int32 scalar, the position that comes next.
+
+    Returns:
+        float32 `(B, 1, V)` to be added to logits.
+    """
+    early = (step < minimums)[:, tf.newaxis]  # (B, 1)
+    no_end = tf.constant(_forbid(vocabulary_size, (END_ID,)))  # (V,)
+    return tf.where(early, no_end, 0.0)[:, tf.newaxis]  # (B, 1, V)
 
 
-def _end_dead_ends(logits, plain):
+def _allow_end_at_dead_ends(logits, unconstrained):
     """END allowed where nothing else is, as probable as the model says."""
     dead = tf.reduce_max(logits, axis=-1, keepdims=True) == _FORBIDDEN
-    is_end = tf.range(logits.shape[-1]) == END_ID
-    return tf.where(dead & is_end, plain, logits)
+    is_end = tf.range(logits.shape[-1]) == END_ID  # (V,)
+    return tf.where(dead & is_end, unconstrained, logits)
 
 
-def _force(logits, plain, prefixes, step):
+def _force_prefix(logits, unconstrained, prefixes, step):
     """Leaves only a prefix's token, where there is one at this step."""
     length = tf.shape(prefixes)[1]
     padded = tf.pad(prefixes, [[0, 0], [0, 1]], constant_values=PAD_ID)
     forced = padded[:, tf.minimum(step, length), tf.newaxis]  # (B, 1)
-    wanted = (tf.range(logits.shape[-1]) == forced)[:, tf.newaxis]  # (B, 1, V)
-    only = tf.where(wanted, plain, _FORBIDDEN)
+    is_forced = tf.range(logits.shape[-1]) == forced  # (B, V)
+    is_forced = is_forced[:, tf.newaxis]  # (B, 1, V)
+    only = tf.where(is_forced, unconstrained, _FORBIDDEN)  # (B, K, V)
     return tf.where(forced[..., tf.newaxis] == PAD_ID, logits, only)
 
 
-def _at(size, ids):
+def _occurring(ids, logits):
+    """bool `(B, K, V)`: which tokens occur in `ids` `(B, K, T)`."""
+    shape = tf.shape(logits)
+    rows = tf.range(shape[0] * shape[1])[:, tf.newaxis]  # (B * K, 1)
+    flat = tf.reshape(ids, [shape[0] * shape[1], -1])  # (B * K, T)
+    indices = tf.stack([rows + tf.zeros_like(flat), flat], axis=-1)
+    counts = tf.scatter_nd(
+        tf.reshape(indices, [-1, 2]),  # (B * K * T, 2)
+        tf.ones([tf.size(flat)]),
+        [shape[0] * shape[1], shape[2]],
+    )
+    return tf.reshape(counts, shape) > 0  # (B, K, V)
+
+
+def _forbid(vocabulary_size, ids):
     """float32 `(V,)`, minus infinity at the ids, 0 elsewhere."""
-    row = np.zeros(size, np.float32)
+    row = np.zeros(vocabulary_size, np.float32)
     row[list(ids)] = _FORBIDDEN
     return row
+
+
+def output_limits(source_lengths, config: DecodingConfig, model_max_length):
+    """How many tokens each sentence may generate, END included.
+
+    A function of the sentence's own length only, so that its translation
+    doesn't depend on its neighbours. An empty source gets 0.
+
+    Args:
+        source_lengths: int32 `(B,)`, source tokens without START and END.
+        config: gives ratio, offset and maximum.
+        model_max_length: int, the positions that the model has.
+
+    Returns:
+        int32 `(B,)`.
+    """
+    most = model_max_length - 1
+    if config.max_length is not None:
+        most = min(most, config.max_length)
+    scaled = config.max_length_ratio * tf.cast(source_lengths, tf.float64)
+    # Before an integer would overflow.
+    scaled = tf.minimum(scaled, tf.cast(most, tf.float64))
+    allowed = tf.cast(tf.floor(scaled), tf.int32)
+    allowed += min(config.max_length_offset, most)
+    allowed = tf.clip_by_value(allowed, 1, most)
+    return tf.where(source_lengths > 0, allowed, 0)
+
+
+def output_minimums(source_lengths, config: DecodingConfig):
+    """How many tokens come before END may; `()` where none need to.
+
+    Args:
+        source_lengths: int32 `(B,)`, source tokens without START and END.
+        config: gives minimum and ratio; the larger of both holds.
+
+    Returns:
+        int32 `(B,)`, or `()`.
+    """
+    if not config.min_length and not config.min_length_ratio:
+        return ()
+    scaled = config.min_length_ratio * tf.cast(source_lengths, tf.float64)
+    return tf.maximum(tf.cast(tf.floor(scaled), tf.int32), config.min_length)

@@ -1,21 +1,29 @@
-"""One token after another: the most probable one, or one drawn at random."""
+"""One token after another: the most probable one, or one drawn at random.
 
+Axes: B sentences, T output tokens, S source tokens, V vocabulary.
+"""
+
+import dataclasses
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
-from keras_transformer.search.constraints import Constraints, Sentences
-from keras_transformer.search.hypotheses import SearchResult, score
+from keras_transformer.search.constraints import (
+    SearchConstraints,
+    SentenceConstraints,
+)
 from keras_transformer.search.loop import (
-    first_room,
-    room,
+    SearchResult,
+    no_capacity,
+    output_capacity,
     run_loop,
     write_tokens,
 )
-from keras_transformer.search.probabilities import (
+from keras_transformer.search.scoring import (
     log_normalizer,
     log_probability,
+    normalized_score,
 )
 
 
@@ -29,7 +37,7 @@ class GreedyState(NamedTuple):
         lengths: int32 `(B,)`, tokens written.
         log_probabilities: float32 `(B,)`, of the output so far.
         finished: bool `(B,)`, whether END was written.
-        sentences: `Sentences`, what is asked of each.
+        sentences: `SentenceConstraints`, what is asked of each.
         cache: the model's.
     """
 
@@ -39,39 +47,39 @@ class GreedyState(NamedTuple):
     lengths: Any
     log_probabilities: Any
     finished: Any
-    sentences: Sentences
+    sentences: SentenceConstraints
     cache: Any
 
 
 def greedy_search(
     model,
     source_ids,
-    sentences: Sentences,
-    constraints: Constraints,
+    sentences: SentenceConstraints,
+    constraints: SearchConstraints,
     choose=None,
     compiled_steps: int | None = None,
 ) -> SearchResult:
     """Translates by taking one token at every step.
 
     Args:
-        model: a `StepModel`, see `decoding.search`.
+        model: a `StepModel`, see `search.loop`.
         source_ids: int32 `(B, S)`.
         sentences: what is asked of each sentence.
         constraints: what may be generated, and how it is scored.
         choose: `(logits (B, V), sentences, step) -> int32 (B,)`; None: the
             most probable, the lowest id among equals.
-        compiled_steps: for XLA, the steps to make room for; None: not
-            for XLA.
+        compiled_steps: for XLA, the steps that caches have capacity for;
+            None: not for XLA.
 
     Returns:
         A `SearchResult` with one hypothesis a sentence.
     """
     choose = choose or most_probable
-    max_steps = compiled_steps or room(sentences.limits)
+    max_steps = compiled_steps or output_capacity(sentences.limits)
 
     def advance(state):
         step = model.step(state.tokens[:, tf.newaxis], state.cache, state.step)
-        logits = step.logits[:, 0]
+        logits = step.logits[:, 0]  # (B, V)
         normalizer = log_normalizer(logits)
         allowed = constraints.apply(
             step.logits,
@@ -79,13 +87,14 @@ def greedy_search(
             state.ids[:, tf.newaxis],
             state.sentences,
             state.step,
-        )[:, 0]
+        )[:, 0]  # (B, V)
         tokens = choose(allowed, state.sentences, state.step)
-        chosen = tf.gather(logits, tokens, batch_dims=1)
+        chosen = tf.gather(logits, tokens, batch_dims=1)  # (B,)
         gains = log_probability(chosen, normalizer)
         return append(state, tokens, gains)._replace(cache=step.cache)
 
-    cache = model.start(source_ids, 1, compiled_steps or first_room(max_steps))
+    capacity = compiled_steps or no_capacity(max_steps)
+    cache = model.start(source_ids, 1, capacity)
     final = run_loop(
         model,
         initial_state(sentences, max_steps, cache),
@@ -138,7 +147,7 @@ def append(state: GreedyState, tokens, gains) -> GreedyState:
 
 def to_result(state: GreedyState, constraints) -> SearchResult:
     """The state as a result with `K` = 1."""
-    scores = score(
+    scores = normalized_score(
         state.log_probabilities, state.lengths, constraints.normalization
     )
     return SearchResult(
@@ -148,3 +157,88 @@ def to_result(state: GreedyState, constraints) -> SearchResult:
         log_probabilities=state.log_probabilities[:, tf.newaxis],
         finished=state.finished[:, tf.newaxis],
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampler:
+    """Draws the next token of each sentence.
+
+    What is drawn depends on the seed, the sentence's own source and the step
+    alone, so a sentence gets the same translation among any neighbours.
+
+    Args:
+        temperature: logits are divided by it; below 1 the probable tokens
+            gain.
+        top_k: only so many most probable tokens are drawn from; 0: all.
+        top_p: only the fewest most probable tokens whose probabilities reach
+            it together (Holtzman et al. 2020, section 3.1); 1: all.
+        seed: another seed draws other tokens.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 1
+
+    def randomness(self, source_ids):
+        """Each sentence's own source of randomness, uint8 `(B, 16)`.
+
+        Args:
+            source_ids: int32 `(B, S)`, padded with 0 at the end.
+        """
+        # Padding must not count: it depends on the neighbours. The sum of
+        # terms that depend on token and position is 0 at padding.
+        ids = tf.cast(source_ids, tf.int64)
+        positions = tf.range(1, tf.shape(ids)[1] + 1, dtype=tf.int64)  # (S,)
+        terms = tf.where(ids == 0, tf.zeros_like(ids), _mix(ids, positions))
+        own = tf.reduce_sum(terms, axis=1)  # (B,)
+        seeds = tf.fill(tf.shape(own), tf.constant(self.seed, tf.int64))
+        words = tf.stack([own, seeds], axis=1)  # (B, 2)
+        return tf.reshape(tf.bitcast(words, tf.uint8), [-1, 16])  # (B, 16)
+
+    def __call__(self, logits, sentences, step):
+        """Draws: `(B, V)` to int32 `(B,)`."""
+        width = self.top_k or logits.shape[-1]
+        width = min(width, logits.shape[-1])
+        values, tokens = tf.math.top_k(logits / self.temperature, width)
+        probabilities = tf.nn.softmax(values)  # (B, width)
+        below = tf.cumsum(probabilities, axis=-1, exclusive=True)
+        # The first token stays whatever top_p is.
+        probabilities = tf.where(below < self.top_p, probabilities, 0.0)
+        reached = tf.cumsum(probabilities, axis=-1)
+        drawn = uniform(sentences.randomness, step)[:, tf.newaxis]  # (B, 1)
+        passed = reached <= drawn * reached[:, -1:]
+        # Rounding may leave the number that was drawn at the very end.
+        kept = tf.reduce_sum(tf.cast(probabilities > 0, tf.int32), axis=-1)
+        index = tf.minimum(
+            tf.reduce_sum(tf.cast(passed, tf.int32), axis=-1), kept - 1
+        )  # (B,)
+        return tf.gather(tokens, index, batch_dims=1)  # (B,)
+
+
+def uniform(randomness, step):
+    """A number in [0, 1) for each row and step, float32 `(B,)`.
+
+    Args:
+        randomness: uint8 `(B, 16)`.
+        step: int32 scalar.
+    """
+    counter = tf.bitcast(tf.cast(step, tf.int64), tf.uint8)  # (8,)
+    counter = tf.broadcast_to(counter, [tf.shape(randomness)[0], 8])  # (B, 8)
+    hashed = tf.raw_ops.Fingerprint(
+        data=tf.concat([randomness, counter], axis=1),  # (B, 24)
+        method="farmhash64",
+    )  # (B, 8)
+    bits = tf.bitwise.right_shift(
+        tf.bitcast(hashed, tf.uint64), tf.constant(40, tf.uint64)
+    )
+    return tf.cast(bits, tf.float32) * 2.0**-24
+
+
+def _mix(ids, positions):
+    """int64 `(B, S)` that differs for every pair of token and position."""
+    keys = ids * (1 << 32) + positions
+    data = tf.reshape(tf.bitcast(keys, tf.uint8), [-1, 8])  # (B * S, 8)
+    hashed = tf.raw_ops.Fingerprint(data=data, method="farmhash64")
+    hashed = tf.bitcast(hashed, tf.int64)  # (B * S,)
+    return tf.reshape(hashed, tf.shape(ids))  # (B, S)

@@ -1,19 +1,82 @@
-"""The loop that every search runs in.
+"""The loop that every search runs in: model in, result out, step by step.
 
 A search's state is a `NamedTuple` with a scalar `step`, the model's `cache`,
 `sentences` that no step changes, and other tensors whose first axis, like
 theirs, is the sentences.
+
+Axes in this package: B sentences, K beams, C candidates, T output tokens,
+S source tokens, V target vocabulary.
 """
+
+from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
-# Steps between two looks at which sentences are done, and the room that
-# caches grow by: less would copy them often, more would attend to much
-# that is empty.
+# Steps between two looks at which sentences are done, by which the capacity
+# of caches grows: fewer would copy them often, more would attend to much that
+# is empty.
 SEGMENT = 8
-# Sentences are dropped from a batch when at most this share is left. To
-# drop them copies the caches of those that stay.
+# Sentences that are done leave a batch when at most this fraction is active:
+# to let them leave copies the caches of those that stay.
 _WORTH_DROPPING = 0.75
+
+
+class StepModel(Protocol):
+    """All that a search knows of a model.
+
+    A cache is any structure of tensors. `IncrementalTransformer` is one such
+    model.
+    """
+
+    def start(self, source_ids, beam_size: int, max_steps) -> Any:
+        """The cache before the first step, with capacity for `max_steps`.
+
+        Args:
+            source_ids: int32 `(B, S)`, padded with 0.
+        """
+
+    def step(self, ids, cache, index) -> Any:
+        """One position: `logits` float32 `(B, K, V)`, `attention` float32
+        `(B, K, S)` or None, and the `cache` for the next one.
+
+        Args:
+            ids: int32 `(B, K)`, the tokens at position `index`.
+        """
+
+    def reorder(self, cache, parents) -> Any:
+        """The cache in which beam `k` goes on from beam `parents[:, k]`."""
+
+    def take(self, cache, sentences) -> Any:
+        """The cache of the sentences with indices `sentences` `(B',)`."""
+
+    def grow(self, cache, steps) -> Any:
+        """The cache with capacity for `steps` more."""
+
+
+class SearchResult(NamedTuple):
+    """Translations as ids, the best first.
+
+    Finished hypotheses come before unfinished ones, each group by falling
+    score. Where a sentence has fewer hypotheses than were asked for, the rows
+    left over have length 0 and score minus infinity.
+
+    Attributes:
+        ids: int32 `(B, K, T)`, without START, END included where it was
+            generated, PAD after.
+        lengths: int32 `(B, K)`, tokens in `ids`, END included.
+        scores: float32 `(B, K)`, what the hypotheses were ranked by: see
+            `normalized_score`.
+        log_probabilities: float32 `(B, K)`, of the whole hypothesis, as the
+            model gives it.
+        finished: bool `(B, K)`, whether it ends with END. False: it reached
+            its limit first.
+    """
+
+    ids: tf.Tensor
+    lengths: tf.Tensor
+    scores: tf.Tensor
+    log_probabilities: tf.Tensor
+    finished: tf.Tensor
 
 
 def run_loop(model, state, advance, is_active, compiled: bool):
@@ -21,11 +84,12 @@ def run_loop(model, state, advance, is_active, compiled: bool):
 
     Outside XLA the caches grow and the sentences that are done leave, a
     segment of steps at a time. XLA needs constant shapes; there, the caches
-    have room for all steps from the start.
+    have capacity for all steps from the start.
 
     Args:
-        model: has `take(cache, sentences)` and `grow(cache, steps)`.
-        state: before the first step; outside XLA its cache has no room.
+        model: a `StepModel`.
+        state: before the first step; outside XLA its cache has no
+            capacity.
         advance: from a state to the next one.
         is_active: from a state to bool `(B,)`.
         compiled: whether this is for XLA.
@@ -35,31 +99,32 @@ def run_loop(model, state, advance, is_active, compiled: bool):
     """
     if compiled:
         return _steps(state, advance, is_active, state.step.dtype.max)
-    rows = tf.range(tf.shape(is_active(state))[0])
+    rows = tf.range(tf.shape(is_active(state))[0])  # (B,)
 
-    def segment(rows, settled, state):
+    def segment(rows, last, state):
         state = state._replace(cache=model.grow(state.cache, SEGMENT))
         state = _steps(state, advance, is_active, state.step + SEGMENT)
-        settled = _scatter(settled, rows, state)
-        left = tf.cast(tf.where(is_active(state))[:, 0], tf.int32)
-        share = _WORTH_DROPPING * tf.cast(tf.size(rows), tf.float32)
+        last = _scatter(last, rows, state)
+        active = tf.where(is_active(state))[:, 0]  # (B',)
+        active = tf.cast(active, tf.int32)
+        enough = _WORTH_DROPPING * tf.cast(tf.size(rows), tf.float32)
         rows, state = tf.cond(
-            tf.cast(tf.size(left), tf.float32) <= share,
-            lambda: (tf.gather(rows, left), _take(model, state, left)),
+            tf.cast(tf.size(active), tf.float32) <= enough,
+            lambda: (tf.gather(rows, active), _take(model, state, active)),
             lambda: (rows, state),
         )
-        return rows, settled, state
+        return rows, last, state
 
     start = (rows, _changing(state), state)
-    _, settled, last = tf.while_loop(
-        lambda rows, settled, state: tf.reduce_any(is_active(state)),
+    _, last, end = tf.while_loop(
+        lambda rows, last, state: tf.reduce_any(is_active(state)),
         segment,
         start,
         shape_invariants=tf.nest.map_structure(_free_shape, start),
         parallel_iterations=1,
     )
-    return settled._replace(
-        cache=last.cache, step=last.step, sentences=state.sentences
+    return last._replace(
+        cache=end.cache, step=end.step, sentences=state.sentences
     )
 
 
@@ -82,13 +147,13 @@ def _changing(state):
     return _without_cache(state)._replace(sentences=())
 
 
-def _scatter(settled, rows, state):
-    """`settled` with the sentences at `rows` as they are in `state`."""
+def _scatter(last, rows, state):
+    """`last` with the sentences at `rows` as they are in `state`."""
     return tf.nest.map_structure(
         lambda old, new: tf.tensor_scatter_nd_update(
             old, rows[:, tf.newaxis], new
         ),
-        settled,
+        last,
         _changing(state),
     )
 
@@ -114,7 +179,7 @@ def _free_shape(tensor):
     )
 
 
-def room(limits):
+def output_capacity(limits):
     """The number of output positions that the longest sentence needs.
 
     At least 1, so that no tensor is without positions.
@@ -122,8 +187,8 @@ def room(limits):
     return tf.maximum(tf.reduce_max(limits), 1)
 
 
-def first_room(max_steps):
-    """The room of a cache that grows: none, which the graph mustn't know.
+def no_capacity(max_steps):
+    """The capacity of a cache that will grow: 0, which the graph mustn't know.
 
     A loop takes what it knows of a shape for what will always be so.
     """
@@ -132,7 +197,7 @@ def first_room(max_steps):
 
 def write_tokens(ids, tokens, step):
     """`ids` `(..., T)` with `tokens` `(...)` at position `step`."""
-    here = tf.range(tf.shape(ids)[-1]) == step
+    here = tf.range(tf.shape(ids)[-1]) == step  # (T,)
     return tf.where(here, tokens[..., tf.newaxis], ids)
 
 

@@ -21,8 +21,8 @@ from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.search.from_config import needs_alignment
 from keras_transformer.search.constraints import output_limits
+from keras_transformer.search.from_config import needs_alignment
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.translation.translator import (
     Source,

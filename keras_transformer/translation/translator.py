@@ -20,8 +20,12 @@ from keras_transformer.search.from_config import (
     sentence_constraints,
 )
 from keras_transformer.search.loop import SearchResult
-from keras_transformer.search.scoring import Normalization, normalized_score
-from keras_transformer.search.scoring import Scores, score_translations
+from keras_transformer.search.scoring import (
+    Normalization,
+    Scores,
+    normalized_score,
+    score_translations,
+)
 from keras_transformer.text.framing import frame
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
@@ -127,7 +131,7 @@ class Translator(tf.Module):
         return tf.function(self._nbest, input_signature=[_TEXT])
 
     @functools.cached_property
-    def normalized_score(self):
+    def score(self):
         """The graph function for the score of a given translation.
 
         `text` string `(B,)` and `translation` string `(B,)` ->
@@ -245,7 +249,9 @@ class Translator(tf.Module):
         normalization = Normalization(
             self._config.length_normalization, self._config.length_penalty
         )
-        return normalized_score(scores.log_probabilities, scores.lengths, normalization)
+        return normalized_score(
+            scores.log_probabilities, scores.lengths, normalization
+        )
 
     def target_ids(self, translation, end: bool = True):
         """A given translation as ids, int32 `(B, T)`, PAD after.
@@ -327,7 +333,7 @@ def replacements(score, source_ids, surface, ids):
     unknown = flat == UNK_ID
 
     def find():
-        scores = normalized_score(tf.repeat(source_ids, shape[1], axis=0), flat)
+        scores = score(tf.repeat(source_ids, shape[1], axis=0), flat)
         if scores.attention is None:
             raise ValueError(
                 "unknown words are replaced by what the model attends to. "

@@ -4,7 +4,7 @@ import pytest
 
 from keras_transformer.plots import plot_beam_tree
 from keras_transformer.plots.beam_tree import rows_of
-from keras_transformer.search.trace import BeamTree, DROPPED, ENDED, LIVE, Node
+from keras_transformer.search.trace import DROPPED, ENDED, LIVE, BeamTree, Node
 from tests.plots.reading import texts
 
 HALF = math.log(0.5)

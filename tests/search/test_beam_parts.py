@@ -7,8 +7,8 @@ import tensorflow as tf
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.search import beam
 from keras_transformer.search.beam_hypotheses import (
-    Candidates,
     EMPTY,
+    Candidates,
     Hypotheses,
 )
 from keras_transformer.search.constraints import (
@@ -28,7 +28,7 @@ def live(values, length=0):
         ids=tf.zeros([*values.shape, 3], tf.int32),
         lengths=tf.fill(values.shape, length),
         log_probabilities=values,
-        values=values,
+        penalised=values,
         scores=values,
     )
 
@@ -42,7 +42,7 @@ def hypotheses(log_probabilities, ids=None, length=1):
         ids=tf.constant(ids[np.newaxis], tf.int32),
         lengths=tf.fill([1, rows], length),
         log_probabilities=values,
-        values=values,
+        penalised=values,
         scores=values,
     )
 
@@ -89,7 +89,9 @@ def test_expand_beyond_the_vocabulary_is_empty():
 
 
 def test_initial_state_has_one_live_hypothesis():
-    state = beam.initial_state(SentenceConstraints(tf.constant([3, 0])), 3, 5, ())
+    state = beam.initial_state(
+        SentenceConstraints(tf.constant([3, 0])), 3, 5, ()
+    )
     np.testing.assert_array_equal(
         state.live.log_probabilities, [[0.0, EMPTY, EMPTY]] * 2
     )
@@ -99,9 +101,9 @@ def test_initial_state_has_one_live_hypothesis():
     np.testing.assert_array_equal(state.done, [False, True])
 
 
-def test_ended_counts_only_the_best_candidates():
+def test_finish_counts_only_the_best_candidates():
     before = hypotheses([-1.0, -2.0], [[4, 0, 0], [5, 0, 0]])
-    found = beam.ended(
+    found = beam.finish(
         before,
         candidates([-2.0, -3.0, -4.0, -5.0], [0, 1, 1, 0], [4, 3, 6, 3]),
         1,
@@ -241,9 +243,9 @@ def test_early_stopping_decides_when_the_beam_has_ended(second):
     assert found.numpy().tolist() == [second > EMPTY]
 
 
-def test_penalties_count_in_values_and_not_in_log_probabilities():
+def test_penalties_count_in_penalised_and_not_in_log_probabilities():
     before = hypotheses([-1.0, EMPTY], [[4, 0, 0], [0, 0, 0]])
-    before = before._replace(values=tf.constant([[-1.5, EMPTY]]))
+    before = before._replace(penalised=tf.constant([[-1.5, EMPTY]]))
     logits = tf.constant([[[0.0, 0.0, 0.0, 1.0, 3.0, 2.0]] * 2])
     found = beam.expand(
         logits, before, SearchConstraints(repetition_penalty=4.0), ONE, 1
@@ -255,7 +257,7 @@ def test_penalties_count_in_values_and_not_in_log_probabilities():
         found.log_probabilities[0], -1.0 + plain[tokens], rtol=1e-6
     )
     gains = np.where(tokens == 4, 4 * plain[tokens], plain[tokens])
-    np.testing.assert_allclose(found.values[0], -1.5 + gains, rtol=1e-6)
+    np.testing.assert_allclose(found.penalised[0], -1.5 + gains, rtol=1e-6)
 
 
 def test_best_puts_finished_first_then_live():

@@ -10,8 +10,8 @@ from keras_transformer.search.constraints import (
     SearchConstraints,
     SentenceConstraints,
 )
-from keras_transformer.search.scoring import Normalization
 from keras_transformer.search.loop import SEGMENT
+from keras_transformer.search.scoring import Normalization
 from tests.decoding.fake_models import (
     RecurrentModel,
     ScriptedModel,

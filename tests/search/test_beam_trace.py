@@ -10,8 +10,8 @@ from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import END_ID
 from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.search.trace import DROPPED, ENDED, LIVE, trace_beam
 from keras_transformer.search.from_config import search, sentence_constraints
+from keras_transformer.search.trace import DROPPED, ENDED, LIVE, trace_beam
 from tests.decoding.fake_models import RecurrentModel
 from tests.decoding.small_transformers import (
     VOCABULARY_SIZE,
@@ -32,7 +32,9 @@ CONFIGS = {
 
 
 def searched(model, config, banned):
-    sentences = sentence_constraints(SOURCE, tf.constant([3]), config, model.max_length)
+    sentences = sentence_constraints(
+        SOURCE, tf.constant([3]), config, model.max_length
+    )
     source_ids = tf.constant(SOURCE)
     return search(model, source_ids, sentences, config, banned)
 

@@ -9,8 +9,7 @@ from keras_transformer.search.constraints import (
     SentenceConstraints,
 )
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.scoring import Normalization
-from keras_transformer.search.scoring import log_normalizer
+from keras_transformer.search.scoring import Normalization, log_normalizer
 from tests.decoding.fake_models import (
     RecurrentModel,
     ScriptedModel,

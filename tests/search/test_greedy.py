@@ -9,8 +9,8 @@ from keras_transformer.search.constraints import (
     SentenceConstraints,
 )
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.scoring import Normalization
 from keras_transformer.search.loop import SEGMENT
+from keras_transformer.search.scoring import Normalization
 from tests.decoding.fake_models import (
     RecurrentModel,
     ScriptedModel,

@@ -9,8 +9,7 @@ from keras_transformer.search.constraints import (
     SentenceConstraints,
 )
 from keras_transformer.search.from_config import search, sentence_constraints
-from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.greedy import Sampler, uniform
+from keras_transformer.search.greedy import Sampler, greedy_search, uniform
 from tests.decoding.fake_models import (
     RecurrentModel,
     ScriptedModel,
@@ -26,7 +25,9 @@ SHARES = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
 
 def run(model, source_ids, limits, **options):
     config = DecodingConfig(sampling=True, max_length_offset=400, **options)
-    sentences = sentence_constraints(source_ids, tf.ones_like(limits), config, 1000)
+    sentences = sentence_constraints(
+        source_ids, tf.ones_like(limits), config, 1000
+    )
     sentences = sentences._replace(limits=limits)
     return search(model, source_ids, sentences, config)
 

@@ -41,7 +41,9 @@ CONFIG = DecodingConfig(
 
 
 def run(model, config, source_ids, limits, *options):
-    return search(model, source_ids, SentenceConstraints(limits), config, *options)
+    return search(
+        model, source_ids, SentenceConstraints(limits), config, *options
+    )
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])

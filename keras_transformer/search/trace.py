@@ -12,16 +12,19 @@ import tensorflow as tf
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import END_ID, START_ID
 from keras_transformer.errors import InputError
-from keras_transformer.search.beam import advance, best
-from keras_transformer.search.beam_hypotheses import EMPTY
-from keras_transformer.search.beam_state import (
+from keras_transformer.search.beam import (
     BeamStep,
+    advance,
+    best,
     initial_state,
     uncovered,
 )
-from keras_transformer.search.dispatch import demands, rules
-from keras_transformer.search.hypotheses import SearchResult
-from keras_transformer.search.loop import room
+from keras_transformer.search.beam_hypotheses import EMPTY
+from keras_transformer.search.from_config import (
+    search_constraints,
+    sentence_constraints,
+)
+from keras_transformer.search.loop import SearchResult, output_capacity
 
 LIVE, ENDED, DROPPED = "live", "ended", "dropped"
 
@@ -31,7 +34,7 @@ class Node(NamedTuple):
 
     Attributes:
         step: int, output tokens so far, this one included; 0: the root.
-        parent: int, place of the node that it continues; the root's own: 0.
+        parent: int, index of the node that it continues; the root's own: 0.
         token: as the vocabulary has it.
         log_probability: float, of the hypothesis that ends here, in nats.
         score: float, the same, normalised, where the hypothesis ended; else
@@ -49,11 +52,11 @@ class Node(NamedTuple):
 
 
 class BeamTree(NamedTuple):
-    """All that a search looked at, and what it found.
+    """All that a search looked at, and its result.
 
     Attributes:
         nodes: list of `Node`, parents before their children, the root first.
-        best: tuple of places in `nodes`, the best hypothesis from the root.
+        best: tuple of indices into `nodes`, the best hypothesis from the root.
         result: the `SearchResult`, of one sentence.
     """
 
@@ -65,7 +68,7 @@ class BeamTree(NamedTuple):
 def trace_beam(
     model, source_ids, tokens, config: DecodingConfig, banned=()
 ) -> BeamTree:
-    """Searches as `decoding.search.search` does, and remembers the tree.
+    """Searches as `from_config.search` does, and remembers the tree.
 
     Args:
         model: a `StepModel` with its `max_length`.
@@ -89,8 +92,10 @@ def trace_beam(
             f"a trace is of 1 sentence. Received: {source_ids.shape[0]}"
         )
     lengths = tf.constant([source_ids.shape[1] - 2])
-    sentences = demands(source_ids, lengths, config, model.max_length)
-    constraints = rules(config, banned)
+    sentences = sentence_constraints(
+        source_ids, lengths, config, model.max_length
+    )
+    constraints = search_constraints(config, banned)
     early_stopping = config.early_stopping or config.beam_size == 1
     state = _start(model, source_ids, sentences, config)
     nodes = [Node(0, 0, tokens[START_ID], 0.0, None, LIVE)]
@@ -106,7 +111,7 @@ def trace_beam(
 
 
 def _start(model, source_ids, sentences, config):
-    steps = room(sentences.limits)
+    steps = output_capacity(sentences.limits)
     cache = model.start(source_ids, config.beam_size, steps)
     state = initial_state(sentences, config.beam_size, steps, cache)
     if config.coverage_penalty:
@@ -115,13 +120,13 @@ def _start(model, source_ids, sentences, config):
 
 
 def _remember(nodes, rows, step: BeamStep, tokens):
-    """Appends a step's nodes; the place of each live row's.
+    """Appends a step's nodes; the index of each live row's.
 
     Args:
-        rows: for each row of the beam, the place of its node so far.
+        rows: for each row of the beam, the index of its node so far.
     """
     candidates = [field.numpy()[0] for field in step.candidates]
-    places = {}
+    indices = {}
     for rank, (value, log_probability, parent, token) in enumerate(
         zip(*candidates, strict=True)
     ):
@@ -130,7 +135,7 @@ def _remember(nodes, rows, step: BeamStep, tokens):
         score = None
         if token == END_ID and rank < len(rows):
             score = float(step.ends.scores[0, rank])
-        places[parent, token] = len(nodes)
+        indices[parent, token] = len(nodes)
         nodes.append(
             Node(
                 int(step.state.step),
@@ -144,23 +149,23 @@ def _remember(nodes, rows, step: BeamStep, tokens):
     chosen = [field.numpy()[0] for field in step.chosen]
     following = []
     for value, _, parent, token in zip(*chosen, strict=True):
-        place = places.get((parent, token)) if value > EMPTY else None
-        if place is not None:
-            nodes[place] = nodes[place]._replace(fate=LIVE)
-        following.append(place)
+        index = indices.get((parent, token)) if value > EMPTY else None
+        if index is not None:
+            nodes[index] = nodes[index]._replace(fate=LIVE)
+        following.append(index)
     return following
 
 
 def _path(nodes, result, tokens):
-    """The places of the best hypothesis, from the root."""
+    """The indices of the best hypothesis's nodes, from the root."""
     path = [0]
     length = int(result.lengths[0, 0])
     for token in np.asarray(result.ids)[0, 0, :length]:
         path.append(
             next(
-                place
-                for place, node in enumerate(nodes)
-                if place
+                index
+                for index, node in enumerate(nodes)
+                if index
                 and node.parent == path[-1]
                 and node.token == tokens[token]
                 and node.fate != DROPPED

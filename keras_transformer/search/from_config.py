@@ -1,58 +1,24 @@
-"""The search that a `DecodingConfig` asks for, and what it asks of a model."""
-
-from typing import Any, Protocol
+"""The search that a `DecodingConfig` asks for, and its constraints."""
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.search.beam import beam_search
-from keras_transformer.search.constraints import Constraints, Sentences
-from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.hypotheses import (
-    Normalization,
-    SearchResult,
+from keras_transformer.search.constraints import (
+    SearchConstraints,
+    SentenceConstraints,
     output_limits,
     output_minimums,
 )
-from keras_transformer.search.sampling import Sampler
-
-
-class StepModel(Protocol):
-    """All that a search knows of a model.
-
-    A cache is any structure of tensors. `IncrementalTransformer` is one such
-    model.
-    """
-
-    def start(self, source_ids, beam_size: int, max_steps) -> Any:
-        """The cache before the first step, with room for `max_steps`.
-
-        Args:
-            source_ids: int32 `(B, S)`, padded with 0.
-        """
-
-    def step(self, ids, cache, index) -> Any:
-        """One position: `logits` float32 `(B, K, V)`, `attention` float32
-        `(B, K, S)` or None, and the `cache` for the next one.
-
-        Args:
-            ids: int32 `(B, K)`, the tokens at position `index`.
-        """
-
-    def reorder(self, cache, parents) -> Any:
-        """The cache in which beam `k` goes on from beam `parents[:, k]`."""
-
-    def take(self, cache, sentences) -> Any:
-        """The cache of the sentences at places `sentences` `(B',)`."""
-
-    def grow(self, cache, steps) -> Any:
-        """The cache with room for `steps` more."""
+from keras_transformer.search.greedy import Sampler, greedy_search
+from keras_transformer.search.loop import SearchResult, StepModel
+from keras_transformer.search.scoring import Normalization
 
 
 def search(
     model: StepModel,
     source_ids,
-    sentences: Sentences,
+    sentences: SentenceConstraints,
     config: DecodingConfig,
     banned: tuple[int, ...] = (),
     num_hypotheses: int | None = None,
@@ -63,14 +29,14 @@ def search(
     Args:
         model: the model.
         source_ids: int32 `(B, S)`.
-        sentences: what is asked of each, as `demands` gives it.
+        sentences: what is asked of each, as `sentence_constraints` gives it.
         config: the search.
         banned: ids that are never generated.
         num_hypotheses: rows to return, at most the beam size; None: all.
-        compiled_steps: for XLA, the steps to make room for; None: not
-            for XLA.
+        compiled_steps: for XLA, the steps that caches have capacity for;
+            None: not for XLA.
     """
-    constraints = rules(config, banned)
+    constraints = search_constraints(config, banned)
     if config.sampling or config.beam_size == 1:
         return greedy_search(
             model,
@@ -92,14 +58,16 @@ def search(
     )
 
 
-def rules(config: DecodingConfig, banned: tuple[int, ...] = ()) -> Constraints:
+def search_constraints(
+    config: DecodingConfig, banned: tuple[int, ...] = ()
+) -> SearchConstraints:
     """What a configuration asks of every sentence.
 
     Args:
         config: the search.
         banned: ids that are never generated.
     """
-    return Constraints(
+    return SearchConstraints(
         banned=banned,
         no_repeat_ngram_size=config.no_repeat_ngram_size,
         repetition_penalty=config.repetition_penalty,
@@ -111,9 +79,9 @@ def rules(config: DecodingConfig, banned: tuple[int, ...] = ()) -> Constraints:
     )
 
 
-def demands(
+def sentence_constraints(
     source_ids, source_lengths, config: DecodingConfig, max_length, prefixes=()
-) -> Sentences:
+) -> SentenceConstraints:
     """What a configuration asks of each sentence.
 
     Args:
@@ -123,7 +91,7 @@ def demands(
         max_length: int, the positions that the model has.
         prefixes: int32 `(B, P)`, what the outputs begin with, PAD after.
     """
-    return Sentences(
+    return SentenceConstraints(
         limits=output_limits(source_lengths, config, max_length),
         minimums=output_minimums(source_lengths, config),
         prefixes=prefixes,
@@ -151,14 +119,14 @@ def banned_ids(config: DecodingConfig, tokenizer) -> tuple[int, ...]:
     Raises:
         InputError: a banned token isn't in the vocabulary.
     """
-    ids = [UNK_ID] if config.ban_unknown else []
+    banned = {UNK_ID} if config.ban_unknown else set()
     if config.banned_tokens:
-        places = {token: i for i, token in enumerate(tokenizer.tokens())}
+        ids = {token: i for i, token in enumerate(tokenizer.tokens())}
         for token in config.banned_tokens:
-            if token not in places:
+            if token not in ids:
                 raise InputError(
                     "decoding.banned_tokens: not in the target's vocabulary: "
                     f"{token!r}"
                 )
-            ids.append(places[token])
-    return tuple(sorted(set(ids)))
+            banned.add(ids[token])
+    return tuple(sorted(banned))
