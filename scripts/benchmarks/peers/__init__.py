@@ -1,0 +1,1 @@
+"""OpenNMT-tf and CTranslate2, measured in environments of their own."""
