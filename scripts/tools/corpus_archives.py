@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TextIO
 
-from corpus_sites import Layout
-from resumable_download import DownloadError
+from scripts.tools.corpus_sites import Layout
+from scripts.tools.resumable_download import DownloadError
 
 # A sentence is short; a "line" beyond this is no text.
 LONGEST_LINE = 1 << 20

@@ -6,7 +6,11 @@ import re
 import urllib.parse
 from dataclasses import dataclass
 
-from resumable_download import DownloadError, NotFoundError, fetch_text
+from scripts.tools.resumable_download import (
+    DownloadError,
+    NotFoundError,
+    fetch_text,
+)
 
 __all__ = ["Corpus", "NotFoundError", "Layout", "find"]
 

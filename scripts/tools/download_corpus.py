@@ -20,9 +20,14 @@ import re
 import sys
 from pathlib import Path
 
-import corpus_archives
-import corpus_sites
-from resumable_download import DownloadError, download, file_sha256
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from scripts.tools import corpus_archives, corpus_sites
+from scripts.tools.resumable_download import (
+    DownloadError,
+    download,
+    file_sha256,
+)
 
 DEFAULT_MAX_GIGABYTES = 20.0
 

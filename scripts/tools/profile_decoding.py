@@ -21,7 +21,8 @@ import time
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from scripts.benchmarks.models import forced, make_run, sentences
+from scripts.benchmarks.corpus import source_sentences
+from scripts.benchmarks.models import forced, make_run
 
 _BATCHES = 3
 _SHOWN = 14
@@ -72,7 +73,7 @@ def _profile(folder, precision, batch, beam, scratch):
     run = Run.load(folder)
     decoding = forced(folder, precision, _LENGTH, beam)
     translate = Translator.from_run(run, run.load_model(), decoding).translate
-    texts = sentences(None, batch * _BATCHES)
+    texts = source_sentences(None, batch * _BATCHES)
     batches = [
         tf.constant(texts[begin : begin + batch])
         for begin in range(0, len(texts), batch)

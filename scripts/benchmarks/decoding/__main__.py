@@ -11,9 +11,10 @@ Two ways are measured: `served`, an export in a session without XLA, as stock
 TensorFlow Serving runs it, and `translator`, what `translate` uses. Text goes
 in and text comes out. Each worker is a process of its own, each setting is
 measured in all rounds, and the median counts. With `--peer` the rounds are
-run in turn with CTranslate2 (`../shared/bench/peers.py decode`), and the last
-line is `{"ratios": ...}`, each side at its best setting. Nothing else should
-run meanwhile.
+run in turn with CTranslate2 (`scripts/benchmarks/peers decode`), and the last
+line is `{"ratios": ...}`, each side at its best setting. `--quick` measures
+fewer sentences, in the precision that is the machine's best, without XLA.
+Nothing else should run meanwhile.
 """
 
 import argparse
@@ -26,26 +27,34 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
-from keras_transformer.machine import usable_cores
+from keras_transformer.machine import multiplies_bfloat16, usable_cores
 from scripts.benchmarks import command
+from scripts.benchmarks.corpus import corpus_folder, source_sentences
 from scripts.benchmarks.decoding.measure import (
     Cell,
     Setting,
+    bleu,
     measure,
     measure_peer,
     ratios,
 )
-from scripts.benchmarks.models import bleu, export_forced, make_run, sentences
+from scripts.benchmarks.models import export_forced, make_run
+
+QUICK = {"rounds": 1, "sentences": 128, "jit": ["off"], "peer_repeats": 1}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
-    return command.run(_parser(), arguments, _measure_all, "cells", _line)
+    return command.run(
+        _parser(), arguments, QUICK, _measure_all, "cells", _line
+    )
 
 
 def _measure_all(options, scratch):
-    folder = options.run or make_run(scratch)
-    texts = sentences(options.input, options.sentences)
+    if options.precision is None:
+        options.precision = _precisions(options)
+    folder = options.run or make_run(scratch, options.data)
+    texts = source_sentences(options.input, options.sentences, options.data)
     rates = {setting: [] for setting in _settings(options)}
     exports = {
         (precision, length): export_forced(scratch, folder, precision, length)
@@ -57,7 +66,9 @@ def _measure_all(options, scratch):
     for number in range(options.rounds):
         if options.peer:
             command.say(f"round {number + 1}: CTranslate2")
-            peers.append(measure_peer(options.peers))
+            size = options.sentences, options.peer_repeats
+            data = corpus_folder(options.data)
+            peers.append(measure_peer(options.peers, data, *size))
         for setting in rates:
             command.say(f"round {number + 1}: {setting}")
             export = exports.get((setting.precision, setting.cell.length))
@@ -75,6 +86,12 @@ def _measure_all(options, scratch):
         report["peers"] = peers
         report["ratios"] = ratios(rows, peers)
     return report
+
+
+def _precisions(options):
+    if options.quick:
+        return ["bfloat16" if multiplies_bfloat16() else "float32"]
+    return ["float32", "bfloat16"]
 
 
 def _settings(options):
@@ -129,7 +146,7 @@ def _parser():
     )
     add = parser.add_argument
     add("--run", help="a run's folder; none: random weights")
-    add("--input", help="sentences, the first column of a TSV; none: Tatoeba")
+    add("--input", help="sentences, the first column of a TSV; none: dev.tsv")
     add("--bleu", metavar="TSV", help="pairs to measure BLEU on, with --run")
     add("--sentences", type=int, default=640)
     add("--batch", type=int, nargs="+", default=[1, 64])
@@ -137,11 +154,13 @@ def _parser():
     add("--length", type=int, nargs="+", default=[20], help="output tokens")
     add("--kind", nargs="+", default=["served", "translator"])
     precisions = ["float32", "bfloat16"]
-    add("--precision", nargs="+", default=precisions, choices=precisions)
+    add("--precision", nargs="+", choices=precisions, help="default: both")
     add("--jit", nargs="+", default=["off", "on"], choices=["off", "on"])
     add("--workers", type=int, default=usable_cores(), help="for batches")
     add("--threads", type=int, default=1, help="of each worker")
-    command.add_options(parser, "CTranslate2")
+    add("--peer-repeats", type=int, default=3)
+    command.add_options(parser)
+    command.add_peer_options(parser, "CTranslate2")
     return parser
 
 

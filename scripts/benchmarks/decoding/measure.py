@@ -176,9 +176,11 @@ def best_rate(rows, kind, batch, beam):
     )
 
 
-def measure_peer(script) -> dict[str, int]:
+def measure_peer(script, folder, sentences, repeats) -> dict[str, int]:
     """One run of CTranslate2: output tokens a second by cell."""
-    return run_peer(script, "decode")["output_tokens_per_s"]
+    size = "--sentences", sentences, "--repeats", repeats
+    last = run_peer(script, "decode", "--data", folder, *size)
+    return last["output_tokens_per_s"]
 
 
 def ratios(rows, peers: list[dict]) -> dict:
@@ -197,3 +199,23 @@ def ratios(rows, peers: list[dict]) -> dict:
 def _peer_rate(peers, compute, batch, beam):
     cell = f"{compute} batch {batch} beam {beam}"
     return statistics.median(peer[cell] for peer in peers)
+
+
+def bleu(folder, path, precisions) -> dict:
+    """BLEU of the run's own search on pairs, by precision."""
+    from keras_transformer.data.corpus import CorpusFile, read_pairs
+    from keras_transformer.evaluation.run_evaluation import evaluate_run
+    from keras_transformer.training.run import Run
+
+    run = Run.load(folder)
+    pairs = list(read_pairs([CorpusFile.parse(str(path))]))
+    return {
+        precision: evaluate_run(
+            run,
+            pairs,
+            decoding=dataclasses.replace(
+                run.config.decoding, precision=precision
+            ),
+        ).bleu
+        for precision in precisions
+    }

@@ -13,6 +13,7 @@ settings, and goes on with the best. Then twice the rate that 192 clients reach,
 for ten minutes: what is answered, how late, and whether memory grows. Load is
 made by wrk. Nothing else should run meanwhile. Without `--saved-model` a model
 of the notebook's shape with random weights gives 20 tokens for each sentence.
+`--quick` measures ten seconds of each and no overload.
 """
 
 import argparse
@@ -29,7 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.machine import usable_cores
 from scripts.benchmarks import command
-from scripts.benchmarks.models import sentences
+from scripts.benchmarks.corpus import source_sentences
 from scripts.benchmarks.serving.load import missing_wrk, write_bodies
 from scripts.benchmarks.serving.measure import (
     CAPACITY_CLIENTS,
@@ -48,10 +49,19 @@ from scripts.benchmarks.serving.settings import (
 _SAID = ("sentences_per_second", "p50_ms", "p95_ms", "p99_ms")
 
 
+QUICK = {
+    "rounds": 1,
+    "sentences": 240,
+    "seconds": 10.0,
+    "warm_up": 3.0,
+    "overload_seconds": 0.0,
+}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
     the_parser = parser()
-    options = the_parser.parse_args(arguments)
+    options = command.parse(the_parser, arguments, QUICK)
     if problem := missing_wrk():
         command.say(f"{the_parser.prog}: {problem}")
         return 2
@@ -61,13 +71,14 @@ def main(arguments: list[str] | None = None) -> int:
         report = _measure_all(options, pathlib.Path(scratch))
     for line in _table(report):
         command.say(line)
-    print(json.dumps(report if options.json else {"ratios": report["ratios"]}))
+    shown = report if options.json else {"ratios": report["ratios"]}
+    print(json.dumps(command.labelled(shown, options)))
     return 0
 
 
 def _measure_all(options, scratch):
-    base = model(options.saved_model, options.precision, scratch)
-    texts = sentences(options.input, options.sentences)
+    base = model(options.saved_model, options.precision, scratch, options.data)
+    texts = source_sentences(options.input, options.sentences, options.data)
     # Neighbours would be of one length, which flatters batches.
     texts = [text for first in range(7) for text in texts[first::7]]
     bodies = write_bodies(scratch / "bodies", texts)
@@ -215,8 +226,7 @@ def parser() -> argparse.ArgumentParser:
         help="a setting to measure, in place of the exported batching.config's "
         "values; may be repeated, and the best is what counts",
     )
-    add("--rounds", type=int, default=3)
-    add("--json", action="store_true", help="all results on stdout")
+    command.add_options(made)
     return made
 
 

@@ -54,17 +54,22 @@ def thread_options(values: dict[str, int]) -> list[str]:
     )
 
 
-def model(folder, precision: str, scratch: pathlib.Path) -> pathlib.Path:
+def model(
+    folder, precision: str, scratch: pathlib.Path, data=None
+) -> pathlib.Path:
     """The folder of versions that is served.
 
     Args:
         folder: of a version or of versions; None: random weights.
         precision: of these.
         scratch: where they are put.
+        data: the folder of the corpus whose vocabularies they have.
     """
     base = scratch / "model"
     if folder is None:
-        version = export_forced(scratch, make_run(scratch), precision, _LENGTH)
+        version = export_forced(
+            scratch, make_run(scratch, data), precision, _LENGTH
+        )
         base.mkdir()
         version.rename(base / "1")
         return base

@@ -4,14 +4,14 @@
     .venv/bin/python scripts/benchmarks/training --peer --json
     .venv/bin/python scripts/benchmarks/training --dev-loss
 
-The notebook's model and batches on Tatoeba where it is at hand, else on the
-built-in corpus. Source and target tokens count, padding doesn't. Each setting
-is measured in all rounds, each time in a process of its own, and the median
-counts. With `--peer` the rounds are run in turn with OpenNMT-tf
-(`../shared/bench/peers.py train`), and the last line is `{"ratios": ...}`.
-`--dev-loss` trains an epoch with each precision, and a precision whose dev
-loss is more than 1 % above float32's is not the fastest. Nothing else should
-run meanwhile.
+The notebook's model and batches, on Tatoeba unless `--data` says otherwise.
+Source and target tokens count, padding doesn't. Each setting is measured in
+all rounds, each time in a process of its own, and the median counts. With
+`--peer` the rounds are run in turn with OpenNMT-tf (`scripts/benchmarks/peers
+train`), and the last line is `{"ratios": ...}`. `--dev-loss` trains an epoch
+with each precision, and a precision whose dev loss is more than 1 % above
+float32's is not the fastest. `--quick` measures a minute of each side in
+float32. Nothing else should run meanwhile.
 """
 
 import argparse
@@ -25,7 +25,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.machine import usable_cores
 from scripts.benchmarks import command
-from scripts.benchmarks.models import make_data
+from scripts.benchmarks.corpus import corpus_folder, prepare_data
 from scripts.benchmarks.training.measure import (
     Setting,
     dev_loss,
@@ -35,12 +35,21 @@ from scripts.benchmarks.training.measure import (
     measure_peer,
 )
 
+QUICK = {
+    "rounds": 1,
+    "warm_up": 10,
+    "steps": 60,
+    "peer_steps": 80,
+    "precision": ["float32"],
+}
 TOLERANCE = 1.01  # of the dev loss, relative to float32's
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
-    return command.run(_parser(), arguments, _measure_all, "settings", _line)
+    return command.run(
+        _parser(), arguments, QUICK, _measure_all, "settings", _line
+    )
 
 
 def _measure_all(options, scratch):
@@ -56,8 +65,8 @@ def _measure_all(options, scratch):
         rates.append(in_process(matrix_rate))
         if options.peer:
             command.say(f"round {number + 1}: OpenNMT-tf")
-            peer = (options.peers, options.peer_steps)
-            peers.append(in_process(measure_peer, *peer))
+            peer = options.peers, corpus_folder(options.data)
+            peers.append(in_process(measure_peer, *peer, options.peer_steps))
         for setting in settings:
             command.say(f"round {number + 1}: {setting}")
             size = options.warm_up, options.steps
@@ -96,7 +105,7 @@ def _make_run(options, scratch):
             "training": {"batch_sentences": options.batch_sentences},
         }
     )
-    data = make_data(scratch, config.data, options.data)
+    data = prepare_data(scratch, config.data, options.data)
     return Run.create(scratch / "run", config, data).folder, data.path
 
 
@@ -163,10 +172,6 @@ def _parser():
     )
     add = parser.add_argument
     precisions = ["float32", "mixed_bfloat16", "mixed_float16"]
-    add(
-        "--data",
-        help="folder of train.tsv and dev.tsv; none: Tatoeba, if at hand",
-    )
     add("--precision", nargs="+", default=precisions[:2], choices=precisions)
     add("--threads", type=int, nargs="+", default=[usable_cores()])
     add("--batch-sentences", type=int, default=128)
@@ -175,7 +180,8 @@ def _parser():
     add("--steps", type=int, default=210)
     add("--dev-loss", action="store_true", help="also train an epoch")
     add("--peer-steps", type=int, default=230)
-    command.add_options(parser, "OpenNMT-tf")
+    command.add_options(parser)
+    command.add_peer_options(parser, "OpenNMT-tf")
     return parser
 
 

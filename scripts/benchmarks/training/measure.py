@@ -269,12 +269,12 @@ def dev_loss(setting: Setting, run_folder, data_folder, scratch) -> dict:
     return {"dev_loss": epoch["val_cross_entropy"], "seconds": epoch["seconds"]}
 
 
-def measure_peer(script, steps: int) -> dict:
+def measure_peer(script, folder, steps: int) -> dict:
     """One run of OpenNMT-tf: its rate and peak memory.
 
     To be called in a process of its own, whose children it alone starts.
     """
-    last = run_peer(script, "train", "--steps", steps)
+    last = run_peer(script, "train", "--data", folder, "--steps", steps)
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return {
         "tokens_per_second": last["tokens_per_s_median"],

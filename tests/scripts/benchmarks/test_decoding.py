@@ -1,5 +1,6 @@
 """Measuring the searches, at a size that measures nothing."""
 
+import argparse
 import json
 import pathlib
 import subprocess
@@ -7,6 +8,7 @@ import sys
 
 import pytest
 
+from scripts.benchmarks import command
 from tests.toy import MODEL, write_corpus
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / "scripts"
@@ -14,7 +16,8 @@ CELLS = ("b1_greedy", "b64_greedy", "b64_beam4")
 # What a peer prints, faster each time that it is called.
 PEERS = """
 import json, pathlib, sys
-assert sys.argv[1:] == ["decode"]
+size = ["--sentences", "12", "--repeats", "3"]
+assert sys.argv[1:] == ["decode", "--data", "corpus", *size]
 calls = pathlib.Path(__file__).with_suffix(".calls")
 calls.write_text(calls.read_text() + "x" if calls.exists() else "x")
 factor = len(calls.read_text())
@@ -71,6 +74,34 @@ def test_peers_that_are_not_there_are_named(tmp_path):
     assert len(done.stderr.splitlines()) == 1 and not done.stdout
 
 
+def quick_run(arguments):
+    """A benchmark that measures nothing; the options that it got."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=210)
+    command.add_options(parser)
+    command.add_peer_options(parser, "a peer")
+    given = []
+
+    def measure_all(options, scratch):
+        given.append(options)
+        return {"rows": [], "ratios": {"x": 1.0}}
+
+    quick = {"rounds": 1, "steps": 60}
+    assert not command.run(parser, arguments, quick, measure_all, "rows", str)
+    return given[0]
+
+
+def test_quick_has_defaults_of_its_own_and_says_so(tmp_path, capsys):
+    peer = ["--peer", "--data", str(tmp_path)]
+    options = quick_run(["--quick", "--steps", "7", *peer])
+    assert (options.rounds, options.steps) == (1, 7)
+    last = json.loads(capsys.readouterr().out)
+    assert last["ratios"] == {"x": 1.0} and "not to be quoted" in last["quick"]
+    options = quick_run(peer)
+    assert (options.rounds, options.steps) == (3, 210)
+    assert json.loads(capsys.readouterr().out) == {"ratios": {"x": 1.0}}
+
+
 @pytest.mark.slow
 def test_each_setting_is_measured(run_folder):
     one = ["--kind=translator", "--jit=off", "--batch=5", "--beam=1"]
@@ -91,7 +122,9 @@ def test_each_setting_is_measured(run_folder):
 def test_the_page_says_what_was_measured_beside_a_peer(run_folder, tmp_path):
     peers = tmp_path / "peers.py"
     peers.write_text(PEERS)
-    report, last = measured(run_folder, "--peer", "--peers", peers)
+    report, last = measured(
+        run_folder, "--peer", "--peers", peers, "--data", "corpus"
+    )
     assert list(last) == ["ratios"] and last["ratios"] == report["ratios"]
     assert set(last["ratios"]) == {
         f"{kind}_{cell}" for kind in ("served", "translator") for cell in CELLS

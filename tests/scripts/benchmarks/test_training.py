@@ -15,8 +15,9 @@ from tests.toy import write_corpus
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / "scripts"
 PEERS = """
-import json, sys
-assert sys.argv[1:] == ["train", "--steps", "3"]
+import json, pathlib, sys
+data = str(pathlib.Path(__file__).parent)
+assert sys.argv[1:] == ["train", "--data", data, "--steps", "3"]
 print(json.dumps({"peer": "x", "tokens_per_s_median": 100.0}))
 """
 

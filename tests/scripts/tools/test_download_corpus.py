@@ -2,7 +2,6 @@
 
 import errno
 import hashlib
-import importlib
 import io
 import json
 import os
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.tools import download_corpus
 from tests.scripts.tools.corpus_server import CorpusServer
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts" / "tools"
@@ -35,12 +35,10 @@ def server():
 @pytest.fixture
 def script(monkeypatch):
     """The script as a module; waits between attempts are noted, not kept."""
-    monkeypatch.syspath_prepend(str(SCRIPTS))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    module = importlib.import_module("download_corpus")
-    module.waits = []
-    monkeypatch.setattr("time.sleep", module.waits.append)
-    return module
+    monkeypatch.setattr(download_corpus, "waits", [], raising=False)
+    monkeypatch.setattr("time.sleep", download_corpus.waits.append)
+    return download_corpus
 
 
 @pytest.fixture
@@ -406,7 +404,7 @@ def test_a_full_disk_is_one_line_and_the_part_is_kept(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("resumable_download._copy", full)
+        patch.setattr("scripts.tools.resumable_download._copy", full)
         assert tatoeba() == 2
     line = error_line(capsys)
     assert f"{tmp_path / 'corpora'}: No space left on device" in line
