@@ -1,15 +1,27 @@
-"""A client of TensorFlow Serving, and of this package's own server."""
+"""Client of TensorFlow Serving, and of this package's own server.
 
+Texts are split into requests of a size, several of which are sent at once;
+the answers come in order.
+"""
+
+import collections
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
 
 from keras_transformer.contract import layout
 from keras_transformer.contract.status import Code
 from keras_transformer.errors import InputError
-from keras_transformer.serving.client.request_errors import ServerFailedError
-from keras_transformer.serving.client.requests import Requests, split_inputs
-from keras_transformer.serving.client.retries import Backoff
+from keras_transformer.serving.client.request_errors import (
+    Backoff,
+    ServerFailedError,
+    deadline_error,
+)
 from keras_transformer.serving.client.transport import (
+    Target,
+    Transport,
     VersionStatus,
     parse_target,
 )
@@ -68,8 +80,12 @@ class Client:
                     f"{name} must be greater than 0. Received: {value}"
                 )
         self._batch_size = batch_size
+        self._in_flight = in_flight
         self._timeout = timeout
-        self._requests = Requests(self.target, in_flight, backoff or Backoff())
+        self._backoff = backoff or Backoff()
+        self._transport = _transport(self.target)
+        self._closed = threading.Event()
+        self._executor = ThreadPoolExecutor(in_flight, "client")
 
     def translate(
         self,
@@ -181,9 +197,9 @@ class Client:
             RequestError: see `translate`.
         """
         deadline = time.monotonic() + self._seconds(timeout)
-        batches = split_inputs(inputs, self._batch_size)
+        batches = _split_inputs(inputs, self._batch_size)
         outputs = {}
-        for part in self._requests.run(batches, signature, deadline=deadline):
+        for part in self._send_all(batches, signature, deadline=deadline):
             for name, values in part.items():
                 outputs.setdefault(name, []).extend(values)
         return outputs
@@ -206,7 +222,7 @@ class Client:
             RequestError: see `translate`.
         """
         seconds = self._seconds(timeout)
-        yield from self._requests.run(batches, signature, seconds=seconds)
+        yield from self._send_all(batches, signature, seconds=seconds)
 
     def versions(self, timeout: float | None = None) -> list[VersionStatus]:
         """What the server says of the model's versions.
@@ -217,11 +233,13 @@ class Client:
             RequestError: see `translate`.
         """
         deadline = time.monotonic() + self._seconds(timeout)
-        return self._requests.transport.versions(deadline)
+        return self._transport.versions(deadline)
 
     def close(self):
         """Ends all connections, and what waits for them."""
-        self._requests.close()
+        self._closed.set()
+        self._transport.close()
+        self._executor.shutdown(cancel_futures=True)
 
     def __enter__(self):
         return self
@@ -246,3 +264,89 @@ class Client:
                 str(self.target),
             )
         return tuple(outputs[name] for name in names)
+
+    def _send_all(self, batches, signature, *, deadline=None, seconds=0.0):
+        """Yields the outputs of each batch, in order.
+
+        Without a `deadline` of all, each batch has so many seconds.
+        """
+        if self._closed.is_set():
+            raise InputError(f"{self.target}: the client is closed")
+        waiting = collections.deque()
+        try:
+            for batch in batches:
+                waiting.append(
+                    self._executor.submit(
+                        self._send, batch, signature, deadline, seconds
+                    )
+                )
+                if len(waiting) > self._in_flight:
+                    yield self._result(waiting.popleft(), deadline)
+            while waiting:
+                yield self._result(waiting.popleft(), deadline)
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def _result(self, future, deadline):
+        if deadline is None:
+            return future.result()
+        try:
+            return future.result(max(0.0, deadline - time.monotonic()))
+        except FutureTimeoutError:
+            # Other calls may have all threads.
+            future.cancel()
+            raise deadline_error(str(self.target)) from None
+
+    def _send(self, batch, signature, deadline, seconds):
+        inputs = {name: list(texts) for name, texts in batch.items()}
+        count = len(next(iter(inputs.values()), []))
+        # A server takes no request without texts.
+        if not count:
+            return {}
+        if deadline is None:
+            deadline = time.monotonic() + seconds
+        outputs = self._backoff.attempts(
+            lambda: self._transport.predict(signature, inputs, deadline),
+            deadline,
+            self._closed.wait,
+        )
+        for name, values in outputs.items():
+            if not isinstance(values, list) or len(values) != count:
+                raise ServerFailedError(
+                    Code.UNKNOWN,
+                    f"output {name} has not the {count} rows of the inputs",
+                    str(self.target),
+                )
+        return outputs
+
+
+def _split_inputs(inputs, batch_size):
+    """Yields the inputs of each request: at most so many texts by name."""
+    columns = {}
+    for name, texts in inputs.items():
+        if isinstance(texts, str | bytes):
+            raise InputError(f"{name} must be a list of texts, not one text")
+        columns[name] = list(texts)
+    sizes = {name: len(texts) for name, texts in columns.items()}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        raise InputError(f"inputs must have as many texts each: {told}")
+    for begin in range(0, max(sizes.values(), default=0), batch_size):
+        yield {
+            name: texts[begin : begin + batch_size]
+            for name, texts in columns.items()
+        }
+
+
+def _transport(target: Target) -> Transport:
+    # Each imports what the other needs not.
+    if target.scheme.startswith("grpc"):
+        from keras_transformer.serving.client.grpc_transport import (
+            GrpcTransport,
+        )
+
+        return GrpcTransport(target)
+    from keras_transformer.serving.client.rest_transport import RestTransport
+
+    return RestTransport(target)

@@ -1,19 +1,33 @@
-"""TensorFlow Serving's REST API, from the client's side."""
+"""REST transport: TensorFlow Serving's REST API, from the client's side.
 
+urllib3 keeps the connections. Its timeouts are of one `recv` each, so that an
+answer which drips could last for ever: a watchdog ends an exchange at its
+deadline.
+"""
+
+import contextlib
 import email.utils
-import http.client
 import json
+import socket
+import ssl
+import threading
 import time
 import urllib.parse
 
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import HTTPError, NewConnectionError
+
 from keras_transformer.contract.status import Code, code_of_http
-from keras_transformer.serving.client.connections import Connections
 from keras_transformer.serving.client.request_errors import (
     ServerFailedError,
     deadline_error,
     request_error,
 )
 from keras_transformer.serving.client.transport import Target, VersionStatus
+
+# Of idle connections; a client has no more requests at once.
+_MOST_KEPT = 256
 
 
 class RestTransport:
@@ -25,7 +39,8 @@ class RestTransport:
 
     def __init__(self, target: Target):
         self._target = target
-        self._connections = Connections(target)
+        self._pool = _pool(target)
+        self._exchanges: set[_Exchange] = set()
         self._output_names: dict[str, list[str]] = {}
         self._path = _path(target)
 
@@ -64,7 +79,9 @@ class RestTransport:
 
     def close(self):
         """See `Transport.close`."""
-        self._connections.close()
+        self._pool.close()
+        for exchange in self._exchanges.copy():
+            exchange.hang_up()
 
     def _output_name(self, signature, deadline):
         """The name of a signature's only output, by the server's metadata."""
@@ -82,34 +99,161 @@ class RestTransport:
         """The JSON object of a good answer."""
         where = str(self._target)
         try:
-            status, headers, text = self._connections.exchange(
-                method, self._path + what, body, deadline
-            )
+            response = self._exchange(method, self._path + what, body, deadline)
         except TimeoutError:
             raise deadline_error(where) from None
-        except (OSError, http.client.HTTPException) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            reason = reason or type(error).__name__
-            message = f"no answer: {reason}"
+        except HTTPError as error:
+            message = f"no answer: {_reason(error)}"
             raise request_error(Code.UNAVAILABLE, message, where) from None
+        status, text = response.status, response.data.decode("utf-8", "replace")
         try:
-            answer = json.loads(text.decode("utf-8", "replace"))
+            answer = json.loads(text)
         except ValueError:
-            answer = text.decode("utf-8", "replace")
+            answer = text
         if status == 200 and isinstance(answer, dict):
             return answer
         if status == 200:
             raise self._senseless(answer)
         # A proxy's page isn't JSON.
         told = answer["error"] if _tells_error(answer) else _short(answer)
-        wait = _seconds_to_wait(headers.get("Retry-After"))
+        wait = _seconds_to_wait(response.headers.get("Retry-After"))
         code = code_of_http(status)
         raise request_error(code, told, where, status, wait)
+
+    def _exchange(self, method, path, body, deadline):
+        """Sends a request and reads the whole answer.
+
+        Raises:
+            TimeoutError: the deadline has passed.
+            HTTPError: no connection, or it was lost.
+        """
+        exchange = _Exchange()
+        try:
+            return self._send(exchange, method, path, body, deadline)
+        except HTTPError:
+            if exchange.has_new_connection:
+                raise
+        # The server hung up while nothing was asked, as it may.
+        exchange = _Exchange(needs_new_connection=True)
+        return self._send(exchange, method, path, body, deadline)
+
+    def _send(self, exchange, method, path, body, deadline):
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError
+        watchdog = threading.Timer(seconds, exchange.hang_up)
+        watchdog.daemon = True
+        watchdog.start()
+        self._exchanges.add(exchange)
+        _running.exchange = exchange
+        try:
+            response = self._pool.urlopen(
+                method,
+                path,
+                body,
+                {"Content-Type": "application/json"} if body else {},
+                retries=False,
+                redirect=False,
+                timeout=urllib3.Timeout(total=seconds),
+            )
+        except NewConnectionError:
+            raise
+        except urllib3.exceptions.TimeoutError:
+            raise TimeoutError from None
+        except HTTPError:
+            if time.monotonic() >= deadline:
+                raise TimeoutError from None
+            raise
+        finally:
+            watchdog.cancel()
+            self._exchanges.discard(exchange)
+        # An answer without a length ends where the connection does.
+        if exchange.ended:
+            raise TimeoutError
+        return response
 
     def _senseless(self, answer):
         message = f"not an answer of TensorFlow Serving's: {_short(answer)}"
         where = str(self._target)
         return ServerFailedError(Code.UNKNOWN, message, where, 200)
+
+
+class _Exchange:
+    """A request and its answer, which another thread may end.
+
+    Args:
+        needs_new_connection: whether none that was kept serves.
+    """
+
+    def __init__(self, needs_new_connection=False):
+        self.needs_new_connection = needs_new_connection
+        self.has_new_connection = False
+        self.connection = None
+        self.ended = False
+
+    def hang_up(self):
+        self.ended = True
+        sock = getattr(self.connection, "sock", None)
+        if sock is not None:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+
+# The exchange of a thread, for the connection that the pool gives it.
+_running = threading.local()
+
+
+class _Registered:
+    """What is added to urllib3's connections: they tell their exchange."""
+
+    def connect(self):
+        _running.exchange.connection = self
+        _running.exchange.has_new_connection = True
+        super().connect()
+
+    def request(self, *arguments, **options):
+        exchange = _running.exchange
+        exchange.connection = self
+        if exchange.needs_new_connection and not exchange.has_new_connection:
+            self.close()
+        super().request(*arguments, **options)
+
+
+class _HttpConnection(_Registered, HTTPConnection):
+    pass
+
+
+class _HttpsConnection(_Registered, HTTPSConnection):
+    pass
+
+
+def _pool(target):
+    """A pool of connections to a server; proxies are not asked for."""
+    if not target.encrypted:
+        pool = urllib3.HTTPConnectionPool(
+            target.host, target.port, maxsize=_MOST_KEPT
+        )
+        pool.ConnectionCls = _HttpConnection
+        return pool
+    pool = urllib3.HTTPSConnectionPool(
+        target.host,
+        target.port,
+        maxsize=_MOST_KEPT,
+        ssl_context=ssl.create_default_context(),
+    )
+    pool.ConnectionCls = _HttpsConnection
+    return pool
+
+
+def _reason(error):
+    """What the operating system or HTTP says, without urllib3's wrapping."""
+    causes = [error]
+    while cause := causes[-1].__cause__ or causes[-1].__context__:
+        causes.append(cause)
+    for cause in reversed(causes):
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+    return str(causes[-1]) or type(causes[-1]).__name__
 
 
 def _path(target):
