@@ -1,4 +1,4 @@
-"""The error that a user can mend."""
+"""The error of what a user gave, for the user to correct."""
 
 
 class InputError(ValueError):

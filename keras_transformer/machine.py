@@ -1,4 +1,4 @@
-"""What the machine has."""
+"""The machine: its cores, threads, memory, and what it multiplies fast."""
 
 import ctypes
 import os
@@ -20,8 +20,8 @@ def usable_cores() -> int:
 def spare_memory():
     """Has the C library, where it is glibc, keep less that is not in use.
 
-    By default each thread keeps a pool of its own, and what one part of a
-    batch has freed the other can't use. And a tensor of up to 32 MiB lies in
+    By default each thread keeps a pool of its own, and what one micro-batch
+    has freed the other can't use. And a tensor of up to 32 MiB lies in
     a pool, whose gaps fit no longer batch; where TensorFlow leaves tensors to
     the C library (without oneDNN), that is a tenth of a training's memory.
     To be called before threads are started.
@@ -36,14 +36,15 @@ def spare_memory():
         mallopt(_M_TRIM_THRESHOLD, 256 << 20)
 
 
-def use_threads(parts: int) -> bool:
-    """Gives each part of a batch that is computed side by side one thread.
+def use_threads(micro_batches: int) -> bool:
+    """Gives each micro-batch that is computed beside the others one thread.
 
     The threads share one pool of memory. To be called before TensorFlow's
     first operation.
 
     Args:
-        parts: see `TrainingConfig.threads`; 1: operations keep all threads.
+        micro_batches: see `TrainingConfig.threads`; 1: operations keep all
+            threads.
 
     Returns:
         whether it could still be changed.
@@ -51,10 +52,10 @@ def use_threads(parts: int) -> bool:
     import tensorflow as tf
 
     spare_memory()
-    if parts > 1:
+    if micro_batches > 1:
         try:
             tf.config.threading.set_intra_op_parallelism_threads(1)
-            tf.config.threading.set_inter_op_parallelism_threads(parts)
+            tf.config.threading.set_inter_op_parallelism_threads(micro_batches)
         except RuntimeError:  # It has begun already.
             return False
     return True

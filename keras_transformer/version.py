@@ -21,13 +21,13 @@ def versions() -> dict[str, str | None]:
 
     None stands for one installed under another distribution's name.
     """
-    found = {
+    installed = {
         "keras_transformer": __version__,
         "python": platform.python_version(),
     }
     for name in _DISTRIBUTIONS:
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            installed[name] = None
+    return installed

@@ -270,8 +270,9 @@ class TrainingProgress(Closing):
                 "training.warmup_steps"
             )
 
-    def vectors(self, side, found):
-        say(f"{side} embeddings: vectors found for {found:.1%} of the tokens")
+    def vectors(self, side, fraction):
+        tokens = f"{fraction:.1%} of the tokens"
+        say(f"{side} embeddings: vectors found for {tokens}")
 
     def step(self, epoch, batch, logs):
         if self._progress is None:

@@ -1,4 +1,4 @@
-"""All that a killed run needs to go on as if it had never stopped.
+"""The checkpoint from which a killed run goes on as if it hadn't stopped.
 
 One `.npz` file: every variable of the model (dropout's random states too),
 of the optimizer and of the metrics, and a JSON note with the position in

@@ -1,4 +1,4 @@
-"""Training a run on prepared data with `model.fit`.
+"""Training: the model of a run, fitted to prepared data by `model.fit`.
 
 Keras calls the callbacks in the order given, which matters: scores are
 added to the logs before they are compared, written down and reported, and
@@ -36,13 +36,13 @@ from keras_transformer.training.weights import load_weights
 
 
 class Observer:
-    """What training tells while it works; override what is wanted."""
+    """What training tells while it works; override what you need."""
 
     def start(self, model, batches):
         """Before the first step: the model and its `TrainingBatches`."""
 
-    def vectors(self, side, found):
-        """The share `found` of the vocabulary has pre-trained vectors."""
+    def vectors(self, side, fraction):
+        """The fraction of the vocabulary that has pre-trained vectors."""
 
     def step(self, epoch, batch, logs):
         """After each step; both count from 1."""
@@ -184,7 +184,7 @@ def _check_same_data(run, prepared):
 
 
 def _has_checkpoint(path, run):
-    """Whether there is something to go on from.
+    """Whether there is a checkpoint to go on from.
 
     A run killed before its first checkpoint, which is written at the end of
     its first epoch at the latest, starts again: the same as going on.
@@ -224,8 +224,8 @@ def _start(model, run, observer):
         if not path:
             continue
         tokens = getattr(run, f"{side}_tokenizer").tokens()
-        vectors, found = load_vectors(path, tokens, run.config.model.d_model)
+        vectors, fraction = load_vectors(path, tokens, run.config.model.d_model)
         tied = run.config.model.tied_embeddings == "all"
         name = "shared_embedding" if tied else f"{side}_embedding"
         model.get_layer(name).set_vectors(vectors)
-        observer.vectors(side, found)
+        observer.vectors(side, fraction)

@@ -26,7 +26,7 @@ def for_this_machine(config: Config) -> Config:
     """The configuration with threads and precision chosen, if they are open.
 
     A run keeps them, wherever it goes on: its weights depend on both, as
-    dropout is drawn for each thread's part of a batch.
+    dropout is drawn for each micro-batch.
     """
     chosen = {}
     if config.training.threads is None:

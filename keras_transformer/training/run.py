@@ -194,7 +194,7 @@ class Run:
             write_text(self.folder / "config.yaml", self.config.to_yaml())
 
     def record_scores(self, name: str, scores: dict):
-        """Writes a set of scores into the manifest, in place of its like.
+        """Replaces the scores of that name in the manifest.
 
         Args:
             name: "best" for those of the best epoch, else of a test set.

@@ -131,8 +131,8 @@ def test_tensorboard_writes_events(whole):
 class Told(Recorder):
     """Remembers the vectors, too."""
 
-    def vectors(self, side, share):
-        self.found = {side: share}
+    def vectors(self, side, fraction):
+        self.fractions = {side: fraction}
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_word_vectors_start_the_embeddings(motionless):
     run, model, told = motionless
     tokens = run.source_tokenizer.tokens()
     share = pytest.approx(2 / (len(tokens) - 4), abs=0.15)
-    assert told.found == {"source": share}
+    assert told.fractions == {"source": share}
     matrix = model.get_layer("source_embedding").get_weights()[0]
     np.testing.assert_allclose(matrix[tokens.index("one")] * 4, 0.5, atol=1e-3)
 
