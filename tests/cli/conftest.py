@@ -10,7 +10,7 @@ import pytest
 from keras_transformer.cli.main import main
 from keras_transformer.export.writer import saved_model
 from tests.built_once import built_once
-from tests.toy import MODEL, write_corpus
+from tests.toy_models import MODEL, write_corpus
 
 LIMITED = """
 import resource, runpy, sys

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_transformer.constants import PAD_ID, START_ID
 from keras_transformer.inference.fused_weights import read_parameters
 from keras_transformer.inference.incremental import IncrementalTransformer
-from tests.decoding.small_transformers import (
+from tests.toy_models import (
     VARIANTS,
     randomise,
     small_transformer,

@@ -15,7 +15,7 @@ PROGRAM = """
 import json, pathlib, re, sys
 from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.workers import Workers
-from tests.decoding.small_recipe import SmallModel
+from tests.toy_models import SmallTranslator
 
 def peak(process="self"):
     text = pathlib.Path(f"/proc/{process}/status").read_text()
@@ -27,10 +27,10 @@ def lines(count):
 
 def main(count, workers):
     peaks = {}
-    with Workers(SmallModel(), workers or 1) as pool:
+    with Workers(SmallTranslator(), workers or 1) as pool:
         translate = pool.translate_batches
         if not workers:
-            translate = one_by_one(SmallModel()())
+            translate = one_by_one(SmallTranslator()())
         results = stream_lines(lines(count), translate, batch_size=20)
         for done, _ in enumerate(results, 1):
             if done in (1000, count):

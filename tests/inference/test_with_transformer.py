@@ -13,13 +13,13 @@ from keras_transformer.search.constraints import SentenceConstraints
 from keras_transformer.search.from_config import search
 from keras_transformer.search.loop import SEGMENT
 from keras_transformer.search.scoring import score_translations
-from tests.decoding.fake_models import (
+from tests.fake_models import (
     Watched,
     random_sources,
     traced,
     words,
 )
-from tests.decoding.small_transformers import (
+from tests.toy_models import (
     by_full_passes,
     check_equal,
     small_transformer,

@@ -5,7 +5,7 @@ import pytest
 
 from keras_transformer.layers import decoder_mask, padding_mask
 from keras_transformer.models.attention_weights import attention_weights
-from tests.decoding.small_transformers import small_transformer
+from tests.toy_models import small_transformer
 
 SOURCE = np.array([[2, 5, 6, 7, 3], [2, 9, 3, 0, 0]], np.int32)
 TARGET = np.array([[2, 8, 4, 11], [2, 5, 0, 0]], np.int32)

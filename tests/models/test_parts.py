@@ -9,7 +9,7 @@ from keras_transformer.config import ModelConfig
 from keras_transformer.models import build_transformer
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from keras_transformer.training.metrics import CrossEntropy, TokenAccuracy
-from tests.training.runs import assert_same_weights
+from tests.toy_models import assert_same_weights
 
 CONFIG = ModelConfig(
     num_encoder_layers=1,

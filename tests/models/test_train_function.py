@@ -13,7 +13,7 @@ from keras_transformer.models import build_transformer
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.loss import SmoothedCrossEntropy
-from tests.training.runs import assert_same_weights
+from tests.toy_models import assert_same_weights
 
 CONFIG = ModelConfig(
     num_encoder_layers=1,

@@ -12,7 +12,7 @@ from keras_transformer.search.constraints import (
 )
 from keras_transformer.search.loop import SEGMENT
 from keras_transformer.search.scoring import Normalization
-from tests.decoding.fake_models import (
+from tests.fake_models import (
     RecurrentModel,
     ScriptedModel,
     Watched,

@@ -12,8 +12,8 @@ from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.from_config import search, sentence_constraints
 from keras_transformer.search.trace import DROPPED, ENDED, LIVE, trace_beam
-from tests.decoding.fake_models import RecurrentModel
-from tests.decoding.small_transformers import (
+from tests.fake_models import RecurrentModel
+from tests.toy_models import (
     VOCABULARY_SIZE,
     check_equal,
     small_transformer,

@@ -10,7 +10,7 @@ from keras_transformer.search.constraints import (
 )
 from keras_transformer.search.greedy import greedy_search
 from keras_transformer.search.scoring import Normalization, log_normalizer
-from tests.decoding.fake_models import (
+from tests.fake_models import (
     RecurrentModel,
     ScriptedModel,
     chain,

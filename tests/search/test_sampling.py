@@ -10,7 +10,7 @@ from keras_transformer.search.constraints import (
 )
 from keras_transformer.search.from_config import search, sentence_constraints
 from keras_transformer.search.greedy import Sampler, greedy_search, uniform
-from tests.decoding.fake_models import (
+from tests.fake_models import (
     RecurrentModel,
     ScriptedModel,
     forced,

@@ -8,7 +8,7 @@ from keras_transformer.search.scoring import (
     score_translations,
     token_log_probabilities,
 )
-from tests.decoding.small_transformers import VARIANTS, small_transformer
+from tests.toy_models import VARIANTS, small_transformer
 
 SOURCE = tf.constant([[2, 5, 7, 9, 3], [2, 8, 3, 0, 0]])
 IDS = tf.constant([[4, 6, 8, END_ID], [9, END_ID, 0, 0]])

@@ -22,7 +22,7 @@ from keras_transformer.search.from_config import (
 from keras_transformer.search.greedy import greedy_search
 from keras_transformer.search.scoring import Normalization
 from keras_transformer.text.character import CharacterTokenizer
-from tests.decoding.fake_models import (
+from tests.fake_models import (
     RecurrentModel,
     Watched,
     random_sources,

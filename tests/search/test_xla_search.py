@@ -9,8 +9,8 @@ from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.constraints import SentenceConstraints
 from keras_transformer.search.from_config import search
 from keras_transformer.search.scoring import score_translations
-from tests.decoding.fake_models import random_sources
-from tests.decoding.small_transformers import check_equal, small_transformer
+from tests.fake_models import random_sources
+from tests.toy_models import check_equal, small_transformer
 
 LIMITS = tf.constant([3, 22, 7, 18, 0, 20])
 STEPS = 24

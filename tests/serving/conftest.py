@@ -29,7 +29,7 @@ def pytest_pycollect_makemodule(module_path, parent):
 @pytest.fixture(scope="session")
 def toy_base(tmp_path_factory):
     """The folder of a model with the versions 1 and 2; never changed."""
-    from tests.serving.toy_models import write_version
+    from tests.fake_models import write_version
 
     base = tmp_path_factory.mktemp("models") / "toy"
     base.mkdir()
@@ -101,7 +101,7 @@ def page_server(serve, toy_base, tmp_path_factory):
     """A translator that has every signature, and a model with one only."""
     from keras_transformer.serving.server.admission import Limits
     from keras_transformer.serving.server.config_files import ModelConfig
-    from tests.serving.toy_translator import write_translator
+    from tests.fake_models import write_translator
 
     base = tmp_path_factory.mktemp("translators") / "en-zh"
     write_translator(base, 3)

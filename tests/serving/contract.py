@@ -1,7 +1,7 @@
 """What TensorFlow Serving answers: requests, statuses and bodies.
 
 One table for the embedded server and for the real one. The model is that of
-`toy_models.py`: versions 1 and 2 are served, `stable` is 1, the latest is 2.
+`fake_models.py`: versions 1 and 2 are served, `stable` is 1, the latest is 2.
 """
 
 import json

@@ -10,8 +10,8 @@ import pytest
 
 from keras_transformer.serving import Backoff, Client
 from keras_transformer.serving.server.config_files import ModelConfig
+from tests.fake_models import write_version
 from tests.serving.test_process import started
-from tests.serving.toy_models import write_version
 
 
 class Load:

@@ -3,7 +3,7 @@
 With KERAS_TRANSFORMER_SERVING_HOST=host the table also runs against a
 `tensorflow_model_server` there, its REST API on port 8501 and gRPC on 8500
 (or `host:rest:grpc`), with the models that `python -m
-tests.serving.toy_models FOLDER` wrote and FOLDER/models.config.
+tests.fake_models FOLDER` wrote and FOLDER/models.config.
 """
 
 import json

@@ -10,7 +10,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.serving.server.config_files import ModelConfig
 from keras_transformer.serving.server.model_store import ModelStore
 from keras_transformer.serving.server.servable import Servable
-from tests.serving.toy_models import write_version
+from tests.fake_models import write_version
 
 
 class FakeServable:

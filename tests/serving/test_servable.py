@@ -12,7 +12,7 @@ from keras_transformer.contract.status import (
 )
 from keras_transformer.serving.server.servable import Servable
 from keras_transformer.serving.server.signature_tensors import complete_inputs
-from tests.serving.toy_models import write_version, write_warmup
+from tests.fake_models import write_version, write_warmup
 
 
 @pytest.fixture(scope="module")

@@ -28,8 +28,8 @@ from keras_transformer.serving.server.config_files import (
 from keras_transformer.serving.server.monitoring import AccessLog, Entry
 from keras_transformer.serving.server.server import Server, ServerOptions
 from keras_transformer.serving.server.signature_tensors import array_of_proto
+from tests.fake_models import MODELS_CONFIG, write_version
 from tests.serving.asking import ask
-from tests.serving.toy_models import MODELS_CONFIG, write_version
 
 PREDICT = "/v1/models/toy:predict"
 ONE = b'{"instances": ["a"]}'

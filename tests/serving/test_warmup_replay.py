@@ -14,8 +14,8 @@ from keras_transformer.serving.server.servable import (
     replay,
     replay_full_batches,
 )
+from tests.fake_models import write_version
 from tests.serving.asking import ask
-from tests.serving.toy_models import write_version
 
 
 class Recorder:

@@ -4,7 +4,7 @@ import pytest
 
 from keras_transformer.config import Config, DataConfig
 from keras_transformer.data.prepare import prepare
-from tests.toy import MODEL, write_corpus
+from tests.toy_models import MODEL, write_corpus
 
 
 @pytest.fixture(scope="session")

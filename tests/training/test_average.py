@@ -11,7 +11,7 @@ from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.training.averaging import EpochAverage
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
-from tests.training.runs import (
+from tests.toy_models import (
     assert_same_weights,
     difference,
     fit_in_two_parts,

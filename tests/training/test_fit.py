@@ -17,8 +17,7 @@ from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
-from tests.toy import MODEL, write_corpus
-from tests.training.runs import Recorder, weights_of
+from tests.toy_models import MODEL, Recorder, weights_of, write_corpus
 
 
 @pytest.fixture(scope="module")

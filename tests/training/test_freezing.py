@@ -8,8 +8,8 @@ from keras_transformer.models import build_transformer
 from keras_transformer.training.fit import Observer, fit
 from keras_transformer.training.freezing import freeze
 from keras_transformer.training.run import Run
-from tests.toy import MODEL
-from tests.training.runs import (
+from tests.toy_models import (
+    MODEL,
     assert_same_weights,
     fit_in_two_parts,
     weights_of,

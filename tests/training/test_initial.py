@@ -8,11 +8,11 @@ from keras_transformer.errors import InputError
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import Observer, fit
 from keras_transformer.training.run import Run
-from tests.toy import write_corpus
-from tests.training.runs import (
+from tests.toy_models import (
     assert_same_weights,
     difference,
     weights_of,
+    write_corpus,
 )
 
 

@@ -7,7 +7,7 @@ from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
-from tests.training.runs import (
+from tests.toy_models import (
     Recorder,
     assert_same_weights,
     difference,

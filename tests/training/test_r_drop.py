@@ -4,7 +4,7 @@ import pytest
 
 from keras_transformer.training.fit import Observer, fit
 from keras_transformer.training.run import Run
-from tests.training.runs import assert_same_weights, fit_in_two_parts
+from tests.toy_models import assert_same_weights, fit_in_two_parts
 
 
 @pytest.mark.slow  # of one batch: tests/models/test_r_drop.py

@@ -21,7 +21,7 @@ from keras_transformer.translation.compiled import (
     when_to_compile,
 )
 from keras_transformer.translation.translator import Translator
-from tests.decoding.small_transformers import check_equal, small_transformer
+from tests.toy_models import check_equal, small_transformer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LETTERS = "abcdefghijklmnop"

@@ -17,13 +17,13 @@ from keras_transformer.translation.translator import (
     Translator,
     most_attended,
 )
-from tests.decoding.aligned_translator import (
+from tests.fake_models import ScriptedModel, chain
+from tests.toy_models import (
     TEXTS,
     WORDS,
     aligned_translator,
     tokenizers,
 )
-from tests.decoding.fake_models import ScriptedModel, chain
 
 
 class AlignedModel(ScriptedModel):

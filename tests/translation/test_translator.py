@@ -14,7 +14,7 @@ from keras_transformer.translation.stream import (
     translate_lines,
 )
 from keras_transformer.translation.translator import Translator
-from tests.decoding.fake_models import RecurrentModel, ScriptedModel, chain
+from tests.fake_models import RecurrentModel, ScriptedModel, chain
 
 TEXTS = ["abc", "", "hgfe dcba", "a", "   ", "bbb"]
 

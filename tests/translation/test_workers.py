@@ -12,7 +12,7 @@ import pytest
 from keras_transformer.errors import InputError
 from keras_transformer.translation.stream import stream_lines
 from keras_transformer.translation.workers import Workers
-from tests.decoding.fake_recipes import (
+from tests.toy_models import (
     Refuse,
     Shout,
     Whereabouts,
@@ -168,7 +168,7 @@ def test_workers_end_when_their_parent_is_killed():
     program = """if __name__ == "__main__":
     from keras_transformer.translation.stream import stream_lines
     from keras_transformer.translation.workers import Workers
-    from tests.decoding.fake_recipes import Shout
+    from tests.toy_models import Shout
     with Workers(Shout(), 2) as workers:
         print(*workers.process_ids, flush=True)
         list(stream_lines(["sleep"], workers.translate_batches))

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from scripts.benchmarks import command
-from tests.toy import MODEL, write_corpus
+from tests.toy_models import MODEL, write_corpus
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / "scripts"
 CELLS = ("b1_greedy", "b64_greedy", "b64_beam4")

@@ -185,7 +185,7 @@ def small_run(folder):
     from keras_transformer.data.corpus import CorpusFile
     from keras_transformer.data.prepare import prepare
     from keras_transformer.training.run import Run
-    from tests.toy import MODEL, write_corpus
+    from tests.toy_models import MODEL, write_corpus
 
     write_corpus(folder)
     languages = {"target_language": "en", "target_tokenizer": "word"}

@@ -11,7 +11,7 @@ import pytest
 from keras_transformer.config import ModelConfig
 from keras_transformer.models import build_transformer
 from scripts.benchmarks.training.measure import flops
-from tests.toy import write_corpus
+from tests.toy_models import write_corpus
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / "scripts"
 PEERS = """

@@ -1,11 +1,29 @@
-"""Models for the searches' tests: small, exact, and easy to know by heart."""
+"""Fake models: small, exact, and easy to know by heart.
 
+For searches, step models: their logits come from a table or a few weights.
+For servers, SavedModels of a few operations, written in a second;
+`python -m tests.fake_models FOLDER` writes them for the real server.
+"""
+
+import pathlib
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.constants import (
+    END_ID,
+    PAD_ID,
+    SPECIAL_TOKENS,
+    START_ID,
+)
+
+STRINGS = tf.TensorSpec([None], tf.string, name="text")
+# Characters above which `ToyTranslator` says that a text is truncated.
+MAX_CHARACTERS = 60
+# What is left of a token's attention after the token it copies.
+REST = 0.2
 
 
 class Cache(NamedTuple):
@@ -235,3 +253,216 @@ def words(result, sentence=0, row=0):
     """The ids of one hypothesis, its padding left out."""
     length = int(result.lengths[sentence, row])
     return result.ids[sentence, row, :length].numpy().tolist()
+
+
+class ToyModel(tf.Module):
+    """Signatures of all kinds of tensors.
+
+    Args:
+        mark: that is put before every text, to tell versions apart.
+    """
+
+    def __init__(self, mark=""):
+        super().__init__()
+        self.mark = tf.Variable(mark)
+
+    @tf.function(input_signature=[STRINGS])
+    def upper(self, text):
+        return {"translation": self.mark + tf.strings.upper(text)}
+
+    @tf.function(input_signature=[STRINGS])
+    def length(self, text):
+        return {
+            "length": tf.strings.length(text),
+            "half": tf.cast(tf.strings.length(text), tf.float32) / 2,
+            "is_empty": tf.equal(text, ""),
+            "copy_bytes": text,
+        }
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.float32, name="x"),
+            tf.TensorSpec([None], tf.float32, name="y"),
+        ]
+    )
+    def add(self, x, y):
+        return {"sum": x + y}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, "ids")])
+    def double(self, ids):
+        return {"ids": ids * 2}
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32, "x")])
+    def scalar(self, x):
+        return {"y": x + 1}
+
+    @tf.function(input_signature=[STRINGS])
+    def join(self, text):
+        return {"text": tf.strings.reduce_join(text)}
+
+    @tf.function(input_signature=[STRINGS])
+    def number(self, text):
+        return {"value": tf.strings.to_number(text)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.bool, "flag")])
+    def flip(self, flag):
+        return {"flag": tf.logical_not(flag)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, "steps")])
+    def spin(self, steps):
+        """Takes as long as the first row says, in additions."""
+        total = tf.while_loop(
+            lambda i: i < steps[0],
+            lambda i: [i + 1],
+            [tf.constant(0, tf.int64)],
+        )[0]
+        return {"total": tf.fill(tf.shape(steps), total)}
+
+
+SIGNATURES = {
+    "serving_default": "upper",
+    **{
+        name: name
+        for name in "length add double scalar join number flip spin".split()
+    },
+}
+
+
+def write_version(base: pathlib.Path, version: int, warmup=(), **options):
+    """Writes a version of the toy model; returns its folder.
+
+    Args:
+        base: of the versions.
+        version: its number.
+        warmup: texts of warm-up requests to `number`.
+        options: of `ToyModel`.
+    """
+    model = ToyModel(**options)
+    temporary = base / f".tmp-{version}"
+    signatures = {k: getattr(model, name) for k, name in SIGNATURES.items()}
+    tf.saved_model.save(model, str(temporary), signatures)
+    if warmup:
+        extra = temporary / "assets.extra"
+        extra.mkdir()
+        write_warmup(extra / "tf_serving_warmup_requests", warmup)
+    return temporary.rename(base / str(version))
+
+
+def write_warmup(path, texts):
+    """Writes warm-up records to the signature `number`, one a text."""
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for text in texts:
+            log = prediction_log_pb2.PredictionLog()
+            request = log.predict_log.request
+            request.model_spec.signature_name = "number"
+            request.inputs["text"].CopyFrom(tf.make_tensor_proto([text]))
+            writer.write(log.SerializeToString())
+
+
+MODELS_CONFIG = """model_config_list {{ config {{
+  name: "toy" base_path: "{base}" model_platform: "tensorflow"
+  model_version_policy {{ latest {{ num_versions: 2 }} }}
+  version_labels {{ key: "stable" value: 1 }}
+}} }}
+"""
+
+
+class ToyTranslator(tf.Module):
+    """Translates to capitals, word by word, in texts without padding.
+
+    Its scores are the length in characters by -10; each token has the
+    probability 0.5.
+    """
+
+    @tf.function(input_signature=[STRINGS])
+    def translate(self, text):
+        return {
+            "translation": tf.strings.upper(text),
+            "score": _score(text),
+            "truncated": _is_truncated(text),
+        }
+
+    @tf.function(input_signature=[STRINGS])
+    def nbest(self, text):
+        """Capitals, capitals with a mark, and a row that is left over."""
+        upper, score = tf.strings.upper(text), _score(text)
+        left_over = tf.fill(tf.shape(score), -1e9)
+        texts = [upper, upper + "!", tf.zeros_like(upper)]
+        return {
+            "translations": tf.stack(texts, axis=1),
+            "scores": tf.stack([score, score - 0.5, left_over], axis=1),
+            "truncated": _is_truncated(text),
+        }
+
+    @tf.function(
+        input_signature=[
+            STRINGS,
+            tf.TensorSpec([None], tf.string, name="translation"),
+        ]
+    )
+    def score(self, text, translation):
+        tokens = tf.cast(_words(translation).row_lengths(), tf.int32) + 1
+        return {
+            "log_probability": tf.cast(tokens, tf.float32) * tf.math.log(0.5),
+            "tokens": tokens,
+            "score": _score(text),
+        }
+
+    @tf.function(input_signature=[STRINGS])
+    def align(self, text):
+        words = _words(text)
+        edge = tf.fill([tf.shape(text)[0], 1], "")
+        end = tf.fill([tf.shape(text)[0], 1], SPECIAL_TOKENS[END_ID])
+        source = tf.concat([edge, words, edge], axis=1)
+        target = tf.concat([tf.strings.upper(words.to_tensor()), end], axis=1)
+        width = tf.cast(source.bounding_shape()[1], tf.int32)
+        copied = tf.one_hot(tf.range(1, tf.shape(target)[1] + 1), width)
+        shares = copied * (1 - REST) + REST / tf.cast(width, tf.float32)
+        return {
+            "source_tokens": source.to_tensor(),
+            "target_tokens": target,
+            "alignment": tf.repeat(shares[tf.newaxis], tf.shape(text)[0], 0),
+            "truncated": _is_truncated(text),
+        }
+
+
+def _words(text):
+    return tf.strings.split(text)
+
+
+def _score(text):
+    length = tf.strings.length(text, unit="UTF8_CHAR")
+    return -tf.cast(length, tf.float32) / 10
+
+
+def _is_truncated(text):
+    return tf.strings.length(text, unit="UTF8_CHAR") > MAX_CHARACTERS
+
+
+def write_translator(base: pathlib.Path, version: int):
+    """Writes a version of the toy translator into the models' folder."""
+    model = ToyTranslator()
+    signatures = {
+        "serving_default": model.translate,
+        "nbest": model.nbest,
+        "score": model.score,
+        "align": model.align,
+    }
+    tf.saved_model.save(model, str(base / str(version)), signatures)
+
+
+def main():
+    """Writes both versions and `models.config`, for the real server."""
+    folder = pathlib.Path(sys.argv[1]).resolve()
+    base = folder / "toy"
+    base.mkdir(parents=True)
+    write_version(base, 1, mark="one ")
+    write_version(base, 2)
+    config = folder / "models.config"
+    config.write_text(MODELS_CONFIG.format(base=base))
+
+
+if __name__ == "__main__":
+    main()
