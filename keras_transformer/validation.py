@@ -8,10 +8,10 @@ import typing
 from keras_transformer.errors import InputError
 
 _KINDS = {
-    int: "a whole number",
+    int: "an integer",
     float: "a number",
-    str: "text",
-    bool: "true or false",
+    str: "a string",
+    bool: "a boolean, true or false",
 }
 
 
@@ -83,9 +83,9 @@ def typed(where, value, wanted):
         return None
     kind = options[0]
     if typing.get_origin(kind) is tuple:
-        return _texts(where, value)
+        return _strings(where, value)
     if kind is float and isinstance(value, str):
-        # YAML 1.1 reads "1e-9" as text; a person means the number.
+        # YAML 1.1 reads "1e-9" as a string; a person means the number.
         try:
             value = float(value)
         except ValueError:
@@ -102,10 +102,12 @@ def typed(where, value, wanted):
     return value
 
 
-def _texts(where, value):
-    """A list of texts as a tuple."""
+def _strings(where, value):
+    """A list of strings as a tuple."""
     if not isinstance(value, list | tuple) or not all(
         isinstance(item, str) for item in value
     ):
-        raise InputError(f"{where} takes a list of texts. Received: {value!r}")
+        raise InputError(
+            f"{where} takes a list of strings. Received: {value!r}"
+        )
     return tuple(value)

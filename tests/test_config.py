@@ -94,8 +94,8 @@ def test_settings_that_fit_only_together_are_taken_together():
     [
         ({"model": {"d_modle": 8}}, "my.yaml: .*did you mean model.d_model?"),
         ({"modle": {}}, "unknown key modle, did you mean model"),
-        ({"model": {"d_model": "8"}}, "d_model takes a whole number.*'8'"),
-        ({"model": {"d_model": True}}, "takes a whole number. Received: True"),
+        ({"model": {"d_model": "8"}}, "d_model takes an integer.*'8'"),
+        ({"model": {"d_model": True}}, "takes an integer. Received: True"),
         ({"model": {"dropout": 1.0}}, "below 1. Received: 1.0"),
         ({"model": {"d_model": 9, "num_heads": 3}}, "even. Received: 9"),
         ({"model": {"activation": "tanh"}}, "relu, gelu, swish.*'tanh'"),

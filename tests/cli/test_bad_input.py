@@ -95,7 +95,7 @@ def test_a_value_of_the_wrong_type(data, refuses, tmp_path):
     refuses(
         *command,
         "--set=model.d_model=wide",
-        says=["model.d_model takes a whole number", "'wide'"],
+        says=["model.d_model takes an integer", "'wide'"],
     )
 
 
