@@ -78,7 +78,7 @@ def run(arguments):
     taken_over = None
     if arguments.tokenizers is not None:
         load_tensorflow()
-        from keras_transformer.data.tokenizers import tokenizer_settings
+        from keras_transformer.data.corpus_tokenizers import tokenizer_settings
 
         taken_over = {"data": tokenizer_settings(arguments.tokenizers)}
     config = resolve_config(

@@ -1,4 +1,4 @@
-"""Which pairs share a batch: pure functions of lengths and a random seed.
+"""Batch plan: which pairs share a batch, a function of lengths and a seed.
 
 A pool of pairs is sorted by length and cut into batches. Shuffling never
 changes how many batches that gives, so every epoch has the same number of
@@ -44,7 +44,7 @@ def plan_pool(
     """Cuts a pool of pairs into batches of similar length.
 
     Args:
-        lengths: int [P, 2], the positions that each source and target takes
+        lengths: int `(P, 2)`, the positions that each source and target takes
             in a batch.
         size: what a batch may hold.
         random: shuffles the pairs of equal lengths, shifts the boundaries
@@ -58,11 +58,11 @@ def plan_pool(
     """
     lengths = size.rounded(lengths)
     order = _sorted_by_length(lengths, random)
-    table = lengths[order]
+    table = lengths[order]  # (P, 2)
     if random is None:
         return np.split(order, _cuts(table, size))
     count = count_batches(lengths, size)
-    cuts = _cuts(table, size, first_share=random.uniform(0.1, 1.0))
+    cuts = _cuts(table, size, first_fraction=random.uniform(0.1, 1.0))
     batches = np.split(order, cuts)
     if len(batches) < count:
         # A shifted start costs one batch more or none; where none, halving
@@ -95,7 +95,7 @@ def _sorted_by_length(lengths, random):
     The turning keeps sources of like length together where a batch spans two
     target lengths.
     """
-    sources, targets = lengths.T
+    sources, targets = lengths.T  # (P,) each
     turning = np.where(targets % 2, -sources, sources)
     ties = np.arange(len(lengths))
     if random is not None:
@@ -103,26 +103,26 @@ def _sorted_by_length(lengths, random):
     return np.lexsort((ties, turning, targets))
 
 
-def _cuts(table, size, first_share=1.0):
-    """Where to cut sorted lengths int [P, 2] so that each part fits."""
+def _cuts(table, size, first_fraction=1.0):
+    """Where to cut sorted lengths int `(P, 2)` so that each part fits."""
     cuts = []
     start = 0
-    share = first_share
+    fraction = first_fraction
     while True:
-        start += _fitting(table[start:], size, share)
+        start += _fitting(table[start:], size, fraction)
         if start >= len(table):
             return cuts
         cuts.append(start)
-        share = 1.0
+        fraction = 1.0
 
 
-def _fitting(table, size, share):
+def _fitting(table, size, fraction):
     """How many of the first pairs fit in one batch; at least 1."""
     if size.sentences is not None:
-        return max(1, int(size.sentences * share))
-    budget = int(size.tokens * share)
+        return max(1, int(size.sentences * fraction))
+    budget = int(size.tokens * fraction)
     # No more pairs than this can fit: the first one has the shortest target.
-    window = table[: max(1, budget // table[0, 1])]
-    longest = np.maximum.accumulate(window, axis=0).max(axis=1)
+    window = table[: max(1, budget // table[0, 1])]  # (W, 2)
+    longest = np.maximum.accumulate(window, axis=0).max(axis=1)  # (W,)
     positions = longest * np.arange(1, len(window) + 1)
     return max(1, int(np.searchsorted(positions, budget, side="right")))

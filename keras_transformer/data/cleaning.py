@@ -19,15 +19,20 @@ count tokens and run after.
 """
 
 import collections
+import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from keras_transformer.config import DataConfig
-from keras_transformer.data.length_ratio import UsualRatios
-from keras_transformer.data.seen import Pair
-from keras_transformer.data.text_checks import Check
+from keras_transformer.config.data import DataConfig
+from keras_transformer.data.corpus import Pair
+from keras_transformer.data.deduplication import PairFingerprints, SideLimits
+from keras_transformer.text.script import (
+    fraction_in_scripts,
+    scripts_of_language,
+)
 
 REASONS = (
     "empty",
@@ -40,6 +45,11 @@ REASONS = (
     "length_ratio",
     "ratio_outlier",
 )
+# Maps pairs to bool (N,), True for those to be kept. It gets the corpus in
+# order, chunk by chunk, and only what earlier checks kept.
+Check = Callable[[Sequence[Pair]], np.ndarray]
+
+_DEVIATIONS_PER_MAD = 1.4826
 
 
 class CleaningReport:
@@ -63,6 +73,9 @@ class CleaningReport:
 
     def __str__(self):
         return ", ".join(f"{k} {v}" for k, v in self.to_dict().items())
+
+
+# Checks of text.
 
 
 def clean_pairs(
@@ -93,6 +106,152 @@ def clean_pairs(
     return cleaned
 
 
+def text_checks(
+    config: DataConfig, guard: Check | None = None
+) -> list[tuple[str, Check]]:
+    """The checks of text that a configuration asks for, in their order.
+
+    Args:
+        config: the options.
+        guard: a `LeakGuard` that knows what is held out, or None.
+
+    Returns:
+        Each with the reason under which the pairs it drops are counted. They
+        remember what they got: made anew for each corpus.
+    """
+    checks = []
+    if config.check_script:
+        check = ScriptCheck(config.source_language, config.target_language)
+        checks.append(("wrong_script", check))
+    if config.remove_copies:
+        checks.append(("copied", not_copied))
+    if guard is not None:
+        checks.append(("leaked", guard))
+    if config.remove_duplicates:
+        checks.append(("duplicate", PairFingerprints().first_occurrences))
+    limits = config.max_targets_per_source, config.max_sources_per_target
+    if limits != (None, None):
+        checks.append(("repeated_side", SideLimits(*limits)))
+    return checks
+
+
+class ScriptCheck:
+    """Keeps pairs whose sides are mostly in the scripts of their languages.
+
+    A side passes if half of its words are (see `fraction_in_scripts`), if it
+    has no letters, or if nobody knows the scripts of its language.
+
+    Args:
+        source_language: tag of the source.
+        target_language: tag of the target.
+    """
+
+    def __init__(self, source_language: str, target_language: str):
+        self._scripts = (
+            scripts_of_language(source_language),
+            scripts_of_language(target_language),
+        )
+
+    def __call__(self, pairs: Sequence[Pair]) -> np.ndarray:
+        return np.array([self._fits(pair) for pair in pairs], bool)
+
+    def _fits(self, pair):
+        for text, scripts in zip(pair, self._scripts, strict=True):
+            fraction = fraction_in_scripts(text, scripts) if scripts else None
+            if fraction is not None and fraction < 0.5:
+                return False
+        return True
+
+
+def not_copied(pairs: Sequence[Pair]) -> np.ndarray:
+    """Keeps pairs whose sides differ in more than case and white space.
+
+    Pairs without letters stay: a number is its own translation.
+    """
+    return np.array([not _is_copy(*pair) for pair in pairs], bool)
+
+
+def _is_copy(source, target):
+    folded = ["".join(side.casefold().split()) for side in (source, target)]
+    return folded[0] == folded[1] and any(map(str.isalpha, source))
+
+
+def _plain(text):
+    # A tab inside a line of one of two files would be a column in a TSV.
+    return text.replace("\t", " ").replace("\r", " ").strip()
+
+
+# Checks of lengths.
+
+
+@dataclasses.dataclass(frozen=True)
+class UsualRatios:
+    """The target tokens for one source token that aren't outliers."""
+
+    median: float
+    lowest: float
+    highest: float
+
+    def outliers(
+        self, source_lengths: np.ndarray, target_lengths: np.ndarray
+    ) -> np.ndarray:
+        """Which pairs lie outside: bool `(N,)`, of int `(N,)` lengths > 0."""
+        ratios = target_lengths / source_lengths
+        return (ratios < self.lowest) | (ratios > self.highest)
+
+
+class RatioMeter:
+    """Length ratios of a corpus: pairs counted by their two lengths.
+
+    The ratio of a pair is the logarithm of target tokens over source tokens.
+    Its centre is the corpus's median, its spread the median absolute deviation
+    times 1.4826, which estimates the standard deviation of a normal
+    distribution, both hardly moved by the bad pairs that are to be dropped
+    (Rousseeuw and Croux 1993, Alternatives to the Median Absolute Deviation).
+
+    Takes memory for each different pair of lengths, of which there are no more
+    than the square of the maximum length, whatever the corpus.
+    """
+
+    def __init__(self):
+        self._pairs = collections.Counter()
+
+    def add(self, source_lengths: np.ndarray, target_lengths: np.ndarray):
+        """Adds pairs of int `(N,)` lengths above 0."""
+        lengths = (source_lengths.tolist(), target_lengths.tolist())
+        self._pairs.update(zip(*lengths, strict=True))
+
+    def usual(self, deviations: float) -> UsualRatios | None:
+        """The ratios within so many robust standard deviations of the median.
+
+        Returns:
+            None where no ratio can be told from others: without pairs, or
+            if more than half of them have the same ratio.
+        """
+        if not self._pairs:
+            return None
+        lengths = np.array([*self._pairs], np.int64)  # (N, 2)
+        counts = np.array([*self._pairs.values()], np.int64)  # (N,)
+        logarithms = np.log(lengths[:, 1]) - np.log(lengths[:, 0])
+        median = _median(logarithms, counts)
+        spread = _median(np.abs(logarithms - median), counts)
+        # Equal ratios may differ in their last digit.
+        if spread < 1e-9:
+            return None
+        # A ratio at the very edge is inside, whatever the rounding.
+        reach = deviations * _DEVIATIONS_PER_MAD * spread + 1e-9
+        return UsualRatios(
+            math.exp(median), math.exp(median - reach), math.exp(median + reach)
+        )
+
+
+def _median(values, counts):
+    """The median of values that occur `counts` times; the lower of two."""
+    order = np.argsort(values)
+    ends = np.cumsum(counts[order])
+    return float(values[order][np.searchsorted(ends, (ends[-1] + 1) // 2)])
+
+
 def keep_by_length(
     source_lengths: np.ndarray,
     target_lengths: np.ndarray,
@@ -104,15 +263,15 @@ def keep_by_length(
     """Which pairs pass the checks that count tokens.
 
     Args:
-        source_lengths: int [N], tokens of each source.
-        target_lengths: int [N], tokens of each target.
+        source_lengths: int `(N,)`, tokens of each source.
+        target_lengths: int `(N,)`, tokens of each target.
         config: gives `max_length` and `max_length_ratio`.
         report: counts are added here.
         check_ratio: False leaves `max_length_ratio` out.
         usual: the ratios of the corpus; None: any.
 
     Returns:
-        bool [N].
+        bool `(N,)`.
     """
     shorter = np.minimum(source_lengths, target_lengths)
     longer = np.maximum(source_lengths, target_lengths)
@@ -133,8 +292,3 @@ def keep_by_length(
     report.drop("length_ratio", int(uneven.sum()))
     report.drop("ratio_outlier", int(unusual.sum()))
     return kept & ~unusual
-
-
-def _plain(text):
-    # A tab inside a line of one of two files would be a column in a TSV.
-    return text.replace("\t", " ").replace("\r", " ").strip()

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 
 from keras_transformer.errors import InputError
 
+Pair = tuple[str, str]  # source, target
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
 _ACCEPTED_LINE = "source<TAB>target, further columns are ignored"
@@ -62,7 +64,7 @@ class CorpusFile:
         """The one or two files on disk."""
         return [self.source] if self.target is None else [*self._both()]
 
-    def pairs(self) -> Iterator[tuple[str, str]]:
+    def pairs(self) -> Iterator[Pair]:
         """Yields (source, target) as written, without line ends.
 
         A blank line of a TSV file gives a pair of empty strings.
@@ -85,7 +87,7 @@ class CorpusFile:
 CorpusSpec = str | os.PathLike | tuple | CorpusFile
 
 
-def read_pairs(specs: Iterable[CorpusSpec]) -> Iterator[tuple[str, str]]:
+def read_pairs(specs: Iterable[CorpusSpec]) -> Iterator[Pair]:
     """Yields the (source, target) pairs of several corpus files, in order.
 
     Raises:

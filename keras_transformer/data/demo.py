@@ -12,6 +12,7 @@ import random
 from collections import Counter
 from typing import NamedTuple
 
+from keras_transformer.data.corpus import Pair
 from keras_transformer.errors import InputError
 
 CORPUS_FILE = pathlib.Path(__file__).with_name("demo_corpus.tsv.gz")
@@ -19,8 +20,6 @@ SEED = 20_250_101  # of the grammar's draws
 SIZE = 23_200  # pairs in the file
 # A held-out sentence has no word that training has fewer times than this.
 _MIN_COUNT = 5
-
-Pair = tuple[str, str]
 
 
 class DemoCorpus(NamedTuple):

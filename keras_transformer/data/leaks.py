@@ -1,15 +1,64 @@
-"""Held-out sentences in the training data: counted, or removed from it.
+"""Leaks: held-out sentences in the training data, counted or removed from it.
 
-Two sentences are the same if their keys are (see `splitting.sentence_keys`):
-case, width, punctuation and the variety of Chinese don't matter.
+Two sentences are the same if their keys are: case, width, punctuation and the
+variety of Chinese don't matter. A key is the text in NFKC, lower case, letters,
+vowel signs and digits only, traditional characters mapped to simplified.
 """
 
-from collections.abc import Sequence
+import functools
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from keras_transformer.data.seen import Pair, contains
-from keras_transformer.data.splitting import pair_keys
+from keras_transformer.data.corpus import Pair
+from keras_transformer.data.deduplication import contains, fingerprints
+from keras_transformer.text.chinese import simplify
+
+# The first words of their names.
+_OPTIONAL_MARKS = {"COMBINING", "VARIATION", "HEBREW", "ARABIC", "SYRIAC"}
+
+
+def sentence_keys(texts: Iterable[str]) -> Iterator[str]:
+    """The normalised forms under which two sentences are the same.
+
+    A text without any letter or digit is its own key, so that "?" and "!"
+    stay apart.
+    """
+    for text in texts:
+        folded = unicodedata.normalize("NFKC", text).lower()
+        key = "".join(filter(_is_said, folded)) or text
+        # Most sentences of an alphabet are spared OpenCC, which is slow.
+        yield key if key.isascii() else next(simplify([key]))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _is_said(character):
+    """Whether a character is a letter, a digit or a sign for a vowel or tone.
+
+    The marks that some scripts leave out as they like aren't.
+    """
+    if unicodedata.category(character)[0] != "M":
+        return character.isalnum()
+    script = unicodedata.name(character, "COMBINING").split()[0]
+    return script not in _OPTIONAL_MARKS
+
+
+def pair_keys(pairs: Sequence[Pair]) -> np.ndarray:
+    """The fingerprints of both sides' sentence keys.
+
+    Returns:
+        uint64 `(N, 2)`: source, target; the two sides never meet.
+    """
+    sources = sentence_keys(source for source, _ in pairs)
+    targets = sentence_keys(target for _, target in pairs)
+    return np.stack(
+        [
+            fingerprints(f"source\t{key}" for key in sources),
+            fingerprints(f"target\t{key}" for key in targets),
+        ],
+        axis=1,
+    )
 
 
 class LeakGuard:
@@ -33,7 +82,7 @@ class LeakGuard:
         self._chunks.append(self._values(pair_keys(pairs)).ravel())
 
     def __call__(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Which training pairs may stay: bool [len(pairs)]."""
+        """Which training pairs may stay: bool `(N,)`."""
         if self._chunks:
             self._held_out = np.unique(np.concatenate(self._chunks))
             self._chunks.clear()
@@ -41,7 +90,7 @@ class LeakGuard:
         return ~contains(self._held_out, values).any(axis=1)
 
     def _values(self, keys):
-        """What is compared, uint64 [N, 1 or 2], of keys [N, 2]."""
+        """What is compared, uint64 `(N, 1)` or `(N, 2)`, of keys `(N, 2)`."""
         if self._match == "source":
             return keys[:, :1]
         if self._match == "side":
@@ -55,7 +104,7 @@ class Overlap:
     """Counts the dev pairs of which training holds a side.
 
     Args:
-        dev_keys: uint64 [N, 2], the keys of the dev pairs.
+        dev_keys: uint64 `(N, 2)`, the keys of the dev pairs.
     """
 
     def __init__(self, dev_keys: np.ndarray):
@@ -64,7 +113,7 @@ class Overlap:
         self._met = np.zeros(len(self._sorted), bool)
 
     def add(self, training_keys: np.ndarray):
-        """Notes some training pairs: uint64 [M, 2]."""
+        """Notes some training pairs: uint64 `(M, 2)`."""
         keys = np.unique(training_keys)
         self._met |= contains(keys, self._sorted)
 

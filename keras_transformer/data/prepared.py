@@ -1,16 +1,24 @@
-"""The folder of prepared data: what is in it, and whether it is whole."""
+"""Prepared data: what is in its folder, what from, and whether it is whole."""
 
+import dataclasses
 import functools
+import json
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from keras_transformer.config import Config, DataConfig
-from keras_transformer.data.corpus import read_pairs
+from keras_transformer.config import Config
+from keras_transformer.config.data import DataConfig
+from keras_transformer.data.corpus import CorpusFile, read_pairs, unreadable
 from keras_transformer.errors import InputError
-from keras_transformer.files import check_file, read_json_value
+from keras_transformer.files import (
+    check_file,
+    describe_file,
+    digest,
+    read_json_value,
+)
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 
 FORMAT = "keras_transformer.data"
@@ -37,7 +45,7 @@ class PreparedData:
         manifest: its `manifest.json`.
         config: the data configuration.
         counts: pairs of each split: `{"train": ..., "dev": ...}`.
-        report: what preparing found; see `prepare`.
+        report: counts of what preparing did; see `prepare`.
         fingerprint: SHA-256 of the input files, the choice of dev and the
             configuration: equal for data that is equal.
     """
@@ -99,7 +107,7 @@ class PreparedData:
         """Source and target ids of each pair, in the order of the records.
 
         Returns:
-            int32 [N, 2], mapped from disk.
+            int32 `(N, 2)`, mapped from disk.
 
         Raises:
             InputError: the file is damaged.
@@ -166,3 +174,54 @@ def _read_manifest(path):
         if not isinstance(manifest.get(key), kind):
             raise InputError(f"{file}: damaged, {key} is missing or wrong")
     return manifest
+
+
+def describe_corpus(files: Iterable[CorpusFile]) -> list[dict]:
+    """Each file of a corpus, in order: `name`, `bytes`, `sha256`.
+
+    Raises:
+        InputError: a file can't be read, or could be read only once.
+    """
+    described = []
+    for path in (path for file in files for path in file.paths):
+        if path.is_fifo():
+            raise InputError(f"{path}: is a pipe. Accepted: a file on disk")
+        try:
+            described.append(describe_file(path))
+        except OSError as error:
+            raise InputError(f"{path}: {unreadable(error)}") from None
+    return described
+
+
+def fingerprint(
+    train: list[dict],
+    dev: list[dict] | float | None,
+    config: DataConfig,
+    tokenizers: Iterable[str] = (),
+    held_out: list[dict] | None = None,
+) -> str:
+    """SHA-256 of all that decides the prepared ids.
+
+    Args:
+        train: `describe_corpus` of the training files.
+        dev: the same of the dev files, or the fraction, or None.
+        config: the data configuration.
+        tokenizers: fingerprints of those that were there before; none for
+            those that follow from the rest.
+        held_out: `describe_corpus` of further held-out files.
+    """
+
+    def contents(files):
+        return [file["sha256"] for file in files]
+
+    parts = {
+        "train": contents(train),
+        "dev": contents(dev) if isinstance(dev, list) else dev,
+        "config": dataclasses.asdict(config),
+    }
+    if tokenizers:
+        parts["tokenizers"] = list(tokenizers)
+    if held_out:
+        parts["held_out"] = contents(held_out)
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+    return digest(text.encode())

@@ -1,8 +1,8 @@
-"""Pairs of ids on disk: TFRecord shards of `tf.train.Example`.
+"""Records: pairs of ids on disk, TFRecord shards of `tf.train.Example`.
 
 Each record has the plain ids of one pair, `source_ids` and `target_ids`,
 without start and end. Beside the shards of a split stands its lengths file,
-int32 [N, 2] in the order of the records, from which the number of batches
+int32 `(N, 2)` in the order of the records, from which the number of batches
 follows without reading a shard.
 """
 
@@ -115,10 +115,10 @@ def parse(records: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
     """The pairs in some records.
 
     Args:
-        records: string [N].
+        records: string `(N,)`.
 
     Returns:
-        Plain source and target ids, each ragged int32 [N, None].
+        Plain source and target ids, each ragged int32 `(N, None)`.
     """
     parsed = tf.io.parse_example(records, _FEATURES)
     return (

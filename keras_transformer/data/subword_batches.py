@@ -43,7 +43,7 @@ class SubwordSampling:
         """Draws, in graph code.
 
         Args:
-            sources, targets: plain ids, each ragged int32 [B, None].
+            sources, targets: plain ids, each ragged int32 `(B, None)`.
             key: int64 scalars that tell the batch from all others, so that
                 it gets the same pieces whenever it is made.
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import PAD_ID
-from keras_transformer.data.pair_batches import pair_batches
+from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.bleu_chrf import scores
 from keras_transformer.inference.incremental import IncrementalTransformer

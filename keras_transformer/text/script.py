@@ -118,7 +118,7 @@ def script_of_character(character: str) -> str | None:
     return _FIRST_WORDS.get(first, first) or None
 
 
-def share_in_scripts(text: str, scripts: frozenset[str]) -> float | None:
+def fraction_in_scripts(text: str, scripts: frozenset[str]) -> float | None:
     """How much of a text is written in some scripts.
 
     Counted in words, so that a long foreign name in a short sentence weighs

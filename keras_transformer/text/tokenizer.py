@@ -1,26 +1,55 @@
-"""The interface that every tokenizer has, and its folder on disk."""
+"""Tokenizer: the interface that every kind has, framing, and its folder."""
 
 import json
 import os
 
 import tensorflow as tf
 
-from keras_transformer.constants import PAD_ID, UNK_ID
+from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
 from keras_transformer.errors import InputError
-from keras_transformer.files import digest, read_bytes, write_bytes
-from keras_transformer.text.framing import framed
-from keras_transformer.text.normalization import Normalizer, squeeze
-from keras_transformer.text.storage import (
-    ACCEPTED,
-    FORMAT,
-    read_description,
+from keras_transformer.files import (
+    digest,
+    read_bytes,
+    read_json_value,
+    write_bytes,
 )
+from keras_transformer.text.normalization import Normalizer, squeeze
 
 # How an unknown token is shown: DOUBLE QUESTION MARK, as in SentencePiece.
 UNKNOWN = "⁇"
 
+_FORMAT = 1
 _DESCRIPTION = "tokenizer.json"
+_ACCEPTED = "a folder that a tokenizer was saved to"
 _KINDS = {}
+
+
+def frame(ids):
+    """START before and END after each row.
+
+    Args:
+        ids: RaggedTensor int32 `[B, None]`.
+
+    Returns:
+        RaggedTensor int32 `[B, None]`, two longer in each row.
+    """
+    batch_size = ids.nrows()
+    start = tf.fill([batch_size, 1], tf.constant(START_ID, ids.dtype))
+    end = tf.fill([batch_size, 1], tf.constant(END_ID, ids.dtype))
+    return tf.concat([start, ids, end], axis=1)
+
+
+def framed(ids):
+    """Which ids make text: those before the first END, no PAD, no START.
+
+    Args:
+        ids: int32 `[B, T]`.
+
+    Returns:
+        bool `[B, T]`.
+    """
+    ends = tf.cumsum(tf.cast(ids == END_ID, tf.int32), axis=1)
+    return (ends == 0) & (ids != PAD_ID) & (ids != START_ID)
 
 
 class Tokenizer(tf.Module):
@@ -149,7 +178,7 @@ class Tokenizer(tf.Module):
     def _description(self) -> bytes:
         content = self._content()
         description = {
-            "format": FORMAT,
+            "format": _FORMAT,
             "kind": self.kind,
             "vocabulary_size": self.vocabulary_size,
             "options": self.options(),
@@ -200,10 +229,10 @@ def load_tokenizer(folder) -> Tokenizer:
             together; the message names the file.
     """
     path = os.path.join(folder, _DESCRIPTION)
-    description = read_description(path, _KINDS)
+    description = _read_description(path)
     kind = _KINDS[description["kind"]]
     content_path = os.path.join(folder, kind.content_file)
-    content = read_bytes(content_path, ACCEPTED)
+    content = read_bytes(content_path, _ACCEPTED)
     if digest(content) != description["sha256"]:
         raise InputError(
             f"{content_path}: not the file that {path} describes (its SHA-256 "
@@ -224,3 +253,34 @@ def load_tokenizer(folder) -> Tokenizer:
             f"{content_path} has {tokenizer.vocabulary_size} tokens"
         )
     return tokenizer
+
+
+def _read_description(path) -> dict:
+    """A tokenizer's description, checked."""
+    description = read_json_value(path, _ACCEPTED)
+    types = {
+        "format": int,
+        "kind": str,
+        "vocabulary_size": int,
+        "options": dict,
+        "sha256": str,
+    }
+    if not isinstance(description, dict) or any(
+        not isinstance(description.get(key), type_)
+        for key, type_ in types.items()
+    ):
+        raise InputError(
+            f"{path}: not the description of a tokenizer. "
+            f"Accepted: a JSON object with {', '.join(types)}"
+        )
+    if description["format"] != _FORMAT:
+        raise InputError(
+            f"{path}: format {description['format']}. "
+            f"Accepted by this version: {_FORMAT}"
+        )
+    if description["kind"] not in _KINDS:
+        raise InputError(
+            f"{path}: unknown kind {description['kind']!r}. "
+            f"Accepted: {', '.join(_KINDS)}"
+        )
+    return description

@@ -1,10 +1,135 @@
-"""Words as NLTK splits them."""
+"""Words as NLTK splits them, and how they are written together again.
+
+`nltk.word_tokenize(text, preserve_line=True)` separates tokens by a series of
+regular expressions. RE2 has no look-around, and its `\\b` and `\\w` know ASCII
+only, so the rules that need them are written here in several steps: a mark is
+set where the context fits, and taken back or turned into a space where the
+exception is met. Each entry is a pattern and its replacement, applied in order
+to the whole text. The tests hold the result against NLTK.
+"""
 
 import tensorflow as tf
 
 from keras_transformer.text.lookup import LookupTokenizer
-from keras_transformer.text.word_rules import SPLIT_RULES
-from keras_transformer.text.word_spacing import JOIN_RULES, TOKEN_SEPARATOR
+from keras_transformer.text.normalization import MARK, WHITE_SPACE
+
+# Members of a word, as NLTK's quotes see it (the property that Unicode's
+# regular expressions call \w): circled letters are alphabetic symbols.
+_QUOTE_WORD = (
+    r"\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}\x{24b6}-\x{24e9}"
+    r"\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}"
+)
+# Members of a word, as NLTK's contractions see it: Python's \w.
+_WORD = r"\p{L}\p{N}_"
+# Python takes these for i where case is ignored; RE2 doesn't. And RE2 folds the
+# case of a negated class too, so only the words themselves ignore it.
+_I = "[iİı]"
+
+_OPENING_QUOTES = (
+    ("([«“‘„]|`+)", r" \1 "),
+    ('^"', "``"),
+    ("``", r" \0 "),
+    (r"""([ (\[{<])("|'')""", r"\1 `` "),
+    # An apostrophe that begins a word is a quotation mark...
+    (rf"(^|[^{_QUOTE_WORD}])'([{_QUOTE_WORD}])", rf"\1'{MARK}\2"),
+    # ...unless the word is an ending that was cut off: 's, 'll.
+    (
+        rf"'{MARK}((?i:re|ve|ll|[mtsdn]))([^{_QUOTE_WORD}]|$)",
+        r"'\1\2",
+    ),
+    (f"'{MARK}", "' "),
+)
+
+_PUNCTUATION = (
+    # The last period is a token; one inside, as in "Mr. X", isn't.
+    (
+        rf"""([^.])(\.)([\])}}>"'»”’ ]*)[{WHITE_SPACE}]*$""",
+        r"\1 \2 \3 ",
+    ),
+    (r"([:,])(\P{Nd})", r" \1 \2"),
+    (r"([:,])$", r" \1 "),
+    (r"\.{2,}", r" \0 "),
+    ("[;@#$%&]", r" \0 "),
+    (r"[\x{2012}-\x{2015}]", r" \0 "),
+    (rf"""([^.])(\.)([\])}}>"']*)[{WHITE_SPACE}]*$""", r"\1 \2\3 "),
+    ("[?!]", r" \0 "),
+    ("([^'])' ", r"\1 ' "),
+    (r"[*]", r" \0 "),
+    (r"[\[\](){}<>]", r" \0 "),
+    ("--", r" \0 "),
+)
+
+_CLOSING_QUOTES = (
+    ("(?s)^.*$", r" \0 "),
+    ("[»”’]", r" \0 "),
+    ("''", r" \0 "),
+    ('"', " '' "),
+    (f"[{WHITE_SPACE}]+", " "),
+    ("([^' ])('[sSmMdD]|') ", r"\1 \2 "),
+    ("([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) ", r"\1 \2 "),
+)
+
+_CONTRACTED = (
+    rf"([^{_WORD}{MARK}])(?:"
+    rf"((?i:cannot|d'ye|g{_I}mme|gonna|gotta|lemme|more'n))([^{_WORD}])"
+    "|((?i:wanna)) )",
+    rf"\1 {MARK}\2\4 \3",
+)
+# These want a space before them, and one that the same rule has set doesn't
+# count: it sets another white space instead.
+_CONTRACTED_IS = (rf" ((?i:'t{_I}s))([^{_WORD}])", f" {MARK}\\1\n\\2")
+_CONTRACTED_WAS = (rf"[ \n]((?i:'twas))([^{_WORD}])", f" {MARK}\\1\r\\2")
+_CONTRACTIONS = (
+    # Twice, as a match takes the character that the next one begins with.
+    _CONTRACTED,
+    _CONTRACTED,
+    _CONTRACTED_IS,
+    _CONTRACTED_IS,
+    _CONTRACTED_WAS,
+    _CONTRACTED_WAS,
+    (rf"(?i){MARK}(can|d|g{_I}m|gon|got|lem|more|wan|'t)", r"\1 "),
+)
+
+_SPLIT_RULES = _OPENING_QUOTES + _PUNCTUATION + _CLOSING_QUOTES + _CONTRACTIONS
+
+# The inverse for English, as far as tokens tell. Every token stands between
+# two spaces of its own, so no match takes what the next one needs; a rule turns
+# the space on a token's side into a mark where the token touches its neighbour.
+# At last, a mark on either side closes the gap.
+_SEPARATOR = "  "
+_JOIN_RULES = (
+    ("(?s)^.*$", r" \0 "),
+    # Halves of contractions. They are tokens of their own nowhere else but
+    # in "can not", which "cannot" far outnumbers.
+    (r"(?i) (can)  (not) ", rf" \1{MARK}{MARK}\2 "),
+    (r"(?i) (gim|lem)  (me) ", rf" \1{MARK}{MARK}\2 "),
+    (r"(?i) (gon|wan)  (na) ", rf" \1{MARK}{MARK}\2 "),
+    (r"(?i) (got)  (ta) ", rf" \1{MARK}{MARK}\2 "),
+    (r"(?i) (more)  ('n) ", rf" \1{MARK}{MARK}\2 "),
+    (r"(?i) (d)  ('ye) ", rf" \1{MARK}{MARK}\2 "),
+    (r"(?i) ('t)  (is|was) ", rf" \1{MARK}{MARK}\2 "),
+    (r"(?i) (n't|'(?:s|m|d|ll|re|ve)) ", rf"{MARK}\1 "),
+    # An apostrophe for letters or digits left out at the beginning.
+    (
+        r"(?i) '  (tis|twas|em|cause|til|bout|round|cuz|n|\d\ds?) ",
+        rf" '{MARK}{MARK}\1 ",
+    ),
+    # A pair quotes, unless the first ends a plural ("the boys' books"); one
+    # alone opens the text, or ends a word.
+    (r"(^|[^s] ) ' (.*?) ' ", rf"\1 '{MARK}\2{MARK}' "),
+    ("^ ' ", f" '{MARK}"),
+    (" ' ", f"{MARK}' "),
+    # Punctuation that touches what is before it, and what follows.
+    (r" ([.,;:?!%…)\]}»”’]|\.\.+|'') ", rf"{MARK}\1 "),
+    (r" ([(\[{«“‘„$#]|``) ", rf" \1{MARK}"),
+    (r"([\p{L}\p{N}])  @  ([\p{L}\p{N}])", rf"\1{MARK}@{MARK}\2"),
+    (": ( //)", rf":{MARK}\1"),
+    (r"(?i)’ ( (?:s|t|m|d|ll|re|ve) )", rf"’{MARK}\1"),
+    # Quotation marks as they were typed.
+    ("``|''", '"'),
+    (f" ?{MARK}[ {MARK}]?", ""),
+    ("  ", " "),
+)
 
 
 class WordTokenizer(LookupTokenizer):
@@ -43,7 +168,7 @@ class WordTokenizer(LookupTokenizer):
     def _split(self, strings):
         if self.lowercase:
             strings = _lower(strings)
-        return tf.strings.split(_apply(SPLIT_RULES, strings))
+        return tf.strings.split(_apply(_SPLIT_RULES, strings))
 
     def _pieces_of(self, strings):
         spaced = _spaced(strings)
@@ -55,8 +180,8 @@ class WordTokenizer(LookupTokenizer):
         return tf.strings.split(tf.strings.regex_replace(spaced, "``|''", '"'))
 
     def _join(self, tokens):
-        text = tf.strings.reduce_join(tokens, axis=1, separator=TOKEN_SEPARATOR)
-        return tf.strings.strip(_apply(JOIN_RULES, text))
+        text = tf.strings.reduce_join(tokens, axis=1, separator=_SEPARATOR)
+        return tf.strings.strip(_apply(_JOIN_RULES, text))
 
 
 def _lower(strings):
@@ -67,7 +192,7 @@ def _lower(strings):
 
 def _spaced(strings):
     """Strings `[B]` with one space between tokens."""
-    tokens = tf.strings.split(_apply(SPLIT_RULES, strings))
+    tokens = tf.strings.split(_apply(_SPLIT_RULES, strings))
     return tf.strings.reduce_join(tokens, axis=1, separator=" ")
 
 

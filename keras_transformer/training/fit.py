@@ -9,7 +9,7 @@ import random
 
 import keras
 
-from keras_transformer.data.batches import (
+from keras_transformer.data.batching import (
     TrainingBatches,
     damage_reported,
     evaluation_batches,

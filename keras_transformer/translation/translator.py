@@ -26,7 +26,7 @@ from keras_transformer.search.scoring import (
     normalized_score,
     score_translations,
 )
-from keras_transformer.text.framing import frame
+from keras_transformer.text.tokenizer import frame
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")

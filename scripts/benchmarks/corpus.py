@@ -102,11 +102,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def split(tsv, train, dev):
     """Writes the lines of a TSV to two, groups of sentences whole."""
-    from keras_transformer.data.splitting import (
-        choose_dev,
-        pair_keys,
-        sentence_groups,
-    )
+    from keras_transformer.data.leaks import pair_keys
+    from keras_transformer.data.splits import choose_dev, sentence_groups
 
     lines = tsv.read_text(encoding="utf-8").splitlines(keepends=True)
     pairs = [tuple(line.split("\t")[:2]) for line in lines]

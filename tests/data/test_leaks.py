@@ -1,8 +1,12 @@
 import pytest
 
 from keras_transformer.data.corpus import read_pairs
-from keras_transformer.data.leaks import LeakGuard, Overlap
-from keras_transformer.data.splitting import pair_keys
+from keras_transformer.data.leaks import (
+    LeakGuard,
+    Overlap,
+    pair_keys,
+    sentence_keys,
+)
 
 HELD_OUT = [("Go home!", "Geh heim!"), ("I see.", "Ich sehe.")]
 TRAINING = [
@@ -12,6 +16,36 @@ TRAINING = [
     ("Go home!", "Ich sehe."),  # both sides, of two pairs
     ("Geh heim!", "Go home!"),  # the other way round
 ]
+
+
+def key(text):
+    return next(iter(sentence_keys([text])))
+
+
+def test_key_ignores_case_width_punctuation_and_script():
+    assert key("Don't STOP!") == key("dont stop") == "dontstop"
+    assert key("ＡＢＣ　１２") == "abc12"
+    assert key("這是漢語。") == key("这是汉语") == "这是汉语"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("की", "का", False),  # vowel signs, which aren't letters to Python
+        ("ที่", "ทุ", False),
+        ("မိ", "မု", False),
+        ("கீ", "கா", False),
+        ("مَلِك", "ملك", True),  # points, which are mostly left out
+        ("שָׁלוֹם", "שלום", True),
+        ("ok \u2764\ufe0f", "ok \u2764", True),
+    ],
+)
+def test_key_has_the_signs_that_tell_words_apart(one, other, same):
+    assert (key(one) == key(other)) == same
+
+
+def test_texts_without_letters_stay_apart():
+    assert key("?!") != key("...")
 
 
 @pytest.mark.parametrize(

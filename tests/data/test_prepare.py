@@ -10,11 +10,10 @@ import tensorflow as tf
 from keras_transformer.config import DataConfig
 from keras_transformer.constants import UNK_ID
 from keras_transformer.data.corpus import read_pairs
-from keras_transformer.data.leaks import Overlap
+from keras_transformer.data.leaks import Overlap, pair_keys
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import SplitWriter, parse
-from keras_transformer.data.splitting import pair_keys
 from keras_transformer.errors import InputError
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import Config, DataConfig
-from keras_transformer.data.batches import TrainingBatches
+from keras_transformer.data.batching import TrainingBatches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.subword_batches import (
     SubwordSampling,

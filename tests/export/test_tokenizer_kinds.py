@@ -5,7 +5,7 @@ import pytest
 
 from keras_transformer.config import DataConfig
 from keras_transformer.export.writer.saved_model import export_run
-from keras_transformer.text.build import build_tokenizer
+from keras_transformer.text.tokenizer_training import build_tokenizer
 from keras_transformer.training.run import Run
 
 LINES = (

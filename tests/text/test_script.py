@@ -1,8 +1,8 @@
 import pytest
 
 from keras_transformer.text.script import (
+    fraction_in_scripts,
     scripts_of_language,
-    share_in_scripts,
 )
 
 
@@ -33,7 +33,7 @@ from keras_transformer.text.script import (
     ],
 )
 def test_every_letter_is_in_its_languages_script(language, text):
-    assert share_in_scripts(text, scripts_of_language(language)) == 1.0
+    assert fraction_in_scripts(text, scripts_of_language(language)) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -52,18 +52,18 @@ def test_every_letter_is_in_its_languages_script(language, text):
 )
 def test_shares_count_words(text, language, share):
     scripts = scripts_of_language(language)
-    assert share_in_scripts(text, scripts) == pytest.approx(share)
+    assert fraction_in_scripts(text, scripts) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("text", ["", "1999", "10:30 – ?!", "٤٢ ، 😀 $"])
 def test_text_without_letters_has_no_share(text):
-    assert share_in_scripts(text, scripts_of_language("en")) is None
+    assert fraction_in_scripts(text, scripts_of_language("en")) is None
 
 
 def test_width_and_ordinal_signs_do_not_change_the_script():
     latin = scripts_of_language("es")
-    assert share_in_scripts("ＡＢＣ 1ª ﬁn", latin) == 1.0
-    assert share_in_scripts("ﾊﾝｶｸ", scripts_of_language("ja")) == 1.0
+    assert fraction_in_scripts("ＡＢＣ 1ª ﬁn", latin) == 1.0
+    assert fraction_in_scripts("ﾊﾝｶｸ", scripts_of_language("ja")) == 1.0
 
 
 def test_tags_name_languages_and_scripts():

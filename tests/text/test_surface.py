@@ -10,8 +10,8 @@ from keras_transformer.text import (
     SentencePieceTokenizer,
     WordTokenizer,
 )
-from keras_transformer.text.sentencepiece_training import train_sentencepiece
 from keras_transformer.text.tokenizer import UNKNOWN
+from keras_transformer.text.tokenizer_training import train_sentencepiece
 
 TEXTS = [
     "I can't see 'the Books', but he said: \"Look at Zürich!\"",

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from keras_transformer.data.batches import evaluation_batches
+from keras_transformer.data.batching import evaluation_batches
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.training.averaging import EpochAverage

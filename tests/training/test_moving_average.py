@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_transformer.data.batches import evaluation_batches
+from keras_transformer.data.batching import evaluation_batches
 from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.fit import fit

@@ -112,7 +112,7 @@ def _train(model, iterator, steps):
 
 def _prepared(setting, run_folder, data_folder):
     """The model, compiled, and its batches."""
-    from keras_transformer.data.batches import TrainingBatches
+    from keras_transformer.data.batching import TrainingBatches
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.training.compiling import compile_model
     from keras_transformer.training.run import Run

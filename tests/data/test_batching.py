@@ -11,13 +11,13 @@ import tensorflow as tf
 
 from keras_transformer.config import DataConfig
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
-from keras_transformer.data.batches import (
+from keras_transformer.data.batching import (
     TrainingBatches,
     damage_reported,
     evaluation_batches,
     padding_share,
 )
-from keras_transformer.data.pair_batches import pair_batches
+from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
@@ -185,7 +185,7 @@ def test_an_epoch_goes_on_in_its_middle(prepared, shuffle_buffer):
 def test_another_process_makes_the_same_batches(prepared):
     code = f"""
 import hashlib
-from keras_transformer.data.batches import TrainingBatches
+from keras_transformer.data.batching import TrainingBatches
 from keras_transformer.data.prepared import PreparedData
 prepared = PreparedData.load({str(prepared.path)!r})
 batches = TrainingBatches(

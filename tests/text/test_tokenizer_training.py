@@ -6,7 +6,10 @@ from keras_transformer.config import DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from keras_transformer.text import WordTokenizer, build_tokenizer
-from keras_transformer.text.vocabulary import count_tokens, frequent_tokens
+from keras_transformer.text.tokenizer_training import (
+    count_tokens,
+    frequent_tokens,
+)
 
 
 def test_tokens_are_counted_over_all_lines():

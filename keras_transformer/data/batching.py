@@ -1,19 +1,29 @@
-"""Batches for the model: buckets by length, shuffled, prefetched.
+"""Batching: prepared pairs in batches of similar length, shuffled, prefetched.
 
-A batch is `({"source_ids", "target_ids"}, labels)`, int32, padded with PAD on
-the right: `source_ids` (B, S) is START, source, END; `target_ids` (B, T) is
-START, target; `labels` (B, T) is target, END.
+The shards of a split form groups, each read from its beginning; a group gives
+one or more shuffle pools of pairs; `batch_plan` cuts a pool into batches, and
+`model_inputs` makes a batch what the model reads.
 """
 
 import contextlib
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID
-from keras_transformer.data.batch_plan import BatchSize, plan_pool
-from keras_transformer.data.pools import Pools, batches_of_pools
+from keras_transformer.data.batch_plan import (
+    BatchSize,
+    count_batches,
+    plan_pool,
+)
+from keras_transformer.data.model_inputs import (
+    FRAME_LENGTHS,
+    model_inputs,
+    pad_to_few_shapes,
+)
 from keras_transformer.data.prepared import PreparedData
+from keras_transformer.data.records import parse
 from keras_transformer.data.subword_batches import SubwordSampling
 from keras_transformer.errors import InputError
 
@@ -69,7 +79,7 @@ class TrainingBatches:
         self._size = BatchSize(batch_tokens, batch_sentences, length_multiple)
         self._seed = seed
         self._sampling = sampling
-        self._pools = Pools(prepared, "train", shuffle_buffer)
+        self._pools = ShufflePools(prepared, "train", shuffle_buffer)
         self._counts = self._pools.count_batches(self._size, shuffled=True)
         self.batches_per_epoch = sum(sum(counts) for counts in self._counts)
         # tf.data runs on the processor, and so has to read them from there.
@@ -100,9 +110,9 @@ class TrainingBatches:
         Those of the stored ids, whatever sampling makes of them.
         """
         tokens = positions = 0
-        for unit, pool, lengths in self._pools.lengths():
+        for group, pool, lengths in self._pools.lengths():
             tokens += int(lengths.sum())
-            for batch in self._plan(lengths, self.epoch, unit, pool, 0):
+            for batch in self._plan(lengths, self.epoch, group, pool, 0):
                 shape = self._size.rounded(lengths[batch].max(axis=0))
                 rows = len(batch)
                 if self._size.multiple > 1:
@@ -124,38 +134,38 @@ class TrainingBatches:
     def _epoch_pools(self, _):
         """The pools of the epoch, with what `_plan` needs to know of each."""
         epoch = tf.identity(self._epoch)
-        units, skips = tf.numpy_function(
+        groups, skips = tf.numpy_function(
             self._plan_epoch, [epoch, self._first_batch], [tf.int64, tf.int64]
         )
-        units.set_shape([None])
+        groups.set_shape([None])
         skips.set_shape([None])
 
-        def unit_pools(unit, skip):
-            return self._pools.read(unit).map(
-                lambda pool, records: (records, (epoch, unit, pool, skip))
+        def group_pools(group, skip):
+            return self._pools.read(group).map(
+                lambda pool, records: (records, (epoch, group, pool, skip))
             )
 
-        units = tf.data.Dataset.from_tensor_slices((units, skips))
-        return units.flat_map(unit_pools)
+        groups = tf.data.Dataset.from_tensor_slices((groups, skips))
+        return groups.flat_map(group_pools)
 
     def _plan_epoch(self, epoch, first_batch):
-        """The units to read, and how many batches of each to leave out."""
+        """The groups to read, and how many batches of each to leave out."""
         random = np.random.default_rng([self._seed, epoch])
-        units = random.permutation(len(self._counts))
-        counts = np.array([sum(self._counts[unit]) for unit in units])
+        groups = random.permutation(len(self._counts))
+        counts = np.array([sum(self._counts[group]) for group in groups])
         ends = np.cumsum(counts)
         skips = np.clip(first_batch - (ends - counts), 0, None)
         left = ends > first_batch
-        return units[left].astype(np.int64), skips[left].astype(np.int64)
+        return groups[left].astype(np.int64), skips[left].astype(np.int64)
 
-    def _sample(self, sources, targets, epoch, unit, pool, skip, left):
-        return self._sampling(sources, targets, epoch, unit, pool, left)
+    def _sample(self, sources, targets, epoch, group, pool, skip, left):
+        return self._sampling(sources, targets, epoch, group, pool, left)
 
-    def _plan(self, lengths, epoch, unit, pool, skip):
-        """The batches of one pool, of whose unit `skip` are left out."""
-        random = np.random.default_rng([self._seed, epoch, unit, pool])
+    def _plan(self, lengths, epoch, group, pool, skip):
+        """The batches of one pool, of whose group `skip` are left out."""
+        random = np.random.default_rng([self._seed, epoch, group, pool])
         batches = plan_pool(lengths, self._size, random)
-        return batches[max(0, skip - sum(self._counts[unit][:pool])) :]
+        return batches[max(0, skip - sum(self._counts[group][:pool])) :]
 
 
 def evaluation_batches(
@@ -180,10 +190,10 @@ def evaluation_batches(
         the order.
     """
     size = BatchSize(batch_tokens, batch_sentences, length_multiple)
-    pools = Pools(prepared, split, _EVALUATION_POOL)
+    pools = ShufflePools(prepared, split, _EVALUATION_POOL)
     counts = pools.count_batches(size, shuffled=False)
     dataset = tf.data.Dataset.range(len(counts)).flat_map(
-        lambda unit: pools.read(unit).map(lambda _, records: (records, ()))
+        lambda group: pools.read(group).map(lambda _, records: (records, ()))
     )
     dataset = batches_of_pools(
         dataset, lambda lengths: plan_pool(lengths, size), size
@@ -220,3 +230,113 @@ def damage_reported(prepared: PreparedData):
         raise InputError(
             f"{prepared.path}: damaged while it was read ({error.message})"
         ) from error
+
+
+class ShufflePools:
+    """A split of prepared data in pools of pairs, shuffled one by one.
+
+    Its files form groups, each read from its beginning: shards that fit in
+    one pool together, so that pools are filled even if shards are small, or
+    one large shard, which gives several pools.
+
+    Args:
+        prepared: the data.
+        split: `"train"` or `"dev"`.
+        pool_size: pairs a pool, at most.
+
+    Raises:
+        InputError: there is no such split, or its lengths file is damaged.
+    """
+
+    def __init__(self, prepared: PreparedData, split: str, pool_size: int):
+        groups, sizes = [], []
+        shards = zip(
+            prepared.files(split), prepared.shard_sizes(split), strict=True
+        )
+        for path, size in shards:
+            if groups and sizes[-1] + size <= pool_size:
+                groups[-1].append(str(path))
+                sizes[-1] += size
+            else:
+                groups.append([str(path)])
+                sizes.append(size)
+        self._files = tf.ragged.constant(groups, tf.string, ragged_rank=1)
+        self._sizes = sizes
+        self._pool_size = pool_size
+        self._lengths = prepared.lengths(split)
+
+    def read(self, group: tf.Tensor) -> tf.data.Dataset:
+        """The pools of a group: (number int64, records string `(P,)`)."""
+        records = tf.data.TFRecordDataset(self._files[group])
+        return records.batch(self._pool_size).enumerate()
+
+    def lengths(self) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Yields (group, pool, lengths int32 `(P, 2)` in a batch)."""
+        start = 0
+        for group, size in enumerate(self._sizes):
+            end = start + size
+            for pool, first in enumerate(range(start, end, self._pool_size)):
+                last = min(first + self._pool_size, end)
+                yield group, pool, self._lengths[first:last] + FRAME_LENGTHS
+            start = end
+
+    def count_batches(self, size: BatchSize, shuffled: bool) -> list[list[int]]:
+        """The number of batches of every pool: a list for each group."""
+        counts = [[] for _ in self._sizes]
+        for group, _, lengths in self.lengths():
+            counts[group].append(count_batches(lengths, size, shuffled))
+        return counts
+
+
+def batches_of_pools(
+    pools: tf.data.Dataset,
+    plan: Callable[..., list[np.ndarray]],
+    size: BatchSize,
+    change: Callable[..., tuple] | None = None,
+) -> tf.data.Dataset:
+    """Cuts pools into padded batches; the next pool is made ready meanwhile.
+
+    Args:
+        pools: dataset of (records string `(P,)`, arguments: int64 scalars).
+        plan: maps (lengths int32 `(P, 2)`, *arguments) to arrays of indices.
+        size: what the plan was made for.
+        change: maps the plain ids of a batch, (sources, targets, *arguments,
+            left), to other ones, in graph code; `left` counts the batches
+            of the pool from this one on, which is the same wherever an epoch
+            goes on. None: they stay.
+    """
+
+    def flat_plan(*arguments):
+        batches = plan(*arguments)
+        sizes = np.array([len(batch) for batch in batches], np.int64)
+        return np.concatenate([np.empty(0, np.int64), *batches]), sizes
+
+    def planned(records, arguments):
+        sources, targets = parse(records)  # (P, None)
+        lengths = tf.stack(
+            [sources.row_lengths(), targets.row_lengths()], axis=1
+        )  # (P, 2)
+        lengths = tf.cast(lengths, tf.int32) + FRAME_LENGTHS
+        indices, sizes = tf.numpy_function(
+            flat_plan, [lengths, *arguments], [tf.int64, tf.int64]
+        )
+        indices.set_shape([None])  # (P,), or fewer where batches are left out
+        sizes.set_shape([None])  # (number of batches,)
+        rows = tf.RaggedTensor.from_row_lengths(indices, sizes, validate=False)
+        return sources, targets, rows, arguments
+
+    def gathered(sources, targets, rows, arguments):
+        def batch(row, left):
+            # (B, None) each
+            sides = tf.gather(sources, row), tf.gather(targets, row)
+            if change is not None:
+                sides = change(*sides, *arguments, left)
+            return pad_to_few_shapes(*model_inputs(*sides), size)
+
+        left = tf.range(rows.nrows(), 0, -1)
+        return tf.data.Dataset.from_tensor_slices((rows, left)).map(
+            batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+        )
+
+    pools = pools.map(planned).prefetch(1)
+    return pools.flat_map(gathered).prefetch(tf.data.AUTOTUNE)

@@ -1,12 +1,13 @@
-"""The tokenizers of prepared data: learnt from its text, or taken over."""
+"""Tokenizers of a corpus: trained on its text, or taken from earlier data."""
 
 import dataclasses
 import itertools
 import os
 import pathlib
 
-from keras_transformer.config import Config, DataConfig
-from keras_transformer.data.clean_text import CHUNK
+from keras_transformer.config import Config
+from keras_transformer.config.data import DataConfig
+from keras_transformer.data.cleaned_text import CHUNK
 from keras_transformer.data.prepared import (
     SOURCE_TOKENIZER,
     TARGET_TOKENIZER,
@@ -15,8 +16,8 @@ from keras_transformer.data.prepared import (
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
 from keras_transformer.languages import is_chinese, is_japanese
-from keras_transformer.text.build import build_tokenizer
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
+from keras_transformer.text.tokenizer_training import build_tokenizer
 
 # What a tokenizer fixes of the data's configuration.
 _FIXED = (

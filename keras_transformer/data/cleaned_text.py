@@ -1,4 +1,4 @@
-"""The cleaned text of a corpus in work files, while data is prepared."""
+"""Cleaned text: a corpus in work files, while data is prepared."""
 
 import dataclasses
 import itertools
@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from keras_transformer.config import DataConfig
-from keras_transformer.data.cleaning import CleaningReport, clean_pairs
-from keras_transformer.data.corpus import read_pairs
-from keras_transformer.data.seen import Pair
-from keras_transformer.data.text_checks import Check
+from keras_transformer.config.data import DataConfig
+from keras_transformer.data.cleaning import (
+    Check,
+    CleaningReport,
+    clean_pairs,
+)
+from keras_transformer.data.corpus import Pair, read_pairs
 from keras_transformer.languages import is_chinese
 from keras_transformer.text.chinese import simplify
 
@@ -55,7 +57,7 @@ def clean_corpus(
         path: the file to be written.
         config: languages, and whether Chinese is simplified.
         progress: called with the pairs read so far.
-        checks: from `text_checks`; what they refuse is left out.
+        checks: from `cleaning.text_checks`; what they refuse is left out.
         on_chunk: called with every list of kept pairs.
     """
     report = CleaningReport()
@@ -78,7 +80,7 @@ def take_out(text: CleanText, chosen: np.ndarray, folder: pathlib.Path):
 
     Args:
         text: read, and removed from disk.
-        chosen: bool [text.pairs].
+        chosen: bool `(text.pairs,)`.
         folder: where the two files go.
 
     Returns:

@@ -1,0 +1,90 @@
+"""Model inputs: pairs of plain ids, framed, shifted and padded.
+
+A batch is `({"source_ids", "target_ids"}, labels)`, int32, padded with PAD on
+the right: `source_ids` `(B, S)` is START, source, END; `target_ids` `(B, T)` is
+START, target; `labels` `(B, T)` is target, END.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.constants import PAD_ID
+from keras_transformer.data.batch_plan import BatchSize
+from keras_transformer.data.corpus import Pair
+from keras_transformer.text.tokenizer import Tokenizer, frame
+
+# What framing adds: START and END to a source, one of them to a target.
+FRAME_LENGTHS = np.array([2, 1], np.int32)
+
+
+def model_inputs(sources: tf.RaggedTensor, targets: tf.RaggedTensor):
+    """The batch of some pairs of plain ids.
+
+    This is the one place where the target is shifted.
+
+    Args:
+        sources, targets: ragged int32 `(B, None)`.
+
+    Returns:
+        `({"source_ids", "target_ids"}, labels)`, see above.
+    """
+    targets = frame(targets)  # (B, None)
+    features = {
+        "source_ids": frame(sources).to_tensor(PAD_ID),  # (B, S)
+        "target_ids": targets[:, :-1].to_tensor(PAD_ID),  # (B, T)
+    }
+    return features, targets[:, 1:].to_tensor(PAD_ID)  # (B, T)
+
+
+def pad_to_few_shapes(features: dict, labels: tf.Tensor, size: BatchSize):
+    """Pads lengths to a multiple, and pairs to as many as a batch may have.
+
+    What is added is PAD and counts for nothing.
+    """
+    if size.multiple == 1:
+        return features, labels
+    shapes = {name: tf.shape(ids) for name, ids in features.items()}
+    pairs, source = tf.unstack(shapes["source_ids"])
+    source = size.rounded(source)
+    target = size.rounded(shapes["target_ids"][1])
+    rows = tf.maximum(pairs, size.rows(tf.maximum(source, target)))
+
+    def padded(ids, length):  # (pairs, length before) to (rows, length)
+        more = [rows - pairs, length - tf.shape(ids)[1]]
+        return tf.pad(ids, [[0, more[0]], [0, more[1]]], constant_values=PAD_ID)
+
+    return {
+        "source_ids": padded(features["source_ids"], source),
+        "target_ids": padded(features["target_ids"], target),
+    }, padded(labels, target)
+
+
+def pair_batches(
+    pairs: Iterable[Pair],
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+    max_length: int,
+    batch_sentences: int = 64,
+) -> Iterator[tuple[dict, tf.Tensor]]:
+    """Batches of text that was not prepared: the pairs in order.
+
+    Args:
+        pairs: source and target sentences.
+        source_tokenizer: of the run.
+        target_tokenizer: of the run.
+        max_length: positions of the model; what is longer is cut.
+        batch_sentences: pairs a batch.
+    """
+    pairs = iter(pairs)
+    while chunk := list(itertools.islice(pairs, batch_sentences)):
+        sources, targets = (
+            tf.constant(side) for side in zip(*chunk, strict=True)
+        )
+        source_ids = source_tokenizer.tokenize(sources)  # (B, None)
+        target_ids = target_tokenizer.tokenize(targets)  # (B, None)
+        yield model_inputs(
+            source_ids[:, : max_length - 2], target_ids[:, : max_length - 1]
+        )
