@@ -7,7 +7,6 @@ to compile; so sources are padded to a few lengths, batches to a few sizes.
 
 import collections
 import functools
-import hashlib
 import os
 import pathlib
 import platform
@@ -20,6 +19,7 @@ import tensorflow as tf
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError
+from keras_transformer.files import digest
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.constraints import output_limits
 from keras_transformer.search.from_config import needs_alignment
@@ -308,8 +308,8 @@ def _default_cache_folder():
     base = os.environ.get("XDG_CACHE_HOME")
     base = pathlib.Path(base) if base else pathlib.Path.home() / ".cache"
     facts = [platform.machine(), metadata.version("tensorflow"), _processor()]
-    digest = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
-    return base / "keras_transformer" / f"xla-{digest}"
+    machine = digest("\n".join(facts).encode())[:16]
+    return base / "keras_transformer" / f"xla-{machine}"
 
 
 def _processor():
