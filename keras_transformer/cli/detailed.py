@@ -6,7 +6,7 @@ See `recipes` for what a recipe is.
 import dataclasses
 from typing import NamedTuple
 
-from keras_transformer.config import DecodingConfig
+from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.errors import InputError
 

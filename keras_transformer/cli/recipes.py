@@ -7,7 +7,7 @@ lines to as many results. It loads all that it needs itself.
 import dataclasses
 from typing import NamedTuple
 
-from keras_transformer.config import DecodingConfig
+from keras_transformer.config.decoding import DecodingConfig
 
 
 class Translation(NamedTuple):

@@ -10,7 +10,7 @@ from keras_transformer.cli.detailed import (
     SavedNbestRecipe,
     with_prefix,
 )
-from keras_transformer.config import DecodingConfig
+from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.errors import InputError
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import tensorflow as tf
 
-from keras_transformer.config import DecodingConfig
+from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError

@@ -4,7 +4,7 @@ import keras
 from keras import layers, ops
 
 from keras_transformer import backend
-from keras_transformer.config import ModelConfig
+from keras_transformer.config.model import ModelConfig
 from keras_transformer.errors import InputError
 from keras_transformer.layers import (
     DecoderLayer,

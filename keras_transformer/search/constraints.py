@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.config import DecodingConfig
+from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.search.scoring import Normalization
 

@@ -1,6 +1,6 @@
 """The search that a `DecodingConfig` asks for, and its constraints."""
 
-from keras_transformer.config import DecodingConfig
+from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.search.beam import beam_search

@@ -3,7 +3,7 @@
 import numpy as np
 from keras import ops
 
-from keras_transformer.config import TrainingConfig
+from keras_transformer.config.training import TrainingConfig
 from keras_transformer.constants import END_ID
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from keras_transformer.training.metrics import (

@@ -16,7 +16,7 @@ from importlib import metadata
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.config import DecodingConfig
+from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError
 from keras_transformer.files import digest

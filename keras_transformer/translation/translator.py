@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_transformer.config import DecodingConfig
+from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, NO_SCORE, PAD_ID, UNK_ID
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.from_config import (

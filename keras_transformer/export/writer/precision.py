@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterable
 
-from keras_transformer.config import DecodingConfig
+from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.evaluation.run_evaluation import Evaluation, evaluate_run
 from keras_transformer.inference.fused_weights import DTYPES
 from keras_transformer.training.run import Run

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 import keras
 import tensorflow as tf
 
-from keras_transformer.config import Config, DecodingConfig
+from keras_transformer.config import Config
+from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError

@@ -4,7 +4,7 @@ import contextlib
 
 import tensorflow as tf
 
-from keras_transformer.config import DecodingConfig
+from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.contract import layout
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.translation.details import align, tokenize
