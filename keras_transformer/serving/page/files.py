@@ -48,10 +48,13 @@ _HEADERS = {
 
 
 class Page:
-    """Answers the requests for the page and its parts.
+    """The answers to the requests for the page and its parts.
 
     Args:
         model_names: gives the names of the models that are served now.
+
+    Attributes:
+        paths: that it answers.
     """
 
     def __init__(self, model_names: Callable[[], list[str]]):
@@ -61,21 +64,13 @@ class Page:
             for file in sorted(ASSETS.iterdir())
             if file.suffix in _TYPES
         }
+        self.paths = [MODELS_PATH, *self._files]
 
-    def answer(self, method: str, path: str) -> Response | None:
-        """The answer to a request, or None if it isn't for the page.
-
-        Args:
-            method: of HTTP.
-            path: of the URL, as it was sent.
-        """
-        if method not in ("GET", "HEAD"):
-            return None
+    def answer(self, path: str) -> Response:
+        """The answer to GET of one of its paths."""
         if path == MODELS_PATH:
             body = json.dumps({"models": self._model_names()}).encode()
             return Response(body, 200, _HEADERS, "application/json")
-        if path not in self._files:
-            return None
         body, media_type = self._files[path]
         return Response(body, 200, _HEADERS, media_type)
 

@@ -98,6 +98,30 @@ class RequestSlots:
             self._free.release()
 
 
+class BodyTooLarge(ServingError):
+    """HTTP has a status of its own; gRPC refuses by itself."""
+
+    http_status = 413
+
+    def __init__(self, limit):
+        super().__init__(
+            Code.RESOURCE_EXHAUSTED,
+            f"The request is larger than {limit} bytes",
+        )
+
+
+class BodyTooSlow(ServingError):
+    """The client sends too slowly; gRPC ends such calls."""
+
+    http_status = 408
+
+    def __init__(self, seconds):
+        super().__init__(
+            Code.DEADLINE_EXCEEDED,
+            f"The request wasn't whole after {seconds:g} s",
+        )
+
+
 def queue_full() -> ServingError:
     """The error of a request whose queue has no capacity left."""
     return ServingError(

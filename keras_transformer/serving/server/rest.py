@@ -1,4 +1,8 @@
-"""TensorFlow Serving's REST API, as an ASGI application."""
+"""REST API of TensorFlow Serving, as Starlette routes.
+
+Paths are matched as they are sent, in any case; a refusal is a `ServingError`,
+which an exception handler turns into the contract's answer.
+"""
 
 import asyncio
 import re
@@ -6,6 +10,9 @@ import urllib.parse
 
 from google.protobuf.json_format import MessageToDict
 from starlette.applications import Starlette
+from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -20,6 +27,8 @@ from keras_transformer.contract.status import (
 )
 from keras_transformer.serving.page.files import Page
 from keras_transformer.serving.server.admission import (
+    BodyTooLarge,
+    BodyTooSlow,
     RequestSlots,
     client_gone,
     deadline_exceeded,
@@ -37,15 +46,7 @@ from keras_transformer.serving.server.signature_tensors import count_rows
 
 METRICS_PATH = "/monitoring/prometheus/metrics"
 
-_MODEL = r"(?:/([^/:]+))"
-_VERSION = r"(?:/versions/(\d+)|/labels/([^/:]+))?"
-_PREDICT = re.compile(
-    rf"/v1/models{_MODEL}{_VERSION}:(classify|regress|predict)", re.I | re.A
-)
-_STATUS = re.compile(
-    rf"/v1/models{_MODEL}?{_VERSION}(?:/(metadata))?", re.I | re.A
-)
-_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+_VERSIONS = ("", "/versions/{version:number}", "/labels/{label:name}")
 _MAX_VERSION = 2**63 - 1
 # Bytes whose reading or writing as JSON would hold up other requests.
 _LARGE = 65536
@@ -59,83 +60,195 @@ def rest_application(core: Core, page: bool = True) -> Starlette:
         page: whether there is a page for people at `/`.
     """
     api = _Api(core, Page(core.store.names) if page else None)
-    return Starlette(
-        routes=[
-            Route(METRICS_PATH, api.metrics, methods=["GET"]),
-            # Also what no route has, so that it is logged.
-            Route("/{path:path}", api.answer, methods=_METHODS),
-        ]
+    application = Starlette(
+        routes=api.routes(),
+        middleware=[Middleware(_Recorder, core=core)],
+        exception_handlers={
+            ServingError: _error_response,
+            HTTPException: _no_route,
+        },
     )
+    application.router.redirect_slashes = False
+    return application
 
 
 class _Api:
+    """The endpoints. Each notes in `request.state.entry` what is asked."""
+
     def __init__(self, core, page):
         self._core = core
         self._page = page
         self._slots = RequestSlots(core.limits.max_requests)
 
-    async def metrics(self, request: Request) -> Response:
-        return Response(self._core.metrics.page(), media_type=CONTENT_TYPE)
+    def routes(self):
+        paths = [f"/v1/models/{{model:name}}{which}" for which in _VERSIONS]
+        nameless = [f"/v1/models{which}" for which in _VERSIONS]
+        get, post = [], []
+        for path in paths:
+            post.append((f"{path}:predict", self.predict))
+            post.append((f"{path}:{{method:other_method}}", self.other_method))
+            get.append((path, self.status))
+            get.append((f"{path}/metadata", self.metadata))
+        for path in nameless:
+            get.append((path, self.no_model))
+            get.append((f"{path}/metadata", self.no_model))
+        page_paths = self._page.paths if self._page else ()
+        return [
+            *(_ModelRoute("POST", *row) for row in post),
+            *(_ModelRoute("GET", *row) for row in get),
+            Route(METRICS_PATH, self.metrics),
+            *(Route(path, self.page) for path in page_paths),
+        ]
 
-    async def answer(self, request: Request) -> Response:
-        """Answers anything, and logs that it did."""
-        path = request.scope.get("raw_path", b"").decode("ascii", "replace")
-        entry = Entry("REST", path=path)
-        entry.peer = request.client.host if request.client else ""
-        try:
-            response = await self._route(request, path, entry)
-        except asyncio.CancelledError:
-            # The time that the server gives to those in flight is over.
-            response = _error_response(server_stopping(), entry)
-        # Whatever it is, the client gets an answer without a traceback.
-        except Exception as error:
-            response = _error_response(error, entry)
-        entry.status = response.status_code
-        entry.bytes_out = len(response.body)
-        entry.end()
-        self._core.record(entry)
-        return response
-
-    async def _route(self, request, path, entry):
-        if self._page is not None:
-            response = self._page.answer(request.method, path)
-            if response is not None:
-                entry.api = "Page"
-                return response
-        if not path.lower().startswith("/v1/"):
-            raise ServingError(Code.NOT_FOUND, f"Not found: {path}")
-        found = _PREDICT.fullmatch(path) if request.method == "POST" else None
-        if found:
-            return await self._predict(request, found, entry)
-        found = _STATUS.fullmatch(path) if request.method == "GET" else None
-        if not found:
-            raise invalid_argument(
-                f"Malformed request: {request.method} {path}"
-            )
-        return self._describe(found, entry)
-
-    async def _predict(self, request, found, entry):
-        name, version, label, method = found.groups()
-        spec = _model_spec(name, version, label, entry)
-        entry.api = method.capitalize()
-        if method.lower() != "predict":
-            raise ServingError(
-                Code.UNIMPLEMENTED, f"{method} is not implemented"
-            )
+    async def predict(self, request: Request) -> Response:
+        spec = _model_spec(request)
+        entry = request.state.entry
+        entry.api = "Predict"
         with self._slots.slot_or_refuse():
             body = await _body(request, self._core.limits, entry)
             return _json(await _predict(self._core, request, spec, body, entry))
 
-    def _describe(self, found, entry):
-        name, version, label, metadata = found.groups()
-        if not name:
-            raise invalid_argument("Missing model name in request.")
-        spec = _model_spec(name, version, label, entry)
-        if metadata:
-            entry.api = "GetModelMetadata"
-            return _json(to_json(_metadata(self._core.metadata(*spec))))
-        entry.api = "GetModelStatus"
+    async def other_method(self, request: Request) -> Response:
+        _model_spec(request)
+        method = request.path_params["method"]
+        request.state.entry.api = method.capitalize()
+        raise ServingError(Code.UNIMPLEMENTED, f"{method} is not implemented")
+
+    async def status(self, request: Request) -> Response:
+        spec = _model_spec(request)
+        request.state.entry.api = "GetModelStatus"
         return _json(to_json(_as_dict(self._core.status(*spec))))
+
+    async def metadata(self, request: Request) -> Response:
+        spec = _model_spec(request)
+        request.state.entry.api = "GetModelMetadata"
+        return _json(to_json(_metadata(self._core.metadata(*spec))))
+
+    async def no_model(self, request: Request) -> Response:
+        raise invalid_argument("Missing model name in request.")
+
+    async def metrics(self, request: Request) -> Response:
+        return Response(self._core.metrics.page(), media_type=CONTENT_TYPE)
+
+    async def page(self, request: Request) -> Response:
+        request.state.entry.api = "Page"
+        return self._page.answer(request.scope["path"])
+
+
+class _ModelRoute(Route):
+    """A route of the contract: for one HTTP method, its words in any case."""
+
+    def __init__(self, method, path, endpoint):
+        super().__init__(path, endpoint, methods=[method])
+        self.methods = {method}  # Starlette adds HEAD to GET.
+        self.path_regex = re.compile(self.path_regex.pattern, re.I)
+
+
+class _Name(StringConvertor):
+    """Of a model or a label, quoted as in the URL."""
+
+    regex = "[^/:]+"
+
+
+class _Number(StringConvertor):
+    """Of a version; it may have too many digits."""
+
+    regex = "[0-9]+"
+
+
+class _OtherMethod(StringConvertor):
+    """A method of TensorFlow Serving's that isn't implemented."""
+
+    regex = "classify|regress"
+
+
+register_url_convertor("name", _Name())
+register_url_convertor("number", _Number())
+register_url_convertor("other_method", _OtherMethod())
+
+
+class _Recorder:
+    """Middleware that counts and logs each request, and lets none unanswered.
+
+    Args:
+        app: the next application.
+        core: the parts that answer requests.
+    """
+
+    def __init__(self, app, core: Core):
+        self._app = app
+        self._core = core
+
+    async def __call__(self, scope, receive, send):
+        # A name may hold an escaped slash, which isn't one of the path.
+        path = scope.get("raw_path", b"").decode("ascii", "replace")
+        client = scope.get("client")
+        entry = Entry("REST", path=path, peer=client[0] if client else "")
+        scope |= {"path": path, "state": {"entry": entry}}
+        is_scrape = path == METRICS_PATH and scope["method"] in ("GET", "HEAD")
+
+        async def record_and_send(message):
+            if message["type"] == "http.response.start":
+                entry.status = message["status"]
+                length = dict(message["headers"]).get(b"content-length", 0)
+                entry.bytes_out = int(length)
+                entry.end()
+                if not is_scrape:
+                    self._core.record(entry)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, record_and_send)
+        # Whatever it is, the client gets an answer without a traceback.
+        except (Exception, asyncio.CancelledError) as error:
+            if entry.status is not None:
+                raise
+            if isinstance(error, asyncio.CancelledError):
+                # The time that the server gives to those in flight is over.
+                error = server_stopping()
+            response = await _error_response(Request(scope), error)
+            await response(scope, receive, record_and_send)
+
+
+async def _no_route(request, error):
+    """What no route takes: a path, or a method of one."""
+    path = request.scope["path"]
+    if path.lower().startswith("/v1/"):
+        told = f"Malformed request: {request.method} {path}"
+        return await _error_response(request, invalid_argument(told))
+    not_found = ServingError(Code.NOT_FOUND, f"Not found: {path}")
+    return await _error_response(request, not_found)
+
+
+async def _error_response(request, error):
+    error = as_serving_error(error)
+    entry = request.state.entry
+    entry.code, entry.error = error.code, error.message
+    response = _json(to_json({"error": error.message}))
+    response.status_code = error.http_status
+    if isinstance(error, BodyTooLarge | BodyTooSlow):
+        # The rest of the body is never read.
+        response.headers["connection"] = "close"
+    return response
+
+
+def _json(body):
+    return Response(body, media_type="application/json")
+
+
+def _model_spec(request):
+    """Name, version and label of a request's path, noted in its entry."""
+    entry, params = request.state.entry, request.path_params
+    entry.model = urllib.parse.unquote(params["model"])
+    version = params.get("version")
+    if version is not None:
+        entry.version = int(version) if len(version) < 20 else _MAX_VERSION + 1
+        if entry.version > _MAX_VERSION:
+            raise invalid_argument(
+                f"Failed to convert version: {version[:40]} to numeric."
+            )
+    label = urllib.parse.unquote(params.get("label", ""))
+    return entry.model, entry.version, label
 
 
 async def _body(request, limits, entry):
@@ -146,99 +259,17 @@ async def _body(request, limits, entry):
             async for part in request.stream():
                 entry.bytes_in += len(part)
                 if entry.bytes_in > limits.max_request_bytes:
-                    raise _TooLarge(limits.max_request_bytes)
+                    raise BodyTooLarge(limits.max_request_bytes)
                 parts.append(part)
     except TimeoutError:
-        raise _TooSlow(limits.receive_seconds) from None
+        raise BodyTooSlow(limits.receive_seconds) from None
     except ClientDisconnect:
         raise client_gone() from None
     return b"".join(parts)
 
 
-class _TooLarge(ServingError):
-    """HTTP has a status of its own, and gRPC refuses by itself."""
-
-    http_status = 413
-
-    def __init__(self, limit):
-        super().__init__(
-            Code.RESOURCE_EXHAUSTED,
-            f"The request is larger than {limit} bytes",
-        )
-
-
-class _TooSlow(ServingError):
-    http_status = 408
-
-    def __init__(self, seconds):
-        super().__init__(
-            Code.DEADLINE_EXCEEDED,
-            f"The request wasn't whole after {seconds:g} s",
-        )
-
-
-def _model_spec(name, version, label, entry):
-    """Name, version and label, decoded."""
-    entry.model = urllib.parse.unquote(name)
-    if version is not None:
-        entry.version = int(version) if len(version) < 20 else _MAX_VERSION + 1
-        if entry.version > _MAX_VERSION:
-            raise invalid_argument(
-                f"Failed to convert version: {version[:40]} to numeric."
-            )
-    return entry.model, entry.version, urllib.parse.unquote(label or "")
-
-
-def _metadata(response):
-    signatures = get_model_metadata_pb2.SignatureDefMap()
-    response.metadata[SIGNATURE_DEF].Unpack(signatures)
-    return {
-        "model_spec": _as_dict(response.model_spec),
-        "metadata": {SIGNATURE_DEF: _as_dict(signatures)},
-    }
-
-
-def _as_dict(message):
-    return MessageToDict(
-        message,
-        preserving_proto_field_name=True,
-        always_print_fields_with_no_presence=True,
-    )
-
-
-def _json(body):
-    return Response(body, media_type="application/json")
-
-
-def _error_response(error, entry):
-    error = as_serving_error(error)
-    entry.code, entry.error = error.code, error.message
-    response = _json(to_json({"error": error.message}))
-    response.status_code = error.http_status
-    if isinstance(error, _TooLarge | _TooSlow):
-        # The rest of the body is never read.
-        response.headers["connection"] = "close"
-    return response
-
-
-async def _predict(
-    core: Core, request: Request, spec: tuple, body: bytes, entry: Entry
-) -> bytes:
-    """Answers a request to predict.
-
-    Args:
-        core: the parts that answer requests.
-        request: to see whether the client goes away.
-        spec: name, version or None, label or "".
-        body: whole.
-        entry: of the log; filled in.
-
-    Returns:
-        the body of the answer.
-
-    Raises:
-        ServingError: the request is wrong, refused or too late.
-    """
+async def _predict(core, request, spec, body, entry):
+    """The body of the answer to a request to predict."""
     size = len(body)
     document = await _call(size, parse_body, body)
     handle = core.store.acquire(*spec)
@@ -307,3 +338,20 @@ async def _wait(future, request, seconds):
 async def _disconnected(request):
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def _metadata(response):
+    signatures = get_model_metadata_pb2.SignatureDefMap()
+    response.metadata[SIGNATURE_DEF].Unpack(signatures)
+    return {
+        "model_spec": _as_dict(response.model_spec),
+        "metadata": {SIGNATURE_DEF: _as_dict(signatures)},
+    }
+
+
+def _as_dict(message):
+    return MessageToDict(
+        message,
+        preserving_proto_field_name=True,
+        always_print_fields_with_no_presence=True,
+    )
