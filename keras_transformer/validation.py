@@ -53,7 +53,7 @@ def seed(section, config):
 
 
 def mapping(value, where):
-    """Refuses what isn't a mapping; `where` it was found."""
+    """Refuses what isn't a mapping; `where` tells its source."""
     if not isinstance(value, dict):
         raise InputError(
             f"{where}: expected 'key: value' lines. Received: {value!r}"
@@ -72,12 +72,12 @@ def known(name, accepted, where, prefix=""):
     )
 
 
-def typed(where, value, wanted):
+def typed(where, value, annotation):
     """`value` as the annotated type, or an `InputError` naming both."""
     options = (
-        typing.get_args(wanted)
-        if isinstance(wanted, types.UnionType)
-        else (wanted,)
+        typing.get_args(annotation)
+        if isinstance(annotation, types.UnionType)
+        else (annotation,)
     )
     if value is None and type(None) in options:
         return None

@@ -36,9 +36,9 @@ class TrainingBatches:
     The pairs are read in pools, each of them a random sample of the corpus:
     one shard or several, or a part of one, of up to `shuffle_buffer` pairs.
     Every epoch takes the pools in another order, cuts each into batches of
-    similar length at other places, with other pairs of equal length together,
-    and shuffles its batches. All of that follows from (`seed`, `epoch`)
-    alone, in this process or another.
+    similar length at other boundaries, with other pairs of equal length
+    together, and shuffles its batches. All of that follows from (`seed`,
+    `epoch`) alone, in this process or another.
 
     Attributes:
         dataset: `tf.data.Dataset` for `model.fit`. A new iterator yields the

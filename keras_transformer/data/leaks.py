@@ -110,15 +110,15 @@ class Overlap:
     def __init__(self, dev_keys: np.ndarray):
         self._dev_keys = dev_keys
         self._sorted = np.unique(dev_keys)
-        self._met = np.zeros(len(self._sorted), bool)
+        self._in_training = np.zeros(len(self._sorted), bool)
 
     def add(self, training_keys: np.ndarray):
         """Notes some training pairs: uint64 `(M, 2)`."""
         keys = np.unique(training_keys)
-        self._met |= contains(keys, self._sorted)
+        self._in_training |= contains(keys, self._sorted)
 
     @property
     def count(self) -> int:
-        """Dev pairs whose source or target was met so far."""
-        met_keys = self._sorted[self._met]
-        return int(contains(met_keys, self._dev_keys).any(axis=1).sum())
+        """Dev pairs whose source or target was in training so far."""
+        leaked = self._sorted[self._in_training]
+        return int(contains(leaked, self._dev_keys).any(axis=1).sum())

@@ -1,4 +1,4 @@
-"""Subword sampling in batches: other pieces for a pair in each epoch."""
+"""Subword sampling of batches: other pieces for a pair in each epoch."""
 
 import itertools
 

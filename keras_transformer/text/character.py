@@ -1,4 +1,4 @@
-"""One token per character."""
+"""Character tokenizer: one token per character."""
 
 import tensorflow as tf
 

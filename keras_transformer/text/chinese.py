@@ -23,10 +23,10 @@ class Simplifier(tf.Module):
     """OpenCC's dictionaries as graph code, to use where text is served.
 
     Call arguments:
-        strings: valid UTF-8 `[B]`, as `Normalizer` leaves it.
+        strings: valid UTF-8 `(B,)`, as `Normalizer` leaves it.
 
     Returns:
-        The strings `[B]`. They are OpenCC's, except where two phrases of its
+        The strings `(B,)`. They are OpenCC's, except where two phrases of its
         dictionary overlap and it takes the later one.
     """
 
@@ -51,7 +51,7 @@ class Simplifier(tf.Module):
         strings = tf.strings.regex_replace(
             strings, self._pattern, rf"{_MARK}\1{_MARK}"
         )
-        parts = tf.strings.split(strings, _MARK)  # [B, None]
+        parts = tf.strings.split(strings, _MARK)  # (B, None)
         parts = tf.ragged.map_flat_values(self._simplify_parts, parts)
         return tf.strings.reduce_join(parts, axis=1)
 
@@ -62,11 +62,11 @@ class Simplifier(tf.Module):
         )
 
     def _simplify_characters(self, parts):
-        points = tf.strings.unicode_decode(parts, "UTF-8")  # [B, None]
+        points = tf.strings.unicode_decode(parts, "UTF-8")  # (B, None)
 
         def replace(values):
-            found = self._characters.lookup(tf.cast(values, tf.int64))
-            return tf.where(found < 0, values, tf.cast(found, tf.int32))
+            simple = self._characters.lookup(tf.cast(values, tf.int64))
+            return tf.where(simple < 0, values, tf.cast(simple, tf.int32))
 
         points = tf.ragged.map_flat_values(replace, points)
         return tf.strings.unicode_encode(points, "UTF-8")

@@ -1,4 +1,4 @@
-"""Tokenizers whose tokens are substrings found in a table."""
+"""Lookup tokenizers: text is split, then each token looked up in a table."""
 
 import numpy as np
 import tensorflow as tf
@@ -22,7 +22,7 @@ class LookupTokenizer(Tokenizer):
 
     Raises:
         InputError: the reserved tokens don't come first, or a token is
-            empty or stands there twice.
+            empty or repeated.
     """
 
     content_file = "vocabulary.txt"
@@ -57,10 +57,10 @@ class LookupTokenizer(Tokenizer):
         """The tokens of each string, known or not, as ragged strings.
 
         Args:
-            strings: string tensor `[B]`, any bytes.
+            strings: string tensor `(B,)`, any bytes.
 
         Returns:
-            RaggedTensor string `[B, None]`.
+            RaggedTensor string `(B, None)`.
         """
         strings = tf.convert_to_tensor(strings, tf.string)
         return self._split(self.normalizer(strings))
@@ -73,7 +73,7 @@ class LookupTokenizer(Tokenizer):
         return self._tokens.tolist()
 
     def _split(self, strings):
-        """Normalised strings `[B]` to ragged tokens `[B, None]`."""
+        """Normalised strings `(B,)` to ragged tokens `(B, None)`."""
         raise NotImplementedError
 
     def _encode(self, strings):
@@ -105,14 +105,14 @@ class LookupTokenizer(Tokenizer):
 
 
 def _require_distinct(tokens):
-    seen = {}
+    lines = {}
     for line, token in enumerate(tokens, start=1):
         if not token or "\n" in token:
             raise InputError(
                 f"line {line}: a token can't be empty or hold a line end"
             )
-        if token in seen:
+        if token in lines:
             raise InputError(
-                f"line {line}: token {token!r} was line {seen[token]} already"
+                f"line {line}: token {token!r} was line {lines[token]} already"
             )
-        seen[token] = line
+        lines[token] = line

@@ -1,4 +1,4 @@
-"""What happens to text before it is split: graph code, every step an option.
+"""Normalisation of text before it is split: graph code, each step an option.
 
 The same object runs in preparation, training and the exported model, so a
 character means the same thing in all three.

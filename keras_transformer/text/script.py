@@ -1,4 +1,4 @@
-"""Which script a text is written in, and which its language is written in.
+"""Script: which one a text is written in, and which its language has.
 
 Scripts go by the first word of their characters' Unicode names: "LATIN",
 "CYRILLIC", "HAN" (for CJK ideographs), "KANA" (hiragana and katakana) ...
@@ -126,7 +126,7 @@ def fraction_in_scripts(text: str, scripts: frozenset[str]) -> float | None:
     each single Chinese, Japanese or Korean character.
 
     Returns:
-        The share, 0 to 1; None for a text without letters.
+        The fraction, 0 to 1; None for a text without letters.
     """
     words = own = 0
     for script, run in itertools.groupby(text, script_of_character):

@@ -1,4 +1,4 @@
-"""Subword pieces: SentencePiece models, run by TF Text."""
+"""SentencePiece tokenizer: subword pieces by a model, run by TF Text."""
 
 import sentencepiece
 import tensorflow as tf

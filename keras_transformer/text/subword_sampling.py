@@ -1,4 +1,4 @@
-"""Other segmentations of the same text, drawn at random.
+"""Subword sampling: other segmentations of the same text, drawn at random.
 
 A model that reads a sentence in other pieces each time learns what the pieces
 are made of: a regularisation, of most use to small corpora. SentencePiece
@@ -33,7 +33,7 @@ class SubwordSampler:
 
     Words are drawn independently of each other; so they are in the model,
     whose pieces don't go beyond a word. Ids that are no pieces of text, such
-    as the unknown one, stay in their places.
+    as the unknown one, stay as they are.
 
     Args:
         model: the bytes of a unigram or BPE model; one of another type gives
@@ -119,10 +119,11 @@ class _Unigram:
         drawn = []
         end = len(word)
         while end:
-            starts, numbers, shares = lattice[end]
+            starts, numbers, cumulated = lattice[end]
             last = len(starts) - 1
-            # Shares may sum to a little less than 1.
-            i = last and min(last, bisect.bisect(shares, generator.random()))
+            # Probabilities may sum to a little less than 1.
+            i = bisect.bisect(cumulated, generator.random()) if last else 0
+            i = min(last, i)
             drawn.append(numbers[i])
             end = starts[i]
         return drawn[::-1]
@@ -151,8 +152,8 @@ class _Unigram:
             total = sum(weights)
             totals.append(best + math.log(total))
             starts, numbers, _ = zip(*arcs, strict=True)
-            shares = itertools.accumulate(w / total for w in weights)
-            lattice.append((starts, numbers, tuple(shares)))
+            cumulated = itertools.accumulate(w / total for w in weights)
+            lattice.append((starts, numbers, tuple(cumulated)))
         return lattice
 
 
@@ -197,6 +198,6 @@ class _Bpe:
                 before[after[left]] = left
             offer(before[left], left)
             offer(left, after[left])
-        found = [self._pieces.get(symbol) for symbol in symbols if symbol]
+        pieces = [self._pieces.get(symbol) for symbol in symbols if symbol]
         # A vocabulary may lack a character by itself.
-        return [] if None in found else [number for number, _ in found]
+        return [] if None in pieces else [number for number, _ in pieces]

@@ -28,10 +28,10 @@ def frame(ids):
     """START before and END after each row.
 
     Args:
-        ids: RaggedTensor int32 `[B, None]`.
+        ids: RaggedTensor int32 `(B, None)`.
 
     Returns:
-        RaggedTensor int32 `[B, None]`, two longer in each row.
+        RaggedTensor int32 `(B, None)`, two longer in each row.
     """
     batch_size = ids.nrows()
     start = tf.fill([batch_size, 1], tf.constant(START_ID, ids.dtype))
@@ -43,10 +43,10 @@ def framed(ids):
     """Which ids make text: those before the first END, no PAD, no START.
 
     Args:
-        ids: int32 `[B, T]`.
+        ids: int32 `(B, T)`.
 
     Returns:
-        bool `[B, T]`.
+        bool `(B, T)`.
     """
     ends = tf.cumsum(tf.cast(ids == END_ID, tf.int32), axis=1)
     return (ends == 0) & (ids != PAD_ID) & (ids != START_ID)
@@ -85,10 +85,10 @@ class Tokenizer(tf.Module):
         """The ids of each string, without start and end.
 
         Args:
-            strings: string tensor `[B]`, any bytes.
+            strings: string tensor `(B,)`, any bytes.
 
         Returns:
-            RaggedTensor int32 `[B, None]`.
+            RaggedTensor int32 `(B, None)`.
         """
         strings = tf.convert_to_tensor(strings, tf.string)
         return self._encode(self.normalizer(strings))
@@ -97,10 +97,10 @@ class Tokenizer(tf.Module):
         """What each token of each string looks like in the text.
 
         Args:
-            strings: string tensor `[B]`, any bytes.
+            strings: string tensor `(B,)`, any bytes.
 
         Returns:
-            RaggedTensor string `[B, None]`, one for one with the ids of
+            RaggedTensor string `(B, None)`, one for one with the ids of
             `tokenize`, known or not: normalised text, in its own case, no
             white space around it. A token that is only space gives "".
         """
@@ -112,13 +112,13 @@ class Tokenizer(tf.Module):
         """The text of each row of ids.
 
         Args:
-            ids: RaggedTensor or dense integer tensor `[B, T]`. PAD and START
+            ids: RaggedTensor or dense integer tensor `(B, T)`. PAD and START
                 are skipped; END ends the row.
-            replacements: string `[B, T]`, what stands for the tokens that
+            replacements: string `(B, T)`, what stands for the tokens that
                 are unknown; "" and None leave the mark `⁇`.
 
         Returns:
-            string tensor `[B]`.
+            string tensor `(B,)`.
         """
         if isinstance(ids, tf.RaggedTensor):
             ids = ids.to_tensor(PAD_ID)
@@ -188,23 +188,23 @@ class Tokenizer(tf.Module):
         return (json.dumps(description, indent=2) + "\n").encode()
 
     def _encode(self, strings):
-        """Normalised strings `[B]` to ragged int32 ids `[B, None]`."""
+        """Normalised strings `(B,)` to ragged int32 ids `(B, None)`."""
         raise NotImplementedError
 
     def _pieces_of(self, strings):
-        """Normalised strings `[B]` to their parts, ragged `[B, None]`."""
+        """Normalised strings `(B,)` to their parts, ragged `(B, None)`."""
         raise NotImplementedError
 
     def _decode(self, ids):
-        """Ragged int32 ids `[B, None]`, PAD, START, END gone, to `[B]`."""
+        """Ragged int32 ids `(B, None)`, PAD, START, END gone, to `(B,)`."""
         return self._join(tf.ragged.map_flat_values(self._strings_of, ids))
 
     def _strings_of(self, ids):
-        """int32 ids `[M]` to what `_join` takes, unknown ones to `⁇`."""
+        """int32 ids `(M,)` to what `_join` takes, unknown ones to `⁇`."""
         raise NotImplementedError
 
     def _join(self, tokens):
-        """Ragged strings `[B, None]` of tokens to texts `[B]`."""
+        """Ragged strings `(B, None)` of tokens to texts `(B,)`."""
         raise NotImplementedError
 
     def _content(self) -> bytes:

@@ -127,7 +127,7 @@ def count_tokens(lines: Iterable[str], split) -> collections.Counter:
 
     Args:
         lines: text, streamed.
-        split: graph code from strings `[B]` to ragged tokens `[B, None]`,
+        split: graph code from strings `(B,)` to ragged tokens `(B, None)`,
             as `LookupTokenizer.split`.
 
     Returns:
@@ -223,7 +223,7 @@ def _train(lines, options) -> bytes:
             **options,
         )
     model = sentencepiece_model_pb2.ModelProto.FromString(written.getvalue())
-    # A temporary path has no place in the model, and would make each differ.
+    # A temporary path doesn't belong in the model, and would make each differ.
     model.normalizer_spec.ClearField("normalization_rule_tsv")
     return model.SerializeToString(deterministic=True)
 

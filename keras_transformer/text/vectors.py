@@ -1,4 +1,4 @@
-"""Pre-trained word vectors: word2vec (text, binary) and GloVe (text)."""
+"""Word vectors, trained elsewhere: word2vec (text, binary) and GloVe (text)."""
 
 import gzip
 import zlib
@@ -20,8 +20,8 @@ def load_vectors(path, tokens: list[str], width: int):
 
     The format is recognised by the content: word2vec begins with a line of
     two counts, GloVe with the first vector. A gzip file is read as it is.
-    Only the vocabulary's rows are kept in memory; of a token that stands in
-    the file twice, the first.
+    Only the vocabulary's rows are kept in memory; of a repeated token, the
+    first.
 
     Args:
         path: the file.
@@ -29,8 +29,8 @@ def load_vectors(path, tokens: list[str], width: int):
         width: numbers a vector, the model's `d_model`.
 
     Returns:
-        A float32 matrix `[len(tokens), width]` whose rows are NaN for tokens
-        that the file doesn't have, and the share of the vocabulary, reserved
+        A float32 matrix `(len(tokens), width)` whose rows are NaN for tokens
+        that the file doesn't have, and the fraction of the vocabulary, reserved
         tokens left out, that it has.
 
     Raises:
@@ -44,18 +44,18 @@ def load_vectors(path, tokens: list[str], width: int):
         if row >= reserved
     }
     matrix = np.full((len(tokens), width), np.nan, np.float32)
-    found = set()
+    present = set()
     try:
         with _open(path) as file:
             for token, vector in _read(file, path, rows, width):
-                if token not in found:
+                if token not in present:
                     matrix[rows[token]] = vector
-                    found.add(token)
+                    present.add(token)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise InputError(f"{path}: a damaged gzip file") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}. {_ACCEPTED}") from None
-    return matrix, len(found) / max(1, len(rows))
+    return matrix, len(present) / max(1, len(rows))
 
 
 def _open(path):
@@ -89,25 +89,25 @@ def _read(file, path, rows, width) -> Iterator[tuple[bytes, np.ndarray]]:
 
 def _read_text(file, path, rows, width, line_number, count=None):
     """Lines of a token and numbers: `count` of them, if that is known."""
-    seen = 0
+    read = 0
     while line := file.readline(_LONGEST_LINE):
         token, numbers = _split_line(line.rstrip(b"\r\n "), width)
         if token is None:
             received = sum(map(_is_number, line.split()[1:]))
             raise _wrong_width(path, line_number, received, width)
         # The first is read in any case: it shows what is no such file.
-        if token in rows or seen == 0:
+        if token in rows or read == 0:
             vector = _vector(numbers, path, line_number)
             if token in rows:
                 yield token, vector
-        seen += 1
+        read += 1
         line_number += 1
-    if count is not None and seen != count:
+    if count is not None and read != count:
         raise InputError(
-            f"{path}, line 1: announces {count} vectors, but {seen} follow. "
+            f"{path}, line 1: announces {count} vectors, but {read} follow. "
             f"{_ACCEPTED}, whole"
         )
-    if seen == 0:
+    if read == 0:
         raise InputError(f"{path}: no vectors. {_ACCEPTED}")
 
 

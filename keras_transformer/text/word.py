@@ -1,4 +1,4 @@
-"""Words as NLTK splits them, and how they are written together again.
+"""Word tokenizer: words as NLTK splits them, and written together again.
 
 `nltk.word_tokenize(text, preserve_line=True)` separates tokens by a series of
 regular expressions. RE2 has no look-around, and its `\\b` and `\\w` know ASCII
@@ -191,7 +191,7 @@ def _lower(strings):
 
 
 def _spaced(strings):
-    """Strings `[B]` with one space between tokens."""
+    """Strings `(B,)` with one space between tokens."""
     tokens = tf.strings.split(_apply(_SPLIT_RULES, strings))
     return tf.strings.reduce_join(tokens, axis=1, separator=" ")
 
