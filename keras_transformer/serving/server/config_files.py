@@ -54,6 +54,23 @@ class ModelConfig:
             return [version for version in found if version in self.specific]
         return found[-self.latest :]
 
+    def moved_labels(
+        self, before: dict[str, int], available: set[int]
+    ) -> dict[str, int]:
+        """What the labels name now, versions by label.
+
+        Args:
+            before: what they named until now.
+            available: the versions that answer. A label that is in use moves
+                to no other.
+        """
+        return {
+            label: version
+            if version in available
+            else before.get(label, version)
+            for label, version in self.labels
+        }
+
     def version_folders(self) -> dict[int, pathlib.Path]:
         """The versions on disk, folders by number.
 

@@ -6,7 +6,6 @@ TensorFlow Serving.
 
 import base64
 import binascii
-import json
 import math
 import re
 
@@ -17,6 +16,11 @@ from keras_transformer.contract.status import (
     ServingError,
     invalid_argument,
 )
+from keras_transformer.serving.server.json_text import (
+    format_error,
+    shown,
+    to_json,
+)
 from keras_transformer.serving.server.signature_tensors import (
     dtype_name,
     numpy_dtype,
@@ -24,9 +28,6 @@ from keras_transformer.serving.server.signature_tensors import (
 
 # Axes that an array of NumPy may have, and one for the rows to spare.
 _MAX_RANK = 31
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-# Characters of a value that is shown in an error.
-_SHOWN = 200
 _KINDS = {
     type(None): "Null",
     dict: "Object",
@@ -37,41 +38,6 @@ _KINDS = {
 }
 # Outputs whose names end so are sent in base64.
 _BYTES_SUFFIX = "_bytes"
-
-
-def parse_body(body: bytes) -> dict:
-    """The JSON object of a request.
-
-    Bytes that aren't UTF-8 are kept as surrogates, since TensorFlow Serving
-    hands them on to the graph.
-
-    Raises:
-        ServingError: INVALID_ARGUMENT: it isn't a JSON object.
-    """
-    if not body:
-        raise _parse_error("The document is empty")
-    try:
-        document = json.loads(
-            body.decode("utf-8", "surrogateescape"), parse_float=_finite
-        )
-        if _SURROGATE.search(body):
-            _check_pairs(body)
-    except json.JSONDecodeError as error:
-        raise _parse_error(f"{error.msg} at offset: {error.pos}") from None
-    except RecursionError:
-        raise _parse_error("The document is nested too deeply") from None
-    except ValueError:  # out of range, or Python's limit of digits
-        raise _parse_error("Number too big to be stored") from None
-    if not isinstance(document, dict):
-        raise _format_error(document, "Is not object")
-    name = document.get("signature_name", "")
-    if not isinstance(name, str):
-        raise _format_error(
-            document,
-            "not formatted correctly. 'signature_name' key must be a string "
-            "value.",
-        )
-    return document
 
 
 def read_inputs(document: dict, signature) -> tuple[dict, bool]:
@@ -93,7 +59,7 @@ def read_inputs(document: dict, signature) -> tuple[dict, bool]:
         name = document.get("signature_name") or "DEFAULT"
         raise invalid_argument(f"Failed to get input map for signature: {name}")
     if "instances" in document and "inputs" in document:
-        raise _format_error(
+        raise format_error(
             document,
             "Not formatted correctly expecting only one of 'inputs' or "
             "'instances' keys to exist ",
@@ -104,11 +70,11 @@ def read_inputs(document: dict, signature) -> tuple[dict, bool]:
         raise invalid_argument("Missing 'inputs' or 'instances' key")
     rows = document["instances"]
     if not isinstance(rows, list):
-        raise _format_error(
+        raise format_error(
             document, "Excepting 'instances' to be an list/array"
         )
     if not rows:
-        raise _format_error(document, "No values in 'instances' array")
+        raise format_error(document, "No values in 'instances' array")
     return _input_rows(rows, infos), True
 
 
@@ -136,33 +102,6 @@ def predict_body(outputs: dict, by_rows: bool) -> bytes:
     return to_json({"outputs": alone})
 
 
-def to_json(value) -> bytes:
-    """JSON in UTF-8; surrogates become the bytes that they stand for."""
-    text = json.dumps(value, ensure_ascii=False)
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return json.dumps(value).encode()
-
-
-def _check_pairs(body):
-    """Refuses an escaped half of a character."""
-    # Bytes that aren't UTF-8 become another character here: no surrogates.
-    document = json.loads(body.decode("utf-8", "replace"))
-    try:
-        json.dumps(document, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise _parse_error("The surrogate pair in string is invalid") from None
-
-
-def _finite(digits):
-    """A float; `NaN` and `Infinity` are words, and don't come here."""
-    value = float(digits)
-    if math.isinf(value):
-        raise ValueError("out of range")
-    return value
-
-
 def _input_rows(rows, infos):
     named = _is_object(rows[0])
     if not named and len(infos) > 1:
@@ -184,7 +123,7 @@ def _input_rows(rows, infos):
         if row.keys() != infos.keys():
             raise invalid_argument(
                 f"Failed to process element: {number} of 'instances' list. "
-                f"JSON object: {_shown(row)} keys must be equal to: "
+                f"JSON object: {shown(row)} keys must be equal to: "
                 f"{','.join(infos)}"
             )
     return {
@@ -263,7 +202,7 @@ def _flatten(value, shape, info, level=0):
     if not isinstance(value, list):
         if level != len(shape):
             raise invalid_argument(
-                f"JSON Value: {_shown(value)} found at incorrect level: "
+                f"JSON Value: {shown(value)} found at incorrect level: "
                 f"{level + 1} in the JSON DOM. Expected at level: {len(shape)}"
             )
         return [_element(value, info)]
@@ -315,11 +254,11 @@ def _element(value, info):
     else:
         raise ServingError(
             Code.UNIMPLEMENTED,
-            f"Conversion of JSON Value: {_shown(value)} to type: "
+            f"Conversion of JSON Value: {shown(value)} to type: "
             f"{dtype_name(info)}",
         )
     raise invalid_argument(
-        f"JSON Value: {_shown(value)} Type: {_kind(value)} is not of expected "
+        f"JSON Value: {shown(value)} Type: {_kind(value)} is not of expected "
         f"type: {dtype_name(info)}"
     )
 
@@ -333,7 +272,7 @@ def _decimal(value, dtype):
     if lossy or (finite and abs(value) > float(limits.max)):
         kind = "float" if dtype.itemsize == 4 else "double"
         raise invalid_argument(
-            f"Cannot convert JSON value: {_shown(value)} to {kind} without "
+            f"Cannot convert JSON value: {shown(value)} to {kind} without "
             "loss of precision."
         )
     return value
@@ -341,7 +280,7 @@ def _decimal(value, dtype):
 
 def _from_base64(value):
     if not _is_base64(value):
-        raise _format_error(value, "not formatted correctly for base64 data")
+        raise format_error(value, "not formatted correctly for base64 data")
     # Padding may be left out, and white space may be put in.
     text = re.sub(r"\s", "", value["b64"]).rstrip("=")
     try:
@@ -363,25 +302,6 @@ def _kind(value):
     if isinstance(value, bool):
         return str(value)
     return _KINDS[type(value)]
-
-
-def _shown(value):
-    """A value in an error, cut where it is long."""
-    try:
-        text = json.dumps(value)
-    except RecursionError:
-        return "..."
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-
-
-def _parse_error(reason):
-    """The error of a body that isn't JSON."""
-    return invalid_argument(f"JSON Parse error: {reason}")
-
-
-def _format_error(value, reason):
-    """The error of JSON that says something else."""
-    return invalid_argument(f"JSON Value: {_shown(value)} {reason}")
 
 
 def _output_rows(outputs, values):

@@ -268,8 +268,20 @@ class ModelStore:
             self._unload_all_but(name, [])
 
     def _by_label(self, name, version, label):
-        """The version that is meant, with the lock held."""
-        return _labelled_version(self._labels.get(name, {}), version, label)
+        """The version that is meant, None for the latest; the lock is held."""
+        if not label:
+            return version
+        if version is not None:
+            raise invalid_argument(
+                f"Both model version ({version}) and model version label "
+                f"({label}) cannot be supplied."
+            )
+        labels = self._labels.get(name, {})
+        if label not in labels:
+            raise invalid_argument(
+                f"Unrecognized servable version label: {label}"
+            )
+        return labels[label]
 
     def _available(self, name):
         """The versions that take requests, with the lock held."""
@@ -282,7 +294,7 @@ class ModelStore:
         """Lets labels name what they can, with the lock held."""
         before = self._labels.get(config.name, {})
         available = self._available(config.name)
-        self._labels[config.name] = _moved_labels(config, before, available)
+        self._labels[config.name] = config.moved_labels(before, available)
 
     def _keep_polling(self):
         while not self._stop.wait(self._poll_seconds):
@@ -356,48 +368,6 @@ class ModelStore:
             self._log(f"{name} {version}: unloading")
             if servable is not None:
                 servable.close()
-
-
-def _labelled_version(
-    labels: dict[str, int], version: int | None, label: str
-) -> int | None:
-    """The version that a request means; None: the latest.
-
-    Args:
-        labels: of the model, versions by name.
-        version: its number, if the request has one.
-        label: if it has one, else "".
-
-    Raises:
-        ServingError: INVALID_ARGUMENT: both, or no such label.
-    """
-    if not label:
-        return version
-    if version is not None:
-        raise invalid_argument(
-            f"Both model version ({version}) and model version label "
-            f"({label}) cannot be supplied."
-        )
-    if label not in labels:
-        raise invalid_argument(f"Unrecognized servable version label: {label}")
-    return labels[label]
-
-
-def _moved_labels(
-    config: ModelConfig, before: dict[str, int], available: set[int]
-) -> dict[str, int]:
-    """What a model's labels name now.
-
-    Args:
-        config: says what they are to name.
-        before: what they named until now.
-        available: the versions that answer. A label that is in use moves to
-            no other.
-    """
-    return {
-        label: version if version in available else before.get(label, version)
-        for label, version in config.labels
-    }
 
 
 def _folder_stamp(folder: pathlib.Path) -> tuple:

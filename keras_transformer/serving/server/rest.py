@@ -36,11 +36,10 @@ from keras_transformer.serving.server.admission import (
 )
 from keras_transformer.serving.server.core import SIGNATURE_DEF, Core
 from keras_transformer.serving.server.json_tensors import (
-    parse_body,
     predict_body,
     read_inputs,
-    to_json,
 )
+from keras_transformer.serving.server.json_text import parse_body, to_json
 from keras_transformer.serving.server.monitoring import CONTENT_TYPE, Entry
 from keras_transformer.serving.server.signature_tensors import count_rows
 

@@ -1,0 +1,96 @@
+"""JSON text of the REST API: read, written, and quoted in errors.
+
+Bytes that aren't UTF-8 come in and go out as they are, since TensorFlow Serving
+hands them on to the graph and back.
+"""
+
+import json
+import math
+import re
+
+from keras_transformer.contract.status import ServingError, invalid_argument
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+# Characters of a value that is shown in an error.
+_SHOWN = 200
+
+
+def parse_body(body: bytes) -> dict:
+    """The JSON object of a request.
+
+    Bytes that aren't UTF-8 are kept as surrogates, since TensorFlow Serving
+    hands them on to the graph.
+
+    Raises:
+        ServingError: INVALID_ARGUMENT: it isn't a JSON object.
+    """
+    if not body:
+        raise _parse_error("The document is empty")
+    try:
+        document = json.loads(
+            body.decode("utf-8", "surrogateescape"), parse_float=_finite
+        )
+        if _SURROGATE.search(body):
+            _check_pairs(body)
+    except json.JSONDecodeError as error:
+        raise _parse_error(f"{error.msg} at offset: {error.pos}") from None
+    except RecursionError:
+        raise _parse_error("The document is nested too deeply") from None
+    except ValueError:  # out of range, or Python's limit of digits
+        raise _parse_error("Number too big to be stored") from None
+    if not isinstance(document, dict):
+        raise format_error(document, "Is not object")
+    name = document.get("signature_name", "")
+    if not isinstance(name, str):
+        raise format_error(
+            document,
+            "not formatted correctly. 'signature_name' key must be a string "
+            "value.",
+        )
+    return document
+
+
+def to_json(value) -> bytes:
+    """JSON in UTF-8; surrogates become the bytes that they stand for."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return json.dumps(value).encode()
+
+
+def format_error(value, reason: str) -> ServingError:
+    """The error of JSON that says something else."""
+    return invalid_argument(f"JSON Value: {shown(value)} {reason}")
+
+
+def shown(value) -> str:
+    """A value in an error, cut where it is long."""
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        return "..."
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _parse_error(reason):
+    """The error of a body that isn't JSON."""
+    return invalid_argument(f"JSON Parse error: {reason}")
+
+
+def _check_pairs(body):
+    """Refuses an escaped half of a character."""
+    # Bytes that aren't UTF-8 become another character here: no surrogates.
+    document = json.loads(body.decode("utf-8", "replace"))
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _parse_error("The surrogate pair in string is invalid") from None
+
+
+def _finite(digits):
+    """A float; `NaN` and `Infinity` are words, and don't come here."""
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError("out of range")
+    return value
