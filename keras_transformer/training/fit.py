@@ -99,17 +99,7 @@ def fit(
         _start(model, run, observer)
     freeze(model, training.freeze)
     cross_entropy = compile_model(model, training, run.config.model.d_model)
-    batches = TrainingBatches(
-        prepared,
-        batch_tokens=training.batch_tokens,
-        batch_sentences=training.batch_sentences,
-        shuffle_buffer=training.shuffle_buffer,
-        seed=training.seed,
-        length_multiple=training.length_multiple,
-        sampling=subword_sampling(
-            run.config, (run.source_tokenizer, run.target_tokenizer)
-        ),
-    )
+    batches = _training_batches(run, prepared)
     dev = _dev_batches(prepared, training)
     speed = Speed(cross_entropy)
     keep_best = KeepBest(run)
@@ -190,6 +180,21 @@ def _has_checkpoint(path, run):
     its first epoch at the latest, starts again: the same as going on.
     """
     return path.is_file() or len(run.history()) > 1
+
+
+def _training_batches(run, prepared):
+    training = run.config.training
+    return TrainingBatches(
+        prepared,
+        batch_tokens=training.batch_tokens,
+        batch_sentences=training.batch_sentences,
+        shuffle_buffer=training.shuffle_buffer,
+        seed=training.seed,
+        length_multiple=training.length_multiple,
+        sampling=subword_sampling(
+            run.config, (run.source_tokenizer, run.target_tokenizer)
+        ),
+    )
 
 
 def _dev_batches(prepared, training):
