@@ -11,7 +11,7 @@ import tempfile
 from scripts.benchmarks.corpus import MISSING, corpus_folder
 
 _PEERS = pathlib.Path(__file__).resolve().parent / "peers"
-_QUICK = "one short round: roughly right, not to be quoted"
+QUICK_NOTE = "one short round: roughly right, not to be quoted"
 
 
 def add_options(parser):
@@ -29,7 +29,7 @@ def add_options(parser):
         "corpus",
     )
     add("--rounds", type=int, default=3)
-    add("--quick", action="store_true", help=f"{_QUICK}; below 4 minutes")
+    add("--quick", action="store_true", help=f"{QUICK_NOTE}; below 4 minutes")
     add("--json", action="store_true", help="all results on stdout")
 
 
@@ -61,7 +61,7 @@ def parse(parser, arguments, quick: dict):
 
 def labelled(report: dict, options) -> dict:
     """The report, or its ratios, with a note if it was made quickly."""
-    return {**report, "quick": _QUICK} if options.quick else report
+    return {**report, "quick": QUICK_NOTE} if options.quick else report
 
 
 def run(parser, arguments, quick, measure_all, rows: str, line) -> int:

@@ -21,8 +21,8 @@ FETCHED = ROOT / "corpora" / "tatoeba"
 _SHARED = ROOT.parent / "shared" / "data" / "tatoeba"
 _DEV_FRACTION, _SEED = 0.04, 0
 MISSING = (
-    "no corpus to measure on. Accepted: --data with a folder of train.tsv and "
-    "dev.tsv, or scripts/benchmarks/corpus.py first, which fetches one"
+    "no corpus to measure on. Accepted: train.tsv and dev.tsv by option, or "
+    "scripts/benchmarks/corpus.py first, which fetches them"
 )
 
 

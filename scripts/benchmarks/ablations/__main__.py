@@ -10,7 +10,8 @@ and evaluated by the command line in processes of their own, and what came out
 is kept in OUT/NAME-SEED.json with the commands, so that an interrupted call
 goes on where it was. What changes the evaluation alone uses the base's run.
 With `--jobs` several run at a time, one thread each. The last thing printed is
-a table in Markdown, sorted by BLEU.
+a table in Markdown, sorted by BLEU. `--quick` tries the whole path in minutes:
+an epoch of the base on 2,000 pairs, searched in two ways, in OUT/quick.
 """
 
 import argparse
@@ -27,8 +28,14 @@ import time
 
 import yaml
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
+
+from scripts.benchmarks import command
+from scripts.benchmarks.corpus import MISSING, corpus_folder
+
 HERE = pathlib.Path(__file__).resolve().parent
 PARTS = "prepare", "train", "evaluate"
+QUICK = {"only": ["base", "greedy"], "pairs": 2000, "epochs": 1}
 
 
 class _Failed(Exception):
@@ -37,8 +44,11 @@ class _Failed(Exception):
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
-    options = _parser().parse_args(arguments)
-    recipes = _recipes(options.variants, options.only)
+    options = command.parse(_parser(), arguments, QUICK)
+    if problem := _choose_files(options):
+        command.say(f"ablations: {problem}")
+        return 2
+    recipes = _recipes(options.variants, options.only, options.epochs)
     for name in {recipe["data"] for recipe in recipes.values()}:
         (options.out / "data").mkdir(parents=True, exist_ok=True)
         recipe = next(r for r in recipes.values() if r["data"] == name)
@@ -56,10 +66,40 @@ def main(arguments: list[str] | None = None) -> int:
             done = pool.map(lambda job: _try_to_measure(*job, options), jobs)
             failed += list(done).count(False)
     print(_table(recipes, options.out))
+    if options.quick:
+        command.say(f"quick: {command.QUICK_NOTE}")
     return 1 if failed else 0
 
 
-def _recipes(path, only):
+def _choose_files(options):
+    """Completes the paths of the options; what is missing, or None."""
+    if options.quick:
+        # Results of other sizes are kept by the same names.
+        options.out = options.out / "quick"
+    folder = corpus_folder()
+    if folder is None and not (options.train and options.dev):
+        return MISSING.replace(
+            "--data with a folder of", "--train and --dev of"
+        )
+    options.train = options.train or folder / "train.tsv"
+    options.dev = options.dev or folder / "dev.tsv"
+    if options.pairs:
+        options.out.mkdir(parents=True, exist_ok=True)
+        options.train = _head(options.train, options.pairs, options.out)
+        options.dev = _head(options.dev, options.pairs // 10, options.out)
+    return None
+
+
+def _head(path, count, folder):
+    """Lines of a TSV, spread evenly, in another folder."""
+    lines = pathlib.Path(path).read_text("utf-8").splitlines(keepends=True)
+    chosen = lines[:: max(1, len(lines) // count)][:count]
+    shorter = folder / pathlib.Path(path).name
+    shorter.write_text("".join(chosen), encoding="utf-8")
+    return shorter
+
+
+def _recipes(path, only, epochs=None):
     """Each variant whole: what it is, its settings, the name of its data."""
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     base = content["base"]
@@ -78,6 +118,8 @@ def _recipes(path, only):
             part: {**base.get(part, {}), **variant.get(part, {})}
             for part in PARTS
         }
+        if epochs is not None:
+            recipe["train"]["training.epochs"] = epochs
         text = json.dumps(recipe["prepare"], sort_keys=True)
         recipe["data"] = hashlib.sha256(text.encode()).hexdigest()[:8]
         recipe["what"] = variant["what"]
@@ -240,12 +282,15 @@ def _parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--train", required=True, help="TSV of sentence pairs")
-    add("--dev", required=True, help="TSV that is scored")
+    add("--train", help="TSV of sentence pairs; none: Tatoeba's at hand")
+    add("--dev", help="TSV that is scored")
     add("--out", required=True, type=pathlib.Path)
     add("--variants", type=pathlib.Path, default=HERE / "variants.yaml")
     add("--only", nargs="+", metavar="NAME", help="base is one")
     add("--seeds", nargs="+", type=int, default=[1])
+    add("--pairs", type=int, help="train on so many, score a tenth as many")
+    add("--epochs", type=int, help="of every variant, whatever it says")
+    add("--quick", action="store_true", help=command.QUICK_NOTE)
     add("--jobs", type=int, default=1, help="variants trained at a time")
     return parser
 

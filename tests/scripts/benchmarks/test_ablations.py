@@ -118,6 +118,24 @@ def test_a_variant_that_fails_does_not_end_the_others(call, capsys):
     assert all(f"| {name} " in told.out for name in ("base", "words", "greedy"))
 
 
+def test_quick_is_an_epoch_of_a_part_of_the_pairs(call, tmp_path, capsys):
+    lines = [f"{n}\tx\n" for n in range(5000)]
+    files = []
+    for name in ("train", "dev"):
+        path = tmp_path / f"{name}.tsv"
+        path.write_text("".join(lines))
+        files += [f"--{name}", str(path)]
+    commands = call("--quick", *files)
+    (trained,) = named(commands, "train")
+    assert "--set=training.epochs=1" in trained
+    assert len(named(commands, "evaluate")) == 2
+    shorter = tmp_path / "out/quick"
+    assert len((shorter / "train.tsv").read_text().splitlines()) == 2000
+    assert len((shorter / "dev.tsv").read_text().splitlines()) == 200
+    told = capsys.readouterr()
+    assert "not to be quoted" in told.err and "| greedy |" in told.out
+
+
 def test_unknown_variants_are_refused(call):
     with pytest.raises(SystemExit, match="no variant lang. Accepted: base"):
         call("--only", "lang")
