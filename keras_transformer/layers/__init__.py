@@ -1,8 +1,6 @@
 """The Transformer's layers, usable alone. Only `keras.ops`, any backend."""
 
 from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.decoder_layer import DecoderLayer
-from keras_transformer.layers.encoder_layer import EncoderLayer
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.masks import (
     causal_mask,
@@ -12,6 +10,10 @@ from keras_transformer.layers.masks import (
 from keras_transformer.layers.positional_embedding import (
     PositionalEmbedding,
     sinusoids,
+)
+from keras_transformer.layers.transformer_layers import (
+    DecoderLayer,
+    EncoderLayer,
 )
 
 __all__ = [

@@ -7,9 +7,9 @@ D model width.
 import keras
 from keras import ops
 
-from keras_transformer.layers.dense import Dense, product
+from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.masks import masked_scores
+from keras_transformer.ops import attention_scores
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -23,7 +23,7 @@ class MultiHeadAttention(keras.layers.Layer):
     Args:
         num_heads: int, number of heads.
         d_model: int, width of input and output, divisible by `num_heads`.
-        dropout: float, dropped share of the attention weights.
+        dropout: float, dropped fraction of the attention weights.
         use_bias: bool, whether the four projections have a bias.
         kernel_initializer: initializer of the four kernels.
         bias_initializer: initializer of the four biases.
@@ -34,10 +34,9 @@ class MultiHeadAttention(keras.layers.Layer):
         key: float `(B, S, D)`; `value` if omitted.
         attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
         training: bool, whether dropout is applied.
-        query_norm: built `LayerNormalization` that the query goes through
-            first. The same as to normalise before the call, with less memory
-            in training.
-        value_norm: as `query_norm`, for the value.
+        value_mask: bool `(B, S)`, False hides a key; by default the implicit
+            mask of `value`, as `keras.layers.Embedding(mask_zero=True)` makes.
+        key_mask: likewise of `key`.
 
     Returns:
         float `(B, T, D)`.
@@ -74,6 +73,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self._scale = self.head_dim**-0.5
         self.dropout = dropout
         self.use_bias = use_bias
+        self.supports_masking = True
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self._query = self._projection("query")
@@ -84,9 +84,9 @@ class MultiHeadAttention(keras.layers.Layer):
             dropout, dtype=self.dtype_policy, name="attention_dropout"
         )
 
-    def _projection(self, name):
+    def _projection(self, name, make=Dense):
         # Clones: one initializer object would start all four kernels equal.
-        return Dense(
+        return make(
             self.d_model,
             use_bias=self.use_bias,
             kernel_initializer=self.kernel_initializer.clone(),
@@ -109,20 +109,18 @@ class MultiHeadAttention(keras.layers.Layer):
         key=None,
         attention_mask=None,
         training=None,
-        query_norm=None,
-        value_norm=None,
+        value_mask=None,
+        key_mask=None,
     ):
-        # Quantised kernels aren't what the product wants.
-        plain = self._query.quantization_mode is None
-        same = query is value and query_norm is value_norm and key is None
-        if query_norm is not None and not (training and plain):
-            query, query_norm = query_norm(query), None
-        if same and plain:
-            heads = self._project_together(query, query_norm, training)
+        for mask in (value_mask, key_mask):
+            attention_mask = _hide_keys(attention_mask, mask)
+        if query is value and key is None and self._joins():
+            heads = self._project_together(query, training)
         else:
-            query = self._project_query(query, query_norm, training)
-            value = value if value_norm is None else value_norm(value)
-            heads = query, *self.project(value, key)
+            heads = (
+                self._project_query(query, training),
+                *self.project(value, key),
+            )
         return self._attend(*heads, attention_mask, training)
 
     def project(self, value, key=None):
@@ -174,29 +172,34 @@ class MultiHeadAttention(keras.layers.Layer):
         keys = self._split_heads(key, self._key)
         return self._weights(query, keys, attention_mask)
 
-    def _project_query(self, query, norm=None, training=None):
+    def _joins(self):
+        """Whether queries, keys and values of one input are one product."""
+        # Quantised kernels aren't what the product wants.
+        plain = self._query.quantization_mode is None
+        return plain and self._query.input_norm() is self._value.input_norm()
+
+    def _project_query(self, query, training=None):
         """Queries times `_scale`, `(B, N, T, H)`."""
         # Scaling the query, not the scores, touches T x H numbers instead
         # of T x S and keeps float16 scores small.
-        if norm is None:
-            return self._split_heads(query, self._query) * self._scale
-        weights = *self._scaled_query(), self._query.trains(training)
-        return self._split_heads(query, lambda x: norm.project(x, *weights))
+        dense = self._query
+        plain = dense.quantization_mode is None
+        if not (training and plain and dense.input_norm()):
+            return self._split_heads(query, dense) * self._scale
+        weights = *self._scaled_query(), training, dense.trains(training)
+        return self._split_heads(query, lambda x: dense.product(x, *weights))
 
-    def _project_together(self, x, norm=None, training=None):
+    def _project_together(self, x, training=None):
         """Query, keys and values of the same input by one product."""
-        scaled, parts = self._scaled_query(), (self._key, self._value)
-        kernels = [scaled[0], *(part.kernel for part in parts)]
+        scaled, others = self._scaled_query(), (self._key, self._value)
+        kernels = [scaled[0], *(dense.kernel for dense in others)]
         kernel, bias = ops.concatenate(kernels, axis=1), None
         if self.use_bias:
-            biases = [scaled[1], *(part.bias for part in parts)]
+            biases = [scaled[1], *(dense.bias for dense in others)]
             bias = ops.concatenate(biases, axis=0)
-        trained = any(part.trains(training) for part in (self._query, *parts))
-        length, x = ops.shape(x)[1], _rows(x)
-        if norm is None:
-            x = product(x, kernel, bias, self.compute_dtype, trained)
-        else:
-            x = norm.project(x, kernel, bias, trained)
+        trained = any(d.trains(training) for d in (self._query, *others))
+        length = ops.shape(x)[1]
+        x = self._query.product(_rows(x), kernel, bias, training, trained)
         x = ops.reshape(x, (-1, length, 3, self.num_heads, self.head_dim))
         x = ops.transpose(x, (2, 0, 3, 1, 4))  # (3, B, N, length, H)
         return ops.unstack(x, 3)
@@ -218,7 +221,13 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _weights(self, query, keys, attention_mask, training=None):
         """`(B, N, T, S)` of queries from `_project_query` and keys."""
-        scores = masked_scores(query, keys, attention_mask, training)
+        bias = None
+        if attention_mask is not None:
+            # Finite, so that a row without any key stays a number. Added, as
+            # that passes gradients on without another look at the mask.
+            bias = ops.where(attention_mask, 0.0, -1e9)
+            bias = ops.expand_dims(bias, axis=-3)  # (B, 1, T, S)
+        scores = attention_scores(query, keys, bias, gradient=bool(training))
         return ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
 
     def _split_heads(self, x, projection):
@@ -249,3 +258,13 @@ class MultiHeadAttention(keras.layers.Layer):
 def _rows(x):
     """`(B * T, D)`: with more axes a product is dozens of a graph's nodes."""
     return ops.reshape(x, (-1, x.shape[-1]))
+
+
+def _hide_keys(attention_mask, key_mask):
+    """The attention mask without the keys that a mask `(B, S)` hides."""
+    if key_mask is None:
+        return attention_mask
+    key_mask = ops.expand_dims(key_mask, axis=1)  # (B, 1, S)
+    if attention_mask is None:
+        return key_mask
+    return ops.logical_and(attention_mask, key_mask)

@@ -1,55 +1,94 @@
-"""A dense layer whose gradient takes little memory on TensorFlow."""
+"""Dense layers: Keras' own, and one whose inputs are normalised first."""
 
 import keras
 from keras import ops
 
-from keras_transformer import backend
+from keras_transformer.compat import kernel_variable
+from keras_transformer.ops import dense
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Dense(keras.layers.Dense):
-    """Keras' Dense, whose kernel's gradient is computed before its input's.
+    """Keras' Dense, in training with the product of `ops.dense`.
 
     TensorFlow has no reason to compute the gradients of kernels before the
     way back through the model has ended, and keeps two tensors for each until
-    then. Takes its arguments.
+    then; the kernel of `ops.dense` orders them. Takes Keras' arguments.
     """
 
     def call(self, inputs, training=None):
         if not self.trains(training):
             return super().call(inputs)
-        outputs = product(
-            inputs, self.kernel, self.bias, self.compute_dtype, trained=True
+        outputs = self.product(
+            inputs, self.kernel, self.bias, training, trained=True
         )
         return outputs if self.activation is None else self.activation(outputs)
 
+    def product(self, inputs, kernel, bias, training=None, trained=False):
+        """The product with weights that were made of the layer's.
+
+        Args:
+            inputs: float `(..., D)`, as `call` takes them.
+            kernel: float `(D, E)`.
+            bias: float `(E,)`, or None.
+            training: bool.
+            trained: bool, whether a gradient by the kernel will be asked for.
+
+        Returns:
+            float `(..., E)` in the layer's compute dtype.
+        """
+        weights = (w for w in (kernel, bias) if w is not None)
+        weights = [ops.cast(w, self.compute_dtype) for w in weights]
+        return dense(inputs, *weights, kernel_gradient=trained)
+
     def trains(self, training):
-        """Whether a gradient by the kernel will be wanted."""
+        """Whether a gradient by the kernel will be asked for."""
         plain = self.quantization_mode is None
-        return bool(training) and plain and self._kernel.trainable
+        return bool(training) and plain and kernel_variable(self).trainable
+
+    def input_norm(self):
+        """The `LayerNormalization` that inputs go through first, or None."""
+        return None
 
     def quantize(self, mode=None, type_check=True, **kwargs):
         # Keras' own refuses subclasses, which might compute something else.
         super().quantize(mode, type_check=False, **kwargs)
 
 
-def product(inputs, kernel, bias, dtype, trained=False):
-    """A matrix product, with a bias if not None, of weights cast to `dtype`.
+class NormalizedDense(Dense):
+    """`dense(norm(inputs))`, with less memory in training.
+
+    There the norm's scale and centre become part of kernel and bias. Then the
+    product keeps for its gradient what the normalisation keeps anyway, not a
+    tensor of its own, and passes over the inputs are saved. Only in training:
+    each call scales the kernel, which a step of a search is too small for.
 
     Args:
-        inputs: float `(..., D)`.
-        kernel: float `(D, E)`.
-        bias: float `(E,)`, or None.
-        dtype: of inputs and outputs.
-        trained: bool, whether a gradient by the kernel will be wanted, which
-            is then computed before the one by the inputs.
-
-    Returns:
-        float `(..., E)`.
+        units: int, E.
+        norm: `LayerNormalization`. The layer around both owns it: builds it,
+            tracks its weights and saves them.
     """
-    weights = [ops.cast(w, dtype) for w in (kernel, bias) if w is not None]
-    fused = backend.fused()
-    if trained and fused:
-        return fused.dense(inputs, *weights)
-    outputs = ops.matmul(inputs, weights[0])
-    return outputs if bias is None else ops.add(outputs, weights[1])
+
+    def __init__(self, units, norm, **kwargs):
+        super().__init__(units, **kwargs)
+        # In a function, where Keras doesn't find a second owner.
+        self._input_norm = lambda: norm
+
+    def input_norm(self):
+        return self._input_norm()
+
+    def call(self, inputs, training=None):
+        weights = self.kernel, self.bias
+        trained = self.trains(training)
+        return self.product(inputs, *weights, training, trained)
+
+    def product(self, inputs, kernel, bias, training=None, trained=False):
+        norm = self.input_norm()
+        if training:
+            inputs, kernel, bias = norm.fuse(inputs, kernel, bias)
+        else:
+            inputs = norm(inputs)
+        return super().product(inputs, kernel, bias, training, trained)
+
+    def quantized_call(self, inputs, training=None):
+        return super().quantized_call(self.input_norm()(inputs))

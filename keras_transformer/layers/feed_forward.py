@@ -16,14 +16,11 @@ class FeedForward(keras.layers.Layer):
         d_model: int, width of input and output.
         activation: name or function; "relu", "gelu" (exact, erf) and
             "swish" among others. A `keras.activations` object is kept.
-        dropout: float, dropped share after the activation.
+        dropout: float, dropped fraction after the activation.
 
     Call arguments:
         inputs: float `(..., D)`.
         training: bool, whether dropout is applied.
-        norm: `LayerNormalization` that the inputs go through first; built.
-            The same as to normalise before the call, with less memory in
-            training.
 
     Returns:
         float, shape of `inputs`.
@@ -43,7 +40,8 @@ class FeedForward(keras.layers.Layer):
         self.d_model = d_model
         self.activation = keras.activations.get(activation)
         self.dropout = dropout
-        self._inner = Dense(d_ff, dtype=self.dtype_policy, name="inner")
+        self.supports_masking = True
+        self._inner = self._inner_dense(dtype=self.dtype_policy, name="inner")
         self._outer = Dense(d_model, dtype=self.dtype_policy, name="outer")
         self._activation_dropout = ActivationDropout(
             dropout,
@@ -52,25 +50,16 @@ class FeedForward(keras.layers.Layer):
             name="feedforward_dropout",
         )
 
+    def _inner_dense(self, **options):
+        return Dense(self.d_ff, **options)
+
     def build(self, inputs_shape):
         self._inner.build(inputs_shape)
         self._outer.build((*inputs_shape[:-1], self.d_ff))
 
-    def call(self, inputs, training=None, norm=None):
+    def call(self, inputs, training=None):
         # With more than two axes a product is dozens of a graph's nodes.
-        x = ops.reshape(inputs, (-1, inputs.shape[-1]))
-        # Quantised kernels aren't what the product wants.
-        if norm is None:
-            x = self._inner(x)
-        elif training and self._inner.quantization_mode is None:
-            x = norm.project(
-                x,
-                self._inner.kernel,
-                self._inner.bias,
-                trained=self._inner.trains(training),
-            )
-        else:
-            x = self._inner(norm(x))
+        x = self._inner(ops.reshape(inputs, (-1, inputs.shape[-1])))
         x = self._outer(self._activation_dropout(x, training=training))
         return ops.reshape(x, (*ops.shape(inputs)[:-1], self.d_model))
 

@@ -7,8 +7,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer import backend
+from keras_transformer.compat import embeddings_variable
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.ops import dense
 
 
 def sinusoids(length, d_model):
@@ -46,7 +47,7 @@ class PositionalEmbedding(keras.layers.Layer):
         vocabulary_size: int, V.
         d_model: int, even, D.
         max_length: int, number of positions.
-        dropout: float, dropped share of the sum.
+        dropout: float, dropped fraction of the sum.
         positions: "sinusoidal" or "learned".
         embeddings_initializer: initializer of the embedding matrix.
 
@@ -129,13 +130,13 @@ class PositionalEmbedding(keras.layers.Layer):
         return self._dropout(x, training=training)
 
     def _project(self, x, training):
-        """The product with the transposed matrix; see `layers.dense.Dense`."""
-        tokens, fused = self._tokens, backend.fused()
+        """The product with the transposed matrix, in training `ops.dense`."""
+        tokens = self._tokens
         plain = tokens.quantization_mode is None
-        if not (training and fused and plain and tokens._embeddings.trainable):
+        if not (training and plain and embeddings_variable(tokens).trainable):
             return tokens(x, reverse=True)
         matrix = ops.cast(tokens.embeddings, self.compute_dtype)
-        return fused.dense(x, matrix, transposed=True)
+        return dense(x, matrix, transposed=True, kernel_gradient=True)
 
     def _encoding(self, length, position):
         table = ops.cast(

@@ -3,86 +3,115 @@
 import keras
 from keras import layers, ops
 
-from keras_transformer import backend
+from keras_transformer.compat import compiled_metrics
 from keras_transformer.config.model import ModelConfig
+from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError
 from keras_transformer.layers import (
-    DecoderLayer,
-    EncoderLayer,
     PositionalEmbedding,
     decoder_mask,
     padding_mask,
 )
 from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.layer_normalization import LayerNormalization
-from keras_transformer.models.parts import join
-from keras_transformer.models.r_drop import symmetric_divergence, twice
+from keras_transformer.layers.transformer_layers import (
+    DecoderLayer,
+    EncoderLayer,
+)
+from keras_transformer.models.micro_batches import MicroBatches, split_batch
+from keras_transformer.ops import train_function
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Transformer(keras.Model):
-    """A functional model that can train on parts of a batch side by side.
+    """A functional model that can train on micro-batches side by side.
 
-    The parts are independent but for the weights, so TensorFlow runs them at
-    the same time, each operation in one thread: on a processor that is
-    faster than one operation after the other in all threads. Logits and
-    gradients are those of the whole batch; only dropout differs.
+    The micro-batches of a batch are independent but for the weights, so
+    TensorFlow runs them at the same time, each operation in one thread: on a
+    processor that is faster than one operation after the other in all
+    threads. Logits and gradients are those of the whole batch; only dropout
+    differs.
 
     With R-Drop, a call in training gives logits `(2B, T, V)`: those of the
     batch, and those of the batch with other dropout. The loss is the mean of
     both plus `r_drop` times the divergence between them; metrics see the
     first. The paper adds both losses up, so its alpha is twice `r_drop`.
 
-    Attributes:
-        parts: int, into how many a batch is cut in training.
+    Args:
+        inputs, outputs, name: as of a functional `keras.Model`.
+        micro_batches: int, into how many a batch is cut in training.
         r_drop: float, weight of R-Drop's divergence; 0: off.
 
     Reference: Liang et al. 2021, "R-Drop", equation 4.
     """
 
-    parts = 1
-    r_drop = 0.0
+    # Of the last call in training, until its metrics have been computed.
+    _micro_batch_logits = None
+
+    def __init__(
+        self,
+        inputs,
+        outputs,
+        name=None,
+        *,
+        micro_batches=1,
+        r_drop=0.0,
+        **kwargs,
+    ):
+        super().__init__(inputs, outputs, name=name, **kwargs)
+        self.micro_batches = micro_batches
+        self.r_drop = r_drop
 
     def call(self, inputs, training=None, mask=None, **kwargs):
         if training and self.r_drop:
-            inputs = {name: twice(ids) for name, ids in inputs.items()}
-        if not training or self.parts == 1:
+            inputs = {name: _repeat(ids) for name, ids in inputs.items()}
+        if not training or self.micro_batches == 1:
             return super().call(inputs, training, mask, **kwargs)
-        size = ops.shape(inputs["source_ids"])[0]
-        ends = [size * i // self.parts for i in range(self.parts + 1)]
         logits = [
-            super(Transformer, self).call(
-                {name: ids[begin:end] for name, ids in inputs.items()},
-                training,
-                **kwargs,
-            )
-            for begin, end in zip(ends[:-1], ends[1:], strict=True)
+            super(Transformer, self).call(part, training, **kwargs)
+            for part in split_batch(inputs, self.micro_batches)
         ]
-        return join(logits)
+        self._micro_batch_logits = MicroBatches(logits)
+        return self._micro_batch_logits.joined
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "micro_batches": self.micro_batches,
+            "r_drop": self.r_drop,
+        }
 
     def make_train_function(self, force=False):
         if self.train_function is not None and not force:
             return
         super().make_train_function(force)
-        fused = backend.fused()
-        if fused:
-            made = self.train_function
-            self.train_function = fused.train_function(self, made)
+        self.train_function = train_function(self, self.train_function)
 
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
+        apart = self._apart(y_pred, [self.loss])
         if not training or not self.r_drop:
-            return super().compute_loss(x, y, y_pred, sample_weight, training)
-        weights = None if sample_weight is None else twice(sample_weight)
-        loss = super().compute_loss(x, twice(y), y_pred, weights, training)
+            return super().compute_loss(x, y, apart, sample_weight, training)
+        weights = None if sample_weight is None else _repeat(sample_weight)
+        loss = super().compute_loss(x, _repeat(y), apart, weights, training)
         divergence = symmetric_divergence(y, y_pred, sample_weight)
         return loss + self.r_drop * divergence
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         if self.r_drop:
             y_pred = y_pred[: ops.shape(y)[0]]
+        y_pred = self._apart(y_pred, compiled_metrics(self))
+        self._micro_batch_logits = None
         return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def _apart(self, y_pred, consumers):
+        """The micro-batches of joined logits, if all consumers take them."""
+        apart = self._micro_batch_logits
+        if apart is None or apart.joined is not y_pred:
+            return y_pred
+        take = (getattr(c, "takes_micro_batches", False) for c in consumers)
+        return apart if all(take) else y_pred
 
 
 def build_transformer(
@@ -90,6 +119,8 @@ def build_transformer(
     source_vocabulary_size: int,
     target_vocabulary_size: int,
     final_norm: bool | None = None,
+    micro_batches: int = 1,
+    r_drop: float = 0.0,
 ) -> keras.Model:
     """Builds the model that predicts each next target token.
 
@@ -103,6 +134,8 @@ def build_transformer(
         target_vocabulary_size: int, V.
         final_norm: whether each stack ends with a LayerNorm. Default: with
             pre-norm, whose residual stream is otherwise never normalised.
+        micro_batches: of training, see `Transformer`.
+        r_drop: of training, see `Transformer`.
 
     Returns:
         A `Transformer` from a dict of `source_ids` int32 `(B, S)` and
@@ -153,7 +186,45 @@ def build_transformer(
         {"source_ids": source_ids, "target_ids": target_ids},
         logits,
         name="transformer",
+        micro_batches=micro_batches,
+        r_drop=r_drop,
     )
+
+
+def symmetric_divergence(labels, logits, sample_weight=None):
+    """How far the predictions of two passes are apart, per real token.
+
+    The mean of both Kullback-Leibler divergences,
+    `(KL(P || Q) + KL(Q || P)) / 2 = sum((P - Q) (log P - log Q)) / 2`.
+
+    Args:
+        labels: int `(B, T)`; padding doesn't count.
+        logits: float `(2B, T, V)`, the first pass above the second.
+        sample_weight: optional float, `(B,)`, or broadcasts to `(B, T)`.
+
+    Returns:
+        float32 scalar, in nats per token.
+
+    Reference: Liang et al. 2021, "R-Drop", equation 2.
+    """
+    first, second = ops.split(ops.cast(logits, "float32"), 2, axis=0)
+    # Logits are log-probabilities but for a constant in each position, which
+    # sum(P - Q) = 0 takes away.
+    apart = ops.softmax(first, axis=-1) - ops.softmax(second, axis=-1)
+    divergence = ops.sum(apart * (first - second), axis=-1) / 2  # (B, T)
+    weights = ops.cast(ops.not_equal(labels, PAD_ID), "float32")
+    if sample_weight is not None:
+        sample_weight = ops.cast(sample_weight, "float32")
+        if len(sample_weight.shape) == 1:  # a weight for each sentence
+            sample_weight = ops.expand_dims(sample_weight, axis=1)
+        weights = weights * sample_weight
+    total = ops.sum(divergence * weights)
+    return ops.divide_no_nan(total, ops.sum(weights))
+
+
+def _repeat(tensor):
+    """The rows of a tensor `(B, ...)`, and the same once more `(2B, ...)`."""
+    return ops.concatenate([tensor, tensor], axis=0)
 
 
 def _sizes(config):

@@ -92,9 +92,9 @@ def fit(
     # `set_random_seed` clears TensorFlow's kernels, too, and with them the
     # models of all SentencePiece tokenizers that are there.
     random.seed(training.seed)
-    model = run.build_model()
-    model.parts = training.threads or 1
-    model.r_drop = training.r_drop
+    model = run.build_model(
+        micro_batches=training.threads or 1, r_drop=training.r_drop
+    )
     if not resume:
         _start(model, run, observer)
     freeze(model, training.freeze)

@@ -8,9 +8,9 @@ import math
 import keras
 from keras import ops
 
-from keras_transformer import backend
 from keras_transformer.constants import PAD_ID
-from keras_transformer.models.parts import each_part
+from keras_transformer.models.micro_batches import each_micro_batch
+from keras_transformer.ops import smoothed_nll, token_nll
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -32,7 +32,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
     Call arguments:
         y_true: int labels `(B, T)`.
-        y_pred: logits `(B, T, V)`.
+        y_pred: logits `(B, T, V)`, or their `MicroBatches`.
         sample_weight: optional float, `(B,)`, or broadcasts to `(B, T)`.
 
     Returns:
@@ -41,6 +41,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     References: Szegedy et al. 2016, section 7; Vaswani et al. 2017,
     section 5.4.
     """
+
+    takes_micro_batches = True
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     def __call__(self, y_true, y_pred, sample_weight=None):
         # Keras' reductions divide by positions, padding included.
         weights = real_tokens(y_true, self.padding_id, sample_weight)
-        losses = each_part(self.call, y_true, y_pred)
+        losses = each_micro_batch(self.call, y_true, y_pred)
         total = ops.sum(losses * weights)
         return ops.divide_no_nan(total, ops.sum(weights))
 
@@ -71,11 +73,9 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         if not self.label_smoothing:
             return token_nll(y_true, logits)
         labels = ops.cast(y_true, "int32")
-        share = self.label_smoothing / (logits.shape[-1] - 2)
-        weights = self.label_smoothing + share, share, self.padding_id
-        fused = backend.fused()
-        compute = fused.smoothed_nll if fused else smoothed_nll
-        return compute(labels, logits, *weights)
+        to_all = self.label_smoothing / (logits.shape[-1] - 2)
+        weights = self.label_smoothing + to_all, to_all, self.padding_id
+        return smoothed_nll(labels, logits, *weights)
 
     def get_config(self):
         return {
@@ -83,47 +83,6 @@ class SmoothedCrossEntropy(keras.losses.Loss):
             "label_smoothing": self.label_smoothing,
             "padding_id": self.padding_id,
         }
-
-
-def smoothed_nll(labels, logits, from_label, to_all, padding_id):
-    """Negative log-probability of the smoothed target.
-
-    The target's shares add up to 1, so the log of the softmax's denominator
-    counts once with and without smoothing. What smoothing adds to `token_nll`
-    is linear: `from_label * logits[label] - to_all * sum(logits)`, padding's
-    logit left out of the sum.
-
-    Args:
-        labels: int32 `(B, T)`.
-        logits: float32 `(B, T, V)`.
-        from_label: float, what smoothing takes from the label.
-        to_all: float, what it gives to each token but padding.
-        padding_id: int.
-
-    Returns:
-        float32 `(B, T)`, in nats.
-    """
-    true = ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
-    others = ops.cast(ops.arange(logits.shape[-1]) != padding_id, "float32")
-    pulled = from_label * true - to_all * ops.matmul(logits, others)
-    return token_nll(labels, logits) + pulled
-
-
-def token_nll(labels, logits):
-    """Negative log-probability of each label.
-
-    Args:
-        labels: int `(B, T)`.
-        logits: float `(B, T, V)`.
-
-    Returns:
-        float32 `(B, T)`, in nats.
-    """
-    labels, logits = ops.cast(labels, "int32"), ops.cast(logits, "float32")
-    fused = backend.fused()
-    if fused:
-        return fused.token_nll(labels, logits)
-    return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
 
 
 def real_tokens(labels, padding_id=PAD_ID, sample_weight=None):

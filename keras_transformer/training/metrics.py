@@ -6,10 +6,10 @@ Axes: B batch, T target positions, V vocabulary.
 import keras
 from keras import ops
 
-from keras_transformer import backend
 from keras_transformer.constants import PAD_ID
-from keras_transformer.models.parts import each_part
-from keras_transformer.training.loss import real_tokens, token_nll
+from keras_transformer.models.micro_batches import each_micro_batch
+from keras_transformer.ops import argmax, token_nll
+from keras_transformer.training.loss import real_tokens
 
 
 class _TokenMean(keras.metrics.Metric):
@@ -17,6 +17,8 @@ class _TokenMean(keras.metrics.Metric):
 
     Subclasses define `values(y_true, y_pred)`, float or bool `(B, T)`.
     """
+
+    takes_micro_batches = True
 
     def __init__(self, name, padding_id=PAD_ID, **kwargs):
         super().__init__(name=name, **kwargs)
@@ -26,7 +28,7 @@ class _TokenMean(keras.metrics.Metric):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         weights = real_tokens(y_true, self.padding_id, sample_weight)
-        values = each_part(self.values, y_true, y_pred)
+        values = each_micro_batch(self.values, y_true, y_pred)
         values = ops.cast(values, "float32")
         self.total.assign_add(ops.sum(values * weights))
         self.count.assign_add(ops.sum(weights))
@@ -66,12 +68,10 @@ class Perplexity(CrossEntropy):
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class TokenAccuracy(_TokenMean):
-    """Share of real tokens whose most probable prediction is right."""
+    """Fraction of real tokens whose most probable prediction is right."""
 
     def __init__(self, name="token_accuracy", **kwargs):
         super().__init__(name=name, **kwargs)
 
     def values(self, y_true, y_pred):
-        fused = backend.fused()
-        found = fused.argmax(y_pred) if fused else ops.argmax(y_pred, axis=-1)
-        return ops.equal(ops.cast(y_true, "int32"), found)
+        return ops.equal(ops.cast(y_true, "int32"), argmax(y_pred))

@@ -1,17 +1,15 @@
-"""Adam that treats an embedding's gradient as what it is: a sum.
-
-On TensorFlow it touches each weight and each of its slots once a step.
-"""
+"""Adam that treats an embedding's gradient as what it is: a sum."""
 
 import keras
 from keras import ops
 
-from keras_transformer import backend
+from keras_transformer import compat
+from keras_transformer.ops import adam_update
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class DenseAdam(keras.optimizers.Adam):
-    """Keras' Adam: sparse gradients summed, the update in one operation.
+    """Keras' Adam: sparse gradients summed, the update by `ops.adam_update`.
 
     TensorFlow gives the gradient of an embedding as slices, one for each
     token of the batch, so that a frequent token has many. Keras 3.15 squares
@@ -20,10 +18,7 @@ class DenseAdam(keras.optimizers.Adam):
     quality suffers. Here repeated slices are summed first, as PyTorch and
     TensorFlow's own Adam do.
 
-    Keras' update is seven passes over memory, TensorFlow's own operation
-    one, with the same numbers but for rounding. Other backends, and
-    `amsgrad`, take Keras' way. Takes the arguments of
-    `keras.optimizers.Adam`.
+    Takes the arguments of `keras.optimizers.Adam`.
 
     With `use_ema`, Keras leaves the moving average in the model when `fit`
     ends; here the model keeps the weights that training goes on with, and
@@ -32,45 +27,28 @@ class DenseAdam(keras.optimizers.Adam):
     Reference: Kingma and Ba 2015, algorithm 1.
     """
 
-    _step = None
+    _update = None
 
     def apply(self, grads, trainable_variables=None):
-        fused = backend.fused()
-        if fused is not None and not self.amsgrad:
-            self._step = fused.AdamStep(
-                self.iterations, self.beta_1, self.beta_2, self.epsilon
-            )
+        self._update = adam_update(self)
         try:
             summed = [_summed(gradient) for gradient in grads]
             return super().apply(summed, trainable_variables)
         finally:
-            self._step = None
+            self._update = None
 
     def moving_averages(self):
         """Pairs of a trained variable and its average; none without `use_ema`.
 
         Reference: Polyak and Juditsky 1992.
         """
-        if not self.use_ema:
-            return []
-        averages = self._model_variables_moving_average
-        return list(zip(self._trainable_variables, averages, strict=True))
+        return compat.moving_averages(self) if self.use_ema else []
 
     def finalize_variable_values(self, var_list):
         pass  # Another call of `fit` goes on with the weights as they are.
 
     def update_step(self, gradient, variable, learning_rate):
-        if self._step is None:
-            super().update_step(gradient, variable, learning_rate)
-            return
-        index = self._get_variable_index(variable)
-        self._step.update(
-            variable,
-            self._momentums[index].value,
-            self._velocities[index].value,
-            gradient,
-            learning_rate,
-        )
+        self._update(gradient, variable, learning_rate)
 
 
 def _summed(gradient):

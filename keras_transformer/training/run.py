@@ -129,8 +129,13 @@ class Run:
             tokenizers.append(tokenizer)
         return cls(folder, config, manifest, tokenizers)
 
-    def build_model(self) -> keras.Model:
-        """A new model of the run's shape and precision, not trained."""
+    def build_model(self, **training_options) -> keras.Model:
+        """A new model of the run's shape and precision, not trained.
+
+        Args:
+            training_options: `micro_batches` and `r_drop` of
+                `build_transformer`, which matter in training alone.
+        """
         policy = keras.config.dtype_policy()
         keras.config.set_dtype_policy(self.config.training.precision)
         try:
@@ -138,6 +143,7 @@ class Run:
                 self.config.model,
                 self.source_tokenizer.vocabulary_size,
                 self.target_tokenizer.vocabulary_size,
+                **training_options,
             )
         finally:
             keras.config.set_dtype_policy(policy)

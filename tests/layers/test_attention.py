@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_transformer.layers import MultiHeadAttention
 from keras_transformer.layers.layer_normalization import LayerNormalization
+from keras_transformer.layers.transformer_layers import PreNormAttention
 from tests.layers.checks import check_gradients, check_layer
 
 B, T, S, D = 2, 4, 5, 8
@@ -105,31 +106,53 @@ def test_a_mask_of_the_lengths_alone_is_that_of_every_sentence(arrays):
 
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("int8", [False, True])
-@pytest.mark.parametrize("normed", ["query", "value", "both"])
+@pytest.mark.parametrize(
+    "normed", [("query",), ("key", "value"), ("query", "key", "value")]
+)
 @pytest.mark.parametrize("same", [False, True])
-def test_a_norm_given_is_a_norm_before(arrays, training, int8, normed, same):
-    layer = MultiHeadAttention(num_heads=2, d_model=D)
-    norm = LayerNormalization()
+def test_a_norm_inside_is_a_norm_before(arrays, training, int8, normed, same):
+    norm, plain = LayerNormalization(), MultiHeadAttention(2, D)
+    layer = PreNormAttention(2, D, norm=norm, inputs=normed)
     query = keras.ops.convert_to_tensor(arrays["query"])
     value = query if same else keras.ops.convert_to_tensor(arrays["value"])
-    layer(query, value)
+    plain(query, value)
     norm.build(query.shape)
     random = np.random.default_rng(3)
     norm.set_weights([random.normal(size=D) for _ in range(2)])
+    layer.build(query.shape, value.shape)
+    assert len(layer.weights) == len(plain.weights)
+    layer.set_weights(plain.get_weights())
     if int8:
-        for dense in (layer._query, layer._key, layer._value):
-            dense.quantize("int8")
-    norms = {
-        "query_norm": norm if normed != "value" else None,
-        "value_norm": norm if normed != "query" else None,
-    }
-    got = layer(query, value, training=training, **norms)
-    expected = layer(
-        norm(query) if norms["query_norm"] else query,
-        norm(value) if norms["value_norm"] else value,
+        for one in (layer, plain):
+            for dense in (one._query, one._key, one._value):
+                dense.quantize("int8")
+    got = layer(query, value, training=training)
+    expected = plain(
+        norm(query) if "query" in normed else query,
+        norm(value) if "value" in normed else value,
         training=training,
     )
     np.testing.assert_allclose(got, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("explicit", [False, True])
+def test_implicit_masks_of_keys_are_honoured(arrays, explicit):
+    embedding = keras.layers.Embedding(9, D, mask_zero=True)
+    layer = MultiHeadAttention(num_heads=2, d_model=D)
+    ids = np.array([[4, 5, 6, 0, 0], [4, 5, 6, 7, 8]])
+    value, mask = embedding(ids), (ids != 0)[:, None]
+    query = tf.constant(arrays["query"])
+    causal = np.tril(np.ones((1, T, S), bool)) if explicit else None
+    expected = layer(
+        query,
+        tf.constant(np.array(value)),
+        attention_mask=mask & causal if explicit else mask,
+    )
+    got = layer(query, value, attention_mask=causal)
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+    plain = tf.constant(np.array(value))
+    key = layer(query, plain, key=value, attention_mask=causal)
+    np.testing.assert_allclose(key, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("masked", [False, True])

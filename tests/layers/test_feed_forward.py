@@ -5,6 +5,7 @@ import pytest
 
 from keras_transformer.layers import FeedForward
 from keras_transformer.layers.layer_normalization import LayerNormalization
+from keras_transformer.layers.transformer_layers import PreNormFeedForward
 from tests.layers.checks import check_gradients, check_layer
 
 X = np.random.default_rng(1).normal(size=(2, 4, 8)).astype("float32")
@@ -47,15 +48,18 @@ def test_each_position_is_on_its_own():
 
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("int8", [False, True])
-def test_a_norm_given_is_a_norm_before(training, int8):
-    layer, norm = FeedForward(16, 8), LayerNormalization()
-    layer(X)
+def test_a_norm_inside_is_a_norm_before(training, int8):
+    plain, norm = FeedForward(16, 8), LayerNormalization()
+    layer = PreNormFeedForward(16, 8, norm=norm)
+    plain(X), layer.build(X.shape)
     norm.build(X.shape)
     random = np.random.default_rng(3)
     norm.set_weights([random.normal(size=8) for _ in range(2)])
+    layer.set_weights(plain.get_weights())
     if int8:
+        plain._inner.quantize("int8")
         layer._inner.quantize("int8")
-    got = layer(X, training=training, norm=norm)
+    got = layer(X, training=training)
     np.testing.assert_allclose(
-        got, layer(norm(X), training=training), atol=1e-5
+        got, plain(norm(X), training=training), atol=1e-5
     )

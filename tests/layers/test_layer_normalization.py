@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.layer_normalization import LayerNormalization
 from tests.layers.checks import check_layer
 
@@ -59,7 +60,9 @@ def test_equals_keras_forwards_and_backwards(arguments):
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "float64"])
 @pytest.mark.parametrize("arguments", [{}, {"center": False}])
 @pytest.mark.parametrize("with_bias", [True, False])
-def test_a_projection_is_the_product_of_the_output(dtype, arguments, with_bias):
+def test_fused_weights_give_the_product_of_the_output(
+    dtype, arguments, with_bias
+):
     layer, _ = pair(dtype=dtype, **arguments)
     random = np.random.default_rng(4)
     x = tf.Variable(tf.cast(X.reshape(-1, 8), layer.compute_dtype))
@@ -71,7 +74,9 @@ def test_a_projection_is_the_product_of_the_output(dtype, arguments, with_bias):
         return y + tf.cast(bias, y.dtype) if with_bias else y
 
     def got():
-        return layer.project(x, kernel, bias if with_bias else None)
+        weights = kernel, bias if with_bias else None
+        product = Dense(6, dtype=dtype).product
+        return product(*layer.fuse(x, *weights))
 
     variables = [x, kernel, *(w.value for w in layer.trainable_weights)]
     found = []

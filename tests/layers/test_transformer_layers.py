@@ -1,5 +1,6 @@
 """EncoderLayer and DecoderLayer, against torch and against themselves."""
 
+import keras
 import numpy as np
 import pytest
 
@@ -76,6 +77,51 @@ def test_padding_does_not_change_real_positions():
     mask = padding_mask(np.array([[4, 4, 4, 0]] * 2))
     padded = np.array(layer(X, attention_mask=mask))
     np.testing.assert_allclose(padded[:, :3], short, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("training", [False, True])
+def test_implicit_masks_go_through_the_layers(norm, training):
+    options = {"d_model": 8, "num_heads": 2, "d_ff": 16, "norm": norm}
+    embedding = keras.layers.Embedding(9, 8, mask_zero=True)
+    encoder = [EncoderLayer(**options) for _ in range(2)]
+    decoder = [DecoderLayer(**options) for _ in range(2)]
+    source = np.array([[4, 5, 0, 0], [4, 5, 6, 7]])
+    target = np.array([[4, 5, 6], [4, 0, 0]])
+
+    def logits(source_ids, target_ids, explicit):
+        def masks(**given):
+            return given if explicit else {}
+
+        x, y = embedding(source_ids), embedding(target_ids)
+        if explicit:  # Copies carry no masks.
+            x, y = x + 0, y + 0
+        source_mask, target_mask = map(padding_mask, (source_ids, target_ids))
+        for layer in encoder:
+            mask = masks(attention_mask=source_mask)
+            x = layer(x, training=training, **mask)
+        for layer in decoder:
+            mask = masks(
+                self_attention_mask=target_mask,
+                cross_attention_mask=source_mask,
+            )
+            y = layer(y, x, training=training, **mask)
+        return np.array(y)
+
+    expected = logits(source, target, explicit=True)
+    np.testing.assert_allclose(
+        logits(source, target, explicit=False), expected, atol=1e-5
+    )
+
+
+def test_a_functional_model_honours_implicit_masks():
+    ids = keras.Input((None,), dtype="int32")
+    embedding = keras.layers.Embedding(9, 8, mask_zero=True)
+    layer = EncoderLayer(d_model=8, num_heads=2, d_ff=16)
+    model = keras.Model(ids, layer(embedding(ids)))
+    short = np.array(model(np.array([[4, 5]])))
+    padded = np.array(model(np.array([[4, 5, 0, 0]])))
+    np.testing.assert_allclose(padded[:, :2], short, atol=1e-5)
 
 
 def test_unknown_norm_is_refused():

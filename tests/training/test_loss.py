@@ -3,11 +3,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer import backend
 from keras_transformer.training.loss import (
     SmoothedCrossEntropy,
     kl_constant,
-    smoothed_nll,
 )
 
 RNG = np.random.default_rng(1)
@@ -136,9 +134,3 @@ def test_gradient_is_the_softmax_less_the_smoothed_target(epsilon):
     np.testing.assert_allclose(
         tape.gradient(loss, logits), expected.reshape(LOGITS.shape), atol=1e-6
     )
-
-
-def test_backends_agree():
-    arguments = LABELS, LOGITS, 0.12, 0.02, 0
-    faster = backend.fused().smoothed_nll(*map(tf.convert_to_tensor, arguments))
-    np.testing.assert_allclose(smoothed_nll(*arguments), faster, atol=1e-5)

@@ -122,8 +122,7 @@ def _prepared(setting, run_folder, data_folder):
         {"training": {"precision": setting.precision}}
     )
     training = run.config.training
-    model = run.build_model()
-    model.parts = setting.threads
+    model = run.build_model(micro_batches=setting.threads)
     compile_model(model, training, run.config.model.d_model)
     model.make_train_function()
     batches = TrainingBatches(

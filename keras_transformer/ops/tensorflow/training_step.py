@@ -2,64 +2,60 @@
 
 import tensorflow as tf
 
+from keras_transformer.compat import adam_moments
 from keras_transformer.machine import give_back_memory
 
 
-class AdamStep:
+def adam_update(optimizer):
     """Adam's updates of a step, one operation for each variable.
 
-    What all variables share is computed once: the graph of a model with
-    hundreds of variables has thousands of nodes less.
-
-    Args:
-        iterations: updates so far, int.
-        beta_1, beta_2, epsilon: floats, of the algorithm.
+    Keras' update is seven passes over memory, this is one. What all variables
+    share is computed once: the graph of a model with hundreds of variables
+    has thousands of nodes less.
     """
+    if optimizer.amsgrad:
+        return NotImplemented
+    step = tf.cast(optimizer.iterations + 1, tf.float32)
+    beta_1, beta_2 = (
+        tf.constant(optimizer.beta_1),
+        tf.constant(optimizer.beta_2),
+    )
+    step_scalars = {
+        "beta1_power": beta_1**step,
+        "beta2_power": beta_2**step,
+        "beta1": beta_1,
+        "beta2": beta_2,
+        "epsilon": tf.constant(optimizer.epsilon),
+    }
 
-    def __init__(self, iterations, beta_1, beta_2, epsilon):
-        step = tf.cast(iterations + 1, tf.float32)
-        beta_1, beta_2 = tf.constant(beta_1), tf.constant(beta_2)
-        self._shared = {
-            "beta1_power": beta_1**step,
-            "beta2_power": beta_2**step,
-            "beta1": beta_1,
-            "beta2": beta_2,
-            "epsilon": tf.constant(epsilon),
-        }
-
-    def update(self, variable, momentum, velocity, gradient, learning_rate):
-        """Updates a `tf.Variable` and its slots."""
+    def update(gradient, variable, learning_rate):
         dtype = variable.dtype
-        shared = {k: tf.cast(v, dtype) for k, v in self._shared.items()}
+        scalars = {k: tf.cast(v, dtype) for k, v in step_scalars.items()}
+        momentum, velocity = adam_moments(optimizer, variable)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
-            m=momentum.handle,
-            v=velocity.handle,
+            m=momentum.value.handle,
+            v=velocity.value.handle,
             lr=tf.cast(learning_rate, dtype),
             grad=tf.cast(gradient, dtype),
-            **shared,
+            **scalars,
         )
+
+    return update
 
 
 def train_function(model, function):
-    """What a model calls for each step of `fit`.
+    """A step that is one graph.
 
     Keras wraps a step in a graph in a graph. TensorFlow keeps every one of
     them and a copy that it has optimised: of a Transformer, 140 MiB and
-    seconds of tracing more than the one graph that is enough here.
-
-    Args:
-        model: compiled `keras.Model`.
-        function: Keras' own for it.
-
-    Returns:
-        a callable of an iterator that returns the step's logs; Keras' where
-        there is more to a step: XLA, eager steps, several in one call, a
-        distribution strategy, optional inputs.
+    seconds of tracing more than the one graph that is enough here. Keras' own
+    function stays where there is more to a step: XLA, eager steps, several in
+    one call, a distribution strategy, optional inputs.
     """
     several = model.steps_per_execution != 1
     if model.jit_compile or model.run_eagerly or several:
-        return function
+        return NotImplemented
 
     @tf.function(reduce_retracing=True, autograph=False)
     def step(iterator):

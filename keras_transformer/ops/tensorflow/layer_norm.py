@@ -4,19 +4,7 @@ import tensorflow as tf
 
 
 def standardize(inputs, epsilon: float):
-    """Takes off the mean of the last axis and divides by its deviation.
-
-    The gradient keeps the result and one number a row.
-
-    Args:
-        inputs: float32 `(..., D)`.
-        epsilon: added to the variance.
-
-    Returns:
-        float32 `(..., D)`.
-
-    Reference: Ba et al. 2016, equation 4, without gain and bias.
-    """
+    """Standardised rows; the gradient keeps them and one number a row."""
 
     @tf.custom_gradient
     def apply(x):

@@ -1,4 +1,4 @@
-"""Training on parts of a batch side by side."""
+"""Training on micro-batches of a batch side by side."""
 
 import keras
 import numpy as np
@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_transformer.config import ModelConfig
 from keras_transformer.models import build_transformer
+from keras_transformer.models.transformer import Transformer
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from keras_transformer.training.metrics import CrossEntropy, TokenAccuracy
 from tests.toy_models import assert_same_weights
@@ -32,9 +33,8 @@ def batch(size):
     return features, ids[1, :, 1:]
 
 
-def gradients(model, parts, size):
+def gradients(model, size):
     features, labels = batch(size)
-    model.parts = parts
     with tf.GradientTape() as tape:
         logits = model(features, training=True)
         loss = SmoothedCrossEntropy(0.1)(labels, logits)
@@ -46,10 +46,12 @@ def gradients(model, parts, size):
 @pytest.mark.parametrize(
     ("parts", "size"), [(2, 6), (2, 5), (3, 7), (2, 1), (4, 2)]
 )
-def test_the_parts_are_the_whole(parts, size):
+def test_the_micro_batches_are_the_whole(parts, size):
     model = build_transformer(CONFIG, 9, 9)
-    whole, expected = gradients(model, 1, size)
-    logits, found = gradients(model, parts, size)
+    whole, expected = gradients(model, size)
+    in_parts = build_transformer(CONFIG, 9, 9, micro_batches=parts)
+    in_parts.set_weights(model.get_weights())
+    logits, found = gradients(in_parts, size)
     np.testing.assert_allclose(logits, whole, atol=1e-5)
     for gradient, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(gradient, other, atol=1e-5)
@@ -58,8 +60,7 @@ def test_the_parts_are_the_whole(parts, size):
 def trained_once(parts):
     """What a step makes of weights and metrics."""
     keras.utils.set_random_seed(1)
-    model = build_transformer(CONFIG, 9, 9)
-    model.parts = parts
+    model = build_transformer(CONFIG, 9, 9, micro_batches=parts)
     model.compile(
         "adam",
         SmoothedCrossEntropy(0.1),
@@ -73,7 +74,7 @@ def trained_once(parts):
     return model, history.history
 
 
-def test_a_step_in_parts_is_a_step():
+def test_a_step_in_micro_batches_is_a_step():
     whole, expected = trained_once(1)
     model, found = trained_once(2)
     assert found.keys() == expected.keys()
@@ -82,9 +83,8 @@ def test_a_step_in_parts_is_a_step():
     assert_same_weights((model, whole), 1e-5)
 
 
-def test_nothing_is_computed_from_the_logits_of_all_parts():
-    model = build_transformer(CONFIG, 9, 9)
-    model.parts = 2
+def test_nothing_is_computed_from_the_joined_logits():
+    model = build_transformer(CONFIG, 9, 9, micro_batches=2)
     model.compile("adam", SmoothedCrossEntropy(0.1), metrics=[TokenAccuracy()])
     features, labels = batch(5)
 
@@ -101,12 +101,14 @@ def test_nothing_is_computed_from_the_logits_of_all_parts():
     assert len(joined) == 1 and not joined[0].outputs[0].consumers()
 
 
-def test_parts_drop_different_places():
+def test_micro_batches_drop_different_numbers():
     config = {"num_encoder_layers": 1, "num_decoder_layers": 1, "d_model": 8}
     model = build_transformer(
-        ModelConfig(**config, num_heads=2, d_ff=16, dropout=0.5), 9, 9
+        ModelConfig(**config, num_heads=2, d_ff=16, dropout=0.5),
+        9,
+        9,
+        micro_batches=2,
     )
-    model.parts = 2
     features, _ = batch(1)
     twice = {name: np.repeat(ids, 2, 0) for name, ids in features.items()}
     first, second = np.array(model(twice, training=True))
@@ -115,9 +117,8 @@ def test_parts_drop_different_places():
     np.testing.assert_allclose(first, second, atol=1e-6)
 
 
-def test_a_trained_model_is_the_same_in_parts_and_compiled():
-    model = build_transformer(CONFIG, 9, 9)
-    model.parts = 2
+def test_a_model_trains_in_micro_batches():
+    model = build_transformer(CONFIG, 9, 9, micro_batches=2)
     model.compile("adam", SmoothedCrossEntropy(0.1))
     features, labels = batch(6)
     losses = model.fit(features, labels, epochs=30, verbose=0).history["loss"]
@@ -125,9 +126,31 @@ def test_a_trained_model_is_the_same_in_parts_and_compiled():
 
 
 def test_saves_and_loads(tmp_path):
-    model = build_transformer(CONFIG, 9, 9)
+    model = build_transformer(CONFIG, 9, 9, micro_batches=2, r_drop=0.5)
     features, _ = batch(3)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(loaded(features), model(features), atol=1e-6)
-    assert type(loaded) is type(model) and loaded.parts == 1
+    assert type(loaded) is type(model)
+    assert (loaded.micro_batches, loaded.r_drop) == (2, 0.5)
+
+
+def test_a_configuration_of_before_has_one_micro_batch():
+    config = build_transformer(CONFIG, 9, 9).get_config()
+    for name in ("micro_batches", "r_drop"):
+        del config[name]
+    loaded = Transformer.from_config(config)
+    assert (loaded.micro_batches, loaded.r_drop) == (1, 0.0)
+
+
+def test_a_loss_that_takes_one_tensor_gets_one():
+    losses = []
+    features, labels = batch(6)
+    for count in (1, 2):
+        keras.utils.set_random_seed(1)
+        model = build_transformer(CONFIG, 9, 9, micro_batches=count)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile("sgd", loss, metrics=["accuracy", CrossEntropy()])
+        history = model.fit(features, labels, epochs=2, verbose=0).history
+        losses.append([history["loss"], history["cross_entropy"]])
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)

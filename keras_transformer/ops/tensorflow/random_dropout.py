@@ -2,24 +2,22 @@
 
 import tensorflow as tf
 
+_MAX_RATE = 255 / 256
 
-def dropout(inputs, rate: float, seed):
-    """Zeros in a share of the places, the others scaled up.
 
-    TensorFlow's own dropout draws a float of 32 bits for each number, this
-    one 8 bits. So that the rate is exact all the same, the share of a call is
-    drawn too: one of the two multiples of 1/256 beside `rate`, which is its
-    mean.
+def dropout(inputs, rate, seed_generator):
+    """Dropout from 8 random bits for each number.
 
-    Args:
-        inputs: float of any shape.
-        rate: above 0, at most 255/256.
-        seed: int `(2,)`.
-
-    Returns:
-        as `inputs`; the mean is that of `inputs`.
+    TensorFlow's own draws a float of 32 bits for each, which takes a fifth of
+    a training step on a processor. With 8 bits the fraction that a call drops
+    is a multiple of 1/256: one of the two beside `rate`, drawn anew for each
+    call so that each number is dropped with the probability `rate`. What is
+    kept is scaled by the call's own fraction, so that the mean stays what it
+    was.
     """
-    factor = _dropout_factor(inputs, rate, seed)
+    if rate > _MAX_RATE:
+        return NotImplemented
+    factor = _dropout_factor(inputs, rate, seed_generator)
 
     @tf.custom_gradient
     def apply(x):
@@ -28,21 +26,15 @@ def dropout(inputs, rate: float, seed):
     return apply(inputs)
 
 
-def dropout_matmul(inputs, other, rate: float, seed):
-    """The matrix product of `dropout(inputs)` and `other`.
+def dropout_matmul(inputs, other, rate, seed_generator):
+    """The product of what dropout leaves, without a copy of it.
 
     For the gradient it keeps the inputs, which a softmax before it keeps as
-    well, and no copy of what is left of them.
-
-    Args:
-        inputs: float `(..., M, K)`.
-        other: float `(..., K, N)`.
-        rate, seed: as of `dropout`.
-
-    Returns:
-        float `(..., M, N)`.
+    well. The gradient doesn't sum over a batch of 1 that serves all.
     """
-    factor = _dropout_factor(inputs, rate, seed)
+    if rate > _MAX_RATE or inputs.shape[:-2] != other.shape[:-2]:
+        return NotImplemented
+    factor = _dropout_factor(inputs, rate, seed_generator)
 
     @tf.custom_gradient
     def apply(x, y):
@@ -58,14 +50,14 @@ def dropout_matmul(inputs, other, rate: float, seed):
     return apply(inputs, other)
 
 
-def _dropout_factor(inputs, rate, seed):
+def _dropout_factor(inputs, rate, seed_generator):
     """A function that makes what dropout multiplies by.
 
     Drawn again each time: nothing is kept between its calls. What it is to
     be drawn after is its argument, as TensorFlow merges equal operations and
     would keep their result.
     """
-    keep, scale = _keep(inputs, rate, seed)
+    keep, scale = _keep(inputs, rate, seed_generator)
 
     def factor(*after):
         return tf.cast(keep(*after), inputs.dtype) * scale
@@ -73,12 +65,11 @@ def _dropout_factor(inputs, rate, seed):
     return factor
 
 
-def relu_dropout(inputs, rate: float, seed):
-    """`dropout` of the rectified inputs, whose gradient needs the result only.
-
-    Arguments and result as `dropout`.
-    """
-    keep, scale = _keep(inputs, rate, seed)
+def relu_dropout(inputs, rate, seed_generator):
+    """Dropout of the rectified inputs; its gradient needs only the result."""
+    if rate > _MAX_RATE:
+        return NotImplemented
+    keep, scale = _keep(inputs, rate, seed_generator)
 
     @tf.custom_gradient
     def apply(x):
@@ -94,22 +85,24 @@ def relu_dropout(inputs, rate: float, seed):
     return apply(inputs)
 
 
-def _keep(inputs, rate, seed):
-    """A function that draws which places are kept, and their scale, `(1,)`.
+def _keep(inputs, rate, seed_generator):
+    """A function that draws which numbers are kept, and their scale, `(1,)`.
 
     The function gives bool in the shape of `inputs`, the same each time, and
     draws after the tensors that it is given.
     """
-    key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
+    key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(
+        seed=seed_generator.next()
+    )
     low, rest = divmod(rate * 2**8, 1)
-    # The key, itself random, decides between the two shares.
+    # The key, itself random, decides between the two fractions.
     more = key < tf.constant(int(rest * 2**64), tf.uint64)
 
-    def by_share(function, dtype):
+    def by_fraction(function, dtype):
         values = function(min(low + 1, 255)), function(low)
         return tf.where(more, *(tf.constant(v, dtype) for v in values))
 
-    share = by_share(int, tf.uint8)
+    dropped = by_fraction(int, tf.uint8)
     shape, size = tf.shape(inputs), tf.size(inputs)
     # Of a last axis of whole words, none has to be cut off.
     whole = (inputs.shape[-1] or 1) % 8 == 0
@@ -124,9 +117,9 @@ def _keep(inputs, rate, seed):
                 alg=tf.random.Algorithm.PHILOX.value,
                 dtype=tf.uint64,
             )
-        found = tf.bitcast(drawn, tf.uint8)
+        numbers = tf.bitcast(drawn, tf.uint8)
         if not whole:
-            found = tf.reshape(found, [-1])[:size]
-        return tf.reshape(found, shape) >= share
+            numbers = tf.reshape(numbers, [-1])[:size]
+        return tf.reshape(numbers, shape) >= dropped
 
-    return keep, by_share(lambda share: 256 / (256 - share), inputs.dtype)
+    return keep, by_fraction(lambda n: 256 / (256 - n), inputs.dtype)

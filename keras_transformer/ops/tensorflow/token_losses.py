@@ -1,4 +1,4 @@
-"""The loss with a gradient of few passes, and what metrics need.
+"""Losses of tokens with a gradient of few passes, and what metrics need.
 
 Axes: B batch, T positions, V vocabulary.
 """
@@ -7,7 +7,7 @@ import tensorflow as tf
 
 
 def smoothed_nll(labels, logits, from_label, to_all, padding_id):
-    """`training.loss.smoothed_nll` with a gradient of three passes.
+    """The smoothed loss with a gradient of three passes.
 
     TensorFlow's operation for the negative log-probability gives its gradient
     along; what differentiation would build for the rest is as large again,
@@ -16,18 +16,18 @@ def smoothed_nll(labels, logits, from_label, to_all, padding_id):
     shape = tf.shape(labels)
     labels, flat = _flat(labels, logits)
     nll, difference = _nll(labels, flat)
-    places = tf.stack([tf.range(tf.size(labels)), labels], axis=1)
+    indices = tf.stack([tf.range(tf.size(labels)), labels], axis=1)
     others = tf.cast(tf.range(flat.shape[-1]) != padding_id, tf.float32)
 
     @tf.custom_gradient
     def loss(flat):
-        true = tf.gather_nd(flat, places)
+        true = tf.gather_nd(flat, indices)
         pulled = from_label * true - to_all * tf.linalg.matvec(flat, others)
 
         def gradient(upstream):
-            found = (difference - to_all * others) * upstream[:, tf.newaxis]
+            smoothed = (difference - to_all * others) * upstream[:, tf.newaxis]
             return tf.tensor_scatter_nd_add(
-                found, places, from_label * upstream
+                smoothed, indices, from_label * upstream
             )
 
         return nll + pulled, gradient
@@ -36,7 +36,7 @@ def smoothed_nll(labels, logits, from_label, to_all, padding_id):
 
 
 def token_nll(labels, logits):
-    """`training.loss.token_nll`, computed once where loss and metrics ask.
+    """The loss without smoothing, computed once where loss and metrics ask.
 
     TensorFlow merges operations of a graph that are equal, inputs included.
     """
@@ -44,10 +44,7 @@ def token_nll(labels, logits):
 
 
 def argmax(logits):
-    """The first index of the largest number of the last axis, int32.
-
-    Keras' own tells 0 from -0, for which it makes two copies of all.
-    """
+    """Keras' own tells 0 from -0, for which it makes two copies of all."""
     return tf.argmax(logits, axis=-1, output_type=tf.int32)
 
 

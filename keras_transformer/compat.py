@@ -1,0 +1,70 @@
+"""Private attributes of Keras and TensorFlow, each read in one place.
+
+What stands here may change with any version of them: `tests/test_compat.py`
+names what is missing. Written for Keras 3.15 and TensorFlow 2.21.
+"""
+
+import keras
+
+
+def kernel_variable(dense):
+    """The variable behind `keras.layers.Dense.kernel`.
+
+    The public property may be a tensor computed from it (quantisation, LoRA),
+    which has no `trainable`. Without `_kernel` a frozen kernel's gradient
+    can't be left out: training fails at the first product.
+    """
+    return dense._kernel
+
+
+def embeddings_variable(embedding):
+    """The variable behind `keras.layers.Embedding.embeddings`.
+
+    As `kernel_variable`: training with tied embeddings fails without
+    `_embeddings`.
+    """
+    return embedding._embeddings
+
+
+def adam_moments(optimizer, variable):
+    """The first and second moment that a built Adam keeps for a variable.
+
+    Without `_momentums`, `_velocities` or `_get_variable_index` TensorFlow's
+    fused update fails at the first step; `ops.reference.adam_update` needs
+    none of them.
+
+    Returns:
+        two `keras.Variable`s in the shape of `variable`.
+    """
+    index = optimizer._get_variable_index(variable)
+    return optimizer._momentums[index], optimizer._velocities[index]
+
+
+def moving_averages(optimizer):
+    """Pairs of a trained variable and its moving average.
+
+    Without `_model_variables_moving_average` or `_trainable_variables` runs
+    with `training.ema` fail when the first epoch ends.
+
+    Args:
+        optimizer: built `keras.optimizers.Optimizer` with `use_ema`.
+    """
+    averages = optimizer._model_variables_moving_average
+    return list(zip(optimizer._trainable_variables, averages, strict=True))
+
+
+def compiled_metrics(model):
+    """What `metrics` and `weighted_metrics` of `model.compile` were given.
+
+    Without `_compile_metrics._user_metrics` training in micro-batches fails
+    at the first step. The public `model.metrics` has them only once they are
+    built.
+
+    Returns:
+        list of metrics, names and functions.
+    """
+    metrics = model._compile_metrics
+    if metrics is None:
+        return []
+    given = metrics._user_metrics, metrics._user_weighted_metrics
+    return [metric for metric in keras.tree.flatten(given) if metric]

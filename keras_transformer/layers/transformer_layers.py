@@ -1,0 +1,312 @@
+"""The encoder's and the decoder's layers.
+
+Axes: B batch, T target, S source, D model width, N heads.
+"""
+
+import functools
+
+import keras
+
+from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.dense import NormalizedDense
+from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.layer_normalization import LayerNormalization
+
+NORMS = ("pre", "post")
+
+
+class PreNormAttention(MultiHeadAttention):
+    """Attention whose inputs are normalised first, as part of the layer.
+
+    Args:
+        norm: `LayerNormalization`, see `NormalizedDense`.
+        inputs: names of what is normalised, of "query", "key" and "value".
+    """
+
+    def __init__(self, *args, norm, inputs, **kwargs):
+        self._normalized_inputs = inputs
+        self._dense = functools.partial(NormalizedDense, norm=norm)
+        super().__init__(*args, **kwargs)
+
+    def _projection(self, name):
+        if name not in self._normalized_inputs:
+            return super()._projection(name)
+        return super()._projection(name, self._dense)
+
+
+class PreNormFeedForward(FeedForward):
+    """The feed-forward sublayer whose inputs are normalised first.
+
+    Args:
+        norm: `LayerNormalization`, see `NormalizedDense`.
+    """
+
+    def __init__(self, *args, norm, **kwargs):
+        self._dense = functools.partial(NormalizedDense, norm=norm)
+        super().__init__(*args, **kwargs)
+
+    def _inner_dense(self, **options):
+        return self._dense(self.d_ff, **options)
+
+
+class TransformerLayer(keras.layers.Layer):
+    """What both layers share: sizes, sublayers, and the residual.
+
+    With pre-norm a sublayer normalises its own inputs (`NormalizedDense`).
+
+    Args:
+        d_model: int, width D of input and output.
+        num_heads: int, attention heads.
+        d_ff: int, width inside the feed-forward sublayer.
+        activation: of the feed-forward sublayer.
+        dropout: float, on each sublayer's output.
+        attention_dropout: float, on attention weights.
+        feedforward_dropout: float, inside the feed-forward sublayer.
+        norm: "pre" (x + f(norm(x))) or "post" (norm(x + f(x))).
+        layer_norm_epsilon: float, added to the variance.
+
+    References: Vaswani et al. 2017, section 3.1 (post); Xiong et al. 2020
+    (pre).
+    """
+
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        d_ff,
+        activation="relu",
+        dropout=0.0,
+        attention_dropout=0.0,
+        feedforward_dropout=0.0,
+        norm="pre",
+        layer_norm_epsilon=1e-6,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if norm not in NORMS:
+            raise ValueError(
+                f"norm must be 'pre' or 'post'. Received: {norm!r}"
+            )
+        self.d_model = d_model
+        self.num_heads = num_heads
+        self.d_ff = d_ff
+        self.activation = keras.activations.get(activation)
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.feedforward_dropout = feedforward_dropout
+        self.norm = norm
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.supports_masking = True
+        self._feedforward, self._feedforward_layer_norm = self._sublayer(
+            "feedforward",
+            (FeedForward, PreNormFeedForward),
+            d_ff=d_ff,
+            activation=self.activation,
+            dropout=feedforward_dropout,
+        )
+        self._dropout = Dropout(
+            dropout, dtype=self.dtype_policy, name="residual_dropout"
+        )
+
+    def _attention(self, name, normalized):
+        """An attention sublayer and its norm; `normalized` names inputs."""
+        pre_norm = functools.partial(PreNormAttention, inputs=normalized)
+        return self._sublayer(
+            name,
+            (MultiHeadAttention, pre_norm),
+            num_heads=self.num_heads,
+            dropout=self.attention_dropout,
+        )
+
+    def _sublayer(self, name, kinds, **options):
+        """A sublayer, of the first kind or with its norm in it, and the norm.
+
+        Checkpoints know both by these names.
+        """
+        norm = LayerNormalization(
+            epsilon=self.layer_norm_epsilon,
+            dtype=self.dtype_policy,
+            name=f"{name}_layer_norm",
+        )
+        make, make_pre_norm = kinds
+        if self.norm == "pre":
+            make = functools.partial(make_pre_norm, norm=norm)
+        sublayer = make(
+            d_model=self.d_model, dtype=self.dtype_policy, name=name, **options
+        )
+        return sublayer, norm
+
+    def _build_feedforward(self, shape):
+        self._feedforward.build(shape)
+        self._feedforward_layer_norm.build(shape)
+
+    def _add(self, x, update, layer_norm, training=None):
+        """The residual stream after a sublayer, with post-norm normalised."""
+        x = x + self._dropout(update, training=training)
+        return x if self.norm == "pre" else layer_norm(x)
+
+    def compute_output_shape(self, x_shape, *args, **kwargs):
+        return x_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "d_model": self.d_model,
+            "num_heads": self.num_heads,
+            "d_ff": self.d_ff,
+            "activation": keras.activations.serialize(self.activation),
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "feedforward_dropout": self.feedforward_dropout,
+            "norm": self.norm,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class EncoderLayer(TransformerLayer):
+    """Self-attention, then feed-forward, each with a residual and a norm.
+
+    Takes the arguments of `TransformerLayer`: `d_model`, `num_heads`,
+    `d_ff`, `activation`, `dropout`, `attention_dropout`,
+    `feedforward_dropout`, `norm` ("pre" or "post"), `layer_norm_epsilon`.
+
+    Call arguments:
+        x: float `(B, S, D)`. Keys that its implicit mask hides, as
+            `keras.layers.Embedding(mask_zero=True)` makes one, are hidden.
+        attention_mask: bool, broadcasts to `(B, S, S)`, True keeps.
+        training: bool, whether dropout is applied.
+
+    Returns:
+        float `(B, S, D)`.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = EncoderLayer(d_model=8, num_heads=2, d_ff=16)
+        >>> tuple(layer(np.ones((1, 3, 8), dtype="float32")).shape)
+        (1, 3, 8)
+
+    Reference: Vaswani et al. 2017, section 3.1.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._self_attention, self._self_attention_layer_norm = self._attention(
+            "self_attention", normalized=("query", "key", "value")
+        )
+
+    def build(self, x_shape):
+        self._self_attention.build(x_shape, x_shape)
+        self._self_attention_layer_norm.build(x_shape)
+        self._build_feedforward(x_shape)
+
+    def call(self, x, attention_mask=None, training=None):
+        update = self._self_attention(
+            x, x, attention_mask=attention_mask, training=training
+        )
+        x = self._add(x, update, self._self_attention_layer_norm, training)
+        update = self._feedforward(x, training=training)
+        return self._add(x, update, self._feedforward_layer_norm, training)
+
+    def attention_weights(self, x, attention_mask=None):
+        """What each position attends to, for the arguments of `call`.
+
+        Returns:
+            float `(B, N, S, S)`, queries, then keys; see
+            `MultiHeadAttention.attention_weights`.
+        """
+        return self._self_attention.attention_weights(x, x, attention_mask)
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class DecoderLayer(TransformerLayer):
+    """Self-attention, cross-attention, feed-forward, with residuals.
+
+    Takes the arguments of `TransformerLayer`: `d_model`, `num_heads`,
+    `d_ff`, `activation`, `dropout`, `attention_dropout`,
+    `feedforward_dropout`, `norm` ("pre" or "post"), `layer_norm_epsilon`.
+
+    Call arguments:
+        x: float `(B, T, D)`. Its implicit mask and that of `encoder_output`
+            hide keys as in `EncoderLayer`.
+        encoder_output: float `(B, S, D)`.
+        self_attention_mask: bool, broadcasts to `(B, T, T)`, True keeps;
+            causal and padding (see `layers.masks.decoder_mask`).
+        cross_attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
+        training: bool, whether dropout is applied.
+
+    Returns:
+        float `(B, T, D)`.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = DecoderLayer(d_model=8, num_heads=2, d_ff=16)
+        >>> x = np.ones((1, 3, 8), dtype="float32")
+        >>> tuple(layer(x, np.ones((1, 5, 8), dtype="float32")).shape)
+        (1, 3, 8)
+
+    Reference: Vaswani et al. 2017, section 3.1.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._self_attention, self._self_attention_layer_norm = self._attention(
+            "self_attention", normalized=("query", "key", "value")
+        )
+        self._cross_attention, self._cross_attention_layer_norm = (
+            self._attention("cross_attention", normalized=("query",))
+        )
+
+    def build(self, x_shape, encoder_output_shape):
+        self._self_attention.build(x_shape, x_shape)
+        self._self_attention_layer_norm.build(x_shape)
+        self._cross_attention.build(x_shape, encoder_output_shape)
+        self._cross_attention_layer_norm.build(x_shape)
+        self._build_feedforward(x_shape)
+
+    def call(
+        self,
+        x,
+        encoder_output,
+        self_attention_mask=None,
+        cross_attention_mask=None,
+        training=None,
+    ):
+        update = self._self_attention(
+            x, x, attention_mask=self_attention_mask, training=training
+        )
+        x = self._add(x, update, self._self_attention_layer_norm, training)
+        update = self._cross_attention(
+            x,
+            encoder_output,
+            attention_mask=cross_attention_mask,
+            training=training,
+        )
+        x = self._add(x, update, self._cross_attention_layer_norm, training)
+        update = self._feedforward(x, training=training)
+        return self._add(x, update, self._feedforward_layer_norm, training)
+
+    def attention_weights(
+        self,
+        x,
+        encoder_output,
+        self_attention_mask=None,
+        cross_attention_mask=None,
+    ):
+        """What each position attends to, for the arguments of `call`.
+
+        Returns:
+            self-attention, float `(B, N, T, T)`, and cross-attention, float
+            `(B, N, T, S)`: queries, then keys; see
+            `MultiHeadAttention.attention_weights`.
+        """
+        to_itself = self._self_attention.attention_weights(
+            x, x, self_attention_mask
+        )
+        update = self._self_attention(x, x, attention_mask=self_attention_mask)
+        x = self._add(x, update, self._self_attention_layer_norm)
+        to_source = self._cross_attention.attention_weights(
+            x, encoder_output, cross_attention_mask
+        )
+        return to_itself, to_source

@@ -1,0 +1,55 @@
+"""Micro-batches: logits of a batch that is computed in several parts.
+
+Axes: B batch, T target positions, V vocabulary.
+"""
+
+from keras import ops
+
+
+class MicroBatches:
+    """The logits of a batch, a tensor for each micro-batch.
+
+    What loss and metrics get in place of one tensor, so that in a graph
+    neither the joined logits nor a gradient of their size has to exist.
+
+    Args:
+        logits: list of float `(Bi, T, V)`, one after the other.
+
+    Attributes:
+        logits: as given.
+        joined: float `(B, T, V)`, for those who take one tensor.
+    """
+
+    def __init__(self, logits):
+        self.logits = logits
+        self.joined = ops.concatenate(logits, axis=0)
+
+
+def split_batch(inputs, count):
+    """Cuts a dict of tensors `(B, ...)` into `count` dicts `(Bi, ...)`."""
+    size = ops.shape(next(iter(inputs.values())))[0]
+    ends = [size * i // count for i in range(count + 1)]
+    for begin, end in zip(ends[:-1], ends[1:], strict=True):
+        yield {name: tensor[begin:end] for name, tensor in inputs.items()}
+
+
+def each_micro_batch(function, labels, logits):
+    """`function(labels, logits)`, of one micro-batch after another.
+
+    Args:
+        function: takes labels `(Bi, T)` and logits `(Bi, T, V)`, gives
+            `(Bi, T)`.
+        labels: `(B, T)`.
+        logits: float `(B, T, V)`, or `MicroBatches`.
+
+    Returns:
+        `(B, T)`.
+    """
+    if not isinstance(logits, MicroBatches):
+        return function(labels, logits)
+    results, begin = [], 0
+    for part in logits.logits:
+        end = begin + ops.shape(part)[0]
+        results.append(function(labels[begin:end], part))
+        begin = end
+    return ops.concatenate(results, axis=0)  # (B, T)
