@@ -20,6 +20,7 @@ from keras_transformer.cli.console import (
     say,
     table,
 )
+from keras_transformer.cli.options import add_number
 from keras_transformer.errors import InputError
 from keras_transformer.presets import preset
 
@@ -44,14 +45,11 @@ def add_arguments(parser):
         metavar="FOLDER",
         help="for the export (default: saved_models/demo)",
     )
-    parser.add_argument(
-        "--epochs", type=int, metavar="N", help="default: the preset's"
-    )
-    parser.add_argument(
+    add_number(parser, "--epochs", "default: the preset's")
+    add_number(
+        parser,
         "--sentences",
-        type=int,
-        metavar="N",
-        help="training pairs of the built-in corpus (default: all)",
+        "training pairs of the built-in corpus (default: all)",
     )
 
 

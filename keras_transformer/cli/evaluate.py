@@ -9,6 +9,9 @@ import json
 
 from keras_transformer.cli.console import Progress, load_tensorflow, table
 from keras_transformer.cli.options import (
+    add_json_option,
+    add_pairs_option,
+    add_run_option,
     add_search_options,
     add_weights_option,
     decoding_config,
@@ -21,30 +24,21 @@ EXAMPLE = """example:
 
 
 def add_arguments(parser):
-    parser.add_argument(
-        "--run", required=True, metavar="FOLDER", help="a run's folder"
-    )
-    parser.add_argument(
-        "--input",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="TSV files or SOURCE,TARGET pairs of files",
-    )
+    add_run_option(parser, required=True)
+    add_pairs_option(parser)
     add_weights_option(parser)
     add_search_options(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    add_json_option(parser)
 
 
 def run(arguments):
     load_tensorflow()
-    from keras_transformer.data.corpus import CorpusFile, read_pairs
+    from keras_transformer.data.corpus import read_pairs
     from keras_transformer.evaluation.run_evaluation import evaluate_run
     from keras_transformer.training.run import Run
 
     the_run = Run.load(arguments.run)
-    files = [CorpusFile.parse(spec) for spec in arguments.input]
-    pairs = list(read_pairs(files))
+    pairs = list(read_pairs(arguments.input))
     if not pairs:
         names = ", ".join(arguments.input)
         raise InputError(f"{names}: empty, no sentence pair to evaluate on")
@@ -60,9 +54,8 @@ def run(arguments):
     if arguments.json:
         print(json.dumps(values))
     else:
-        print(table([(name, format_value(v)) for name, v in values.items()]))
+        print(table([(name, _shown(v)) for name, v in values.items()]))
 
 
-def format_value(value) -> str:
-    """Numbers short, text as it is."""
+def _shown(value):
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -11,9 +11,13 @@ import json
 
 from keras_transformer.cli.console import load_tensorflow, say, table
 from keras_transformer.cli.options import (
+    add_json_option,
+    add_number,
+    add_run_option,
     add_search_options,
     add_weights_option,
     decoding_config,
+    flag,
 )
 from keras_transformer.errors import InputError
 
@@ -29,7 +33,7 @@ EXAMPLE = """example:
 
 
 def add_arguments(parser):
-    parser.add_argument("--run", metavar="FOLDER", help="a run's folder")
+    add_run_option(parser)
     parser.add_argument(
         "--out",
         metavar="FOLDER",
@@ -41,11 +45,8 @@ def add_arguments(parser):
         help="exports nothing: runs every check on a version folder, or on "
         "the latest version of a model's folder",
     )
-    parser.add_argument(
-        "--model-version",
-        type=int,
-        metavar="N",
-        help="default: one above the highest there",
+    add_number(
+        parser, "--model-version", "default: one above the highest there"
     )
     add_weights_option(parser)
     add_search_options(parser)
@@ -70,7 +71,7 @@ def add_arguments(parser):
         "monitoring.config, Dockerfile, docker-compose.yml and "
         "kubernetes.yaml",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    add_json_option(parser)
 
 
 def run(arguments):
@@ -139,13 +140,12 @@ def _with_precision(the_run, arguments):
     if (precision == "auto") != bool(arguments.dev):
         raise InputError("--precision auto and --dev FILE go together")
     if precision == "auto":
-        from keras_transformer.data.corpus import CorpusFile, read_pairs
+        from keras_transformer.data.corpus import read_pairs
         from keras_transformer.export.writer.precision import choose_precision
 
-        files = [CorpusFile.parse(spec) for spec in arguments.dev]
         choice = choose_precision(
             the_run,
-            read_pairs(files),
+            read_pairs(arguments.dev),
             which=arguments.weights or "best",
             decoding=decoding,
             progress=say,
@@ -201,7 +201,7 @@ def _outcome(check):
 
 def _refuse_other_options(arguments):
     given = [
-        f"--{name.replace('_', '-')}"
+        flag(name)
         for name, value in vars(arguments).items()
         if name not in _BESIDE_VERIFY_ONLY and value not in (None, [], False)
     ]

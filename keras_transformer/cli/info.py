@@ -5,6 +5,7 @@ import pathlib
 
 import yaml
 
+from keras_transformer.cli.options import add_json_option
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_json
 
@@ -22,7 +23,7 @@ MARKS = {
 
 def add_arguments(parser):
     parser.add_argument("folder", metavar="FOLDER")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    add_json_option(parser)
 
 
 def run(arguments):

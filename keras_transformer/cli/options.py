@@ -1,6 +1,7 @@
 """Options that several subcommands share, and the `Config` they make."""
 
 import dataclasses
+import pathlib
 import typing
 
 import yaml
@@ -18,19 +19,62 @@ _EXAMPLES = {
 }
 
 
-def add_config_options(parser, sections, preset_help=None):
-    """`--config` and `--set`, and `--preset` where there is a choice.
+def flag(name: str) -> str:
+    """The option that sets an attribute of the parsed arguments."""
+    return f"--{name.replace('_', '-')}"
+
+
+def add_number(parser, name, text, metavar="N", type=int, **options):
+    """An option that takes a number; `options` are `add_argument`'s."""
+    parser.add_argument(name, metavar=metavar, type=type, help=text, **options)
+
+
+def add_run_option(parser, **options):
+    """The folder of a run; `options` are `add_argument`'s."""
+    parser.add_argument(
+        "--run", metavar="FOLDER", help="a run's folder", **options
+    )
+
+
+def add_model_options(parser):
+    """A run or an export; returns the group, of which one is required."""
+    group = parser.add_mutually_exclusive_group(required=True)
+    add_run_option(group)
+    group.add_argument(
+        "--saved-model",
+        metavar="FOLDER",
+        help="an export: a version, or the folder of versions (newest)",
+    )
+    return group
+
+
+def add_pairs_option(parser):
+    """Files of sentence pairs."""
+    parser.add_argument(
+        "--input",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="TSV files or SOURCE,TARGET pairs of files",
+    )
+
+
+def add_json_option(parser, text="one JSON object"):
+    """Output for programs."""
+    parser.add_argument("--json", action="store_true", help=text)
+
+
+def add_config_options(parser, sections, preset_help):
+    """`--preset`, `--config` and `--set`.
 
     Args:
         parser: `argparse` parser.
         sections: the sections that the command uses.
-        preset_help: what `--preset` accepts; None leaves it out.
+        preset_help: what `--preset` accepts.
     """
-    parser.set_defaults(preset=None)
-    if preset_help:
-        parser.add_argument(
-            "--preset", metavar="NAME", help=f"a recipe: {preset_help}"
-        )
+    parser.add_argument(
+        "--preset", metavar="NAME", help=f"a recipe: {preset_help}"
+    )
     parser.add_argument(
         "--config",
         metavar="FILE",
@@ -97,42 +141,6 @@ def resolve_config(
     return config.updated(given, "options")
 
 
-def add_section_option(parser, section, text):
-    """`--SECTION KEY=VALUE`, for commands that take one section only.
-
-    Args:
-        parser: `argparse` parser.
-        section: its name.
-        text: what it is, for the help.
-    """
-    parser.add_argument(
-        f"--{section}",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help=f"{text}; may be repeated",
-    )
-    keys = ", ".join(_types(section))
-    parser.add_argument_group(f"keys of --{section}", keys)
-
-
-def section_values(arguments, section) -> dict:
-    """The keys and values that `--SECTION` was given.
-
-    Raises:
-        InputError: it isn't KEY=VALUE, or the value isn't YAML.
-    """
-    values = {}
-    for setting in getattr(arguments, section):
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise InputError(
-                f"--{section} takes KEY=VALUE. Received: {setting!r}"
-            )
-        values[key] = _value(section, key, value, f"--{section} {key}")
-    return values
-
-
 def add_weights_option(parser):
     """Which of a run's weights are used."""
     parser.add_argument(
@@ -143,27 +151,42 @@ def add_weights_option(parser):
     )
 
 
+def add_beam_size_option(parser):
+    """The beam's size, default as the run was configured."""
+    add_number(parser, "--beam-size", "1 is greedy", "K")
+
+
 def add_search_options(parser):
     """Options of the search, default as the run was configured."""
+    add_beam_size_option(parser)
+    add_number(parser, "--length-penalty", "0 is none", "A", float)
+    add_number(parser, "--batch-size", "sentences at a time")
     parser.add_argument(
-        "--beam-size", type=int, metavar="K", help="1 is greedy"
+        "--decoding",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="one value of the search, such as length_normalization=average; "
+        "may be repeated",
     )
-    parser.add_argument(
-        "--length-penalty", type=float, metavar="A", help="0 is none"
-    )
-    parser.add_argument(
-        "--batch-size", type=int, metavar="N", help="sentences at a time"
-    )
-    add_section_option(
-        parser,
-        "decoding",
-        "one value of the search, such as length_normalization=average",
-    )
+    keys = ", ".join(_types("decoding"))
+    parser.add_argument_group("keys of --decoding", keys)
 
 
 def decoding_config(config, arguments):
-    """The run's search with the options applied."""
-    values = section_values(arguments, "decoding")
+    """The run's search with the options of `add_search_options` applied.
+
+    Raises:
+        InputError: an unknown key, or a value that isn't accepted.
+    """
+    values = {}
+    for setting in arguments.decoding:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InputError(
+                f"--decoding takes KEY=VALUE. Received: {setting!r}"
+            )
+        values[key] = _value("decoding", key, value, f"--decoding {key}")
     config = config.updated({"decoding": values}, "--decoding")
     given = {
         name: getattr(arguments, name)
@@ -171,6 +194,27 @@ def decoding_config(config, arguments):
         if getattr(arguments, name) is not None
     }
     return config.updated({"decoding": given}, "options").decoding
+
+
+def run_config(folder, default: Config | None = None) -> Config:
+    """The configuration of a run, read without TensorFlow.
+
+    Args:
+        folder: the run's.
+        default: where there is none; None: an error.
+
+    Raises:
+        InputError: it is no run's folder.
+    """
+    path = pathlib.Path(folder) / "config.yaml"
+    if not path.is_file():
+        if default is not None:
+            return default
+        raise InputError(
+            f"{folder}: not a run folder (no config.yaml). Expected what "
+            "`keras-transformer train --out` wrote"
+        )
+    return Config().updated(read_yaml(path), str(path))
 
 
 def saved_batch_size(arguments, default: int = 64) -> int:

@@ -11,7 +11,11 @@ from collections.abc import Callable
 
 from keras_transformer import plots
 from keras_transformer.cli.console import load_tensorflow, say
-from keras_transformer.cli.options import add_weights_option
+from keras_transformer.cli.options import (
+    add_beam_size_option,
+    add_weights_option,
+    flag,
+)
 from keras_transformer.errors import InputError
 
 # Options of which each kind of picture has some.
@@ -62,9 +66,7 @@ def add_arguments(parser):
         help="of attention, from 1 (default: all)",
     )
     add_weights_option(parser)
-    parser.add_argument(
-        "--beam-size", type=int, metavar="K", help="1 is greedy"
-    )
+    add_beam_size_option(parser)
     parser.add_argument(
         "--language",
         choices=("en", "zh"),
@@ -113,9 +115,9 @@ def _check_options(arguments):
     accepted = (*kind.needs, *kind.takes)
     for option in _OPTIONS:
         if getattr(arguments, option) is not None and option not in accepted:
-            names = ", ".join(_flag(o) for o in accepted)
+            names = ", ".join(flag(o) for o in accepted)
             raise InputError(
-                f"{_flag(option)} doesn't go with {name}. Accepted: "
+                f"{flag(option)} doesn't go with {name}. Accepted: "
                 f"{names}, --language, --out"
             )
     if not kind.many_runs and len(arguments.run or ()) > 1:
@@ -127,15 +129,11 @@ def _check_options(arguments):
 def _require(arguments, name, needs):
     missing = [o for o in needs if getattr(arguments, o) is None]
     if missing:
-        needed = " and ".join(_flag(option) for option in needs)
+        needed = " and ".join(flag(option) for option in needs)
         raise InputError(
             f"{name} needs {needed}. Missing: "
-            f"{' '.join(_flag(option) for option in missing)}"
+            f"{' '.join(flag(option) for option in missing)}"
         )
-
-
-def _flag(option):
-    return f"--{option.replace('_', '-')}"
 
 
 @dataclasses.dataclass(frozen=True)

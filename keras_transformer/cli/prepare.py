@@ -10,7 +10,11 @@ from keras_transformer.cli.console import (
     say,
     table,
 )
-from keras_transformer.cli.options import add_config_options, resolve_config
+from keras_transformer.cli.options import (
+    add_config_options,
+    add_number,
+    resolve_config,
+)
 from keras_transformer.presets import PRESETS
 
 EXAMPLE = """example:
@@ -55,11 +59,10 @@ def add_arguments(parser):
             help="word, character, sentencepiece, or auto (default): by "
             "language",
         )
-    parser.add_argument(
+    add_number(
+        parser,
         "--vocabulary-size",
-        type=int,
-        metavar="N",
-        help="cap for both sides (default 50000, SentencePiece 8000)",
+        "cap for both sides (default 50000, SentencePiece 8000)",
     )
     parser.add_argument(
         "--tokenizers",

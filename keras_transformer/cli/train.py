@@ -16,12 +16,12 @@ from keras_transformer.cli.console import (
 )
 from keras_transformer.cli.options import (
     add_config_options,
+    add_number,
     config_given,
     resolve_config,
+    run_config,
 )
-from keras_transformer.config import Config
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_yaml
 from keras_transformer.presets import PRESETS
 
 EXAMPLE = """example:
@@ -53,23 +53,15 @@ def add_arguments(parser):
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run in --out"
     )
-    parser.add_argument(
-        "--epochs", type=int, metavar="N", help="passes over the data"
-    )
-    parser.add_argument(
-        "--seed", type=int, metavar="N", help="of weights, order and dropout"
-    )
-    parser.add_argument(
+    add_number(parser, "--epochs", "passes over the data")
+    add_number(parser, "--seed", "of weights, order and dropout")
+    add_number(
+        parser,
         "--batch-tokens",
-        type=int,
-        metavar="N",
-        help="positions of a batch on either side, padding included",
+        "positions of a batch on either side, padding included",
     )
-    parser.add_argument(
-        "--batch-sentences",
-        type=int,
-        metavar="N",
-        help="sentences a batch, instead of tokens",
+    add_number(
+        parser, "--batch-sentences", "sentences a batch, instead of tokens"
     )
     parser.add_argument(
         "--precision",
@@ -77,11 +69,10 @@ def add_arguments(parser):
         help="float32, mixed_bfloat16, mixed_float16 or auto: mixed_bfloat16 "
         "where the machine multiplies it, else float32",
     )
-    parser.add_argument(
+    add_number(
+        parser,
         "--threads",
-        type=int,
-        metavar="N",
-        help="parts of a batch computed at the same time, a thread each "
+        "parts of a batch computed at the same time, a thread each "
         "(default: as many as there are cores, 1 with a GPU)",
     )
     add_config_options(
@@ -97,7 +88,7 @@ def run(arguments):
     if arguments.initial is not None:
         # A resumed run has it from there.
         model = arguments.out if arguments.resume else arguments.initial
-        model = dataclasses.asdict(_config_of(model).model)
+        model = dataclasses.asdict(run_config(model).model)
         taken_over = {"model": model}
     config = resolve_config(
         arguments, SECTIONS, {"training": direct}, DEFAULT_PRESET, taken_over
@@ -110,7 +101,7 @@ def run(arguments):
 
     # Threads before tokenizers, which are TensorFlow's first operations.
     if arguments.resume:
-        use_threads(_config_of(arguments.out).training.threads or 1)
+        use_threads(run_config(arguments.out).training.threads or 1)
         the_run = Run.load(arguments.out)
         _continue_with(the_run, arguments, config)
         prepared = PreparedData.load(arguments.data)
@@ -127,17 +118,6 @@ def run(arguments):
         the_run = Run.create(arguments.out, config, prepared, initial)
     best = train(the_run, prepared, resume=arguments.resume)
     print(f"{arguments.out}: {best}")
-
-
-def _config_of(folder):
-    """The configuration of a run, read without TensorFlow."""
-    path = pathlib.Path(folder) / "config.yaml"
-    if not path.is_file():
-        raise InputError(
-            f"{folder}: not a run folder (no config.yaml). Expected what "
-            "`keras-transformer train --out` wrote"
-        )
-    return Config().updated(read_yaml(path), str(path))
 
 
 def train(the_run, prepared, resume=False) -> str:

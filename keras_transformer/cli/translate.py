@@ -8,10 +8,8 @@ at a time.
 
 import contextlib
 import itertools
-import pathlib
 import sys
 
-from keras_transformer.cli import detailed, served, translations
 from keras_transformer.cli.console import (
     Progress,
     load_tensorflow,
@@ -20,20 +18,27 @@ from keras_transformer.cli.console import (
     writing,
 )
 from keras_transformer.cli.options import (
+    add_model_options,
+    add_number,
     add_search_options,
     add_weights_option,
     decoding_config,
+    flag,
+    run_config,
     saved_batch_size,
 )
-from keras_transformer.cli.recipes import BLANK, RunRecipe, SavedModelRecipe
-from keras_transformer.cli.speed import (
-    add_speed_options,
-    check_speed_options,
-    choose_workers,
+from keras_transformer.cli.translation_output import (
+    add_request_options,
+    format_translation,
+    translation_request,
+    with_prefixes,
 )
 from keras_transformer.config import Config
+from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_yaml
+from keras_transformer.machine import has_gpu, usable_cores
+from keras_transformer.translation.factory import RunTranslatorFactory
+from keras_transformer.translation.request import BLANK
 from keras_transformer.translation.stream import (
     BATCHES_A_WINDOW,
     one_by_one,
@@ -46,16 +51,27 @@ EXAMPLE = """example:
   keras-transformer translate --server http://127.0.0.1:8501 --model en-zh
 """
 
+# Fewer batches than this aren't worth the start of workers.
+_WORTH_WORKERS = 2
+# Sentences at a time for a server: half of what the exported batching.config
+# takes at once.
+_SERVER_BATCH_SIZE = 32
+_SERVER_TIMEOUT = 60.0  # seconds
+_WITH_SERVER = ("model", "version", "label", "timeout")
+# With the values that they have where they aren't given.
+_NOT_WITH_SERVER = {
+    "weights": (None,),
+    "length_penalty": (None,),
+    "decoding": ([],),
+    "beam_size": (None, 1),
+    "jit": ("auto", "off"),
+    "workers": (None,),
+    "threads": (1,),
+}
+
 
 def add_arguments(parser):
-    model = parser.add_mutually_exclusive_group(required=True)
-    model.add_argument("--run", metavar="FOLDER", help="a run's folder")
-    model.add_argument(
-        "--saved-model",
-        metavar="FOLDER",
-        help="an export: a version, or the folder of versions (newest)",
-    )
-    model.add_argument(
+    add_model_options(parser).add_argument(
         "--server",
         metavar="URL",
         help="of TensorFlow Serving or `serve`: http://HOST:8501 (REST) or "
@@ -64,31 +80,69 @@ def add_arguments(parser):
     parser.add_argument("--input", metavar="FILE", help="default: stdin")
     parser.add_argument("--output", metavar="FILE", help="default: stdout")
     add_weights_option(parser)
-    translations.add_arguments(parser)
+    add_request_options(parser)
     add_search_options(parser)
-    add_speed_options(parser)
-    served.add_arguments(parser)
+    parser.add_argument(
+        "--jit",
+        choices=("on", "off", "auto"),
+        default="auto",
+        help="compile the search with XLA, seconds for each shape, kept on "
+        "disk. auto (default): on a GPU; on a processor only single "
+        "sentences (--batch-size 1), once there were very many",
+    )
+    add_number(
+        parser,
+        "--workers",
+        "processes that translate; 1: this one. Default: as many as "
+        "there are cores, 1 for little text or with a GPU",
+    )
+    add_number(
+        parser,
+        "--threads",
+        "of each process (default: 1, the fastest with a worker a core)",
+        default=1,
+    )
+    group = parser.add_argument_group("with --server")
+    group.add_argument(
+        "--model", metavar="NAME", help="its name there (default: default)"
+    )
+    add_number(group, "--version", "its version (default: the latest)")
+    group.add_argument(
+        "--label", metavar="NAME", help="of a version, such as stable"
+    )
+    add_number(
+        group,
+        "--timeout",
+        "seconds for a batch, its retries included "
+        f"(default: {_SERVER_TIMEOUT:g})",
+        "S",
+        float,
+    )
 
 
 def run(arguments):
-    check_speed_options(arguments)
-    served.check_options(arguments)
-    recipe, batch_size = _recipe(arguments)
+    _check_options(arguments)
+    request = translation_request(arguments)
+    if arguments.server:
+        make = _of_server
+    else:
+        make = _of_export if arguments.saved_model else _of_run
+    translator, batch_size = make(arguments, request)
     interactive = arguments.input is None and sys.stdin.isatty()
     if interactive:
         say("type a line to be translated; Ctrl-D ends")
     window = 1 if interactive else BATCHES_A_WINDOW * batch_size
     lines = read_lines(arguments.input)
-    if arguments.prefix:
-        lines = translations.with_prefixes(lines, arguments.prefix)
+    if request.prefixes:
+        lines = with_prefixes(lines, arguments.prefix)
     # A missing file is told before a long start.
     first = list(itertools.islice(lines, window))
-    sentences = sum(1 for line in first if line.strip())
     if arguments.server:
-        opened = recipe.opened(interactive)
+        opened = translator.opened(interactive)
     else:
-        workers = choose_workers(arguments, sentences, batch_size)
-        opened = _translating(recipe, workers, arguments.threads)
+        sentences = sum(1 for line in first if "".join(line).strip())
+        workers = choose_workers(arguments.workers, sentences, batch_size)
+        opened = _translating(translator, workers, arguments.threads)
     # A bar between translations on one terminal would garble both.
     apart = arguments.output is not None or not sys.stdout.isatty()
     with (
@@ -96,19 +150,19 @@ def run(arguments):
         Progress("translating", unit="sentences", shown=apart) as progress,
         writing(arguments.output) as out,
     ):
-        results = stream_lines(
+        translations = stream_lines(
             itertools.chain(first, lines),
             translate_batches,
             batch_size,
             window,
-            blank=detailed.BLANK if translations.wanted(arguments) else BLANK,
+            blank=BLANK,
             progress=progress.advance,
         )
-        for number, result in enumerate(results, 1):
-            out.write(format_result(result, arguments, number))
+        for number, translation in enumerate(translations, 1):
+            out.write(format_translation(translation, request, number))
             if interactive:
                 out.flush()
-            if result.truncated:
+            if translation.truncated:
                 name = arguments.input or "stdin"
                 say(
                     f"warning: {name}, line {number}: more tokens than the "
@@ -116,63 +170,93 @@ def run(arguments):
                 )
 
 
-def format_result(result, arguments, number: int) -> str:
-    """A line's result as it is written, with its end.
-
-    Args:
-        result: a `Translation`, or a `Detailed` where more is wanted.
-        arguments: parsed.
-        number: of the line, from 1.
-    """
-    if translations.wanted(arguments):
-        return translations.format_result(result, arguments, number)
-    end = f"\t{result.score:.4f}\n" if arguments.scores else "\n"
-    return result.text + end
-
-
 @contextlib.contextmanager
-def _translating(recipe, workers, threads):
+def _translating(factory, workers, threads):
     """What translates batches: this process, or others until the end."""
-    if workers == 1:
-        from keras_transformer.translation.workers import set_threads
+    from keras_transformer.translation.workers import Workers, set_threads
 
+    if workers == 1:
         load_tensorflow()
         set_threads(threads)
-        translate = recipe()
+        translate = factory()
         yield one_by_one(translate)
         seconds = getattr(translate, "compile_seconds", 0.0)
     else:
-        from keras_transformer.translation.workers import Workers
-
-        with Workers(recipe, workers, threads, load_tensorflow) as pool:
+        with Workers(factory, workers, threads, load_tensorflow) as pool:
             yield pool.translate_batches
             seconds = pool.compile_seconds
     if seconds:
         say(f"compiling took {seconds:.1f} s, all processes together")
 
 
-def _recipe(arguments):
-    """What translates, as something to send to workers, and batch size."""
-    if arguments.server:
-        return served.recipe(arguments)
-    if arguments.saved_model:
-        return _saved_model_recipe(arguments)
-    folder = pathlib.Path(arguments.run)
-    path = folder / "config.yaml"
+def choose_workers(
+    requested: int | None, sentences: int, batch_size: int
+) -> int:
+    """How many processes are to translate; 1: this one.
+
+    Args:
+        requested: by the option; None: as many as are worth it.
+        sentences: in the first window.
+        batch_size: sentences translated together.
+    """
+    if requested is not None:
+        return requested
+    batches = -(-sentences // batch_size)
+    if batches < _WORTH_WORKERS or has_gpu():
+        return 1
+    return min(usable_cores(), batches)
+
+
+def _check_options(arguments):
+    """Refuses numbers below 1, and what goes only with or without a server."""
+    for name in ("workers", "threads"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise InputError(f"--{name} must be 1 or more. Received: {value}")
+    if not arguments.server:
+        for name in _WITH_SERVER:
+            if getattr(arguments, name) is not None:
+                raise InputError(f"--{name} goes with --server")
+        return
+    for name, accepted in _NOT_WITH_SERVER.items():
+        if getattr(arguments, name) not in accepted:
+            raise InputError(
+                f"{flag(name)} is up to the server. Accepted "
+                "with --server: --model, --version, --label, --timeout, "
+                "--batch-size, --beam-size 1 (its greedy signature), "
+                "--n-best, --scores, --json"
+            )
+
+
+def _of_run(arguments, request):
+    """A translator factory of a run, and the batch size."""
     # Without loading the run, for which TensorFlow would be needed. Its
     # loader tells what is wrong with a folder that isn't one.
-    config = read_yaml(path) if path.is_file() else {}
-    config = Config().updated(config, str(path))
+    config = run_config(arguments.run, default=Config())
     decoding = decoding_config(config, arguments)
-    if translations.wanted(arguments):
-        recipe = translations.run_recipe(arguments, decoding)
-        return recipe, decoding.batch_size
+    if not request.is_plain:
+        if arguments.jit == "on":
+            raise InputError(
+                "--jit on compiles plain translating only. Accepted with "
+                "--n-best, --token-scores, --alignment, --prefix or --json: "
+                "off, auto"
+            )
+        most = 1 if decoding.sampling else decoding.beam_size
+        accepted = f"1 to {most}, " + (
+            "as sampling gives one" if decoding.sampling else "the beam size"
+        )
+        _check_count(request, accepted, most)
     weights = arguments.weights or "best"
-    recipe = RunRecipe(arguments.run, weights, decoding, arguments.jit)
-    return recipe, decoding.batch_size
+    factory = RunTranslatorFactory(
+        arguments.run, weights, decoding, request, arguments.jit
+    )
+    return factory, decoding.batch_size
 
 
-def _saved_model_recipe(arguments):
+def _of_export(arguments, request):
+    """A translator factory of an export, and the batch size."""
+    from keras_transformer.export.loaded import SavedTranslatorFactory
+
     if (
         arguments.length_penalty is not None
         or arguments.beam_size not in (None, 1)
@@ -191,7 +275,63 @@ def _saved_model_recipe(arguments):
             "Accepted with --saved-model: off, auto"
         )
     batch_size = saved_batch_size(arguments)
-    if translations.wanted(arguments):
-        return translations.saved_recipe(arguments), batch_size
-    signature = "greedy" if arguments.beam_size == 1 else "serving_default"
-    return SavedModelRecipe(arguments.saved_model, signature), batch_size
+    signature = _signature(arguments, request, "--saved-model")
+    factory = SavedTranslatorFactory(
+        arguments.saved_model, signature, request.count
+    )
+    return factory, batch_size
+
+
+def _of_server(arguments, request):
+    """A translator by a server, and the batch size."""
+    from keras_transformer.serving.client.remote_translator import (
+        RemoteTranslator,
+    )
+
+    batch_size = saved_batch_size(arguments, _SERVER_BATCH_SIZE)
+    timeout = arguments.timeout
+    translator = RemoteTranslator(
+        arguments.server,
+        # TensorFlow Serving's own.
+        arguments.model or "default",
+        arguments.version,
+        arguments.label,
+        _SERVER_TIMEOUT if timeout is None else timeout,
+        _signature(arguments, request, "--server"),
+        request.count,
+    )
+    return translator, batch_size
+
+
+def _signature(arguments, request, source):
+    """The signature of an export that gives what is requested.
+
+    Args:
+        source: the option that names the export.
+
+    Raises:
+        InputError: something is requested that exports don't give.
+    """
+    if request.is_plain:
+        return layout.GREEDY if arguments.beam_size == 1 else layout.BEAM
+    for name in ("token_scores", "alignment", "prefix"):
+        if getattr(arguments, name):
+            raise InputError(
+                f"{flag(name)} goes with --run: exports don't "
+                f"give it. Accepted with {source}: --n-best, --scores, --json"
+            )
+    if arguments.beam_size is not None:
+        raise InputError(
+            "--beam-size 1 is an export's greedy signature, which gives one "
+            "translation as text. Accepted with --n-best and --json: no "
+            "--beam-size"
+        )
+    _check_count(request, "1 or more")
+    return layout.NBEST
+
+
+def _check_count(request, accepted, most=None):
+    if request.count < 1 or (most is not None and request.count > most):
+        raise InputError(
+            f"--n-best must be {accepted}. Received: {request.n_best}"
+        )

@@ -9,6 +9,7 @@ files for the server, they are written anew after each change.
 import json
 
 from keras_transformer.cli.console import say, table
+from keras_transformer.cli.options import add_json_option, add_number
 
 EXAMPLE = """example:
   keras-transformer versions saved_models/en-zh list
@@ -21,18 +22,15 @@ EXAMPLE = """example:
 
 def add_arguments(parser):
     parser.add_argument("base", metavar="BASE", help="the model's folder")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    add_json_option(parser)
     actions = parser.add_subparsers(
         dest="action", required=True, metavar="ACTION"
     )
     actions.add_parser("list", help="all versions")
     action = actions.add_parser("publish", help="check and copy a version")
     action.add_argument("source", metavar="FOLDER", help="a version folder")
-    action.add_argument(
-        "--model-version",
-        type=int,
-        metavar="N",
-        help="default: one above the highest there",
+    add_number(
+        action, "--model-version", "default: one above the highest there"
     )
     action.add_argument("--label", help="that names it then")
     action = actions.add_parser("label", help="let a label name a version")

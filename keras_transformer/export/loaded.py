@@ -1,11 +1,15 @@
-"""An exported model in Python: nothing but TensorFlow and TF Text."""
+"""Exported models in Python: nothing but TensorFlow and TF Text.
 
+They are imported with the first model, and NumPy with them, so that a process
+whose workers translate starts without them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
 import os
-from collections.abc import Sequence
-
-import numpy as np
-import tensorflow as tf
-import tensorflow_text  # noqa: F401  (registers its operations)
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
@@ -14,6 +18,10 @@ from keras_transformer.export.registry.versions import (
     find_saved_model,
 )
 from keras_transformer.files import read_json
+from keras_transformer.translation.request import Translation, translations_of
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class SavedTranslator:
@@ -40,6 +48,9 @@ class SavedTranslator:
     """
 
     def __init__(self, path: str | os.PathLike, signature: str = layout.BEAM):
+        import tensorflow as tf
+        import tensorflow_text  # noqa: F401  (registers its operations)
+
         self.path = find_saved_model(path)
         try:
             # Kept: the functions don't keep the variables alive.
@@ -172,7 +183,43 @@ class SavedTranslator:
         return function
 
 
+@dataclasses.dataclass(frozen=True)
+class SavedTranslatorFactory:
+    """Makes a translator of an export; see `translation.factory`.
+
+    Attributes:
+        folder: the export's.
+        signature: "serving_default", "greedy" or "nbest".
+        count: hypotheses of a line, with "nbest".
+    """
+
+    folder: str
+    signature: str = layout.BEAM
+    count: int = 1
+
+    def __call__(self) -> Callable[[list[str]], list[Translation]]:
+        if self.signature == layout.NBEST:
+            translator = SavedTranslator(self.folder)
+            nbest = translator.nbest
+        else:
+            translator = SavedTranslator(self.folder, self.signature)
+
+            def nbest(lines):
+                texts, scores = translator.translate(lines)
+                return [[text] for text in texts], scores[:, None]  # (B, 1)
+
+        def translate(lines):
+            texts, scores = nbest(lines)
+            return translations_of(
+                lines, texts, scores.tolist(), count=self.count
+            )
+
+        return translate
+
+
 def _encoded(texts):
+    import tensorflow as tf
+
     # A file read with surrogateescape holds what UTF-8 can't.
     encoded = [text.encode("utf-8", "replace") for text in texts]
     return tf.constant(encoded, tf.string)

@@ -5,10 +5,17 @@ and END, L without, P tokens of a prefix. They are as long as the longest of a
 batch needs, so they vary between batches.
 """
 
+from collections.abc import Callable, Sequence
+
 import tensorflow as tf
 
 from keras_transformer.constants import NO_SCORE, PAD_ID
 from keras_transformer.search.loop import SearchResult
+from keras_transformer.translation.request import (
+    Hypothesis,
+    ScoredPair,
+    Translation,
+)
 from keras_transformer.translation.translator import Translator, scores_of
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
@@ -211,3 +218,89 @@ def token_strings(translator, ids):
     """The target's tokens of ids of any shape, "" for PAD."""
     tokens = translator.target_tokenizer.tokens()
     return tf.gather(tf.constant(["", *tokens[1:]]), ids)
+
+
+def encoded(texts):
+    """Texts as a tensor, string `(B,)`."""
+    return tf.constant([text.encode() for text in texts], tf.string)
+
+
+def translations_from(lines: Sequence[str], outputs) -> list[Translation]:
+    """The results of lines, from what the function of `details` returns."""
+    outputs = {name: tensor.numpy() for name, tensor in outputs.items()}
+    return [
+        _translation(line, {name: v[i] for name, v in outputs.items()})
+        for i, line in enumerate(lines)
+    ]
+
+
+def _translation(source, outputs):
+    """The result of one line, from its rows of what `details` returns."""
+    length = int(outputs.get("source_lengths", 0))
+    source_tokens = None
+    if length:
+        source_tokens = _decoded(outputs["source_tokens"][:length])
+    return Translation(
+        source,
+        [
+            _hypothesis(outputs, index, length)
+            for index, score in enumerate(outputs["scores"])
+            if score > NO_SCORE or index == 0
+        ],
+        bool(outputs["truncated"]),
+        source_tokens,
+    )
+
+
+def _hypothesis(outputs, index, source_length):
+    def rows(name):
+        """What belongs to the tokens; None if it wasn't requested."""
+        if name in outputs:
+            return outputs[name][index, : outputs["lengths"][index]]
+        return None
+
+    tokens, values = rows("tokens"), rows("token_log_probabilities")
+    alignment = rows("alignment")
+    return Hypothesis(
+        outputs["translations"][index].decode(),
+        float(outputs["scores"][index]),
+        float(outputs["log_probabilities"][index]),
+        bool(outputs["finished"][index]),
+        None if tokens is None else _decoded(tokens),
+        None if values is None else values.tolist(),
+        None if alignment is None else alignment[:, :source_length].tolist(),
+    )
+
+
+def _decoded(strings):
+    return [string.decode() for string in strings]
+
+
+def pair_scorer(
+    translator: Translator,
+) -> Callable[[Sequence[tuple[str, str]]], list[ScoredPair]]:
+    """A function from pairs of a text and a translation to their scores."""
+    function = score_details(translator)
+
+    def score(pairs):
+        outputs = function(*map(encoded, zip(*pairs, strict=True)))
+        outputs = {name: tensor.numpy() for name, tensor in outputs.items()}
+        return [
+            _scored(pair, {name: v[i] for name, v in outputs.items()})
+            for i, pair in enumerate(pairs)
+        ]
+
+    return score
+
+
+def _scored(pair, outputs):
+    length = int(outputs["lengths"])
+    return ScoredPair(
+        *pair,
+        float(outputs["log_probability"]),
+        float(outputs["score"]),
+        length,
+        bool(outputs["truncated"] | outputs["translation_truncated"]),
+        _decoded(outputs["tokens"][:length]),
+        outputs["token_log_probabilities"][:length].tolist(),
+    )

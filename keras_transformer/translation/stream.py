@@ -1,4 +1,4 @@
-"""Any number of lines through a batch translator, in order."""
+"""Streams of lines through a batch translator, in order, at bounded memory."""
 
 import collections
 import itertools
@@ -10,12 +10,14 @@ BATCHES_A_WINDOW = 50
 # Longer lines share smaller batches.
 CHARACTERS_A_SENTENCE = 256
 
-Translate = Callable[[list[str]], Sequence]
-TranslateBatches = Callable[[Iterator[list[str]]], Iterator[Sequence]]
+# A text, or texts that belong together: a sentence and its prefix.
+Line = str | tuple[str, ...]
+Translate = Callable[[list[Line]], Sequence]
+TranslateBatches = Callable[[Iterator[list[Line]]], Iterator[Sequence]]
 
 
 def translate_lines(
-    lines: Iterable[str],
+    lines: Iterable[Line],
     translate: Translate,
     batch_size: int = 64,
     window: int | None = None,
@@ -29,7 +31,8 @@ def translate_lines(
     padding, translates batch by batch and puts the window back in order.
 
     Args:
-        lines: a file or any other iterable; line ends are removed.
+        lines: a file or any other iterable of strings, whose line ends are
+            removed, or of tuples of strings.
         translate: from a list of lines, none blank, to as many results; see
             `text_translator`.
         batch_size: lines translated together, at most.
@@ -66,7 +69,7 @@ def one_by_one(translate: Translate) -> TranslateBatches:
 
 
 def stream_lines(
-    lines: Iterable[str],
+    lines: Iterable[Line],
     translate_batches: TranslateBatches,
     batch_size: int = 64,
     window: int | None = None,
@@ -87,23 +90,23 @@ def stream_lines(
     window = window or BATCHES_A_WINDOW * batch_size
     max_characters = max_characters or CHARACTERS_A_SENTENCE * batch_size
     progress = progress or _ignore
-    remaining = (line.rstrip("\r\n") for line in lines)
-    expected = collections.deque()  # (window, places) of each batch handed out
+    remaining = map(_without_end, lines)
+    expected = collections.deque()  # (window, indices) of each batch handed out
 
     def batches():
-        while texts := list(itertools.islice(remaining, window)):
-            opened = _Window(texts, blank)
-            for places in opened.batches(batch_size, max_characters):
-                expected.append((opened, places))
-                yield [texts[place] for place in places]
+        while read := list(itertools.islice(remaining, window)):
+            opened = _Window(read, blank)
+            for indices in opened.batches(batch_size, max_characters):
+                expected.append((opened, indices))
+                yield [read[index] for index in indices]
 
     for translated in translate_batches(batches()):
-        opened, places = expected.popleft()
-        for place, result in zip(places, translated, strict=True):
-            opened.results[place] = result
-        progress(len(places))
+        opened, indices = expected.popleft()
+        for index, result in zip(indices, translated, strict=True):
+            opened.results[index] = result
+        progress(len(indices))
         # Batches come back in order, so the last one completes its window.
-        if opened.is_last(places):
+        if opened.is_last(indices):
             progress(opened.blank_lines)
             yield from opened.results
 
@@ -116,31 +119,37 @@ class _Window:
         blank_lines: how many lines hold nothing.
     """
 
-    def __init__(self, texts, blank):
-        self.results = [blank] * len(texts)
-        self._texts = texts
-        self._places = [i for i, text in enumerate(texts) if text.strip()]
-        self.blank_lines = len(texts) - len(self._places)
+    def __init__(self, lines, blank):
+        # A string is the join of its characters, too.
+        texts = ["".join(line) for line in lines]
+        self.results = [blank] * len(lines)
+        self._lengths = [len(text) for text in texts]
+        self._indices = [i for i, text in enumerate(texts) if text.strip()]
+        self.blank_lines = len(lines) - len(self._indices)
         # The longest first: what is too large for the memory fails at once.
-        self._places.sort(key=lambda place: len(texts[place]), reverse=True)
+        self._indices.sort(key=self._lengths.__getitem__, reverse=True)
 
     def batches(self, batch_size, max_characters):
-        """Yields the places of each batch; one empty batch if there is none.
+        """Yields the indices of each batch; an empty one if there is none.
 
         The empty one keeps the window's turn.
         """
         begin = 0
-        while begin < len(self._places):
-            longest = len(self._texts[self._places[begin]])
+        while begin < len(self._indices):
+            longest = self._lengths[self._indices[begin]]
             size = min(batch_size, max(1, max_characters // longest))
-            yield self._places[begin : begin + size]
+            yield self._indices[begin : begin + size]
             begin += size
-        if not self._places:
+        if not self._indices:
             yield []
 
-    def is_last(self, places):
+    def is_last(self, indices):
         """Whether a batch is the last of this window."""
-        return not places or places[-1] == self._places[-1]
+        return not indices or indices[-1] == self._indices[-1]
+
+
+def _without_end(line):
+    return line.rstrip("\r\n") if isinstance(line, str) else line
 
 
 def _ignore(count):

@@ -1,7 +1,7 @@
 """Batches through several processes, in order.
 
 Two threads inside one small matrix product are slower than one, so each core
-gets a process of its own with one thread. A recipe, not a model, is sent to
+gets a process of its own with one thread. A factory, not a model, is sent to
 the workers: TensorFlow doesn't survive a fork, and its objects can't be
 pickled.
 """
@@ -29,7 +29,7 @@ _AHEAD = 4
 # Seconds that a worker has to end by itself.
 _PATIENCE = 5.0
 
-Recipe = Callable[[], Callable[[list[str]], Sequence]]
+TranslatorFactory = Callable[[], Callable[[list[str]], Sequence]]
 
 
 class Workers:
@@ -39,7 +39,7 @@ class Workers:
     them, whatever they are doing. They end, too, when this process dies.
 
     Args:
-        recipe: a callable that can be pickled. Called in each worker, it
+        factory: a callable that can be pickled. Called in each worker, it
             returns a function from a list of lines to as many results, which
             can be pickled too. What that function has spent on compiling, in
             seconds, may be its attribute `compile_seconds`.
@@ -49,11 +49,11 @@ class Workers:
             that can be pickled by its name.
 
     Raises:
-        InputError: on entering, the recipe's; later, a worker was killed or
+        InputError: on entering, the factory's; later, a worker was killed or
             ran out of memory.
 
     Example:
-        >>> with Workers(recipe, count=2) as workers:
+        >>> with Workers(factory, count=2) as workers:
         ...     for translation in stream_lines(
         ...         file, workers.translate_batches
         ...     ):
@@ -62,7 +62,7 @@ class Workers:
 
     def __init__(
         self,
-        recipe: Recipe,
+        factory: TranslatorFactory,
         count: int,
         threads: int = 1,
         prepare: Callable[[], None] | None = None,
@@ -71,9 +71,9 @@ class Workers:
             raise InputError(f"workers must be 1 or more. Received: {count}")
         if threads < 1:
             raise InputError(f"threads must be 1 or more. Received: {threads}")
-        # As bytes, because to unpickle a recipe may import TensorFlow, and
+        # As bytes, because to unpickle a factory may import TensorFlow, and
         # that is for the worker to do when all is set.
-        self._recipe = pickle.dumps(recipe)
+        self._factory = pickle.dumps(factory)
         self._count = count
         self._threads = threads
         self._prepare = prepare
@@ -85,7 +85,7 @@ class Workers:
             with _interrupts_blocked():
                 for _ in range(self._count):
                     self._workers.append(
-                        _Worker(self._recipe, self._threads, self._prepare)
+                        _Worker(self._factory, self._threads, self._prepare)
                     )
             for worker in self._workers:
                 worker.receive()
@@ -173,12 +173,12 @@ class _Worker:
         compile_seconds: what it has spent on compiling.
     """
 
-    def __init__(self, recipe, threads, prepare):
+    def __init__(self, factory, threads, prepare):
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(
             target=run_worker,
-            args=(theirs, recipe, threads, prepare),
+            args=(theirs, factory, threads, prepare),
             name="keras-transformer worker",
             daemon=True,
         )
@@ -240,7 +240,7 @@ def _interrupts_blocked():
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def run_worker(connection, recipe: bytes, threads: int, prepare=None):
+def run_worker(connection, factory: bytes, threads: int, prepare=None):
     """Translates what comes through a pipe until its other end is closed.
 
     Says `(number, results, error, compile_seconds)`: once with number None
@@ -249,7 +249,7 @@ def run_worker(connection, recipe: bytes, threads: int, prepare=None):
 
     Args:
         connection: `multiprocessing.connection.Connection`.
-        recipe: see `Workers`, pickled.
+        factory: see `Workers`, pickled.
         threads: that TensorFlow may use.
         prepare: called first, without arguments.
     """
@@ -265,7 +265,7 @@ def run_worker(connection, recipe: bytes, threads: int, prepare=None):
         if prepare is not None:
             prepare()
         set_threads(threads)
-        translate = pickle.loads(recipe)()
+        translate = pickle.loads(factory)()
         connection.send((None, None, None, 0.0))
         while True:
             number, batch = batches.get()

@@ -1,6 +1,5 @@
 """Workers, threads and XLA from the command line."""
 
-import argparse
 import os
 import pathlib
 import signal
@@ -8,7 +7,7 @@ import time
 
 import pytest
 
-from keras_transformer.cli import speed
+from keras_transformer.cli import translate
 from tests.cli.conftest import start
 
 WORDS = ("zero", "one", "two", "three", "four", "five")
@@ -181,8 +180,7 @@ def test_an_export_is_not_compiled(export, source, refuses):
     ],
 )
 def test_how_many_workers(asked, sentences, gpu, expected, monkeypatch):
-    monkeypatch.setattr(speed, "usable_cores", lambda: 8)
-    monkeypatch.setattr(speed, "has_gpu", lambda: gpu)
-    arguments = argparse.Namespace(workers=asked)
-    found = speed.choose_workers(arguments, sentences, batch_size=64)
+    monkeypatch.setattr(translate, "usable_cores", lambda: 8)
+    monkeypatch.setattr(translate, "has_gpu", lambda: gpu)
+    found = translate.choose_workers(asked, sentences, batch_size=64)
     assert found == expected

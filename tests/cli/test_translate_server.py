@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from keras_transformer.cli import served
 from keras_transformer.cli.main import main
+from keras_transformer.serving.client.remote_translator import RemoteTranslator
 from tests.cli.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(
@@ -144,10 +144,8 @@ def test_as_little_as_possible_is_read_ahead(url, interactive, most):
             read.append(number)
             yield ["one two"] if number % 4 else []
 
-    recipe = served.ServedRecipe(
-        url, "toy", None, None, 60.0, "serving_default", None
-    )
-    with recipe.opened(interactive) as translate_batches:
+    translator = RemoteTranslator(url, "toy", None, None, 60.0)
+    with translator.opened(interactive) as translate_batches:
         for number, results in enumerate(translate_batches(batches())):
             assert len(results) == bool(number % 4)
             assert len(read) <= number + most

@@ -157,14 +157,14 @@ def _recipe(setting, folder, export):
     if setting.kind == "served":
         signature = "greedy" if setting.cell.beam == 1 else "serving_default"
         return ServedRecipe(str(export), signature, setting.threads)
-    from keras_transformer.cli.recipes import RunRecipe
+    from keras_transformer.translation.factory import RunTranslatorFactory
     from scripts.benchmarks.models import forced
 
     decoding = forced(
         folder, setting.precision, setting.cell.length, setting.cell.beam
     )
     decoding = dataclasses.replace(decoding, batch_size=setting.cell.batch)
-    return RunRecipe(str(folder), "best", decoding, setting.jit)
+    return RunTranslatorFactory(str(folder), "best", decoding, jit=setting.jit)
 
 
 def best_rate(rows, kind, batch, beam):

@@ -134,10 +134,10 @@ def _rounds(options, base, texts, bodies, settings):
 
 
 def _translator(options, base, texts):
-    from keras_transformer.cli.recipes import SavedModelRecipe
+    from keras_transformer.export.loaded import SavedTranslatorFactory
 
-    recipe = SavedModelRecipe(str(base), "serving_default")
-    return translator_rate(recipe, texts, options.workers, options.batch_size)
+    factory = SavedTranslatorFactory(str(base))
+    return translator_rate(factory, texts, options.workers, options.batch_size)
 
 
 def _median(rates):

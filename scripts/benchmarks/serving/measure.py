@@ -192,11 +192,11 @@ def _recovers(server, body, texts):
     return False
 
 
-def translator_rate(recipe, sentences, workers, batch_size) -> float:
+def translator_rate(factory, sentences, workers, batch_size) -> float:
     """Sentences a second of `translate`, its start not counted.
 
     Args:
-        recipe: of `keras_transformer.cli.recipes`.
+        factory: see `keras_transformer.translation.factory`.
         sentences: to translate.
         workers: processes, each with a thread.
         batch_size: sentences at a time.
@@ -212,7 +212,7 @@ def translator_rate(recipe, sentences, workers, batch_size) -> float:
             pass
         return time.perf_counter() - began
 
-    with Workers(recipe, workers, 1, load_tensorflow) as pool:
+    with Workers(factory, workers, 1, load_tensorflow) as pool:
         translate(pool)  # the first time, graphs are traced
         return len(sentences) / translate(pool)
 

@@ -1,0 +1,157 @@
+"""Output of translations: what is requested of them, and how it is printed."""
+
+import itertools
+import json
+
+from keras_transformer.cli.console import read_lines
+from keras_transformer.cli.options import add_json_option, add_number
+from keras_transformer.errors import InputError
+from keras_transformer.translation.request import (
+    Hypothesis,
+    Translation,
+    TranslationRequest,
+)
+
+
+def add_request_options(parser):
+    """Options for more than the text of the best translation."""
+    add_number(
+        parser,
+        "--n-best",
+        "so many translations of a line, at most --beam-size; each on a "
+        "line that begins with the number of its source line",
+    )
+    parser.add_argument(
+        "--scores",
+        action="store_true",
+        help="a column more: log-probability, length-normalised",
+    )
+    add_token_scores_option(parser)
+    parser.add_argument(
+        "--alignment",
+        action="store_true",
+        help="a column more: SOURCE-TARGET, places of tokens from 0, for the "
+        "source token that each target token attends to most; with --json the "
+        "whole matrix",
+    )
+    parser.add_argument(
+        "--prefix",
+        metavar="FILE",
+        help="a line for a line of input: what its translation begins with",
+    )
+    add_json_option(parser, "an object a line with all that was asked for")
+
+
+def add_token_scores_option(parser):
+    """A column of tokens."""
+    parser.add_argument(
+        "--token-scores",
+        action="store_true",
+        help="a column more: TOKEN:LOG-PROBABILITY of each token",
+    )
+
+
+def translation_request(arguments) -> TranslationRequest:
+    """The request that the options of `add_request_options` make."""
+    return TranslationRequest(
+        n_best=arguments.n_best,
+        scores=arguments.scores,
+        token_scores=arguments.token_scores,
+        alignment=arguments.alignment,
+        prefixes=bool(arguments.prefix),
+        json=arguments.json,
+    )
+
+
+def with_prefixes(lines, path):
+    """Yields pairs of a line and its prefix, without line ends.
+
+    Raises:
+        InputError: the file has fewer lines than there are, or more.
+    """
+    missing = object()
+    for number, pair in enumerate(
+        itertools.zip_longest(lines, read_lines(path), fillvalue=missing), 1
+    ):
+        if missing in pair:
+            fewer = "input" if pair[0] is missing else path
+            raise InputError(
+                f"{path}: a prefix for each line of input is needed, an empty "
+                f"line for none. Received: no line {number} in {fewer}"
+            )
+        yield tuple(text.rstrip("\r\n") for text in pair)
+
+
+def format_translation(
+    translation: Translation, request: TranslationRequest, number: int
+) -> str:
+    """A line's translation as it is written, line ends included.
+
+    Args:
+        translation: the result.
+        request: what was requested.
+        number: of the line, from 1.
+    """
+    if request.json:
+        values = _as_json(translation, request)
+        return json.dumps(values, ensure_ascii=False) + "\n"
+    begin = [] if request.n_best is None else [str(number)]
+    return "".join(
+        "\t".join([*begin, *_columns(hypothesis, translation, request)]) + "\n"
+        for hypothesis in translation.hypotheses
+    )
+
+
+def format_tokens(tokens, log_probabilities) -> str:
+    """Tokens and their log-probabilities in one column."""
+    return " ".join(
+        f"{token}:{value:.4f}"
+        for token, value in zip(tokens, log_probabilities, strict=True)
+    )
+
+
+def _columns(hypothesis: Hypothesis, translation, request):
+    columns = [hypothesis.text]
+    if request.scores:
+        columns.append(f"{hypothesis.score:.4f}")
+    if request.token_scores:
+        columns.append(
+            format_tokens(hypothesis.tokens, hypothesis.token_log_probabilities)
+        )
+    if request.alignment:
+        columns.append(" ".join(_links(hypothesis, translation.source_tokens)))
+    return columns
+
+
+def _links(hypothesis, source_tokens):
+    """SOURCE-TARGET for each token but the end; START isn't counted."""
+    tokens = hypothesis.tokens
+    count = len(tokens) - bool(hypothesis.finished and tokens)
+    textual = [i for i, token in enumerate(source_tokens) if token]
+    for number, weights in enumerate(hypothesis.alignment[:count]):
+        if textual:
+            yield f"{max(textual, key=weights.__getitem__) - 1}-{number}"
+
+
+def _as_json(translation, request):
+    """What was requested, and what is never amiss."""
+    keep = ["text", "score", "log_probability", "finished"]
+    if request.token_scores or request.alignment:
+        keep += ["tokens", "token_log_probabilities"]
+    if request.alignment:
+        keep += ["alignment"]
+    values = {
+        "source": translation.source,
+        "truncated": translation.truncated,
+        "translations": [
+            {
+                name: value
+                for name, value in hypothesis._asdict().items()
+                if name in keep and value is not None
+            }
+            for hypothesis in translation.hypotheses
+        ],
+    }
+    if request.alignment:
+        values["source_tokens"] = translation.source_tokens
+    return values

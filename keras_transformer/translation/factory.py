@@ -1,0 +1,106 @@
+"""Translator factories: picklable, so that worker processes can be sent one.
+
+A factory is called without arguments, loads all that it needs itself, and
+returns a function from a list of lines to as many results. Those for exports
+are in `export.loaded`.
+"""
+
+import dataclasses
+
+from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.translation.request import (
+    Translation,
+    TranslationRequest,
+    translations_of,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunTranslatorFactory:
+    """Makes a translator of a run.
+
+    Attributes:
+        folder: the run's.
+        weights: "best", "last" or "average".
+        decoding: the search.
+        request: what is requested beside the text.
+        jit: "on", "off" or "auto"; see `compiled.when_to_compile`. What isn't
+            a plain request is never compiled.
+    """
+
+    folder: str
+    weights: str
+    decoding: DecodingConfig
+    request: TranslationRequest = TranslationRequest()
+    jit: str = "off"
+
+    def __call__(self) -> "RunTranslator":
+        return RunTranslator(self)
+
+
+class RunTranslator:
+    """The translator that a `RunTranslatorFactory` makes.
+
+    Raises:
+        InputError: it is no run, or a part is missing or damaged.
+    """
+
+    def __init__(self, factory: RunTranslatorFactory):
+        from keras_transformer.training.run import Run
+        from keras_transformer.translation.compiled import (
+            CompiledTranslator,
+            enable_disk_cache,
+            when_to_compile,
+        )
+        from keras_transformer.translation.details import details
+        from keras_transformer.translation.translator import Translator
+
+        request, decoding = factory.request, factory.decoding
+        jit = factory.jit if request.is_plain else "off"
+        if jit != "off":
+            enable_disk_cache()
+        run = Run.load(factory.folder)
+        model = run.load_model(factory.weights)
+        self._compiled = self._graph = None
+        self._prefixes = request.prefixes
+        after = when_to_compile(jit, decoding)
+        if after is not None:
+            self._compiled = CompiledTranslator(
+                run.source_tokenizer,
+                run.target_tokenizer,
+                model,
+                decoding,
+                after=after,
+            )
+        else:
+            self._graph = details(
+                Translator.from_run(run, model, decoding, request.alignment),
+                request.count,
+                request.prefixes,
+                request.token_scores,
+                request.alignment,
+            )
+
+    @property
+    def compile_seconds(self) -> float:
+        """What XLA has taken to compile, in seconds."""
+        return self._compiled.compile_seconds if self._compiled else 0.0
+
+    def __call__(self, lines: list) -> list[Translation]:
+        """Translates lines, or pairs where prefixes are requested."""
+        from keras_transformer.translation.details import (
+            encoded,
+            translations_from,
+        )
+
+        columns = list(zip(*lines, strict=True)) if self._prefixes else [lines]
+        tensors = map(encoded, columns)
+        if not self._compiled:
+            return translations_from(columns[0], self._graph(*tensors))
+        outputs = self._compiled.translate(*tensors)
+        return translations_of(
+            lines,
+            [[text.decode()] for text in outputs["translation"].numpy()],
+            outputs["score"].numpy()[:, None].tolist(),  # (B, 1)
+            outputs["truncated"].numpy().tolist(),
+        )

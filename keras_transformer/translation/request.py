@@ -1,0 +1,156 @@
+"""Translation requests and their results: plain data, without TensorFlow."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from keras_transformer.constants import NO_SCORE
+from keras_transformer.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class TranslationRequest:
+    """What is requested of each line's translation, beside its text.
+
+    Attributes:
+        n_best: hypotheses, the best first; None: the best alone.
+        scores: the score of each.
+        token_scores: the log-probability of each token.
+        alignment: the attention weights of each token.
+        prefixes: translations that begin as requested: each line is a pair
+            of the source and the prefix, "" for none.
+        json: all that is known of them.
+    """
+
+    n_best: int | None = None
+    scores: bool = False
+    token_scores: bool = False
+    alignment: bool = False
+    prefixes: bool = False
+    json: bool = False
+
+    @property
+    def count(self) -> int:
+        """Hypotheses of a line."""
+        return 1 if self.n_best is None else self.n_best
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the best translation and its score are enough."""
+        return self == TranslationRequest(scores=self.scores)
+
+
+class Hypothesis(NamedTuple):
+    """One of a line's translations; None is what wasn't requested.
+
+    Attributes:
+        text: the translation.
+        score: log-probability, length-normalised.
+        log_probability: of the whole translation.
+        finished: whether it reached its end before its limit.
+        tokens: as the vocabulary has them, the end token included.
+        token_log_probabilities: as many.
+        alignment: for each token its attention weights over the source's
+            tokens.
+    """
+
+    text: str
+    score: float
+    log_probability: float | None = None
+    finished: bool | None = None
+    tokens: list[str] | None = None
+    token_log_probabilities: list[float] | None = None
+    alignment: list[list[float]] | None = None
+
+
+class Translation(NamedTuple):
+    """One line's result.
+
+    Attributes:
+        source: the line.
+        hypotheses: the best first.
+        truncated: whether the line was too long for the model and lost its
+            end.
+        source_tokens: as they look in the line, "" for its start and end.
+    """
+
+    source: str
+    hypotheses: list[Hypothesis]
+    truncated: bool = False
+    source_tokens: list[str] | None = None
+
+
+# The result of a line without text.
+BLANK = Translation("", [Hypothesis("", 0.0, 0.0, True, [], [], [])], False, [])
+
+
+class ScoredPair(NamedTuple):
+    """What a model says of one pair; None is what an export doesn't give.
+
+    Attributes:
+        source, target: the pair.
+        log_probability: of the whole translation, its end included.
+        score: the same, length-normalised as for a search.
+        length: tokens, the end included.
+        truncated: whether the source or the translation was too long for
+            the model and lost its end.
+        tokens: as the vocabulary has them.
+        token_log_probabilities: as many.
+    """
+
+    source: str
+    target: str
+    log_probability: float
+    score: float
+    length: int
+    truncated: bool | None = None
+    tokens: list[str] | None = None
+    token_log_probabilities: list[float] | None = None
+
+    @property
+    def per_token(self) -> float:
+        """The mean of the tokens' log-probabilities."""
+        return self.log_probability / self.length if self.length else 0.0
+
+
+# The result of a pair without text.
+BLANK_PAIR = ScoredPair("", "", 0.0, 0.0, 0, False, [], [])
+
+
+def translations_of(
+    lines: Sequence[str],
+    texts: Sequence[Sequence[str]],
+    scores: Sequence[Sequence[float]],
+    truncated: Sequence[bool] | None = None,
+    count: int = 1,
+) -> list[Translation]:
+    """The results of lines, from what a signature of an export gives.
+
+    Args:
+        lines: that were translated.
+        texts: K translations of each, the best first.
+        scores: as many; `NO_SCORE` in a row that is left over.
+        truncated: whether each line lost its end; None: it isn't known.
+        count: hypotheses of a line that are requested.
+
+    Raises:
+        InputError: the export's beam has fewer.
+    """
+    if scores and len(scores[0]) < count:
+        raise InputError(
+            f"--n-best {count}: this export's beam has {len(scores[0])}"
+        )
+    return [
+        Translation(
+            line,
+            [
+                Hypothesis(text, score)
+                for i, (text, score) in enumerate(zip(row, values, strict=True))
+                if i < count and (score > NO_SCORE or i == 0)
+            ],
+            lost,
+        )
+        for line, row, values, lost in zip(
+            lines, texts, scores, truncated or [False] * len(lines), strict=True
+        )
+    ]
