@@ -1,4 +1,4 @@
-"""What lies where in a version folder, and what the signatures are called."""
+"""Layout of a version folder, and the names of its signatures and tensors."""
 
 from typing import NamedTuple
 

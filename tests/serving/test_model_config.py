@@ -44,7 +44,7 @@ def test_models_with_their_policies(file):
     assert dict(a.labels) == {"stable": 1, "canary": 2}
     assert b.specific == (3, 5) and not b.all_versions
     assert c.all_versions
-    assert ModelConfig("d", "/models/d").wanted([1, 9, 3]) == [9]
+    assert ModelConfig("d", "/models/d").versions_to_serve([1, 9, 3]) == [9]
 
 
 @pytest.mark.parametrize(

@@ -167,8 +167,8 @@ class Client:
 
         Returns:
             for each text S source tokens, "" for what is no text; T target
-            tokens, the end included, "" after; and T lists of S shares. S
-            and T are those of the longest text of its request.
+            tokens, the end included, "" after; and attention weights, T lists
+            of S. S and T are those of the longest text of its request.
 
         Raises:
             RequestError: see `translate`.
@@ -227,7 +227,7 @@ class Client:
     def versions(self, timeout: float | None = None) -> list[VersionStatus]:
         """What the server says of the model's versions.
 
-        It is asked once, so that this also tells whether a server is there.
+        It is asked once: an error says that no server is there.
 
         Raises:
             RequestError: see `translate`.
@@ -330,8 +330,8 @@ def _split_inputs(inputs, batch_size):
         columns[name] = list(texts)
     sizes = {name: len(texts) for name, texts in columns.items()}
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise InputError(f"inputs must have as many texts each: {told}")
+        given = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        raise InputError(f"inputs must have as many texts each: {given}")
     for begin in range(0, max(sizes.values(), default=0), batch_size):
         yield {
             name: texts[begin : begin + batch_size]

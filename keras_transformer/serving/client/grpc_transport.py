@@ -1,4 +1,4 @@
-"""TensorFlow Serving's gRPC services, from the client's side.
+"""gRPC transport: TensorFlow Serving's services, from the client's side.
 
 Of packages it needs grpcio and protobuf: the messages are declared in
 `contract.protobuf`, so that TensorFlow isn't imported.
@@ -129,15 +129,15 @@ class GrpcTransport:
 
 def _request_error(error, where) -> RequestError:
     code = Code(error.code().value[0])
-    told = " ".join((error.details() or "").split()) or "no message"
+    message_ = " ".join((error.details() or "").split()) or "no message"
     # gRPC's words for what is over a limit of size, which stays over it.
-    if code is Code.RESOURCE_EXHAUSTED and "larger than max" in told:
-        return InvalidRequestError(code, told, where)
+    if code is Code.RESOURCE_EXHAUSTED and "larger than max" in message_:
+        return InvalidRequestError(code, message_, where)
     wait = None
     metadata = dict(error.trailing_metadata() or ())
     with contextlib.suppress(KeyError, ValueError):
         wait = max(0, int(metadata[_PUSHBACK])) / 1000
-    return request_error(code, told, where, None, wait)
+    return request_error(code, message_, where, None, wait)
 
 
 def _grpc():

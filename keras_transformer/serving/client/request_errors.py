@@ -71,7 +71,7 @@ class OverloadedError(RequestError):
 class UnavailableError(RequestError):
     """Queues are full, or nobody answers, HTTP 503, gRPC UNAVAILABLE.
 
-    Also a connection that is refused, or lost before the answer was whole.
+    Also a connection that is refused, or lost before the answer was complete.
     Was retried.
     """
 
@@ -81,7 +81,7 @@ class DeadlineError(RequestError):
 
 
 class ServerFailedError(RequestError):
-    """Any other failure of the server, HTTP 500 for one, or no sense in it."""
+    """Any other failure, such as HTTP 500, or an unreadable answer."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Backoff:
         Only what may pass is tried again: an overload (HTTP 429, gRPC
         RESOURCE_EXHAUSTED), and nobody there to answer (503, UNAVAILABLE, a
         lost connection). A request to translate changes nothing on the
-        server, so that sending it twice does no harm.
+        server, so that a retry does no harm.
 
         Args:
             send: without arguments; raises a `RequestError`.

@@ -55,7 +55,7 @@ class RestTransport:
         encoded = body.encode("utf-8", "replace")
         answer = self._ask("POST", ":predict", encoded, deadline)
         if "outputs" not in answer:
-            raise self._senseless(answer)
+            raise self._unreadable(answer)
         outputs = answer["outputs"]
         if isinstance(outputs, dict):
             return outputs
@@ -75,7 +75,7 @@ class RestTransport:
                 for row in answer["model_version_status"]
             ]
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise self._senseless(answer) from None
+            raise self._unreadable(answer) from None
 
     def close(self):
         """See `Transport.close`."""
@@ -92,7 +92,7 @@ class RestTransport:
                 outputs = definition["signature_def"][signature]["outputs"]
                 (self._output_names[signature],) = outputs
             except (KeyError, TypeError, ValueError):
-                raise self._senseless(answer) from None
+                raise self._unreadable(answer) from None
         return self._output_names[signature]
 
     def _ask(self, method, what, body, deadline):
@@ -113,12 +113,12 @@ class RestTransport:
         if status == 200 and isinstance(answer, dict):
             return answer
         if status == 200:
-            raise self._senseless(answer)
+            raise self._unreadable(answer)
         # A proxy's page isn't JSON.
-        told = answer["error"] if _tells_error(answer) else _short(answer)
+        message = answer["error"] if _has_error(answer) else _short(answer)
         wait = _seconds_to_wait(response.headers.get("Retry-After"))
         code = code_of_http(status)
-        raise request_error(code, told, where, status, wait)
+        raise request_error(code, message, where, status, wait)
 
     def _exchange(self, method, path, body, deadline):
         """Sends a request and reads the whole answer.
@@ -133,7 +133,7 @@ class RestTransport:
         except HTTPError:
             if exchange.has_new_connection:
                 raise
-        # The server hung up while nothing was asked, as it may.
+        # The server closed the idle connection, as it may.
         exchange = _Exchange(needs_new_connection=True)
         return self._send(exchange, method, path, body, deadline)
 
@@ -172,7 +172,7 @@ class RestTransport:
             raise TimeoutError
         return response
 
-    def _senseless(self, answer):
+    def _unreadable(self, answer):
         message = f"not an answer of TensorFlow Serving's: {_short(answer)}"
         where = str(self._target)
         return ServerFailedError(Code.UNKNOWN, message, where, 200)
@@ -204,7 +204,7 @@ _running = threading.local()
 
 
 class _Registered:
-    """What is added to urllib3's connections: they tell their exchange."""
+    """Mixin of urllib3's connections, which the exchange of a thread knows."""
 
     def connect(self):
         _running.exchange.connection = self
@@ -270,7 +270,7 @@ def _quoted(name):
     return urllib.parse.quote(name, safe="")
 
 
-def _tells_error(answer):
+def _has_error(answer):
     return isinstance(answer, dict) and isinstance(answer.get("error"), str)
 
 

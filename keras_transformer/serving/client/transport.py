@@ -1,4 +1,4 @@
-"""Where a client's requests go, and what every transport can do."""
+"""Transports: where a client's requests go, and what sends them."""
 
 import dataclasses
 import urllib.parse

@@ -33,7 +33,7 @@ class Task:
 
     Attributes:
         inputs: arrays by name, complete.
-        outputs: names of the wanted ones; all if there are none.
+        outputs: names of the requested ones; all if there are none.
         rows: size of the inputs' first axis.
         deadline: of `time.monotonic`, seconds; None: it waits for ever.
         arrived: of `time.monotonic`, seconds.
@@ -56,7 +56,7 @@ class Task:
             for name, array in self.inputs.items()
         )
 
-    def is_wanted(self) -> bool:
+    def is_awaited(self) -> bool:
         """False, and the future is done, if nobody waits any more."""
         if self.future.cancelled():
             return False
@@ -118,7 +118,7 @@ class Batcher:
                 done.
             signature: name of the signature.
             inputs: arrays by name.
-            outputs: names of the wanted outputs; all if there are none.
+            outputs: names of the requested outputs; all if there are none.
             deadline: of `time.monotonic`, seconds; afterwards the request is
                 dropped if it hasn't begun.
 
@@ -141,7 +141,7 @@ class Batcher:
             key = (servable, signature)
             queue = self._queues.setdefault(key, collections.deque())
             if self._is_full(queue, rows):
-                kept = [task for task in queue if task.is_wanted()]
+                kept = [task for task in queue if task.is_awaited()]
                 queue.clear()
                 queue.extend(kept)
             if self._is_full(queue, rows):
@@ -193,7 +193,7 @@ class Batcher:
 
     def _work(self):
         while True:
-            # Company is waited for while a worker is free. Those who were
+            # Others are waited for while a worker is free. Those who were
             # answered just now come back with their next requests, and would
             # else never meet those who waited meanwhile.
             free_since = time.monotonic()
@@ -209,7 +209,7 @@ class Batcher:
     def _take(self, free_since):
         """The next batch that is due, with the lock held: `(key, tasks)`."""
         for key, queue in list(self._queues.items()):
-            while queue and not queue[0].is_wanted():
+            while queue and not queue[0].is_awaited():
                 queue.popleft()
             if not queue:
                 del self._queues[key]
@@ -237,7 +237,7 @@ class Batcher:
         while self._together and queue:
             task = queue.popleft()
             fits = rows + task.rows <= self._parameters.max_batch_size
-            if not task.is_wanted():
+            if not task.is_awaited():
                 continue
             if fits and task.joins(first):
                 tasks.append(task)

@@ -45,14 +45,14 @@ class ModelConfig:
     all_versions: bool = False
     labels: tuple[tuple[str, int], ...] = ()
 
-    def wanted(self, found) -> list[int]:
-        """Those of the versions on disk that are to be served, sorted."""
-        found = sorted(found)
+    def versions_to_serve(self, on_disk) -> list[int]:
+        """Those of the versions on disk that the policy takes, sorted."""
+        on_disk = sorted(on_disk)
         if self.all_versions:
-            return found
+            return on_disk
         if self.specific:
-            return [version for version in found if version in self.specific]
-        return found[-self.latest :]
+            return [version for version in on_disk if version in self.specific]
+        return on_disk[-self.latest :]
 
     def moved_labels(
         self, before: dict[str, int], available: set[int]
@@ -75,7 +75,7 @@ class ModelConfig:
         """The versions on disk, folders by number.
 
         Raises:
-            InputError: they can't be seen, as where a file system is away
+            InputError: they can't be read, as where a file system is away
                 for a moment.
         """
         try:
@@ -93,7 +93,7 @@ class BatchingParameters:
 
     Attributes:
         max_batch_size: rows of a batch.
-        batch_timeout_micros: how long a request waits for company, in
+        batch_timeout_micros: how long a request waits for others, in
             microseconds, while a worker is free.
         max_enqueued_batches: that wait for a worker, for each signature of a
             version; what comes then is refused.

@@ -1,4 +1,4 @@
-"""What REST and gRPC have in common: models, queues, limits, counts."""
+"""Server core: what REST and gRPC share, from the models to the log."""
 
 import dataclasses
 import time
@@ -54,7 +54,7 @@ class Core:
                 or refused.
             signature: name of the signature.
             inputs: arrays by name.
-            outputs: names of the wanted ones; all if there are none.
+            outputs: names of the requested ones; all if there are none.
             seconds: after which nobody waits any more.
 
         Returns:

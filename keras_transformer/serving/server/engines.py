@@ -1,4 +1,4 @@
-"""Which server serves: TensorFlow's own, in a container, or the embedded."""
+"""Engines of `serve`: TensorFlow's server, one in a container, the embedded."""
 
 import shutil
 import subprocess
@@ -16,29 +16,29 @@ IMAGE = "tensorflow/serving:2.20.0"
 _PATIENCE = 10
 
 
-def choose_engine(wanted: str, image: str = IMAGE) -> str:
-    """The engine to use: the wanted one, or the first that is there.
+def choose_engine(requested: str, image: str = IMAGE) -> str:
+    """The engine to use: the requested one, or the first that is there.
 
     Args:
-        wanted: one of `ENGINES`.
+        requested: one of `ENGINES`.
         image: that Docker would run.
 
     Raises:
-        InputError: the wanted one isn't there.
+        InputError: the requested one isn't there.
     """
-    if wanted == EMBEDDED:
+    if requested == EMBEDDED:
         return EMBEDDED
-    if wanted in (AUTO, TENSORFLOW_MODEL_SERVER):
+    if requested in (AUTO, TENSORFLOW_MODEL_SERVER):
         if shutil.which(TENSORFLOW_MODEL_SERVER):
             return TENSORFLOW_MODEL_SERVER
-        if wanted != AUTO:
+        if requested != AUTO:
             raise InputError(
-                f"--engine {wanted}: it isn't on the PATH. Accepted: "
+                f"--engine {requested}: it isn't on the PATH. Accepted: "
                 "--engine embedded, or install it"
             )
     if _docker_has(image):
         return DOCKER
-    if wanted == DOCKER:
+    if requested == DOCKER:
         raise InputError(
             f"--engine docker: no running Docker with the image {image}. "
             f"Accepted: --engine embedded, or `docker pull {image}`"
@@ -91,7 +91,7 @@ def _docker_has(image):
     if not shutil.which(DOCKER):
         return False
     try:
-        found = subprocess.run(
+        inspected = subprocess.run(
             [DOCKER, "image", "inspect", image],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -99,4 +99,4 @@ def _docker_has(image):
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return found.returncode == 0
+    return inspected.returncode == 0

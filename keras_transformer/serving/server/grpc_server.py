@@ -1,4 +1,4 @@
-"""The gRPC server: TensorFlow Serving's services, threads and limits."""
+"""gRPC server: TensorFlow Serving's services, with threads and limits."""
 
 import contextlib
 import functools

@@ -1,4 +1,11 @@
-"""Uvicorn's HTTP/1.1, with time limits on what a client sends and reads."""
+"""HTTP timeouts: uvicorn's HTTP/1.1, hanging up on clients that don't go on.
+
+Uvicorn has no such limits and no public place for them, so that its protocol
+class is subclassed, and uvicorn pinned to a minor version. Used of it, besides
+the methods of `asyncio.Protocol`: the attributes `conn`, an
+`h11.Connection`, `loop` and `transport`. Without them connections fail at once;
+`tests/serving/test_slow_clients.py` names what is missing.
+"""
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol

@@ -90,7 +90,7 @@ def predict_body(outputs: dict, by_rows: bool) -> bytes:
         they are, as from TensorFlow Serving.
 
     Raises:
-        ServingError: INVALID_ARGUMENT: rows are wanted, and the outputs have
+        ServingError: INVALID_ARGUMENT: rows are requested, and the outputs have
             no first axis in common.
     """
     values = {
@@ -112,9 +112,11 @@ def _input_rows(rows, infos):
     for number, row in enumerate(rows):
         if _is_object(row) == named:
             continue
-        wanted, got = ("object", "list") if named else ("value/list", "object")
+        expected, got = (
+            ("object", "list") if named else ("value/list", "object")
+        )
         raise invalid_argument(
-            f"Expecting {wanted} but got {got} at item {number} of input list"
+            f"Expecting {expected} but got {got} at item {number} of input list"
         )
     if not named:
         (name,) = infos
@@ -265,7 +267,7 @@ def _element(value, info):
 
 def _decimal(value, dtype):
     limits = np.finfo(dtype)
-    # A whole number of 64 bits has to be exact; others are rounded.
+    # An integer of 64 bits has to be exact; others are rounded.
     exact = 2 ** (limits.nmant + 1)
     lossy = isinstance(value, int) and exact <= abs(value) < 2**64
     finite = isinstance(value, int) or math.isfinite(value)

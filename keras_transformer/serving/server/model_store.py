@@ -1,4 +1,8 @@
-"""The models in memory, kept as the folders on disk are."""
+"""Model store: the models in memory, kept as the folders on disk are.
+
+A version is loaded, handed to requests, and unloaded when the last one of them
+is answered.
+"""
 
 import dataclasses
 import pathlib
@@ -58,7 +62,7 @@ class StoredVersion:
         if self.state is not VersionState.END:
             return self.state is VersionState.START
         if stamp != self.stamp:
-            # Someone has mended it, or a copy is more complete.
+            # Someone has repaired it, or a copy is more complete.
             self.attempts = 0
             return True
         waited = time.monotonic() >= self.retry_at
@@ -123,14 +127,14 @@ class ModelStore:
     """Loads versions, hands them to requests, and unloads them.
 
     A new version is loaded before an old one is unloaded, and an old one
-    stays until its last request is answered. Where no wanted version can be
-    loaded, the old one stays.
+    stays until its last request is answered. Where no version that is to be
+    served can be loaded, the old one stays.
 
     Args:
         source: returns the `ModelConfig`s; asked at every poll.
         load: `(name, version, folder)` to a servable, with `run`,
             `signatures` and `close`.
-        poll_seconds: between two looks at the folders; 0: one look only.
+        poll_seconds: between two polls of the folders; 0: one poll only.
         max_load_retries: of a version that can't be loaded. It is also tried
             again whenever its files change.
         load_retry_seconds: between them.
@@ -162,13 +166,13 @@ class ModelStore:
         )
 
     def start(self):
-        """Loads what is there, then keeps looking in a thread."""
+        """Loads what is there, then polls in a thread."""
         self.poll()
         if self._poll_seconds > 0:
             self._thread.start()
 
     def poll(self):
-        """Looks at the folders once, and loads and unloads.
+        """Reads the folders once, and loads and unloads.
 
         Errors are logged and kept as states: the next poll tries again.
         """
@@ -201,14 +205,14 @@ class ModelStore:
         with self._lock:
             version = self._by_label(name, version, label)
             states = self._models.get(name, {})
-            found = [
+            matches = [
                 state
                 for number, state in states.items()
                 if state.state is VersionState.AVAILABLE
                 and version in (None, number)
             ]
-            if found:
-                return Handle(max(found, key=lambda s: s.version), self._lock)
+            if matches:
+                return Handle(max(matches, key=lambda s: s.version), self._lock)
         request = (
             f"Latest({name})"
             if version is None
@@ -228,13 +232,13 @@ class ModelStore:
         """
         with self._lock:
             version = self._by_label(name, version, label)
-            found = [
+            rows = [
                 (number, state.state, state.error)
                 for number, state in self._models.get(name, {}).items()
                 if version in (None, number)
             ]
-        if found:
-            return sorted(found, key=lambda row: row[0], reverse=True)
+        if rows:
+            return sorted(rows, key=lambda row: row[0], reverse=True)
         what = "any versions" if version is None else f"version {version}"
         raise ServingError(
             Code.NOT_FOUND, f"Could not find {what} of model {name}"
@@ -300,7 +304,7 @@ class ModelStore:
         while not self._stop.wait(self._poll_seconds):
             try:
                 self.poll()
-            # Whatever it was, the next look may find it mended.
+            # Whatever it was, the next poll may succeed.
             except Exception as error:
                 self._log(f"polling failed: {as_serving_error(error)}")
 
@@ -310,14 +314,14 @@ class ModelStore:
         except InputError as error:
             self._log(str(error))
             return
-        wanted = config.wanted(folders)
-        for version in wanted:
+        served = config.versions_to_serve(folders)
+        for version in served:
             self._load_if_due(config.name, version, folders[version])
         with self._lock:
             self._move_labels(config)
-            ready = not self._available(config.name).isdisjoint(wanted)
-        if ready or not wanted:
-            self._unload_all_but(config.name, wanted)
+            ready = not self._available(config.name).isdisjoint(served)
+        if ready or not served:
+            self._unload_all_but(config.name, served)
 
     def _load_if_due(self, name, version, folder):
         if self._stop.is_set():
@@ -353,14 +357,11 @@ class ModelStore:
         seconds = time.monotonic() - started
         self._log(f"{name} {state.version}: available after {seconds:.1f} s")
 
-    def _unload_all_but(self, name, wanted):
+    def _unload_all_but(self, name, kept):
         closing = []
         with self._lock:
             for version, state in self._models.get(name, {}).items():
-                if (
-                    version in wanted
-                    or state.state is not VersionState.AVAILABLE
-                ):
+                if version in kept or state.state is not VersionState.AVAILABLE:
                     continue
                 state.state = VersionState.UNLOADING
                 closing.append((version, state.close_if_unused()))
@@ -371,7 +372,7 @@ class ModelStore:
 
 
 def _folder_stamp(folder: pathlib.Path) -> tuple:
-    """Times and sizes of the files that change when a version is mended."""
+    """Times and sizes of the files that change when a version is repaired."""
     stamp = []
     for name in (SAVED_MODEL, f"{VARIABLES}.index"):
         try:

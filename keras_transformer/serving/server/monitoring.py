@@ -6,6 +6,7 @@ metrics' names are TensorFlow Serving's, which begin with a colon and have no
 0.0.4 of Prometheus.
 """
 
+import bisect
 import contextlib
 import dataclasses
 import datetime
@@ -179,8 +180,7 @@ class _Histogram:
         self._sum = 0.0
 
     def observe(self, value):
-        place = sum(value > end for end in self._ends)
-        self._counts[place] += 1
+        self._counts[bisect.bisect_left(self._ends, value)] += 1
         self._sum += value
 
     def lines(self, name, labels):

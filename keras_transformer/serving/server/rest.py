@@ -213,8 +213,8 @@ async def _no_route(request, error):
     """What no route takes: a path, or a method of one."""
     path = request.scope["path"]
     if path.lower().startswith("/v1/"):
-        told = f"Malformed request: {request.method} {path}"
-        return await _error_response(request, invalid_argument(told))
+        message = f"Malformed request: {request.method} {path}"
+        return await _error_response(request, invalid_argument(message))
     not_found = ServingError(Code.NOT_FOUND, f"Not found: {path}")
     return await _error_response(request, not_found)
 

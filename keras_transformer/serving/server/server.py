@@ -1,4 +1,4 @@
-"""The embedded server: models, queues and both ports in one process."""
+"""Embedded server: models, queues and both ports in one process."""
 
 import contextlib
 import dataclasses
@@ -63,7 +63,7 @@ class ServerOptions:
         batching: whether requests are joined.
         parameters: of the queues.
         limits: of a request.
-        poll_seconds: between two looks at the folders; 0: one look only.
+        poll_seconds: between two polls of the folders; 0: one poll only.
         intra_op_threads: that an operation uses; 0: what the workers leave
             of the cores to each.
         drain_seconds: given to requests in flight when the server stops.
@@ -116,7 +116,7 @@ class Server:
         self._grpc = self._rest = self._rest_thread = self._socket = None
         self.port = self.rest_port = None
         metrics = Metrics()
-        self._models()  # An error in the file is told before anything starts.
+        self._models()  # An error in the file is raised before anything starts.
         self.core = Core(
             ModelStore(self._models, self._load, options.poll_seconds, log=log),
             Batcher(

@@ -86,7 +86,7 @@ def check_names(signature, names) -> list[str]:
 
 
 def count_rows(inputs: dict) -> int:
-    """The size of the first axis that all inputs share.
+    """The size of the first axis, the same for all inputs.
 
     Returns:
         the rows of a request; 1 where an input is a scalar, or the inputs
@@ -182,12 +182,12 @@ def _check(name, array, info):
         return
     sizes = [dimension.size for dimension in shape.dim]
     fits = len(sizes) == array.ndim and all(
-        wanted in (-1, size)
-        for wanted, size in zip(sizes, array.shape, strict=True)
+        expected in (-1, size)
+        for expected, size in zip(sizes, array.shape, strict=True)
     )
     if not fits:
-        wanted = ",".join("?" if size < 0 else str(size) for size in sizes)
+        expected = ",".join("?" if size < 0 else str(size) for size in sizes)
         got = ",".join(map(str, array.shape))
         raise invalid_argument(
-            f"The shape of input {name} must be [{wanted}]. Received: [{got}]"
+            f"The shape of input {name} must be [{expected}]. Received: [{got}]"
         )
