@@ -20,15 +20,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 _PACKAGE = "keras_transformer.contract"
 _FIELD = descriptor_pb2.FieldDescriptorProto
-_KINDS = {
-    "string": _FIELD.TYPE_STRING,
-    "bytes": _FIELD.TYPE_BYTES,
-    "int32": _FIELD.TYPE_INT32,
-    "int64": _FIELD.TYPE_INT64,
-    "float": _FIELD.TYPE_FLOAT,
-    "double": _FIELD.TYPE_DOUBLE,
-    "bool": _FIELD.TYPE_BOOL,
-}
+_SCALARS = ("string", "bytes", "int32", "int64", "float", "double", "bool")
 # By message, then by field: number and kind. `many` are lists; a `map` is
 # one from strings to messages of a kind.
 _MESSAGES = {
@@ -183,8 +175,8 @@ def _add_field(owner, name, number, kind, many=False):
         number=number,
         label=_FIELD.LABEL_REPEATED if many else _FIELD.LABEL_OPTIONAL,
     )
-    if kind in _KINDS:
-        added.type = _KINDS[kind]
+    if kind in _SCALARS:
+        added.type = getattr(_FIELD, f"TYPE_{kind.upper()}")
     else:
         added.type = _FIELD.TYPE_MESSAGE
         added.type_name = f".{_PACKAGE}.{kind}"

@@ -75,17 +75,17 @@ class ServingError(Exception):
     Args:
         code: a `Code`.
         message: one line, as the client gets it.
+        http_status: of an HTTP answer; None: the code's.
+
+    Attributes:
+        code, message, http_status: as given.
     """
 
-    def __init__(self, code: Code, message: str):
+    def __init__(self, code: Code, message: str, http_status=None):
         super().__init__(message)
         self.code = Code(code)
         self.message = message
-
-    @property
-    def http_status(self) -> int:
-        """The status of an HTTP answer."""
-        return _HTTP_OF_CODE.get(self.code, 500)
+        self.http_status = http_status or _HTTP_OF_CODE.get(self.code, 500)
 
 
 def code_of_http(status: int) -> Code:

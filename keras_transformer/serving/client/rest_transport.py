@@ -15,7 +15,6 @@ import time
 import urllib.parse
 
 import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError, NewConnectionError
 
 from keras_transformer.contract.status import Code, code_of_http
@@ -219,29 +218,19 @@ class _Registered:
         super().request(*arguments, **options)
 
 
-class _HttpConnection(_Registered, HTTPConnection):
-    pass
-
-
-class _HttpsConnection(_Registered, HTTPSConnection):
-    pass
-
-
 def _pool(target):
-    """A pool of connections to a server; proxies are not asked for."""
-    if not target.encrypted:
-        pool = urllib3.HTTPConnectionPool(
-            target.host, target.port, maxsize=_MOST_KEPT
+    """A pool of connections to a server, whatever proxy is configured."""
+    where = (target.host, target.port)
+    if target.encrypted:
+        context = ssl.create_default_context()
+        pool = urllib3.HTTPSConnectionPool(
+            *where, maxsize=_MOST_KEPT, ssl_context=context
         )
-        pool.ConnectionCls = _HttpConnection
-        return pool
-    pool = urllib3.HTTPSConnectionPool(
-        target.host,
-        target.port,
-        maxsize=_MOST_KEPT,
-        ssl_context=ssl.create_default_context(),
+    else:
+        pool = urllib3.HTTPConnectionPool(*where, maxsize=_MOST_KEPT)
+    pool.ConnectionCls = type(
+        "RegisteredConnection", (_Registered, pool.ConnectionCls), {}
     )
-    pool.ConnectionCls = _HttpsConnection
     return pool
 
 

@@ -98,28 +98,16 @@ class RequestSlots:
             self._free.release()
 
 
-class BodyTooLarge(ServingError):
-    """HTTP has a status of its own; gRPC refuses by itself."""
-
-    http_status = 413
-
-    def __init__(self, limit):
-        super().__init__(
-            Code.RESOURCE_EXHAUSTED,
-            f"The request is larger than {limit} bytes",
-        )
+def body_too_large(limit: int) -> ServingError:
+    """The error of a body of more bytes; gRPC has its own."""
+    message = f"The request is larger than {limit} bytes"
+    return ServingError(Code.RESOURCE_EXHAUSTED, message, 413)
 
 
-class BodyTooSlow(ServingError):
-    """The client sends too slowly; gRPC ends such calls."""
-
-    http_status = 408
-
-    def __init__(self, seconds):
-        super().__init__(
-            Code.DEADLINE_EXCEEDED,
-            f"The request wasn't whole after {seconds:g} s",
-        )
+def body_too_slow(seconds: float) -> ServingError:
+    """The error of a body that isn't complete after so long."""
+    message = f"The request wasn't whole after {seconds:g} s"
+    return ServingError(Code.DEADLINE_EXCEEDED, message, 408)
 
 
 def queue_full() -> ServingError:

@@ -112,11 +112,9 @@ def _input_rows(rows, infos):
     for number, row in enumerate(rows):
         if _is_object(row) == named:
             continue
-        expected, got = (
-            ("object", "list") if named else ("value/list", "object")
-        )
+        kinds = "object but got list" if named else "value/list but got object"
         raise invalid_argument(
-            f"Expecting {expected} but got {got} at item {number} of input list"
+            f"Expecting {kinds} at item {number} of input list"
         )
     if not named:
         (name,) = infos
@@ -179,8 +177,7 @@ def _input_columns(value, infos):
     arrays = {}
     for name, info in infos.items():
         shape = _shape(value[name])
-        flat = _flatten(value[name], shape, info)
-        arrays[name] = _array(flat, shape, info)
+        arrays[name] = _array(_flatten(value[name], shape, info), shape, info)
     return arrays
 
 

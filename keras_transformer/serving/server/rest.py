@@ -27,9 +27,9 @@ from keras_transformer.contract.status import (
 )
 from keras_transformer.serving.page.files import Page
 from keras_transformer.serving.server.admission import (
-    BodyTooLarge,
-    BodyTooSlow,
     RequestSlots,
+    body_too_large,
+    body_too_slow,
     client_gone,
     deadline_exceeded,
     server_stopping,
@@ -225,7 +225,7 @@ async def _error_response(request, error):
     entry.code, entry.error = error.code, error.message
     response = _json(to_json({"error": error.message}))
     response.status_code = error.http_status
-    if isinstance(error, BodyTooLarge | BodyTooSlow):
+    if error.http_status in (408, 413):
         # The rest of the body is never read.
         response.headers["connection"] = "close"
     return response
@@ -258,10 +258,10 @@ async def _body(request, limits, entry):
             async for part in request.stream():
                 entry.bytes_in += len(part)
                 if entry.bytes_in > limits.max_request_bytes:
-                    raise BodyTooLarge(limits.max_request_bytes)
+                    raise body_too_large(limits.max_request_bytes)
                 parts.append(part)
     except TimeoutError:
-        raise BodyTooSlow(limits.receive_seconds) from None
+        raise body_too_slow(limits.receive_seconds) from None
     except ClientDisconnect:
         raise client_gone() from None
     return b"".join(parts)

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_transformer.contract.status import invalid_argument
 
+# The fields of a `TensorProto` for values of each type.
 _FIELDS = {
     tf.float32: "float_val",
     tf.float64: "double_val",
@@ -23,6 +24,7 @@ _FIELDS = {
     tf.bool: "bool_val",
     tf.string: "string_val",
 }
+_DTYPE_NAMES = {"object": "string", "float32": "float", "float64": "double"}
 
 
 def dtype_name(info) -> str:
@@ -31,9 +33,8 @@ def dtype_name(info) -> str:
     Args:
         info: `TensorInfo` of a signature.
     """
-    return {"float32": "float", "float64": "double"}.get(
-        tf.as_dtype(info.dtype).name, tf.as_dtype(info.dtype).name
-    )
+    name = tf.as_dtype(info.dtype).name
+    return _DTYPE_NAMES.get(name, name)
 
 
 def numpy_dtype(info):
@@ -172,10 +173,10 @@ def _size_message(signature, inputs, extra, missing):
 
 def _check(name, array, info):
     if array.dtype != numpy_dtype(info):
-        got = {"object": "string", "float32": "float", "float64": "double"}
+        given = _DTYPE_NAMES.get(array.dtype.name, array.dtype.name)
         raise invalid_argument(
-            f"Expects input {name} to be {dtype_name(info)} but "
-            f"{got.get(array.dtype.name, array.dtype.name)} is provided"
+            f"Expects input {name} to be {dtype_name(info)} but {given} is "
+            "provided"
         )
     shape = info.tensor_shape
     if shape.unknown_rank:
@@ -187,7 +188,8 @@ def _check(name, array, info):
     )
     if not fits:
         expected = ",".join("?" if size < 0 else str(size) for size in sizes)
-        got = ",".join(map(str, array.shape))
+        given = ",".join(map(str, array.shape))
         raise invalid_argument(
-            f"The shape of input {name} must be [{expected}]. Received: [{got}]"
+            f"The shape of input {name} must be [{expected}]. Received: "
+            f"[{given}]"
         )
