@@ -2,9 +2,9 @@
 
 What stands here may change with any version of them: `tests/test_compat.py`
 names what is missing. Written for Keras 3.15 and TensorFlow 2.21.
-"""
 
-import keras
+Nothing is imported before it is needed: the server has no use for Keras.
+"""
 
 
 def kernel_variable(dense):
@@ -63,8 +63,36 @@ def compiled_metrics(model):
     Returns:
         list of metrics, names and functions.
     """
+    import keras
+
     metrics = model._compile_metrics
     if metrics is None:
         return []
     given = metrics._user_metrics, metrics._user_weighted_metrics
     return [metric for metric in keras.tree.flatten(given) if metric]
+
+
+def is_operation(name: str) -> bool:
+    """Whether an operation of this name is registered in the process.
+
+    There is no public list of them. Without `op_def_registry.get` an export
+    fails at its checks, before it is published.
+    """
+    from tensorflow.python.framework import op_def_registry
+
+    return op_def_registry.get(name) is not None
+
+
+def dismantle_graph(graph):
+    """Breaks the cycles of a graph that is no longer used.
+
+    It refers to itself, and Python would look for such cycles much later.
+    Without `ops.dismantle_graph` a server fails when it unloads a version;
+    leaving it out costs memory only.
+
+    Args:
+        graph: `tf.Graph`, unusable afterwards.
+    """
+    from tensorflow.python.framework import ops
+
+    ops.dismantle_graph(graph)

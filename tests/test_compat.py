@@ -4,10 +4,50 @@ A failure here names what has moved in a new version; `compat` says what
 breaks with it.
 """
 
+import ast
+import gc
+import pathlib
+import weakref
+
 import keras
 import numpy as np
+import tensorflow as tf
 
 from keras_transformer import compat
+
+# Of named tuples and of `os`, where they are public.
+PUBLIC = {"_asdict", "_exit", "_replace"}
+
+
+def test_what_is_private_is_read_here_alone():
+    folder = pathlib.Path(compat.__file__).parent
+    trees = {
+        path.relative_to(folder).as_posix(): ast.parse(path.read_text("utf-8"))
+        for path in folder.rglob("*.py")
+    }
+    trees.pop("compat.py")
+    ours = set().union(*map(defined, trees.values()))
+    foreign = [
+        (path, node.lineno, node.attr)
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        and node.attr not in ours | PUBLIC
+    ]
+    assert foreign == []
+
+
+def defined(tree):
+    """Names that a module gives to functions, classes and attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(
+            node.ctx, ast.Store
+        ):
+            yield node.id if isinstance(node, ast.Name) else node.attr
 
 
 def test_kernel_variable_is_the_kernel():
@@ -50,3 +90,22 @@ def test_compiled_metrics_are_those_given_even_before_they_are_built():
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     assert compat.compiled_metrics(model) == []
+
+
+def test_operations_are_known_by_name():
+    assert compat.is_operation("MatMul")
+    assert not compat.is_operation("NoSuchOperation")
+
+
+def test_a_dismantled_graph_is_freed_at_once():
+    graph = tf.Graph()
+    with graph.as_default():
+        operation = weakref.ref(tf.constant(1).op)
+    gc.disable()
+    try:
+        assert operation() is not None
+        compat.dismantle_graph(graph)
+        del graph
+        assert operation() is None
+    finally:
+        gc.enable()
