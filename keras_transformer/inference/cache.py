@@ -105,10 +105,17 @@ def empty_past(shape, dtype, compiled: bool):
     Outside XLA each call's own: equal constants would be merged into one
     tensor by the graph's optimizer, and what is written in place to one
     would appear in the other.
+
+    Args:
+        shape: `(2 Y, B * G, T, W)`, the first and the last of them ints.
+        dtype: of the keys and values.
+        compiled: whether this is for XLA.
     """
     if compiled:
-        return tf.zeros(shape, dtype)
-    return tf.raw_ops.Empty(shape=shape, dtype=dtype, init=True)
+        past = tf.zeros(shape, dtype)
+    else:
+        past = tf.raw_ops.Empty(shape=shape, dtype=dtype, init=True)
+    return tf.ensure_shape(past, [shape[0], None, None, shape[3]])
 
 
 def unmask_step(mask, index):
@@ -120,8 +127,8 @@ def unmask_step(mask, index):
     """
     beam_size = mask.shape[-2]
     slots = tf.range(tf.shape(mask)[-1])  # (T * K,)
-    beams = tf.range(beam_size)[:, tf.newaxis]  # (K, 1)
-    return tf.where(slots == index * beam_size + beams, 0.0, mask)
+    own = index * beam_size + tf.range(beam_size)[:, tf.newaxis]  # (K, 1)
+    return tf.where(slots == own, 0.0, mask)
 
 
 def reorder(cache: Cache, parents) -> Cache:
@@ -132,9 +139,8 @@ def reorder(cache: Cache, parents) -> Cache:
     """
     if is_joined(cache):
         return cache
-    mask = cache.mask[:, 0]  # (B, K, T * K)
-    mask = tf.gather(mask, parents, batch_dims=1)  # (B, K, T * K)
-    return cache._replace(mask=mask[:, tf.newaxis])  # (B, 1, K, T * K)
+    mask = tf.gather(cache.mask[:, 0], parents, batch_dims=1)  # (B, K, T * K)
+    return cache._replace(mask=mask[:, tf.newaxis])
 
 
 def take(cache: Cache, sentences, num_heads: int) -> Cache:
@@ -150,6 +156,7 @@ def take(cache: Cache, sentences, num_heads: int) -> Cache:
     rows = tf.reshape(rows, [-1])  # (B' * G,)
     return Cache(
         past=tf.gather(cache.past, rows, axis=1),  # (2 Y, B' * G, T, W)
+        # What follows is as in `cache`, with B' for B.
         mask=cache.mask if joined else tf.gather(cache.mask, sentences),
         source_keys=tf.gather(cache.source_keys, sentences, axis=1),
         source_values=tf.gather(cache.source_values, sentences, axis=1),
@@ -166,12 +173,13 @@ def grow(cache: Cache, steps) -> Cache:
     slots = steps * cache.mask.shape[-2]
     none = [0, 0]
     return cache._replace(
+        # (2 Y, B * G, T + steps, W)
         past=tf.pad(cache.past, [none, none, [0, steps], none]),
         mask=tf.pad(
             cache.mask,
             [none] * (cache.mask.shape.rank - 1) + [[0, slots]],
             constant_values=MASKED,
-        ),
+        ),  # (..., K, (T + steps) * K)
     )
 
 

@@ -45,15 +45,10 @@ class SplitHeadAttention:
         batch_size, _, _, layers, _ = shape_of(memory)
         source_keys, source_values = self.split_memory(memory)
         slots = max_steps * self._beam_size
+        width = self._beam_size * self._head_width
+        shape = [2 * layers, batch_size * self.groups, max_steps, width]
         return Cache(
-            past=_empty(
-                layers,
-                batch_size * self.groups,
-                max_steps,
-                self._beam_size * self._head_width,
-                memory.dtype,
-                compiled,
-            ),
+            past=empty_past(shape, memory.dtype, compiled),
             mask=tf.fill([batch_size, 1, self._beam_size, slots], MASKED),
             source_keys=source_keys,
             source_values=source_values,
@@ -98,7 +93,7 @@ class SplitHeadAttention:
         Returns:
             context `(R, D)`.
         """
-        slots = tf.shape(keys)[1] * self._beam_size
+        slots = tf.shape(keys)[1] * self._beam_size  # T * K
         shape = [-1, self._num_heads, slots, self._head_width]
         keys = tf.reshape(keys, shape)  # (B, N, T * K, H)
         values = tf.reshape(values, shape)  # (B, N, T * K, H)
@@ -144,23 +139,18 @@ class JoinedHeadAttention:
         """See `SplitHeadAttention.start`."""
         batch_size, _, _, layers, _ = shape_of(memory)
         memory = tf.transpose(memory, [2, 3, 0, 1, 4])  # (2, Y, B, S, D)
+        shape = [2 * layers, batch_size, max_steps, self._width]
         return Cache(
-            past=_empty(
-                layers,
-                batch_size,
-                max_steps,
-                self._width,
-                memory.dtype,
-                compiled,
-            ),
+            past=empty_past(shape, memory.dtype, compiled),
             mask=tf.fill([1, 1, max_steps], MASKED),
             source_keys=memory[0],
             source_values=memory[1],
-            source_mask=source_mask(source_ids)[:, 0],
+            source_mask=source_mask(source_ids)[:, 0],  # (B, 1, S)
         )
 
     def split(self, projected):
         """The query `(B, D)`, and what is written to the cache `(B, 2 D)`."""
+        # (B, D) and (B, 2 D)
         return tf.split(projected, [self._width, 2 * self._width], axis=1)
 
     def attend_to_past(self, query, keys, values, mask):
@@ -170,7 +160,8 @@ class JoinedHeadAttention:
     def attend_to_source(self, projected, keys, values, mask):
         """See `SplitHeadAttention`."""
         context, weights = self._attend(projected, keys, values, mask)
-        return context, weights[:, :, tf.newaxis]
+        weights = weights[:, :, tf.newaxis]  # (B, N, 1, S)
+        return context, weights
 
     def _attend(self, query, keys, values, mask):
         """`(B, D)`, `(B, L, D)`, `(B, L, D)`, `(B or 1, 1, L)` to context
@@ -184,7 +175,8 @@ class JoinedHeadAttention:
         own = np.arange(self._num_heads) * (self._num_heads + 1)
         context = tf.reshape(mixed, blocks)  # (B, N * N, H)
         context = tf.gather(context, own, axis=1)  # (B, N, H)
-        return tf.reshape(context, [-1, self._width]), weights  # (B, D)
+        context = tf.reshape(context, [-1, self._width])  # (B, D)
+        return context, weights
 
 
 def attend(query, keys, values, mask, transposed):
@@ -222,7 +214,7 @@ def join_heads(context):
 def source_mask(source_ids):
     """float32 `(B, 1, 1, S)`, MASKED at padding."""
     mask = tf.where(source_ids == PAD_ID, MASKED, 0.0)
-    return mask[:, tf.newaxis, tf.newaxis]
+    return mask[:, tf.newaxis, tf.newaxis]  # (B, 1, 1, S)
 
 
 def causal_mask(length):
@@ -238,9 +230,3 @@ def shape_of(tensor):
         dynamic[axis] if size is None else size
         for axis, size in enumerate(tensor.shape)
     ]
-
-
-def _empty(layers, rows, max_steps, width, dtype, compiled):
-    shape = [2 * layers, rows, max_steps, width]
-    past = empty_past(shape, dtype, compiled)
-    return tf.ensure_shape(past, [2 * layers, None, None, width])

@@ -278,13 +278,8 @@ class _Reader:
         )
 
     def _embedding(self, name):
-        if name not in self._layers:
-            name = "shared_embedding"
-        layer = self._layers[name]
-        embedding = Embedding(
-            self._weights[f"{name}/tokens/embeddings"] * self._width**0.5,
-            np.asarray(layer.position_table(), np.float64),
-        )
+        tokens, positions = self._tables(name)
+        embedding = Embedding(tokens * self._width**0.5, positions)
         if self._fuses_norms:
             embedding = Embedding(*map(_centre, embedding))
         return embedding
@@ -292,11 +287,17 @@ class _Reader:
     def _logits(self):
         if "logits" in self._layers:
             return self._projection("logits")
-        name = "target_embedding"
+        kernel = self._tables("target_embedding")[0].T  # (D, V)
+        return Projection(kernel, np.zeros(kernel.shape[1]))
+
+    def _tables(self, name):
+        """The tokens `(V, D)` and positions `(P, D)` of an embedding."""
         if name not in self._layers:
             name = "shared_embedding"
-        kernel = self._weights[f"{name}/tokens/embeddings"].T  # (D, V)
-        return Projection(kernel, np.zeros(kernel.shape[1]))
+        return (
+            self._weights[f"{name}/tokens/embeddings"],
+            np.asarray(self._layers[name].position_table(), np.float64),
+        )
 
 
 def _join(projections):

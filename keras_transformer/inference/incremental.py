@@ -22,7 +22,6 @@ from keras_transformer.inference.cached_attention import (
     split_heads,
 )
 from keras_transformer.inference.fused_weights import (
-    Parameters,
     as_variables,
     assign,
     read_parameters,
@@ -123,6 +122,7 @@ class IncrementalTransformer(_Sublayers):
             to word alignments (Garg et al. 2019, section 4.1).
 
     Attributes:
+        parameters: `Parameters`, each a `tf.Variable`.
         max_length: positions of the target that the model has.
         vocabulary_size: V.
     """
@@ -137,20 +137,15 @@ class IncrementalTransformer(_Sublayers):
         layers = {layer.name: layer for layer in model.layers}
         super().__init__(layers["decoder_layer_0"])
         self._compiled = compiled
-        self._parameters = as_variables(read_parameters(model), dtype)
-        decoder_layers = len(self._parameters.decoder)
+        self.parameters = as_variables(read_parameters(model), dtype)
+        decoder_layers = len(self.parameters.decoder)
         self._aligned = max(decoder_layers - 2, 0) if align else None
-        self.max_length = self._parameters.target.positions.shape[0]
+        self.max_length = self.parameters.target.positions.shape[0]
         self.vocabulary_size = model.output_shape[-1]
-
-    @property
-    def parameters(self) -> Parameters:
-        """The weights, each a `tf.Variable`."""
-        return self._parameters
 
     def refresh(self, model: keras.Model):
         """Takes over the weights of a model that was trained further."""
-        assign(self._parameters, read_parameters(model))
+        assign(self.parameters, read_parameters(model))
 
     def encode(self, source_ids):
         """The encoder's output; where norms are fused, without their scale.
@@ -162,15 +157,15 @@ class IncrementalTransformer(_Sublayers):
             float32 `(B * S, D)`.
         """
         _, length = shape_of(source_ids)
-        embedding = self._parameters.source
+        embedding = self.parameters.source
         x = tf.gather(embedding.tokens, source_ids)  # (B, S, D)
-        x = tf.reshape(x + embedding.positions[:length], [-1, self._width])
-        # (B * S, D)
+        x += embedding.positions[:length]
+        x = tf.reshape(x, [-1, self._width])  # (B * S, D)
         mask = source_mask(source_ids)
-        for layer in self._parameters.encoder:
+        for layer in self.parameters.encoder:
             x = self._attend_to_itself(x, layer.self_attention, mask, length)
             x = self._feedforward(x, layer.feedforward)
-        return self._normalise(x, self._parameters.encoder_norm)
+        return self._normalise(x, self.parameters.encoder_norm)
 
     def start(self, source_ids, beam_size: int, max_steps) -> Cache:
         """Encodes the sources; the cache has capacity for `max_steps` steps.
@@ -197,20 +192,22 @@ class IncrementalTransformer(_Sublayers):
         """
         beam_size = ids.shape[1]
         attention = self._attention(beam_size)
-        embedding = self._parameters.target
+        embedding = self.parameters.target
         x = tf.gather(embedding.tokens, tf.reshape(ids, [-1]))  # (R, D)
         x += tf.gather(embedding.positions, index)  # (R, D)
         mask = unmask_step(cache.mask, index)
         past, aligned = cache.past, None
-        # No copies: the parts of a first axis share its memory.
-        layers = len(self._parameters.decoder)
+        # Of each layer (B, S, D), or (B, N, H, S) and (B, N, S, H). No copies:
+        # the parts of a first axis share its memory.
+        layers = len(self.parameters.decoder)
         source_keys = tf.unstack(cache.source_keys, layers)
         source_values = tf.unstack(cache.source_values, layers)
         writer = CacheWriter(past, index, attention.groups, self._compiled)
-        for i, layer in enumerate(self._parameters.decoder):
+        for i, layer in enumerate(self.parameters.decoder):
             projected = self._project(x, layer.self_attention)  # (R, 3 D)
             query, new = attention.split(projected)
             past = writer.write(past, i, new)
+            # (B, T, D) or (B * N, T, K * H)
             keys, values = tf.unstack(past, 2 * layers)[2 * i : 2 * i + 2]
             context = attention.attend_to_past(query, keys, values, mask)
             x = self._output(x, context, layer.self_attention)
@@ -224,8 +221,8 @@ class IncrementalTransformer(_Sublayers):
             if i == self._aligned:
                 aligned = tf.reduce_mean(weights, axis=1)  # (B, K, S)
             x = self._feedforward(x, layer.feedforward)
-        x = self._normalise(x, self._parameters.decoder_norm)
-        logits = self._dense(x, self._parameters.logits)  # (R, V)
+        x = self._normalise(x, self.parameters.decoder_norm)
+        logits = self._dense(x, self.parameters.logits)  # (R, V)
         shape = [-1, beam_size, self.vocabulary_size]
         return Step(
             tf.reshape(logits, shape),  # (B, K, V)
@@ -250,13 +247,13 @@ class IncrementalTransformer(_Sublayers):
             length, self._num_heads, self._head_width
         )
         keys, values = attention.split_memory(self._memory(source_ids))
-        embedding = self._parameters.target
+        embedding = self.parameters.target
         x = tf.gather(embedding.tokens, target_ids)  # (B, T, D)
-        x = tf.reshape(x + embedding.positions[:length], [-1, self._width])
-        # (B * T, D)
+        x += embedding.positions[:length]
+        x = tf.reshape(x, [-1, self._width])  # (B * T, D)
         mask = causal_mask(length)
         aligned = None
-        for i, layer in enumerate(self._parameters.decoder):
+        for i, layer in enumerate(self.parameters.decoder):
             x = self._attend_to_itself(x, layer.self_attention, mask, length)
             context, weights = attention.attend_to_source(
                 self._project(x, layer.cross_attention),
@@ -268,10 +265,11 @@ class IncrementalTransformer(_Sublayers):
             if i == self._aligned:
                 aligned = tf.reduce_mean(weights, axis=1)  # (B, T, S)
             x = self._feedforward(x, layer.feedforward)
-        x = self._normalise(x, self._parameters.decoder_norm)
-        logits = self._dense(x, self._parameters.logits)  # (B * T, V)
+        x = self._normalise(x, self.parameters.decoder_norm)
+        logits = self._dense(x, self.parameters.logits)  # (B * T, V)
         shape = [-1, length, self.vocabulary_size]
-        return tf.reshape(logits, shape), aligned  # (B, T, V)
+        logits = tf.reshape(logits, shape)  # (B, T, V)
+        return logits, aligned
 
     def reorder(self, cache: Cache, parents) -> Cache:
         """See `cache.reorder`."""
@@ -288,8 +286,8 @@ class IncrementalTransformer(_Sublayers):
     def _memory(self, source_ids):
         """Keys and values of the source, `(B, S, 2, Y, D)`."""
         _, length = shape_of(source_ids)
-        memory = self._dense(self.encode(source_ids), self._parameters.memory)
-        layers = len(self._parameters.decoder)
+        memory = self._dense(self.encode(source_ids), self.parameters.memory)
+        layers = len(self.parameters.decoder)
         shape = [-1, length, 2, layers, self._width]
         return tf.reshape(memory, shape)  # (B, S, 2, Y, D)
 

@@ -39,7 +39,7 @@ def plot_beam_tree(
     hypothesis could still win.
 
     Args:
-        tree: what `decoding.beam_trace.trace_beam` remembered.
+        tree: what `search.trace.trace_beam` remembered.
         steps: how many are drawn; None: until the best translation ended.
         dropped: whether continuations that were looked at and not kept are
             drawn, too.

@@ -125,16 +125,12 @@ def beam_search(
     capacity = compiled_steps or no_capacity(max_steps)
     cache = model.start(source_ids, beam_size, capacity)
     state = initial_state(sentences, beam_size, max_steps, cache)
-    if constraints.normalization.coverage:
-        state = state._replace(coverage=uncovered(source_ids, beam_size))
+    state = with_coverage(state, source_ids, constraints)
+    options = constraints, num_hypotheses, early_stopping
     final = run_loop(
         model,
         state,
-        lambda state: (
-            advance(
-                model, state, constraints, num_hypotheses, early_stopping
-            ).state
-        ),
+        lambda state: advance(model, state, *options).state,
         lambda state: ~state.done,
         compiled_steps is not None,
     )
@@ -148,7 +144,7 @@ def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
     """
     batch_size = tf.shape(sentences.limits)[0]
     rows = [batch_size, beam_size]
-    nothing = tf.fill(rows, EMPTY)
+    nothing = tf.fill(rows, EMPTY)  # (B, K)
     empty = Hypotheses(
         ids=tf.fill([batch_size, beam_size, max_steps], PAD_ID),
         lengths=tf.zeros(rows, tf.int32),
@@ -172,10 +168,18 @@ def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
     )
 
 
-def uncovered(source_ids, beam_size):
-    """A first `coverage`: none at tokens, at padding all that is needed."""
+def with_coverage(state, source_ids, constraints) -> BeamState:
+    """The initial state with `coverage`, if its penalty is asked for.
+
+    None at tokens; at padding all that is needed.
+    """
+    if not constraints.normalization.coverage:
+        return state
     nothing = tf.where(source_ids == PAD_ID, 1.0, 0.0)  # (B, S)
-    return tf.repeat(nothing[:, tf.newaxis], beam_size, axis=1)  # (B, K, S)
+    beam_size = state.tokens.shape[1]
+    nothing = nothing[:, tf.newaxis]  # (B, 1, S)
+    coverage = tf.repeat(nothing, beam_size, axis=1)  # (B, K, S)
+    return state._replace(coverage=coverage)
 
 
 def advance(
@@ -187,7 +191,9 @@ def advance(
     candidates = expand(
         step.logits, state.live, constraints, state.sentences, state.step
     )
-    coverage = _covered(state.coverage, step.attention)
+    coverage = state.coverage
+    if not isinstance(coverage, tuple):
+        coverage += step.attention  # (B, K, S)
     ends = finish(state.live, candidates, state.step, constraints, coverage)
     finished = merge(state.finished, ends)
     chosen = select(candidates, beam_size)
@@ -213,11 +219,6 @@ def advance(
     return BeamStep(candidates, ends, chosen, following)
 
 
-def _covered(coverage, attention):
-    """`coverage` with the attention of one step more."""
-    return coverage if isinstance(coverage, tuple) else coverage + attention
-
-
 def is_decided(
     live, finished, limits, normalization, num_hypotheses, early_stopping
 ):
@@ -230,7 +231,7 @@ def is_decided(
     """
     attainable = live.penalised[:, 0] / length_penalty(
         limits, normalization.alpha, normalization.kind
-    )
+    )  # (B,)
     decided = attainable <= finished.scores[:, num_hypotheses - 1]
     if early_stopping:
         decided |= tf.reduce_all(finished.scores > EMPTY, axis=1)

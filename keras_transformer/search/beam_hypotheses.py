@@ -74,7 +74,7 @@ def expand(logits, live, constraints, sentences, step) -> Candidates:
     Returns:
         `Candidates` with `C = 2 K`; beyond the vocabulary they are EMPTY.
     """
-    batch_size, beam_size, vocabulary_size = tf.unstack(tf.shape(logits))
+    batch_size, _, vocabulary_size = tf.unstack(tf.shape(logits))
     beam_size = live.ids.shape[1]
     normalizer = log_normalizer(logits)  # (B, K)
     allowed = constraints.apply(logits, normalizer, live.ids, sentences, step)

@@ -85,8 +85,7 @@ class SearchConstraints:
             logits = self._forbid_repeated_ngrams(logits, ids, step)
             logits = _allow_end_at_dead_ends(logits, unconstrained)
         if not isinstance(sentences.prefixes, tuple):
-            # Last: a prefix that was asked for overrules all that is
-            # forbidden.
+            # Last: a prefix that was asked for overrules every constraint.
             logits = _force_prefix(
                 logits, unconstrained, sentences.prefixes, step
             )
@@ -129,6 +128,7 @@ def forbid_end(vocabulary_size, minimums, step):
 
 def _allow_end_at_dead_ends(logits, unconstrained):
     """END allowed where nothing else is, as probable as the model says."""
+    # (B, K, 1)
     dead = tf.reduce_max(logits, axis=-1, keepdims=True) == _FORBIDDEN
     is_end = tf.range(logits.shape[-1]) == END_ID  # (V,)
     return tf.where(dead & is_end, unconstrained, logits)
@@ -137,6 +137,7 @@ def _allow_end_at_dead_ends(logits, unconstrained):
 def _force_prefix(logits, unconstrained, prefixes, step):
     """Leaves only a prefix's token, where there is one at this step."""
     length = tf.shape(prefixes)[1]
+    # (B, P + 1)
     padded = tf.pad(prefixes, [[0, 0], [0, 1]], constant_values=PAD_ID)
     forced = padded[:, tf.minimum(step, length), tf.newaxis]  # (B, 1)
     is_forced = tf.range(logits.shape[-1]) == forced  # (B, V)
@@ -150,12 +151,13 @@ def _occurring(ids, logits):
     shape = tf.shape(logits)
     rows = tf.range(shape[0] * shape[1])[:, tf.newaxis]  # (B * K, 1)
     flat = tf.reshape(ids, [shape[0] * shape[1], -1])  # (B * K, T)
+    # (B * K, T, 2)
     indices = tf.stack([rows + tf.zeros_like(flat), flat], axis=-1)
     counts = tf.scatter_nd(
         tf.reshape(indices, [-1, 2]),  # (B * K * T, 2)
         tf.ones([tf.size(flat)]),
         [shape[0] * shape[1], shape[2]],
-    )
+    )  # (B * K, V)
     return tf.reshape(counts, shape) > 0  # (B, K, V)
 
 

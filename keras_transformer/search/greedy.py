@@ -1,4 +1,4 @@
-"""One token after another: the most probable one, or one drawn at random.
+"""Greedy search and sampling: one token after another.
 
 Axes: B sentences, T output tokens, S source tokens, V vocabulary.
 """
@@ -151,7 +151,7 @@ def to_result(state: GreedyState, constraints) -> SearchResult:
         state.log_probabilities, state.lengths, constraints.normalization
     )
     return SearchResult(
-        ids=state.ids[:, tf.newaxis],
+        ids=state.ids[:, tf.newaxis],  # (B, 1, T), the others (B, 1)
         lengths=state.lengths[:, tf.newaxis],
         scores=scores[:, tf.newaxis],
         log_probabilities=state.log_probabilities[:, tf.newaxis],
@@ -198,8 +198,9 @@ class Sampler:
 
     def __call__(self, logits, sentences, step):
         """Draws: `(B, V)` to int32 `(B,)`."""
-        width = self.top_k or logits.shape[-1]
-        width = min(width, logits.shape[-1])
+        vocabulary_size = logits.shape[-1]
+        width = min(self.top_k or vocabulary_size, vocabulary_size)
+        # (B, width)
         values, tokens = tf.math.top_k(logits / self.temperature, width)
         probabilities = tf.nn.softmax(values)  # (B, width)
         below = tf.cumsum(probabilities, axis=-1, exclusive=True)
@@ -231,7 +232,7 @@ def uniform(randomness, step):
     )  # (B, 8)
     bits = tf.bitwise.right_shift(
         tf.bitcast(hashed, tf.uint64), tf.constant(40, tf.uint64)
-    )
+    )  # (B,)
     return tf.cast(bits, tf.float32) * 2.0**-24
 
 
@@ -239,6 +240,7 @@ def _mix(ids, positions):
     """int64 `(B, S)` that differs for every pair of token and position."""
     keys = ids * (1 << 32) + positions
     data = tf.reshape(tf.bitcast(keys, tf.uint8), [-1, 8])  # (B * S, 8)
+    # (B * S, 8)
     hashed = tf.raw_ops.Fingerprint(data=data, method="farmhash64")
     hashed = tf.bitcast(hashed, tf.int64)  # (B * S,)
     return tf.reshape(hashed, tf.shape(ids))  # (B, S)

@@ -139,12 +139,8 @@ def _steps(state, advance, is_active, end):
     return state
 
 
-def _without_cache(state):
-    return state._replace(cache=(), step=())
-
-
 def _changing(state):
-    return _without_cache(state)._replace(sentences=())
+    return state._replace(cache=(), step=(), sentences=())
 
 
 def _scatter(last, rows, state):
@@ -161,7 +157,8 @@ def _scatter(last, rows, state):
 def _take(model, state, sentences):
     """The state of some of the sentences."""
     taken = tf.nest.map_structure(
-        lambda tensor: tf.gather(tensor, sentences), _without_cache(state)
+        lambda tensor: tf.gather(tensor, sentences),
+        state._replace(cache=(), step=()),
     )
     return taken._replace(
         cache=model.take(state.cache, sentences), step=state.step

@@ -143,6 +143,7 @@ def score_translations(model, source_ids, ids) -> Scores:
         ids: int32 `(B, T)`, translations without START, with END, PAD after:
             as in a `SearchResult`.
     """
+    # (B, T)
     inputs = tf.pad(ids[:, :-1], [[0, 0], [1, 0]], constant_values=START_ID)
     logits, attention = model.predict(source_ids, inputs)
     values = token_log_probabilities(logits, ids)  # (B, T)

@@ -17,7 +17,7 @@ from keras_transformer.search.beam import (
     advance,
     best,
     initial_state,
-    uncovered,
+    with_coverage,
 )
 from keras_transformer.search.beam_hypotheses import EMPTY
 from keras_transformer.search.from_config import (
@@ -97,7 +97,10 @@ def trace_beam(
     )
     constraints = search_constraints(config, banned)
     early_stopping = config.early_stopping or config.beam_size == 1
-    state = _start(model, source_ids, sentences, config)
+    steps = output_capacity(sentences.limits)
+    cache = model.start(source_ids, config.beam_size, steps)
+    state = initial_state(sentences, config.beam_size, steps, cache)
+    state = with_coverage(state, source_ids, constraints)
     nodes = [Node(0, 0, tokens[START_ID], 0.0, None, LIVE)]
     rows = [0] * config.beam_size
     while not state.done[0]:
@@ -110,15 +113,6 @@ def trace_beam(
     return BeamTree(nodes, _path(nodes, result, tokens), result)
 
 
-def _start(model, source_ids, sentences, config):
-    steps = output_capacity(sentences.limits)
-    cache = model.start(source_ids, config.beam_size, steps)
-    state = initial_state(sentences, config.beam_size, steps, cache)
-    if config.coverage_penalty:
-        state = state._replace(coverage=uncovered(source_ids, config.beam_size))
-    return state
-
-
 def _remember(nodes, rows, step: BeamStep, tokens):
     """Appends a step's nodes; the index of each live row's.
 
@@ -127,10 +121,10 @@ def _remember(nodes, rows, step: BeamStep, tokens):
     """
     candidates = [field.numpy()[0] for field in step.candidates]
     indices = {}
-    for rank, (value, log_probability, parent, token) in enumerate(
+    for rank, (penalised, log_probability, parent, token) in enumerate(
         zip(*candidates, strict=True)
     ):
-        if value == EMPTY:
+        if penalised == EMPTY:
             continue
         score = None
         if token == END_ID and rank < len(rows):
@@ -148,8 +142,8 @@ def _remember(nodes, rows, step: BeamStep, tokens):
         )
     chosen = [field.numpy()[0] for field in step.chosen]
     following = []
-    for value, _, parent, token in zip(*chosen, strict=True):
-        index = indices.get((parent, token)) if value > EMPTY else None
+    for penalised, _, parent, token in zip(*chosen, strict=True):
+        index = indices.get((parent, token)) if penalised > EMPTY else None
         if index is not None:
             nodes[index] = nodes[index]._replace(fate=LIVE)
         following.append(index)
@@ -158,17 +152,13 @@ def _remember(nodes, rows, step: BeamStep, tokens):
 
 def _path(nodes, result, tokens):
     """The indices of the best hypothesis's nodes, from the root."""
+    children = {
+        (node.parent, node.token): index
+        for index, node in enumerate(nodes)
+        if index and node.fate != DROPPED
+    }
     path = [0]
     length = int(result.lengths[0, 0])
     for token in np.asarray(result.ids)[0, 0, :length]:
-        path.append(
-            next(
-                index
-                for index, node in enumerate(nodes)
-                if index
-                and node.parent == path[-1]
-                and node.token == tokens[token]
-                and node.fate != DROPPED
-            )
-        )
+        path.append(children[path[-1], tokens[token]])
     return tuple(path)
