@@ -169,9 +169,9 @@ class Watched:
         return self._model.step(ids, cache, index)
 
 
-def _gather(nested, places, axis):
+def _gather(nested, indices, axis):
     return tf.nest.map_structure(
-        lambda tensor: tf.gather(tensor, places, batch_dims=axis), nested
+        lambda tensor: tf.gather(tensor, indices, batch_dims=axis), nested
     )
 
 

@@ -85,13 +85,13 @@ def test_unmask_step_unmasks_each_beams_own_slot():
 def test_reorder_moves_whose_past_it_is_and_nothing_else():
     cache = filled()
     parents = np.array([[2, 0, 2], [1, 1, 0]])
-    found = caches.reorder(cache, tf.constant(parents))
+    actual = caches.reorder(cache, tf.constant(parents))
     expected = np.take_along_axis(
         cache.mask.numpy(), parents[:, np.newaxis, :, np.newaxis], 2
     )
-    np.testing.assert_array_equal(found.mask, expected)
+    np.testing.assert_array_equal(actual.mask, expected)
     for name in ("past", "source_keys", "source_values", "source_mask"):
-        assert getattr(found, name) is getattr(cache, name)
+        assert getattr(actual, name) is getattr(cache, name)
 
 
 def test_reorder_of_one_beam_is_nothing():
@@ -102,18 +102,18 @@ def test_reorder_of_one_beam_is_nothing():
 @pytest.mark.parametrize("sentences", [[1], [0], [1, 0], []])
 def test_take_takes_every_tensor_of_a_sentence(sentences):
     cache = filled()
-    found = caches.take(cache, tf.constant(sentences, tf.int32), N)
+    actual = caches.take(cache, tf.constant(sentences, tf.int32), N)
     past = cache.past.numpy().reshape(2 * Y, B, N, 2, K * H)[:, sentences]
     np.testing.assert_array_equal(
-        found.past, past.reshape(2 * Y, len(sentences) * N, 2, K * H)
+        actual.past, past.reshape(2 * Y, len(sentences) * N, 2, K * H)
     )
-    np.testing.assert_array_equal(found.mask, cache.mask.numpy()[sentences])
+    np.testing.assert_array_equal(actual.mask, cache.mask.numpy()[sentences])
     for name in ("source_keys", "source_values"):
         np.testing.assert_array_equal(
-            getattr(found, name), getattr(cache, name).numpy()[:, sentences]
+            getattr(actual, name), getattr(cache, name).numpy()[:, sentences]
         )
     np.testing.assert_array_equal(
-        found.source_mask, cache.source_mask.numpy()[sentences]
+        actual.source_mask, cache.source_mask.numpy()[sentences]
     )
 
 
@@ -124,11 +124,11 @@ def test_take_keeps_the_mask_that_sentences_share():
 
 def test_grow_adds_steps_that_nobody_sees():
     cache = filled(steps=2)
-    found = caches.grow(cache, tf.constant(3))
-    assert found.past.shape == (2 * Y, B * N, 5, K * H)
-    np.testing.assert_array_equal(found.past[:, :, :2], cache.past)
-    np.testing.assert_array_equal(found.past[:, :, 2:], 0.0)
-    assert found.mask.shape == (B, 1, K, 5 * K)
-    np.testing.assert_array_equal(found.mask[..., : 2 * K], cache.mask)
-    np.testing.assert_array_equal(found.mask[..., 2 * K :], MASKED)
-    assert found.source_keys is cache.source_keys
+    actual = caches.grow(cache, tf.constant(3))
+    assert actual.past.shape == (2 * Y, B * N, 5, K * H)
+    np.testing.assert_array_equal(actual.past[:, :, :2], cache.past)
+    np.testing.assert_array_equal(actual.past[:, :, 2:], 0.0)
+    assert actual.mask.shape == (B, 1, K, 5 * K)
+    np.testing.assert_array_equal(actual.mask[..., : 2 * K], cache.mask)
+    np.testing.assert_array_equal(actual.mask[..., 2 * K :], MASKED)
+    assert actual.source_keys is cache.source_keys

@@ -1,4 +1,4 @@
-"""Folded weights, and the model one token at a time."""
+"""Fused weights, and the model one token at a time."""
 
 import functools
 
@@ -36,11 +36,11 @@ def full_pass(model, source=SOURCE, targets=TARGETS[:, 0]):
     return model({"source_ids": source, "target_ids": targets}).numpy()
 
 
-def stepped(functions, source, targets, room=None):
+def stepped(functions, source, targets, capacity=None):
     """Logits and attention of the tokens `(B, K, T)`, one by one."""
     length = targets.shape[2]
     cache = functions.start(
-        tf.constant(source), targets.shape[1], room or length
+        tf.constant(source), targets.shape[1], capacity or length
     )
     logits, attention = [], []
     for index in range(length):
@@ -69,10 +69,10 @@ def test_padding_in_predict_changes_nothing_before_it(variant):
     functions = IncrementalTransformer(model(variant))
     targets = TARGETS[:, 0].copy()
     targets[1, 3:] = PAD_ID
-    found, _ = functions.predict(np.pad(SOURCE, [[0, 0], [0, 2]]), targets)
+    actual, _ = functions.predict(np.pad(SOURCE, [[0, 0], [0, 2]]), targets)
     expected = full_pass(model(variant))
-    np.testing.assert_allclose(found[0], expected[0], atol=1e-4)
-    np.testing.assert_allclose(found[1, :3], expected[1, :3], atol=1e-4)
+    np.testing.assert_allclose(actual[0], expected[0], atol=1e-4)
+    np.testing.assert_allclose(actual[1, :3], expected[1, :3], atol=1e-4)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
@@ -81,10 +81,10 @@ def test_padding_in_predict_changes_nothing_before_it(variant):
 def test_step_by_step_equals_the_model(variant, compiled, beam_size):
     functions = IncrementalTransformer(model(variant), compiled=compiled)
     targets = TARGETS[:, :beam_size]
-    found, _ = stepped(functions, SOURCE, targets, room=7)
+    actual, _ = stepped(functions, SOURCE, targets, capacity=7)
     for beam in range(beam_size):
         expected = full_pass(model(variant), targets=targets[:, beam])
-        np.testing.assert_allclose(found[:, beam], expected, atol=1e-4)
+        np.testing.assert_allclose(actual[:, beam], expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
@@ -147,7 +147,7 @@ def test_attention_sums_to_1_and_ignores_padding(variant, beam_size):
 def test_attention_is_that_of_the_last_layer_but_one():
     subject = model("post")
     functions = IncrementalTransformer(subject, align=True)
-    _, found = functions.predict(SOURCE, TARGETS[:, 0])
+    _, actual = functions.predict(SOURCE, TARGETS[:, 0])
     # What comes after that layer's cross-attention changes nothing.
     changed = small_transformer("post")
     for weight in changed.weights:
@@ -155,13 +155,13 @@ def test_attention_is_that_of_the_last_layer_but_one():
             weight.assign(2.0 * weight)
     after = IncrementalTransformer(changed, align=True)
     _, same = after.predict(SOURCE, TARGETS[:, 0])
-    np.testing.assert_array_equal(same, found)
+    np.testing.assert_array_equal(same, actual)
     for weight in changed.weights:
         if weight.path == "decoder_layer_1/cross_attention/query/kernel":
             weight.assign(2.0 * weight)
     before = IncrementalTransformer(changed, align=True)
     _, other = before.predict(SOURCE, TARGETS[:, 0])
-    assert np.abs(other - found).max() > 1e-3
+    assert np.abs(other - actual).max() > 1e-3
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -215,15 +215,15 @@ def test_bfloat16_is_nearly_equal(variant):
     allowed = (0.03 if wide else 0.02) * np.abs(expected).mean()
     assert np.isfinite(logits).all()
     assert np.abs(logits.numpy() - expected).mean() < allowed
-    found, _ = stepped(functions, SOURCE, TARGETS[:, :1])
-    assert np.abs(found[:, 0] - expected).mean() < allowed
+    actual, _ = stepped(functions, SOURCE, TARGETS[:, :1])
+    assert np.abs(actual[:, 0] - expected).mean() < allowed
 
 
-def test_norms_are_folded_only_where_norms_alone_read_the_stream():
-    folded = read_parameters(model("pre"))
-    assert folded.decoder_norm.scale is None
-    assert folded.decoder[0].feedforward.norm.scale is None
-    np.testing.assert_allclose(folded.source.tokens.mean(axis=1), 0, atol=1e-9)
+def test_norms_are_fused_only_where_norms_alone_read_the_stream():
+    fused = read_parameters(model("pre"))
+    assert fused.decoder_norm.scale is None
+    assert fused.decoder[0].feedforward.norm.scale is None
+    np.testing.assert_allclose(fused.source.tokens.mean(axis=1), 0, atol=1e-9)
     for variant in ("post", "no final norm", "post, final norm"):
         plain = read_parameters(model(variant))
         assert plain.decoder[0].feedforward.norm.scale is not None

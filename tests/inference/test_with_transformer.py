@@ -65,21 +65,23 @@ def run(functions, beam_size, source_ids, limits, **options):
 def test_cached_search_equals_search_by_full_passes(variant, beam_size):
     source_ids, _ = random_sources(3, rows=8, longest=9)
     functions = IncrementalTransformer(model(variant))
-    found = run(functions, beam_size, source_ids, LIMITS)
+    actual = run(functions, beam_size, source_ids, LIMITS)
     expected = run(full(variant), beam_size, source_ids, LIMITS)
-    check_equal(found, expected)
-    assert len(np.unique(found.ids)) > 5
-    assert len(np.unique(found.lengths)) > 2
+    check_equal(actual, expected)
+    assert len(np.unique(actual.ids)) > 5
+    assert len(np.unique(actual.lengths)) > 2
 
 
 @BEAMS
-def test_cached_search_without_rules_equals_search_by_full_passes(beam_size):
+def test_cached_search_without_constraints_equals_search_by_full_passes(
+    beam_size,
+):
     source_ids, _ = random_sources(4, rows=8, longest=9)
     functions = IncrementalTransformer(model("pre"))
     options = {"no_repeat_ngram_size": 0, "early_stopping": False}
-    found = run(functions, beam_size, source_ids, LIMITS, **options)
+    actual = run(functions, beam_size, source_ids, LIMITS, **options)
     expected = run(full("pre"), beam_size, source_ids, LIMITS, **options)
-    check_equal(found, expected)
+    check_equal(actual, expected)
 
 
 @pytest.mark.parametrize("variant", ["pre", "post"])

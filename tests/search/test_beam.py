@@ -199,8 +199,8 @@ def test_endings_do_not_starve_the_beam():
     table[1, 5, END_ID] = 10.0
     table[1, 4, [1, 4, 5]] = 1.0
     result = run(ScriptedModel(table), tf.zeros([1, 1], tf.int32), [2], 2)
-    found = [words(result, row=row) for row in range(2)]
-    assert found == [[END_ID], [5, END_ID]]
+    actual = [words(result, row=row) for row in range(2)]
+    assert actual == [[END_ID], [5, END_ID]]
 
 
 def test_an_unfinished_hypothesis_ranks_below_finished_ones():

@@ -10,6 +10,7 @@ from keras_transformer.search.beam_hypotheses import (
     EMPTY,
     Candidates,
     Hypotheses,
+    top_tokens,
 )
 from keras_transformer.search.constraints import (
     SearchConstraints,
@@ -62,29 +63,29 @@ def test_expand_takes_twice_the_beam_from_all_continuations():
     logits = random.normal(size=[3, 2, 9]).astype("float32")
     before = -random.random([3, 2]).astype("float32")
     sentences = SentenceConstraints(tf.constant([9, 9, 9]))
-    found = beam.expand(tf.constant(logits), live(before), PLAIN, sentences, 0)
+    actual = beam.expand(tf.constant(logits), live(before), PLAIN, sentences, 0)
     values = tf.nn.log_softmax(logits).numpy() + before[..., np.newaxis]
     values[:, :, [PAD_ID, START_ID]] = -np.inf
     flat = values.reshape(3, 18)
-    places = np.argsort(-flat, axis=1)[:, :4]
+    indices = np.argsort(-flat, axis=1)[:, :4]
     np.testing.assert_allclose(
-        found.log_probabilities,
-        np.take_along_axis(flat, places, 1),
+        actual.log_probabilities,
+        np.take_along_axis(flat, indices, 1),
         atol=1e-6,
     )
-    np.testing.assert_array_equal(found.parents, places // 9)
-    np.testing.assert_array_equal(found.tokens, places % 9)
+    np.testing.assert_array_equal(actual.parents, indices // 9)
+    np.testing.assert_array_equal(actual.tokens, indices % 9)
 
 
 def test_expand_beyond_the_vocabulary_is_empty():
-    found = beam.expand(tf.zeros([1, 5, 4]), live([[0.0] * 5]), PLAIN, ONE, 0)
-    values = found.log_probabilities[0].numpy()
+    actual = beam.expand(tf.zeros([1, 5, 4]), live([[0.0] * 5]), PLAIN, ONE, 0)
+    values = actual.log_probabilities[0].numpy()
     assert values.shape == (10,)
     assert np.isfinite(values).all()
-    found = beam.expand(
+    actual = beam.expand(
         tf.zeros([1, 5, 4]), live([[0.0] + 4 * [EMPTY]]), PLAIN, ONE, 0
     )
-    values = found.log_probabilities[0].numpy()
+    values = actual.log_probabilities[0].numpy()
     assert np.isfinite(values).sum() == 2
 
 
@@ -103,47 +104,47 @@ def test_initial_state_has_one_live_hypothesis():
 
 def test_finish_counts_only_the_best_candidates():
     before = hypotheses([-1.0, -2.0], [[4, 0, 0], [5, 0, 0]])
-    found = beam.finish(
+    actual = beam.finish(
         before,
         candidates([-2.0, -3.0, -4.0, -5.0], [0, 1, 1, 0], [4, 3, 6, 3]),
         1,
         PLAIN,
         (),
     )
-    np.testing.assert_array_equal(found.scores, [[EMPTY, -3.0]])
-    np.testing.assert_array_equal(found.ids[0, 1], [5, END_ID, 0])
-    np.testing.assert_array_equal(found.lengths[0, 1], 2)
+    np.testing.assert_array_equal(actual.scores, [[EMPTY, -3.0]])
+    np.testing.assert_array_equal(actual.ids[0, 1], [5, END_ID, 0])
+    np.testing.assert_array_equal(actual.lengths[0, 1], 2)
 
 
 def test_select_leaves_out_what_ends():
-    found = beam.select(
+    actual = beam.select(
         candidates([-2.0, -3.0, -4.0, -5.0], [0, 1, 1, 0], [3, 4, 6, 3]), 2
     )
-    np.testing.assert_array_equal(found.log_probabilities, [[-3.0, -4.0]])
-    np.testing.assert_array_equal(found.parents, [[1, 1]])
-    np.testing.assert_array_equal(found.tokens, [[4, 6]])
+    np.testing.assert_array_equal(actual.log_probabilities, [[-3.0, -4.0]])
+    np.testing.assert_array_equal(actual.parents, [[1, 1]])
+    np.testing.assert_array_equal(actual.tokens, [[4, 6]])
 
 
 def test_merge_keeps_the_best_and_the_earlier_of_equals():
     old = hypotheses([-1.0, -3.0], [[4, 3, 0], [5, 3, 0]], length=2)
     new = hypotheses([-1.0, -2.0], [[6, 6, 3], [7, 7, 3]], length=3)
-    found = beam.merge(old, new)
-    np.testing.assert_array_equal(found.ids[0], [[4, 3, 0], [6, 6, 3]])
-    np.testing.assert_array_equal(found.lengths, [[2, 3]])
+    actual = beam.merge(old, new)
+    np.testing.assert_array_equal(actual.ids[0], [[4, 3, 0], [6, 6, 3]])
+    np.testing.assert_array_equal(actual.lengths, [[2, 3]])
 
 
 def test_extend_normalises_by_the_new_length():
     before = hypotheses([-1.0, -2.0], [[4, 0, 0], [5, 0, 0]])
-    found = beam.extend(
+    actual = beam.extend(
         before,
         candidates([-2.0, -3.0], [1, 1], [6, 7]),
         1,
         SearchConstraints(normalization=Normalization(alpha=0.5)),
         (),
     )
-    np.testing.assert_array_equal(found.ids[0], [[5, 6, 0], [5, 7, 0]])
+    np.testing.assert_array_equal(actual.ids[0], [[5, 6, 0], [5, 7, 0]])
     np.testing.assert_allclose(
-        found.scores[0], np.array([-2.0, -3.0]) / (7 / 6) ** 0.5, rtol=1e-6
+        actual.scores[0], np.array([-2.0, -3.0]) / (7 / 6) ** 0.5, rtol=1e-6
     )
 
 
@@ -152,13 +153,13 @@ def test_reorder_takes_the_same_rows_of_every_tensor():
         "keys": [tf.reshape(tf.range(24), [2, 3, 4])],
         "flags": (tf.constant([[True, False, False]] * 2),),
     }
-    found = beam.reorder(nested, tf.constant([[2, 0], [1, 1]]))
+    actual = beam.reorder(nested, tf.constant([[2, 0], [1, 1]]))
     np.testing.assert_array_equal(
-        found["keys"][0],
+        actual["keys"][0],
         [[[8, 9, 10, 11], [0, 1, 2, 3]], [[16, 17, 18, 19]] * 2],
     )
     np.testing.assert_array_equal(
-        found["flags"][0], [[False, True], [False, False]]
+        actual["flags"][0], [[False, True], [False, False]]
     )
 
 
@@ -170,9 +171,9 @@ def test_freeze_keeps_the_old_where_done():
         lambda x: tf.repeat(x, 2, axis=0),
         hypotheses([-5.0, -6.0], [[9, 9, 9]] * 2),
     )
-    found = beam.freeze(tf.constant([True, False]), old, new)
-    np.testing.assert_array_equal(found.scores, [[-1.0, -2.0], [-5.0, -6.0]])
-    np.testing.assert_array_equal(found.ids[:, 0, 0], [0, 9])
+    actual = beam.freeze(tf.constant([True, False]), old, new)
+    np.testing.assert_array_equal(actual.scores, [[-1.0, -2.0], [-5.0, -6.0]])
+    np.testing.assert_array_equal(actual.ids[:, 0, 0], [0, 9])
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_freeze_keeps_the_old_where_done():
     ],
 )
 def test_decided(live, finished, num_hypotheses, expected):
-    found = beam.is_decided(
+    actual = beam.is_decided(
         hypotheses(live),
         hypotheses(finished),
         tf.constant([9]),
@@ -205,7 +206,7 @@ def test_decided(live, finished, num_hypotheses, expected):
         num_hypotheses,
         early_stopping=False,
     )
-    assert found.numpy().tolist() == [expected]
+    assert actual.numpy().tolist() == [expected]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +220,7 @@ def test_decided(live, finished, num_hypotheses, expected):
     ],
 )
 def test_decided_allows_for_the_best_length(kind, limit, expected):
-    found = beam.is_decided(
+    actual = beam.is_decided(
         hypotheses([-3.0]),
         hypotheses([-1.0, EMPTY]),
         tf.constant([limit]),
@@ -227,12 +228,12 @@ def test_decided_allows_for_the_best_length(kind, limit, expected):
         1,
         early_stopping=False,
     )
-    assert found.numpy().tolist() == [expected]
+    assert actual.numpy().tolist() == [expected]
 
 
 @pytest.mark.parametrize("second", [-2.0, EMPTY])
 def test_early_stopping_decides_when_the_beam_has_ended(second):
-    found = beam.is_decided(
+    actual = beam.is_decided(
         hypotheses([-0.1, -0.2]),
         hypotheses([-1.0, second]),
         tf.constant([9]),
@@ -240,32 +241,51 @@ def test_early_stopping_decides_when_the_beam_has_ended(second):
         1,
         early_stopping=True,
     )
-    assert found.numpy().tolist() == [second > EMPTY]
+    assert actual.numpy().tolist() == [second > EMPTY]
 
 
 def test_penalties_count_in_penalised_and_not_in_log_probabilities():
     before = hypotheses([-1.0, EMPTY], [[4, 0, 0], [0, 0, 0]])
     before = before._replace(penalised=tf.constant([[-1.5, EMPTY]]))
     logits = tf.constant([[[0.0, 0.0, 0.0, 1.0, 3.0, 2.0]] * 2])
-    found = beam.expand(
+    actual = beam.expand(
         logits, before, SearchConstraints(repetition_penalty=4.0), ONE, 1
     )
     plain = tf.nn.log_softmax(logits)[0, 0].numpy()
-    tokens = found.tokens[0].numpy()
+    tokens = actual.tokens[0].numpy()
     assert tokens[:2].tolist() == [5, 4]
     np.testing.assert_allclose(
-        found.log_probabilities[0], -1.0 + plain[tokens], rtol=1e-6
+        actual.log_probabilities[0], -1.0 + plain[tokens], rtol=1e-6
     )
     gains = np.where(tokens == 4, 4 * plain[tokens], plain[tokens])
-    np.testing.assert_allclose(found.penalised[0], -1.5 + gains, rtol=1e-6)
+    np.testing.assert_allclose(actual.penalised[0], -1.5 + gains, rtol=1e-6)
 
 
 def test_best_puts_finished_first_then_live():
-    found = beam.best(
+    actual = beam.best(
         hypotheses([-1.0, -1.5], [[4, 4, 4], [5, 5, 5]], length=3),
         hypotheses([-2.0, EMPTY], [[6, 3, 0], [9, 9, 9]], length=2),
         2,
     )
-    np.testing.assert_array_equal(found.ids[0], [[6, 3, 0], [4, 4, 4]])
-    np.testing.assert_array_equal(found.finished, [[True, False]])
-    np.testing.assert_array_equal(found.lengths, [[2, 3]])
+    np.testing.assert_array_equal(actual.ids[0], [[6, 3, 0], [4, 4, 4]])
+    np.testing.assert_array_equal(actual.finished, [[True, False]])
+    np.testing.assert_array_equal(actual.lengths, [[2, 3]])
+
+
+@pytest.mark.parametrize("size", [640, 2910, 1009], ids=str)
+@pytest.mark.parametrize("width", [2, 8])
+def test_top_tokens_equals_top_k(size, width):
+    # Rounded, for many equals; some tokens are forbidden.
+    logits = np.random.default_rng(size).normal(size=(3, 2, size)).round(1)
+    logits[:, :, ::7] = -np.inf
+    logits[0, 0, 5:] = -np.inf
+    logits = tf.constant(logits, tf.float32)
+    for actual, expected in zip(
+        top_tokens(logits, width), tf.math.top_k(logits, width), strict=True
+    ):
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_no_sentence_has_no_tokens():
+    values, ids = top_tokens(tf.zeros([0, 2, 640]), 4)
+    assert values.shape == ids.shape == (0, 2, 4)

@@ -51,14 +51,14 @@ def late_winner():
 
 def test_early_stopping_ends_when_the_beam_is_full():
     source_ids = tf.zeros([1, 1], tf.int32)
-    found = {}
+    actual = {}
     for early_stopping in (True, False):
         model = Watched(late_winner())
         result = run(model, source_ids, [9], 2, 1.0, 2, early_stopping)
-        found[early_stopping] = [words(result, row=row) for row in range(2)]
+        actual[early_stopping] = [words(result, row=row) for row in range(2)]
         assert len(model.steps) == (2 if early_stopping else 3)
-    assert found[True] == [[END_ID], [4, END_ID]]
-    assert found[False] == [[4, 4, END_ID], [END_ID]]
+    assert actual[True] == [[END_ID], [4, END_ID]]
+    assert actual[False] == [[4, 4, END_ID], [END_ID]]
 
 
 @pytest.mark.parametrize("seed", range(3))

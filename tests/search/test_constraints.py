@@ -2,11 +2,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
 from keras_transformer.search.beam import beam_search
 from keras_transformer.search.constraints import (
     SearchConstraints,
     SentenceConstraints,
+    output_limits,
+    output_minimums,
 )
 from keras_transformer.search.greedy import greedy_search
 from keras_transformer.search.scoring import Normalization, log_normalizer
@@ -23,24 +26,26 @@ BEAMS = pytest.mark.parametrize("beam_size", [0, 1, 4])  # 0: greedy
 LIMITS = [20, 5, 11, 17, 9]
 
 
-def apply(constraints, logits, ids, step, **demands):
+def apply(constraints, logits, ids, step, **per_sentence):
     """Which tokens stay allowed, and the logits, of one beam a sentence."""
     logits = tf.constant(logits, tf.float32)[:, tf.newaxis]
     ids = tf.constant(ids, tf.int32)[:, tf.newaxis]
-    sentences = SentenceConstraints(tf.fill([logits.shape[0]], 9), **demands)
-    found = constraints.apply(
+    sentences = SentenceConstraints(
+        tf.fill([logits.shape[0]], 9), **per_sentence
+    )
+    actual = constraints.apply(
         logits, log_normalizer(logits), ids, sentences, tf.constant(step)
     )
-    found = found.numpy()[:, 0]
-    allowed = [np.flatnonzero(np.isfinite(row)).tolist() for row in found]
-    return allowed, found
+    actual = actual.numpy()[:, 0]
+    allowed = [np.flatnonzero(np.isfinite(row)).tolist() for row in actual]
+    return allowed, actual
 
 
-def run(model, beam_size, limits=LIMITS, demands=None, seed=1, **rules):
+def run(model, beam_size, limits=LIMITS, per_sentence=None, seed=1, **options):
     """The result of a search, and its sources."""
     source_ids, _ = random_sources(seed, rows=len(limits))
-    sentences = SentenceConstraints(tf.constant(limits), **(demands or {}))
-    constraints = SearchConstraints(**rules)
+    sentences = SentenceConstraints(tf.constant(limits), **(per_sentence or {}))
+    constraints = SearchConstraints(**options)
     if beam_size == 0:
         return greedy_search(model, source_ids, sentences, constraints)
     return beam_search(model, source_ids, sentences, constraints, beam_size)
@@ -52,7 +57,7 @@ def every_hypothesis(result):
 
 
 def check_log_probabilities(model, result, seed=1):
-    """They are what the model gives, whatever the rules were."""
+    """They are what the model gives, whatever the constraints were."""
     source_ids, _ = random_sources(seed, rows=len(result.ids))
     for sentence, row, ids in every_hypothesis(result):
         np.testing.assert_allclose(
@@ -63,9 +68,9 @@ def check_log_probabilities(model, result, seed=1):
 
 
 def test_pad_and_start_are_forbidden_and_the_unknown_token_is_not():
-    allowed, found = apply(SearchConstraints(), np.ones([2, 6]), [[0], [0]], 0)
+    allowed, actual = apply(SearchConstraints(), np.ones([2, 6]), [[0], [0]], 0)
     assert allowed == [[UNK_ID, END_ID, 4, 5]] * 2
-    np.testing.assert_array_equal(found[:, allowed[0]], 1.0)
+    np.testing.assert_array_equal(actual[:, allowed[0]], 1.0)
 
 
 @BEAMS
@@ -84,8 +89,8 @@ def test_no_end_before_the_minimum(beam_size):
     model = ScriptedModel(np.eye(6)[[END_ID] * 6][np.newaxis] * 9.0)
     minimums = [0, 1, 4, 4, 30]
     limits = [9, 9, 9, 3, 20]
-    demands = {"minimums": tf.constant(minimums)}
-    result = run(model, beam_size, limits, demands)
+    per_sentence = {"minimums": tf.constant(minimums)}
+    result = run(model, beam_size, limits, per_sentence)
     np.testing.assert_array_equal(result.lengths[:, 0], [1, 2, 5, 3, 20])
     np.testing.assert_array_equal(result.finished[:, 0], [1, 1, 1, 0, 0])
     for sentence, _, ids in every_hypothesis(result):
@@ -96,13 +101,13 @@ def test_no_end_before_the_minimum(beam_size):
 def test_an_output_begins_with_its_prefix(beam_size):
     model = RecurrentModel(2)
     prefixes = [[4, 4, 4], [6, 0, 0], [0, 0, 0], [5, END_ID, 0], [1, 4, 0]]
-    demands = {"prefixes": tf.constant(prefixes)}
+    per_sentence = {"prefixes": tf.constant(prefixes)}
     limits = [12, 12, 12, 12, 12]
-    result = run(model, beam_size, limits, demands)
+    result = run(model, beam_size, limits, per_sentence)
     free = run(model, beam_size, limits)
     for sentence, _, ids in every_hypothesis(result):
-        wanted = [i for i in prefixes[sentence] if i != PAD_ID]
-        assert ids[: len(wanted)] == wanted
+        prefix = [i for i in prefixes[sentence] if i != PAD_ID]
+        assert ids[: len(prefix)] == prefix
     np.testing.assert_array_equal(result.ids[2], free.ids[2])
     assert words(result, 3) == [5, END_ID]
     assert result.finished[3, 0]
@@ -112,23 +117,23 @@ def test_an_output_begins_with_its_prefix(beam_size):
 @BEAMS
 def test_a_prefix_beyond_the_limit_is_cut_and_unfinished(beam_size):
     prefixes = tf.constant([[4, 5, 6, 4, 5]] * 2)
-    demands = {"prefixes": prefixes}
-    result = run(RecurrentModel(2), beam_size, [3, 5], demands)
+    per_sentence = {"prefixes": prefixes}
+    result = run(RecurrentModel(2), beam_size, [3, 5], per_sentence)
     assert words(result, 0) == [4, 5, 6]
     assert words(result, 1) == [4, 5, 6, 4, 5]
     assert not result.finished.numpy().any()
 
 
 @BEAMS
-def test_a_prefix_outdoes_every_rule(beam_size):
+def test_a_prefix_overrules_every_constraint(beam_size):
     prefix = [4, 4, 4, 5]
-    demands = {
+    per_sentence = {
         "prefixes": tf.constant([prefix]),
         "minimums": tf.constant([7]),
     }
     model = RecurrentModel(3)
-    rules = {"banned": (4,), "no_repeat_ngram_size": 1}
-    result = run(model, beam_size, [12], demands, **rules)
+    options = {"banned": (4,), "no_repeat_ngram_size": 1}
+    result = run(model, beam_size, [12], per_sentence, **options)
     for _, _, ids in every_hypothesis(result):
         assert ids[:4] == prefix
         assert 4 not in ids[4:] and ids.count(5) == 1
@@ -149,8 +154,8 @@ def test_a_prefix_outdoes_every_rule(beam_size):
     ],
 )
 def test_what_would_repeat_is_forbidden(size, ids, forbidden):
-    rules = SearchConstraints(no_repeat_ngram_size=size)
-    (allowed,), _ = apply(rules, np.zeros([1, 7]), [ids], 3)
+    constraints = SearchConstraints(no_repeat_ngram_size=size)
+    (allowed,), _ = apply(constraints, np.zeros([1, 7]), [ids], 3)
     every = {UNK_ID, END_ID, 4, 5, 6}
     assert set(allowed) == every - set(forbidden)
 
@@ -169,16 +174,16 @@ def test_no_sequence_occurs_twice(size, beam_size):
 
 
 def repeats(ids, size):
-    found = [tuple(ids[i : i + size]) for i in range(len(ids) - size + 1)]
-    return len(set(found)) < len(found)
+    actual = [tuple(ids[i : i + size]) for i in range(len(ids) - size + 1)]
+    return len(set(actual)) < len(actual)
 
 
 @BEAMS
 def test_a_dead_end_ends_with_the_log_probability_of_the_model(beam_size):
     # Only UNK, 4 and 5 can be said, once each; END may come only after 9.
     model = RecurrentModel(1, vocabulary_size=6)
-    demands = {"minimums": tf.constant([9])}
-    result = run(model, beam_size, [20], demands, no_repeat_ngram_size=1)
+    per_sentence = {"minimums": tf.constant([9])}
+    result = run(model, beam_size, [20], per_sentence, no_repeat_ngram_size=1)
     for _, _, ids in every_hypothesis(result):
         assert sorted(ids) == [UNK_ID, END_ID, 4, 5]
         assert ids[-1] == END_ID
@@ -188,15 +193,15 @@ def test_a_dead_end_ends_with_the_log_probability_of_the_model(beam_size):
 
 def test_the_repetition_penalty_multiplies_log_probabilities():
     logits = np.array([[0.5, 1.0, 0.0, 2.0, 3.0, 1.5]])
-    rules = SearchConstraints(repetition_penalty=1.5)
-    _, found = apply(rules, logits, [[4, 5, 4, 0]], 3)
+    constraints = SearchConstraints(repetition_penalty=1.5)
+    _, actual = apply(constraints, logits, [[4, 5, 4, 0]], 3)
     normalizer = np.log(np.exp(logits).sum())
     expected = logits[0] - normalizer
     expected[[4, 5]] *= 1.5
     np.testing.assert_allclose(
-        found[0, [1, 3, 4, 5]] - normalizer, expected[[1, 3, 4, 5]], rtol=1e-5
+        actual[0, [1, 3, 4, 5]] - normalizer, expected[[1, 3, 4, 5]], rtol=1e-5
     )
-    assert np.isneginf(found[0, [PAD_ID, START_ID]]).all()
+    assert np.isneginf(actual[0, [PAD_ID, START_ID]]).all()
 
 
 @BEAMS
@@ -216,13 +221,13 @@ def distinct(result):
 
 
 @BEAMS
-def test_rules_that_ask_for_nothing_change_nothing(beam_size):
+def test_constraints_that_ask_for_nothing_change_nothing(beam_size):
     model = RecurrentModel(5)
     result = run(model, beam_size)
     same = run(
         model,
         beam_size,
-        demands={
+        per_sentence={
             "minimums": tf.zeros([5], tf.int32),
             "prefixes": tf.zeros([5, 0], tf.int32),
         },
@@ -237,8 +242,8 @@ def test_rules_that_ask_for_nothing_change_nothing(beam_size):
 @pytest.mark.parametrize("kind", ["gnmt", "average"])
 @BEAMS
 def test_scores_are_normalised_as_asked(beam_size, kind):
-    rules = {"normalization": Normalization(kind, 0.7)}
-    result = run(RecurrentModel(6), beam_size, **rules)
+    options = {"normalization": Normalization(kind, 0.7)}
+    result = run(RecurrentModel(6), beam_size, **options)
     for sentence, row, ids in every_hypothesis(result):
         base = len(ids) if kind == "average" else (5 + len(ids)) / 6
         np.testing.assert_allclose(
@@ -250,8 +255,8 @@ def test_scores_are_normalised_as_asked(beam_size, kind):
 
 def test_the_coverage_penalty_counts_attention_to_each_source_token():
     model = RecurrentModel(7)
-    rules = {"normalization": Normalization("gnmt", 0.5, 0.8)}
-    result = run(model, 4, **rules)
+    options = {"normalization": Normalization("gnmt", 0.5, 0.8)}
+    result = run(model, 4, **options)
     source_ids, lengths = random_sources(1)
     for sentence, row, ids in every_hypothesis(result):
         own = source_ids[sentence : sentence + 1, : lengths[sentence]]
@@ -273,7 +278,59 @@ def test_the_coverage_penalty_counts_attention_to_each_source_token():
 
 
 @BEAMS
-def test_rules_leave_a_model_alone_that_keeps_them(beam_size):
+def test_constraints_leave_a_model_alone_that_keeps_them(beam_size):
     model = ScriptedModel(chain(5, 4, 6))
     result = run(model, beam_size, no_repeat_ngram_size=1, banned=(7,))
     assert words(result) == [5, 4, 6, END_ID]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "offset", "length", "expected"),
+    [
+        (3.0, 20, 5, 35),
+        (1.1, 0, 10, 11),
+        (0.5, 0, 3, 1),
+        (0.0, 0, 3, 1),
+        (3.0, 20, 90, 255),
+        (3.0, 20, 0, 0),
+    ],
+)
+def test_output_limit(ratio, offset, length, expected):
+    config = DecodingConfig(max_length_ratio=ratio, max_length_offset=offset)
+    limits = output_limits(tf.constant([length, 4]), config, 256)
+    assert limits.dtype == tf.int32
+    assert limits[0] == expected
+
+
+def test_output_limits_of_no_sentence():
+    limits = output_limits(tf.zeros([0], tf.int32), DecodingConfig(), 256)
+    assert limits.shape == (0,)
+
+
+@pytest.mark.parametrize(("maximum", "expected"), [(9, 9), (500, 255), (1, 1)])
+def test_a_maximum_bounds_every_limit(maximum, expected):
+    config = DecodingConfig(max_length=maximum, max_length_offset=400)
+    assert output_limits(tf.constant([5]), config, 256).numpy() == expected
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_length_ratio": 1e12}, {"max_length_offset": 3 * 10**9}]
+)
+def test_a_limit_beyond_integers_is_the_models(options):
+    limits = output_limits(tf.constant([5, 0]), DecodingConfig(**options), 256)
+    np.testing.assert_array_equal(limits, [255, 0])
+
+
+def test_no_minimum_is_nothing():
+    assert output_minimums(tf.constant([3]), DecodingConfig()) == ()
+
+
+@pytest.mark.parametrize(
+    ("minimum", "ratio", "expected"),
+    [(4, 0.0, [4, 4, 4]), (0, 0.5, [0, 1, 5]), (2, 0.5, [2, 2, 5])],
+)
+def test_output_minimum_is_the_larger_of_both(minimum, ratio, expected):
+    config = DecodingConfig(min_length=minimum, min_length_ratio=ratio)
+    actual = output_minimums(tf.constant([0, 3, 10]), config)
+    assert actual.dtype == tf.int32
+    np.testing.assert_array_equal(actual, expected)

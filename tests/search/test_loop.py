@@ -8,11 +8,11 @@ from keras_transformer.search.loop import (
 )
 
 
-def test_room_is_for_the_longest():
+def test_the_capacity_is_for_the_longest():
     assert output_capacity(tf.constant([3, 9, 4])) == 9
 
 
-def test_room_is_never_0():
+def test_the_capacity_is_never_0():
     assert output_capacity(tf.constant([0, 0])) == 1
     assert output_capacity(tf.zeros([0], tf.int32)) == 1
 

@@ -26,7 +26,7 @@ def run(functions, beam_size, source_ids, steps, limits=LIMITS):
 
 
 def cut(result):
-    """The compiled search has room for more tokens than the other."""
+    """The compiled search has capacity for more tokens than the other."""
     width = int(tf.reduce_max(LIMITS))
     assert not result.ids[:, :, width:].numpy().any()
     return result._replace(ids=result.ids[:, :, :width])
@@ -61,23 +61,23 @@ def test_bfloat16_scores_are_finite_and_nearly_equal(beam_size):
     limits = tf.fill([24], 4)
     functions = IncrementalTransformer(model)
     half = IncrementalTransformer(model, "bfloat16")
-    found = run(half, beam_size, source_ids, None, limits)
-    assert found.scores.dtype == tf.float32
-    assert np.isfinite(found.scores).all()
+    actual = run(half, beam_size, source_ids, None, limits)
+    assert actual.scores.dtype == tf.float32
+    assert np.isfinite(actual.scores).all()
     # float32 gives the same translations nearly the same scores.
-    _, num_hypotheses, length = found.ids.shape
+    _, num_hypotheses, length = actual.ids.shape
     again = score_translations(
         functions,
         tf.repeat(source_ids, num_hypotheses, axis=0),
-        tf.reshape(found.ids, [-1, length]),
+        tf.reshape(actual.ids, [-1, length]),
     )
     np.testing.assert_allclose(
-        tf.reshape(found.log_probabilities, [-1]),
+        tf.reshape(actual.log_probabilities, [-1]),
         again.log_probabilities,
         atol=0.15,
     )
     # A sentence's best may be another one, where two prefixes are about as
     # good and one is dropped, for better or worse; on average hardly.
     expected = run(functions, beam_size, source_ids, None, limits)
-    difference = found.scores[:, 0] - expected.scores[:, 0]
+    difference = actual.scores[:, 0] - expected.scores[:, 0]
     assert abs(np.mean(difference)) < 0.05

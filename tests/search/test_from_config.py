@@ -53,7 +53,7 @@ def test_the_configuration_chooses_the_search(beam_size):
     sentences = SentenceConstraints(lengths + 4)
     constraints = SearchConstraints((5,), 2, 1.3, NORMALIZATION)
     config = dataclasses.replace(CONFIG, beam_size=beam_size)
-    found = search(model, source_ids, sentences, config, (5,))
+    actual = search(model, source_ids, sentences, config, (5,))
     if beam_size == 1:
         expected = greedy_search(model, source_ids, sentences, constraints)
     else:
@@ -65,19 +65,19 @@ def test_the_configuration_chooses_the_search(beam_size):
             beam_size,
             early_stopping=True,
         )
-    np.testing.assert_array_equal(found.ids, expected.ids)
-    np.testing.assert_array_equal(found.scores, expected.scores)
+    np.testing.assert_array_equal(actual.ids, expected.ids)
+    np.testing.assert_array_equal(actual.scores, expected.scores)
 
 
 def test_sampling_goes_before_the_beam():
     config = DecodingConfig(beam_size=4, sampling=True)
     source_ids, lengths = random_sources(1)
     sentences = sentence_constraints(source_ids, lengths, config, 32)
-    found = search(RecurrentModel(1), source_ids, sentences, config)
-    assert found.scores.shape == (5, 1)
+    actual = search(RecurrentModel(1), source_ids, sentences, config)
+    assert actual.scores.shape == (5, 1)
 
 
-def test_demands_ask_for_what_is_configured_and_no_more():
+def test_sentence_constraints_are_what_is_configured_and_no_more():
     source_ids, lengths = random_sources(1)
     plain = sentence_constraints(source_ids, lengths, DecodingConfig(), 32)
     assert plain[1:] == ((), (), ())
@@ -118,12 +118,12 @@ def test_a_graph_of_unknown_sizes_gives_the_same(beam_size):
     for rows in (0, 1, 5):
         source_ids, lengths = random_sources(rows, rows=rows)
         limits = 5 * lengths + 1
-        found = graph(source_ids, limits)
+        actual = graph(source_ids, limits)
         expected = run(model, config, source_ids, limits)
-        np.testing.assert_array_equal(found.ids, expected.ids)
-        np.testing.assert_array_equal(found.lengths, expected.lengths)
-        np.testing.assert_array_equal(found.finished, expected.finished)
-        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-5)
+        np.testing.assert_array_equal(actual.ids, expected.ids)
+        np.testing.assert_array_equal(actual.lengths, expected.lengths)
+        np.testing.assert_array_equal(actual.finished, expected.finished)
+        np.testing.assert_allclose(actual.scores, expected.scores, rtol=1e-5)
     assert graph.experimental_get_tracing_count() == 1
 
 
@@ -147,5 +147,5 @@ def test_the_source_is_worked_out_once(beam_size):
 def test_num_hypotheses_gives_the_width_of_the_result(beam_size):
     config = DecodingConfig(beam_size=beam_size)
     source_ids, lengths = random_sources(1)
-    found = run(RecurrentModel(4), config, source_ids, lengths, (), 1)
-    assert found.scores.shape == (5, 1)
+    actual = run(RecurrentModel(4), config, source_ids, lengths, (), 1)
+    assert actual.scores.shape == (5, 1)

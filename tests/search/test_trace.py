@@ -67,7 +67,7 @@ def tree():
 def test_the_best_path_spells_the_best_translation(tree):
     length = int(tree.result.lengths[0, 0])
     ids = tree.result.ids[0, 0, :length].numpy()
-    nodes = [tree.nodes[place] for place in tree.best]
+    nodes = [tree.nodes[index] for index in tree.best]
     assert [node.token for node in nodes[1:]] == [TOKENS[i] for i in ids]
     assert [node.step for node in nodes] == list(range(length + 1))
     assert nodes[-1].log_probability == pytest.approx(
@@ -82,9 +82,9 @@ def test_the_best_path_spells_the_best_translation(tree):
 
 def test_nodes_follow_their_parents(tree):
     assert tree.nodes[0].step == 0
-    for place, node in enumerate(tree.nodes[1:], 1):
+    for index, node in enumerate(tree.nodes[1:], 1):
         parent = tree.nodes[node.parent]
-        assert node.parent < place and parent.step == node.step - 1
+        assert node.parent < index and parent.step == node.step - 1
         assert parent.fate == LIVE
         assert node.log_probability <= parent.log_probability + 1e-6
 
