@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.constants import PAD_ID
 from keras_transformer.data.batch_plan import (
     BatchSize,
     count_batches,
@@ -24,7 +23,7 @@ from keras_transformer.data.model_inputs import (
 )
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
-from keras_transformer.data.subword_batches import SubwordSampling
+from keras_transformer.data.subword_sampling import SubwordSampling
 from keras_transformer.errors import InputError
 
 _EVALUATION_POOL = 100_000
@@ -105,7 +104,7 @@ class TrainingBatches:
         self._first_batch.assign(value)
 
     def padding_share(self) -> float:
-        """`padding_share(dataset)` of the epoch, from the lengths alone.
+        """PAD positions over all of the epoch, from the lengths alone.
 
         Those of the stored ids, whatever sampling makes of them.
         """
@@ -201,16 +200,6 @@ def evaluation_batches(
     return dataset.apply(
         tf.data.experimental.assert_cardinality(sum(map(sum, counts)))
     )
-
-
-def padding_share(dataset: tf.data.Dataset) -> float:
-    """PAD positions over all positions of `source_ids` and `target_ids`."""
-    padding = positions = 0
-    for features, _ in dataset.as_numpy_iterator():
-        for name in ("source_ids", "target_ids"):
-            padding += int((features[name] == PAD_ID).sum())
-            positions += features[name].size
-    return padding / positions if positions else 0.0
 
 
 @contextlib.contextmanager

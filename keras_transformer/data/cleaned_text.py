@@ -46,9 +46,8 @@ def clean_corpus(
     path: pathlib.Path,
     config: DataConfig,
     progress: Callable[[int], None],
-    *,
-    checks: Sequence[tuple[str, Check]] = (),
-    on_chunk: Callable[[list[Pair]], None] | None = None,
+    checks: Sequence[tuple[str, Check]],
+    on_chunk: Callable[[list[Pair]], None],
 ) -> CleanText:
     """Cleans the text of a corpus, without looking at its tokens yet.
 
@@ -69,8 +68,7 @@ def clean_corpus(
         for chunk in chunks(pairs):
             kept = clean_pairs(chunk, *cleaners, report, checks)
             write_pairs(file, kept)
-            if on_chunk is not None:
-                on_chunk(kept)
+            on_chunk(kept)
             progress(report.read)
     return CleanText(path, report.kept, report)
 
@@ -88,17 +86,16 @@ def take_out(text: CleanText, chosen: np.ndarray, folder: pathlib.Path):
         pair no longer counts as read in the first.
     """
     rest_path, chosen_path = folder / "rest.tsv", folder / "chosen.tsv"
-    flags = iter(chosen)
+    start = 0
     with (
         open(rest_path, "w", encoding="utf-8", newline="\n") as rest_file,
         open(chosen_path, "w", encoding="utf-8", newline="\n") as chosen_file,
     ):
         for chunk in text.chunks():
-            kinds = list(
-                zip(chunk, itertools.islice(flags, len(chunk)), strict=True)
-            )
-            write_pairs(rest_file, (pair for pair, flag in kinds if not flag))
-            write_pairs(chosen_file, (pair for pair, flag in kinds if flag))
+            flags = chosen[start : start + len(chunk)]
+            write_pairs(rest_file, itertools.compress(chunk, ~flags))
+            write_pairs(chosen_file, itertools.compress(chunk, flags))
+            start += len(chunk)
     text.path.unlink()
     count = int(chosen.sum())
     chosen_report = CleaningReport()

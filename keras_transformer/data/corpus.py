@@ -62,7 +62,8 @@ class CorpusFile:
     @property
     def paths(self) -> list[pathlib.Path]:
         """The one or two files on disk."""
-        return [self.source] if self.target is None else [*self._both()]
+        both = [self.source, self.target]
+        return both[:1] if self.target is None else both
 
     def pairs(self) -> Iterator[Pair]:
         """Yields (source, target) as written, without line ends.
@@ -75,13 +76,10 @@ class CorpusFile:
         """
         if self.target is None:
             return _table_pairs(self.source)
-        return _aligned_pairs(*self._both())
+        return _aligned_pairs(self.source, self.target)
 
     def __str__(self):
         return ",".join(str(path) for path in self.paths)
-
-    def _both(self):
-        return self.source, self.target
 
 
 CorpusSpec = str | os.PathLike | tuple | CorpusFile

@@ -6,6 +6,7 @@ training text only, and the records are made from there.
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import pathlib
 import shutil
@@ -136,7 +137,7 @@ def prepare(
         texts, overlap = clean_splits(
             files, dev, work, config, progress, held_out
         )
-        results = _encode(texts, folder, config, progress, existing)
+        splits, measured = _encode(texts, folder, config, progress, existing)
         shutil.rmtree(work)
         manifest = {
             "format": FORMAT,
@@ -155,28 +156,22 @@ def prepare(
                     name: text.report.to_dict() for name, text in texts.items()
                 },
                 "dev_overlap": overlap,
-                "usual_ratios": results.usual_ratios,
-                "vocabulary_sizes": results.vocabulary_sizes,
-                "dev_unknown_share": results.dev_unknown_share,
+                **measured,
             },
             "versions": versions(),
             "input": inputs,
-            "splits": results.splits,
+            "splits": splits,
         }
         write_json(folder / MANIFEST, manifest)
     return PreparedData.load(out)
 
 
-@dataclasses.dataclass
-class _Results:
-    vocabulary_sizes: dict[str, int]
-    splits: dict[str, dict]
-    dev_unknown_share: dict[str, float] | None = None
-    usual_ratios: dict[str, float] | None = None
+def _encode(texts, folder, config, progress, tokenizers):
+    """Builds (if None are given) and saves the tokenizers; writes records.
 
-
-def _encode(texts, folder, config, progress, tokenizers) -> _Results:
-    """Builds (if None are given) and saves the tokenizers; writes records."""
+    Returns:
+        Two parts of the manifest: `splits`, and what `report` has of tokens.
+    """
     tokenizers = tokenizers or build_tokenizers(
         texts["train"], config, progress
     )
@@ -184,16 +179,20 @@ def _encode(texts, folder, config, progress, tokenizers) -> _Results:
     for name, tokenizer in zip(names, tokenizers, strict=True):
         tokenizer.save(folder / name)
     source, target = (tokenizer.vocabulary_size for tokenizer in tokenizers)
-    results = _Results({"source": source, "target": target}, splits={})
-    usual = None
+    measured = {
+        "usual_ratios": None,
+        "vocabulary_sizes": {"source": source, "target": target},
+        "dev_unknown_share": None,
+    }
+    splits, usual = {}, None
     if config.length_ratio_deviations:
         text = texts["train"]
         stage = stage_of(progress, "measuring train", text.pairs)
         usual = measure_ratios(text, tokenizers, config, stage)
-        results.usual_ratios = usual and dataclasses.asdict(usual)
+        measured["usual_ratios"] = usual and dataclasses.asdict(usual)
     for split, text in texts.items():
         is_dev = split == "dev"
-        results.splits[split], tokens = encode_split(
+        splits[split], tokens = encode_split(
             text,
             folder,
             split,
@@ -206,8 +205,8 @@ def _encode(texts, folder, config, progress, tokenizers) -> _Results:
         )
         require_pairs(text, split)
         if is_dev:
-            results.dev_unknown_share = tokens.unknown_fraction()
-    return results
+            measured["dev_unknown_share"] = tokens.unknown_fraction()
+    return splits, measured
 
 
 class TokenCounts:
@@ -300,8 +299,7 @@ def encode_split(
             writer.write(*(side.to_list() for side in sides))
             counts.add(*sides)
             if text_file:
-                pairs = zip(chunk, kept, strict=True)
-                write_pairs(text_file, (pair for pair, keep in pairs if keep))
+                write_pairs(text_file, itertools.compress(chunk, kept))
             done += len(chunk)
             progress(done)
         described = writer.finish()

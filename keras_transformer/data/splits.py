@@ -5,6 +5,7 @@ Pairs that share the key of their source or of their target (see
 that nothing held out was trained on.
 """
 
+import functools
 import pathlib
 
 import numpy as np
@@ -69,19 +70,15 @@ def clean_splits(
         guard = LeakGuard(config.remove_leaked)
         for chunk in chunks(read_pairs(held_out or [])):
             guard.hold_out(chunk)
+    clean = functools.partial(_clean, work, config, progress)
     if isinstance(dev, CorpusFile):
-        return _with_dev_file(train, dev, work, config, progress, guard)
+        return _with_dev_file(train, dev, clean, config, guard)
     keys = []
-    text = _clean(
+    text = clean(
         "train",
         train,
-        work,
-        config,
-        progress,
-        checks=text_checks(config, guard),
-        on_chunk=None
-        if dev is None
-        else lambda pairs: keys.append(pair_keys(pairs)),
+        text_checks(config, guard),
+        lambda pairs: dev and keys.append(pair_keys(pairs)),
     )
     if dev is None:
         return {"train": text}, None
@@ -110,7 +107,7 @@ def require_pairs(text: CleanText, name: str):
     raise InputError(f"{name}: no sentence pair is left ({text.report})")
 
 
-def _with_dev_file(train, dev, work, config, progress, guard):
+def _with_dev_file(train, dev, clean, config, guard):
     keys = []
 
     def note(pairs):
@@ -118,21 +115,18 @@ def _with_dev_file(train, dev, work, config, progress, guard):
         if guard is not None:
             guard.hold_out(pairs)
 
-    dev_text = _clean("dev", [dev], work, config, progress, on_chunk=note)
+    dev_text = clean("dev", [dev], (), note)
     overlap = Overlap(np.concatenate(keys))
-    train_text = _clean(
+    train_text = clean(
         "train",
         train,
-        work,
-        config,
-        progress,
-        checks=text_checks(config, guard),
-        on_chunk=lambda pairs: overlap.add(pair_keys(pairs)),
+        text_checks(config, guard),
+        lambda pairs: overlap.add(pair_keys(pairs)),
     )
     return {"train": train_text, "dev": dev_text}, overlap.count
 
 
-def _clean(split, files, work, config, progress, on_chunk, checks=()):
+def _clean(work, config, progress, split, files, checks, on_chunk):
     text = clean_corpus(
         read_pairs(files),
         work / f"{split}.tsv",

@@ -14,7 +14,7 @@ from keras_transformer.data.batching import (
     damage_reported,
     evaluation_batches,
 )
-from keras_transformer.data.subword_batches import subword_sampling
+from keras_transformer.data.subword_sampling import subword_sampling
 from keras_transformer.errors import InputError
 from keras_transformer.files import remove_leftovers
 from keras_transformer.text.vectors import load_vectors

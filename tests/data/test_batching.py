@@ -15,7 +15,6 @@ from keras_transformer.data.batching import (
     TrainingBatches,
     damage_reported,
     evaluation_batches,
-    padding_share,
 )
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.data.prepare import prepare
@@ -26,6 +25,16 @@ from keras_transformer.errors import InputError
 # Four shards of about 100 pairs: each a pool; two of them together; one pool
 # from all; two or more pools from each.
 BUFFERS = [130, 250, 1000, 60]
+
+
+def padding_share(dataset):
+    """PAD positions over all positions of `source_ids` and `target_ids`."""
+    padding = positions = 0
+    for features, _ in dataset.as_numpy_iterator():
+        for name in ("source_ids", "target_ids"):
+            padding += int((features[name] == PAD_ID).sum())
+            positions += features[name].size
+    return padding / positions if positions else 0.0
 
 
 def batches_of(dataset):

@@ -12,7 +12,7 @@ import yaml
 from keras_transformer.config import DataConfig
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
-from keras_transformer.text.subword_sampling import SubwordSampler
+from keras_transformer.text.sentencepiece import SubwordSampler
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.fit import fit

@@ -4,7 +4,7 @@ import pytest
 from keras_transformer.config import Config, DataConfig
 from keras_transformer.data.batching import TrainingBatches
 from keras_transformer.data.prepare import prepare
-from keras_transformer.data.subword_batches import (
+from keras_transformer.data.subword_sampling import (
     SubwordSampling,
     subword_sampling,
 )
