@@ -12,7 +12,7 @@ import tensorflow as tf
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
-from keras_transformer.serving.server import rest
+from keras_transformer.serving.server import json_tensors
 from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.config_files import (
     BatchingParameters,
@@ -144,13 +144,13 @@ def test_a_large_answer_is_written_beside_the_event_loop(
     serve, toy_configs, monkeypatch
 ):
     threads = []
-    write = rest.predict_body
+    write = json_tensors.predict_body
 
     def noted(*arguments):
         threads.append(threading.current_thread().name)
         return write(*arguments)
 
-    monkeypatch.setattr(rest, "predict_body", noted)
+    monkeypatch.setattr(json_tensors, "predict_body", noted)
     server = serve(models=toy_configs, port=None)
     for count in (1, 20_000):
         body = {"signature_name": "double", "inputs": [[1] * count]}

@@ -7,11 +7,7 @@ Of packages it needs grpcio and protobuf: the messages are declared in
 import contextlib
 import time
 
-from keras_transformer.contract.protobuf import (
-    message,
-    string_tensor,
-    tensor_values,
-)
+from keras_transformer.contract import protobuf
 from keras_transformer.contract.status import Code, VersionState
 from keras_transformer.errors import InputError
 from keras_transformer.serving.client.request_errors import (
@@ -62,23 +58,27 @@ class GrpcTransport:
         self, signature: str, inputs: dict, deadline: float
     ) -> dict[str, list]:
         """See `Transport.predict`."""
-        request = message("PredictRequest")(model_spec=self._spec(signature))
+        request = protobuf.message("PredictRequest")(
+            model_spec=self._spec(signature)
+        )
         for name, texts in inputs.items():
-            request.inputs[name].CopyFrom(string_tensor(texts))
+            request.inputs[name].CopyFrom(protobuf.string_tensor(texts))
         response = self._call(self._predict, request, deadline)
         try:
             return {
-                name: tensor_values(tensor)
+                name: protobuf.tensor_values(tensor)
                 for name, tensor in response.outputs.items()
             }
         except ValueError as error:
-            message_ = f"an output can't be read: {error}"
+            message = f"an output can't be read: {error}"
             where = str(self._target)
-            raise ServerFailedError(Code.UNKNOWN, message_, where) from None
+            raise ServerFailedError(Code.UNKNOWN, message, where) from None
 
     def versions(self, deadline: float) -> list[VersionStatus]:
         """See `Transport.versions`."""
-        request = message("GetModelStatusRequest")(model_spec=self._spec())
+        request = protobuf.message("GetModelStatusRequest")(
+            model_spec=self._spec()
+        )
         response = self._call(self._status, request, deadline)
         names = {state.value: state.name for state in VersionState}
         return [
@@ -97,13 +97,13 @@ class GrpcTransport:
     def _method(self, path, name):
         return self._channel.unary_unary(
             f"/tensorflow.serving.{path}",
-            message(f"{name}Request").SerializeToString,
-            message(f"{name}Response").FromString,
+            protobuf.message(f"{name}Request").SerializeToString,
+            protobuf.message(f"{name}Response").FromString,
         )
 
     def _spec(self, signature=""):
         target = self._target
-        spec = message("ModelSpec")(
+        spec = protobuf.message("ModelSpec")(
             name=target.model,
             signature_name=signature,
             version_label=target.label,
@@ -129,15 +129,15 @@ class GrpcTransport:
 
 def _request_error(error, where) -> RequestError:
     code = Code(error.code().value[0])
-    message_ = " ".join((error.details() or "").split()) or "no message"
+    message = " ".join((error.details() or "").split()) or "no message"
     # gRPC's words for what is over a limit of size, which stays over it.
-    if code is Code.RESOURCE_EXHAUSTED and "larger than max" in message_:
-        return InvalidRequestError(code, message_, where)
+    if code is Code.RESOURCE_EXHAUSTED and "larger than max" in message:
+        return InvalidRequestError(code, message, where)
     wait = None
     metadata = dict(error.trailing_metadata() or ())
     with contextlib.suppress(KeyError, ValueError):
         wait = max(0, int(metadata[_PUSHBACK])) / 1000
-    return request_error(code, message_, where, None, wait)
+    return request_error(code, message, where, None, wait)
 
 
 def _grpc():

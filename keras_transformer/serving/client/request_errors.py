@@ -44,13 +44,8 @@ class RequestError(ServingError):
 
     def __reduce__(self):
         """Processes hand errors on to each other."""
-        return type(self), (
-            self.code,
-            self.message,
-            self.where,
-            self.status,
-            self.retry_after,
-        )
+        given = (self.code, self.message, self.where, self.status)
+        return type(self), (*given, self.retry_after)
 
 
 class InvalidRequestError(RequestError):

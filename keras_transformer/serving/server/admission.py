@@ -1,8 +1,8 @@
 """Admission: which requests are refused, and with which error.
 
 A server that is full refuses in two ways: a request beyond `max_requests` by
-`RequestSlots.slot_or_refuse` (HTTP 429), and one whose model's queue is full by
-`Batcher.submit`, which raises `queue_full` (503).
+`RequestSlots.refuse_if_full` (HTTP 429), and one whose model's queue is full by
+`Batcher`, whose `_refuse_if_full` raises `queue_full` (503).
 """
 
 import contextlib
@@ -84,8 +84,8 @@ class RequestSlots:
         self._free = threading.BoundedSemaphore(count)
 
     @contextlib.contextmanager
-    def slot_or_refuse(self):
-        """Takes a slot for the time of the block.
+    def refuse_if_full(self):
+        """Takes a slot for the time of the block, if one is free.
 
         Raises:
             ServingError: RESOURCE_EXHAUSTED: none is free.

@@ -15,11 +15,7 @@ from keras_transformer.contract.status import (
     as_serving_error,
     invalid_argument,
 )
-from keras_transformer.serving.server.admission import (
-    deadline_exceeded,
-    queue_full,
-    server_stopping,
-)
+from keras_transformer.serving.server import admission
 from keras_transformer.serving.server.config_files import BatchingParameters
 from keras_transformer.serving.server.signature_tensors import (
     complete_inputs,
@@ -62,7 +58,7 @@ class Task:
             return False
         if self.deadline is None or time.monotonic() < self.deadline:
             return True
-        self.fail(deadline_exceeded())
+        self.fail(admission.deadline_exceeded())
         return False
 
     def fail(self, error: ServingError):
@@ -137,15 +133,10 @@ class Batcher:
         task = Task(inputs, tuple(outputs), rows, deadline)
         with self._condition:
             if self._closed:
-                raise server_stopping()
+                raise admission.server_stopping()
             key = (servable, signature)
             queue = self._queues.setdefault(key, collections.deque())
-            if self._is_full(queue, rows):
-                kept = [task for task in queue if task.is_awaited()]
-                queue.clear()
-                queue.extend(kept)
-            if self._is_full(queue, rows):
-                raise queue_full()
+            self._refuse_if_full(queue, rows)
             queue.append(task)
             self._condition.notify()
         return task.future
@@ -165,7 +156,7 @@ class Batcher:
         with self._condition:
             for queue in self._queues.values():
                 for task in queue:
-                    task.fail(server_stopping())
+                    task.fail(admission.server_stopping())
             self._queues.clear()
 
     def _check_size(self, inputs, rows):
@@ -183,6 +174,15 @@ class Batcher:
                 f"Task size {rows} is larger than maximum input batch size "
                 f"{self._parameters.max_batch_size}"
             )
+
+    def _refuse_if_full(self, queue, rows):
+        """Drops who waits no more, if that helps; with the lock held."""
+        if self._is_full(queue, rows):
+            awaited = [task for task in queue if task.is_awaited()]
+            queue.clear()
+            queue.extend(awaited)
+        if self._is_full(queue, rows):
+            raise admission.queue_full()
 
     def _is_full(self, queue, rows):
         limit = self._parameters.max_enqueued_batches
@@ -309,6 +309,7 @@ def _run_together(servable, signature: str, tasks: list) -> list[dict]:
     if len(tasks) == 1:
         return [servable.run_batch(signature, first.inputs, first.outputs)]
     inputs = {
+        # b rows of each task: (B, ...)
         name: np.concatenate([task.inputs[name] for task in tasks])
         for name in first.inputs
     }
@@ -323,6 +324,7 @@ def _run_together(servable, signature: str, tasks: list) -> list[dict]:
             )
     ends = np.cumsum(rows)
     return [
+        # (B, ...) -> (b, ...)
         {name: array[end - n : end] for name, array in outputs.items()}
         for end, n in zip(ends, rows, strict=True)
     ]

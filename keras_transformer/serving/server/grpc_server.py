@@ -21,11 +21,7 @@ from keras_transformer.contract.status import (
     as_serving_error,
     invalid_argument,
 )
-from keras_transformer.serving.server.admission import (
-    RequestSlots,
-    client_gone,
-    deadline_exceeded,
-)
+from keras_transformer.serving.server import admission
 from keras_transformer.serving.server.core import SIGNATURE_DEF, Core
 from keras_transformer.serving.server.monitoring import Entry
 from keras_transformer.serving.server.signature_tensors import (
@@ -167,11 +163,11 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
     def __init__(self, core: Core):
         self._core = core
-        self._slots = RequestSlots(core.limits.max_requests)
+        self._slots = admission.RequestSlots(core.limits.max_requests)
 
     def Predict(self, request, context):  # noqa: N802
         with _answering(self._core, "Predict", request, context) as entry:
-            with self._slots.slot_or_refuse():
+            with self._slots.refuse_if_full():
                 response = self._predict(request, context, entry)
             entry.bytes_out = response.ByteSize()
             return response
@@ -289,12 +285,12 @@ def _result(future, context, seconds):
     try:
         return future.result(seconds)
     except FutureTimeoutError:
-        raise deadline_exceeded() from None
+        raise admission.deadline_exceeded() from None
     except CancelledError:
         # gRPC calls back at the deadline, too.
         if context.time_remaining() > 0:
-            raise client_gone() from None
-        raise deadline_exceeded() from None
+            raise admission.client_gone() from None
+        raise admission.deadline_exceeded() from None
 
 
 def _outputs(output_filter, signature):

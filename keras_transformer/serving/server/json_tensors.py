@@ -28,14 +28,8 @@ from keras_transformer.serving.server.signature_tensors import (
 
 # Axes that an array of NumPy may have, and one for the rows to spare.
 _MAX_RANK = 31
-_KINDS = {
-    type(None): "Null",
-    dict: "Object",
-    list: "Array",
-    str: "String",
-    int: "Number",
-    float: "Number",
-}
+# What isn't here is a number.
+_KINDS = {type(None): "Null", dict: "Object", list: "Array", str: "String"}
 # Outputs whose names end so are sent in base64.
 _BYTES_SUFFIX = "_bytes"
 
@@ -300,7 +294,7 @@ def _is_object(value):
 def _kind(value):
     if isinstance(value, bool):
         return str(value)
-    return _KINDS[type(value)]
+    return _KINDS.get(type(value), "Number")
 
 
 def _output_rows(outputs, values):

@@ -26,19 +26,8 @@ from keras_transformer.contract.status import (
     invalid_argument,
 )
 from keras_transformer.serving.page.files import Page
-from keras_transformer.serving.server.admission import (
-    RequestSlots,
-    body_too_large,
-    body_too_slow,
-    client_gone,
-    deadline_exceeded,
-    server_stopping,
-)
+from keras_transformer.serving.server import admission, json_tensors
 from keras_transformer.serving.server.core import SIGNATURE_DEF, Core
-from keras_transformer.serving.server.json_tensors import (
-    predict_body,
-    read_inputs,
-)
 from keras_transformer.serving.server.json_text import parse_body, to_json
 from keras_transformer.serving.server.monitoring import CONTENT_TYPE, Entry
 from keras_transformer.serving.server.signature_tensors import count_rows
@@ -77,7 +66,7 @@ class _Api:
     def __init__(self, core, page):
         self._core = core
         self._page = page
-        self._slots = RequestSlots(core.limits.max_requests)
+        self._slots = admission.RequestSlots(core.limits.max_requests)
 
     def routes(self):
         paths = [f"/v1/models/{{model:name}}{which}" for which in _VERSIONS]
@@ -103,7 +92,7 @@ class _Api:
         spec = _model_spec(request)
         entry = request.state.entry
         entry.api = "Predict"
-        with self._slots.slot_or_refuse():
+        with self._slots.refuse_if_full():
             body = await _body(request, self._core.limits, entry)
             return _json(await _predict(self._core, request, spec, body, entry))
 
@@ -204,7 +193,7 @@ class _Recorder:
                 raise
             if isinstance(error, asyncio.CancelledError):
                 # The time that the server gives to those in flight is over.
-                error = server_stopping()
+                error = admission.server_stopping()
             response = await _error_response(Request(scope), error)
             await response(scope, receive, record_and_send)
 
@@ -258,12 +247,12 @@ async def _body(request, limits, entry):
             async for part in request.stream():
                 entry.bytes_in += len(part)
                 if entry.bytes_in > limits.max_request_bytes:
-                    raise body_too_large(limits.max_request_bytes)
+                    raise admission.body_too_large(limits.max_request_bytes)
                 parts.append(part)
     except TimeoutError:
-        raise body_too_slow(limits.receive_seconds) from None
+        raise admission.body_too_slow(limits.receive_seconds) from None
     except ClientDisconnect:
-        raise client_gone() from None
+        raise admission.client_gone() from None
     return b"".join(parts)
 
 
@@ -277,7 +266,10 @@ async def _predict(core, request, spec, body, entry):
         signature = document.get("signature_name") or BEAM
         entry.signature = signature
         inputs, by_rows = await _call(
-            size, read_inputs, document, _definition(handle, signature)
+            size,
+            json_tensors.read_inputs,
+            document,
+            _definition(handle, signature),
         )
     except BaseException:
         handle.release()
@@ -293,7 +285,7 @@ async def _predict(core, request, spec, body, entry):
     future = core.submit(handle, signature, inputs, (), seconds)
     outputs = await _wait(future, request, seconds)
     size = sum(array.nbytes for array in outputs.values())
-    return await _call(size, predict_body, outputs, by_rows)
+    return await _call(size, json_tensors.predict_body, outputs, by_rows)
 
 
 def _definition(handle, name):
@@ -326,8 +318,8 @@ async def _wait(future, request, seconds):
         if answer in done:
             return answer.result()
         if gone in done:
-            raise client_gone()
-        raise deadline_exceeded()
+            raise admission.client_gone()
+        raise admission.deadline_exceeded()
     finally:
         # Drops the request from its queue, if it is still there.
         answer.cancel()

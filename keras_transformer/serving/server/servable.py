@@ -210,7 +210,7 @@ def _requests(path):
                 f"Number of warmup records exceeds the maximum ({MAX_RECORDS})"
                 f" at {path}",
             )
-        request = _request(record, path, number)
+        request = _predict_request(record, f"record {number} of {path}")
         inputs = {
             name: tf.make_ndarray(tensor)
             for name, tensor in request.inputs.items()
@@ -223,20 +223,20 @@ def _repeat(array, rows):
     return np.resize(array, (max(rows, len(array)), *array.shape[1:]))
 
 
-def _request(record, path, number):
+def _predict_request(record, where):
     try:
         log = prediction_log_pb2.PredictionLog.FromString(record)
     except DecodeError as error:
         raise ServingError(
             Code.DATA_LOSS,
-            f"Failed to parse warmup record {number} of {path}: {error}",
+            f"Failed to parse warmup {where}: {error}",
         ) from None
     kind = log.WhichOneof("log_type")
     if kind != "predict_log":
         raise ServingError(
             Code.UNIMPLEMENTED,
-            f"Unsupported log_type for warmup: {kind} (record {number} of "
-            f"{path}); predict_log is supported",
+            f"Unsupported log_type for warmup: {kind} ({where}); predict_log "
+            "is supported",
         )
     return log.predict_log.request
 

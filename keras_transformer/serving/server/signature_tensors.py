@@ -14,10 +14,7 @@ from keras_transformer.contract.status import invalid_argument
 _FIELDS = {
     tf.float32: "float_val",
     tf.float64: "double_val",
-    tf.int8: "int_val",
-    tf.int16: "int_val",
-    tf.int32: "int_val",
-    tf.uint8: "int_val",
+    **dict.fromkeys((tf.int8, tf.int16, tf.int32, tf.uint8), "int_val"),
     tf.int64: "int64_val",
     tf.uint32: "uint32_val",
     tf.uint64: "uint64_val",
