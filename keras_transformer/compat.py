@@ -30,7 +30,7 @@ def adam_moments(optimizer, variable):
     """The first and second moment that a built Adam keeps for a variable.
 
     Without `_momentums`, `_velocities` or `_get_variable_index` TensorFlow's
-    fused update fails at the first step; `ops.reference.adam_update` needs
+    kernel of `ops.adam_update` fails at the first step; the reference needs
     none of them.
 
     Returns:

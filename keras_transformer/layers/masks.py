@@ -1,8 +1,8 @@
-"""Attention masks as pure functions of token ids.
+"""Masks as pure functions of token ids: of attention, and of the loss.
 
-A mask is boolean and broadcasts to `(B, T, S)`; True means that the query at
-T may attend to the key at S. Axes: B batch, T target (queries), S source
-(keys).
+An attention mask is boolean and broadcasts to `(B, T, S)`; True means that
+the query at T may attend to the key at S. Axes: B batch, T target (queries),
+S source (keys).
 """
 
 from keras import ops
@@ -51,3 +51,23 @@ def decoder_mask(ids):
         bool `(B, T, T)`.
     """
     return ops.logical_and(padding_mask(ids), causal_mask(ids))
+
+
+def real_tokens(labels, padding_id=PAD_ID, sample_weight=None):
+    """1 for each real token, 0 for padding, times the weight if given.
+
+    Args:
+        labels: int tensor `(B, T)`.
+        padding_id: int.
+        sample_weight: float, `(B,)` or broadcasts to `(B, T)`, or None.
+
+    Returns:
+        float32 `(B, T)`.
+    """
+    weights = ops.cast(ops.not_equal(labels, padding_id), "float32")
+    if sample_weight is not None:
+        sample_weight = ops.cast(sample_weight, "float32")
+        if len(sample_weight.shape) == 1:  # a weight for each sentence
+            sample_weight = ops.expand_dims(sample_weight, axis=1)
+        weights = weights * sample_weight
+    return weights

@@ -50,8 +50,8 @@ def attention_weights(model, source_ids, target_ids) -> AttentionWeights:
     target_mask = decoder_mask(target_ids)
     encoder, encoder_inputs = _layers(model, "encoder_layer_")
     decoder, decoder_inputs = _layers(model, "decoder_layer_")
-    parts = keras.Model(model.inputs, [encoder_inputs, decoder_inputs])
-    encoder_inputs, decoder_inputs = parts(
+    layer_inputs = keras.Model(model.inputs, [encoder_inputs, decoder_inputs])
+    encoder_inputs, decoder_inputs = layer_inputs(
         {"source_ids": source_ids, "target_ids": target_ids}, training=False
     )
     in_encoder = [
@@ -67,8 +67,8 @@ def attention_weights(model, source_ids, target_ids) -> AttentionWeights:
     )
     return AttentionWeights(
         *(
-            ops.convert_to_numpy(ops.stack(part))
-            for part in (in_encoder, to_itself, to_source)
+            ops.convert_to_numpy(ops.stack(weights))
+            for weights in (in_encoder, to_itself, to_source)
         )
     )
 

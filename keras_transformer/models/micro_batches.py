@@ -1,4 +1,4 @@
-"""Micro-batches: logits of a batch that is computed in several parts.
+"""Micro-batches of a batch: how it is cut, and its logits.
 
 Axes: B batch, T target positions, V vocabulary.
 """

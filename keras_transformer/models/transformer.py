@@ -5,7 +5,6 @@ from keras import layers, ops
 
 from keras_transformer.compat import compiled_metrics
 from keras_transformer.config.model import ModelConfig
-from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError
 from keras_transformer.layers import (
     PositionalEmbedding,
@@ -14,6 +13,7 @@ from keras_transformer.layers import (
 )
 from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.layer_normalization import LayerNormalization
+from keras_transformer.layers.masks import real_tokens
 from keras_transformer.layers.transformer_layers import (
     DecoderLayer,
     EncoderLayer,
@@ -212,12 +212,7 @@ def symmetric_divergence(labels, logits, sample_weight=None):
     # sum(P - Q) = 0 takes away.
     apart = ops.softmax(first, axis=-1) - ops.softmax(second, axis=-1)
     divergence = ops.sum(apart * (first - second), axis=-1) / 2  # (B, T)
-    weights = ops.cast(ops.not_equal(labels, PAD_ID), "float32")
-    if sample_weight is not None:
-        sample_weight = ops.cast(sample_weight, "float32")
-        if len(sample_weight.shape) == 1:  # a weight for each sentence
-            sample_weight = ops.expand_dims(sample_weight, axis=1)
-        weights = weights * sample_weight
+    weights = real_tokens(labels, sample_weight=sample_weight)
     total = ops.sum(divergence * weights)
     return ops.divide_no_nan(total, ops.sum(weights))
 

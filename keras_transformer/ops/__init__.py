@@ -1,34 +1,199 @@
 """Operations that backends may have kernels of their own for.
 
-`reference` has each operation in `keras.ops`, which runs everywhere.
-`dispatch` has the table of kernels by backend; `tensorflow` has those of
-TensorFlow. Whoever calls an operation doesn't choose.
+Whoever calls one doesn't choose. Each function here is the reference, in
+`keras.ops`, which runs on every backend; `dispatch` has the table of kernels
+that go before it, and `ops.tensorflow` has TensorFlow's. Kernels agree with
+the reference but for rounding and, in dropout, for which random numbers are
+drawn.
+
+Axes: B batch, T target positions (queries), S source positions (keys), D
+width of inputs, E of outputs, H of a head, V vocabulary.
 """
 
-from keras_transformer.ops.reference import (
-    adam_update,
-    argmax,
-    attention_scores,
-    dense,
-    dropout,
-    dropout_matmul,
-    relu_dropout,
-    smoothed_nll,
-    standardize,
-    token_nll,
-    train_function,
-)
+import functools
 
-__all__ = [
-    "adam_update",
-    "argmax",
-    "attention_scores",
-    "dense",
-    "dropout",
-    "dropout_matmul",
-    "relu_dropout",
-    "smoothed_nll",
-    "standardize",
-    "token_nll",
-    "train_function",
-]
+import keras
+from keras import ops
+
+from keras_transformer.ops.dispatch import dispatched
+
+
+@dispatched
+def dense(inputs, kernel, bias=None, transposed=False, kernel_gradient=False):
+    """A matrix product, with a bias if there is one.
+
+    Args:
+        inputs: float `(..., D)`.
+        kernel: float `(D, E)`; `(E, D)` if `transposed`.
+        bias: float `(E,)`, or None.
+        transposed: bool.
+        kernel_gradient: bool, whether a gradient by the kernel will be asked
+            for. A kernel may then order the backward pass.
+
+    Returns:
+        float `(..., E)`.
+    """
+    kernel = ops.transpose(kernel) if transposed else kernel
+    outputs = ops.matmul(inputs, kernel)
+    return outputs if bias is None else ops.add(outputs, bias)
+
+
+@dispatched
+def attention_scores(queries, keys, bias=None, gradient=False):
+    """How well queries fit keys, plus a bias such as that of a mask.
+
+    Args:
+        queries: float `(..., T, H)`, scaled.
+        keys: float `(..., S, H)`.
+        bias: float32, broadcasts to `(..., T, S)`, or None. No gradient.
+        gradient: bool, whether gradients will be asked for.
+
+    Returns:
+        float32 `(..., T, S)`.
+
+    Reference: Vaswani et al. 2017, equation 1.
+    """
+    scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))
+    scores = ops.cast(scores, "float32")
+    return scores if bias is None else scores + bias
+
+
+@dispatched
+def standardize(inputs, epsilon):
+    """Takes off the mean of the last axis and divides by its deviation.
+
+    Args:
+        inputs: float32 `(..., D)`.
+        epsilon: float, added to the variance.
+
+    Returns:
+        float32 `(..., D)`.
+
+    Reference: Ba et al. 2016, equation 4, without gain and bias.
+    """
+    return ops.layer_normalization(inputs, axis=-1, epsilon=epsilon)
+
+
+@dispatched
+def dropout(inputs, rate, seed_generator):
+    """Sets a fraction of the numbers to 0 and scales the others up.
+
+    Args:
+        inputs: float of any shape.
+        rate: float, above 0, at most 1: the fraction.
+        seed_generator: `keras.random.SeedGenerator`.
+
+    Returns:
+        as `inputs`; the mean is that of `inputs`.
+
+    Reference: Srivastava et al. 2014, section 10.
+    """
+    return keras.random.dropout(inputs, rate, seed=seed_generator)
+
+
+@dispatched
+def dropout_matmul(inputs, other, rate, seed_generator):
+    """The matrix product of `dropout(inputs)` and `other`.
+
+    Args:
+        inputs: float `(..., M, K)`.
+        other: float `(..., K, N)`.
+        rate: as of `dropout`.
+        seed_generator: as of `dropout`.
+
+    Returns:
+        float `(..., M, N)`.
+    """
+    return ops.matmul(dropout(inputs, rate, seed_generator), other)
+
+
+@dispatched
+def relu_dropout(inputs, rate, seed_generator):
+    """`dropout` of the rectified inputs; arguments and result as `dropout`."""
+    return dropout(ops.relu(inputs), rate, seed_generator)
+
+
+@dispatched
+def token_nll(labels, logits):
+    """Negative log-probability of each label.
+
+    Args:
+        labels: int `(B, T)`.
+        logits: float `(B, T, V)`.
+
+    Returns:
+        float32 `(B, T)`, in nats.
+    """
+    return ops.sparse_categorical_crossentropy(
+        ops.cast(labels, "int32"),
+        ops.cast(logits, "float32"),
+        from_logits=True,
+    )
+
+
+@dispatched
+def smoothed_nll(labels, logits, from_label, to_all, padding_id):
+    """Negative log-probability of the smoothed target.
+
+    The target's weights add up to 1, so the log of the softmax's denominator
+    counts once with and without smoothing. What smoothing adds to `token_nll`
+    is linear: `from_label * logits[label] - to_all * sum(logits)`, padding's
+    logit left out of the sum.
+
+    Args:
+        labels: int32 `(B, T)`.
+        logits: float32 `(B, T, V)`.
+        from_label: float, what smoothing takes from the label.
+        to_all: float, what it gives to each token but padding.
+        padding_id: int.
+
+    Returns:
+        float32 `(B, T)`, in nats.
+    """
+    true = ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    others = ops.cast(ops.arange(logits.shape[-1]) != padding_id, "float32")
+    pulled = from_label * true - to_all * ops.matmul(logits, others)
+    return token_nll(labels, logits) + pulled
+
+
+@dispatched
+def argmax(logits):
+    """The first index of the largest number of the last axis.
+
+    Args:
+        logits: float `(..., V)`.
+
+    Returns:
+        int32 `(...)`.
+    """
+    return ops.argmax(logits, axis=-1)
+
+
+@dispatched
+def adam_update(optimizer):
+    """What one step of Adam does to each variable.
+
+    Args:
+        optimizer: built `keras.optimizers.Adam`.
+
+    Returns:
+        a function of gradient, variable and learning rate that updates the
+        variable and its two moments.
+
+    Reference: Kingma and Ba 2015, algorithm 1.
+    """
+    return functools.partial(keras.optimizers.Adam.update_step, optimizer)
+
+
+@dispatched
+def train_function(model, function):
+    """What a model calls for each step of `fit`.
+
+    Args:
+        model: compiled `keras.Model`.
+        function: Keras' own, of an iterator, which returns the step's logs.
+
+    Returns:
+        a function of the same argument and result.
+    """
+    return function

@@ -7,8 +7,9 @@ from keras import ops
 from matplotlib.figure import Figure
 
 from keras_transformer.constants import PAD_ID
+from keras_transformer.layers.masks import real_tokens
 from keras_transformer.plots.style import HEAT, labels, new_figure, styled
-from keras_transformer.training.loss import SmoothedCrossEntropy, real_tokens
+from keras_transformer.training.loss import SmoothedCrossEntropy
 
 
 @styled

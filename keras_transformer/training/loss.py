@@ -9,6 +9,7 @@ import keras
 from keras import ops
 
 from keras_transformer.constants import PAD_ID
+from keras_transformer.layers.masks import real_tokens
 from keras_transformer.models.micro_batches import each_micro_batch
 from keras_transformer.ops import smoothed_nll, token_nll
 
@@ -83,21 +84,6 @@ class SmoothedCrossEntropy(keras.losses.Loss):
             "label_smoothing": self.label_smoothing,
             "padding_id": self.padding_id,
         }
-
-
-def real_tokens(labels, padding_id=PAD_ID, sample_weight=None):
-    """1 for each real token, 0 for padding, times the weight if given.
-
-    Returns:
-        float32 `(B, T)`.
-    """
-    weights = ops.cast(ops.not_equal(labels, padding_id), "float32")
-    if sample_weight is not None:
-        sample_weight = ops.cast(sample_weight, "float32")
-        if len(sample_weight.shape) == 1:  # a weight for each sentence
-            sample_weight = ops.expand_dims(sample_weight, axis=1)
-        weights = weights * sample_weight
-    return weights
 
 
 def kl_constant(label_smoothing, vocabulary_size):

@@ -7,9 +7,9 @@ import keras
 from keras import ops
 
 from keras_transformer.constants import PAD_ID
+from keras_transformer.layers.masks import real_tokens
 from keras_transformer.models.micro_batches import each_micro_batch
 from keras_transformer.ops import argmax, token_nll
-from keras_transformer.training.loss import real_tokens
 
 
 class _TokenMean(keras.metrics.Metric):

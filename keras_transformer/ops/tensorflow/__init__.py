@@ -1,4 +1,4 @@
 """TensorFlow's kernels, most of them for their gradients.
 
-Arguments and results are those of `keras_transformer.ops.reference`.
+Arguments and results are those of the references in `keras_transformer.ops`.
 """
