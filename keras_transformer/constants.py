@@ -1,4 +1,4 @@
-"""The ids that every vocabulary reserves, and the score of nothing.
+"""Ids that every vocabulary reserves, and the score of no hypothesis.
 
 Every tokenizer, record, batch and search uses these four ids, in this order,
 so that padding is always 0 and an unknown piece always 1.

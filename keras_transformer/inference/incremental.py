@@ -21,7 +21,7 @@ from keras_transformer.inference.cached_attention import (
     source_mask,
     split_heads,
 )
-from keras_transformer.inference.fused_weights import (
+from keras_transformer.inference.weight_fusion import (
     as_variables,
     assign,
     read_parameters,

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID, START_ID
-from keras_transformer.inference.fused_weights import read_parameters
 from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.inference.weight_fusion import read_parameters
 from tests.toy_models import (
     VARIANTS,
     randomise,

@@ -98,7 +98,7 @@ def test_logits_equal_the_notebook(model, reference):
     )
 
 
-def test_folded_logits_equal_the_notebook(model, reference):
+def test_fused_logits_equal_the_notebook(model, reference):
     ids = reference["target_ids"][:, :-1]
     incremental = IncrementalTransformer(model)
     logits, _ = incremental.predict(reference["source_ids"], ids)

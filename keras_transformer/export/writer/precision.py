@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.evaluation.run_evaluation import Evaluation, evaluate_run
-from keras_transformer.inference.fused_weights import DTYPES
+from keras_transformer.inference.weight_fusion import DTYPES
 from keras_transformer.training.run import Run
 
 # BLEU that a faster export may lose.

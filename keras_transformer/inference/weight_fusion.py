@@ -1,4 +1,4 @@
-"""Fused weights: a model's weights in the form in which a search reads them.
+"""Weight fusion: a model's weights in the form in which a search reads them.
 
 What doesn't change from step to step is computed once, in float64: query, key
 and value become one product, all layers' keys and values of the source
