@@ -40,7 +40,7 @@ class DataConfig:
     length_ratio_deviations: float = 0.0
     remove_duplicates: bool = True  # exact duplicate pairs
     check_script: bool = False  # drop text not in its language's script
-    remove_copies: bool = False  # drop pairs of twice the same text
+    remove_copies: bool = False  # drop pairs whose sides are the same
     # Training pairs to drop because a dev or held-out file has the same pair,
     # the same source or either side; none: they are kept
     remove_leaked: str = "none"

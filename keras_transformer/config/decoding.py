@@ -24,7 +24,7 @@ class DecodingConfig:
     max_length: int | None = None
     min_length: int = 0  # tokens before the end may come
     min_length_ratio: float = 0.0  # the same, in source tokens
-    no_repeat_ngram_size: int = 0  # no such n-gram twice; 0: any may
+    no_repeat_ngram_size: int = 0  # no n-gram of this size repeats; 0: any
     repetition_penalty: float = 1.0  # on repeated log-probabilities; 1: none
     ban_unknown: bool = False  # never the unknown token
     banned_tokens: tuple[str, ...] = ()  # target tokens never generated
@@ -32,7 +32,7 @@ class DecodingConfig:
     sampling: bool = False  # draw tokens at random, one hypothesis
     temperature: float = 1.0  # of sampling
     top_k: int = 0  # sample from so many tokens; 0: all
-    top_p: float = 1.0  # sample from this share of the probability
+    top_p: float = 1.0  # sample from this fraction of probability
     sampling_seed: int = 1  # same seed, same draws
     precision: str = "float32"  # of products with weights; or bfloat16
     batch_size: int = 64  # sentences decoded together

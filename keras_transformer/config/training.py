@@ -20,7 +20,7 @@ class TrainingConfig:
     epochs: int = 20  # passes over the training pairs
     batch_tokens: int = 4096  # positions of a batch on either side
     batch_sentences: int | None = None  # if set, used instead of batch_tokens
-    label_smoothing: float = 0.1  # share given to all other tokens; 0: off
+    label_smoothing: float = 0.1  # fraction given to all others; 0: off
     warmup_steps: int = 4000  # in which the learning rate rises
     learning_rate_factor: float = 1.0  # the notebooks' Noam factor
     beta_1: float = 0.9  # of Adam: how long it remembers gradients
@@ -44,7 +44,7 @@ class TrainingConfig:
     checkpoint_every: int = 500  # steps between checkpoints for --resume
     # Other pieces for a sentence in each epoch, on sides that have
     # SentencePiece; 0: none. Unigram: the exponent on the probabilities, 0.1
-    # to 0.5; bpe: the share of merges left out, 0.1.
+    # to 0.5; bpe: the fraction of merges left out, 0.1.
     subword_sampling: float = 0.0
     early_stopping: int = 0  # epochs without a better dev score; 0: off
     bleu_every: int = 0  # epochs between dev BLEU measurements; 0: never
