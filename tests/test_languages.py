@@ -2,10 +2,12 @@ import pytest
 
 from keras_transformer.languages import (
     base_language,
+    fraction_in_scripts,
     is_chinese,
     is_english,
     is_japanese,
     is_tag,
+    scripts_of_language,
 )
 
 
@@ -27,3 +29,78 @@ def test_the_language_of_a_tag_is_its_first_part():
 def test_tags_are_told_from_names():
     assert all(map(is_tag, ("en", "nds", "zh_Hant", "PT-br")))
     assert not any(map(is_tag, ("english", "", "e", "中文", "1a", "-en")))
+
+
+# Scripts.
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "Don't stop, naïve Zoë!"),
+        ("de", "Größe"),
+        ("vi", "Tôi không biết."),
+        ("tr", "Iğdır"),
+        ("zh", "我们学习。"),
+        ("ja", "コーヒーを飲みました。時々"),
+        ("ja", "東京"),
+        ("ko", "안녕하세요"),
+        ("ru", "Я не знаю."),
+        ("uk", "Їжак"),
+        ("bg", "Здравей"),
+        ("sr", "Здраво"),
+        ("sr", "Zdravo"),
+        ("ar", "مرحبا"),
+        ("fa", "سلام"),
+        ("he", "שָׁלוֹם"),
+        ("el", "Καλημέρα"),
+        ("hi", "नमस्ते दुनिया"),
+        ("th", "สวัสดีครับ"),
+        ("ka", "გამარჯობა"),
+        ("ta", "வணக்கம்"),
+    ],
+)
+def test_every_letter_is_in_its_languages_script(language, text):
+    assert fraction_in_scripts(text, scripts_of_language(language)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "share"),
+    [
+        ("Привет", "en", 0.0),
+        ("hello", "ru", 0.0),
+        ("안녕", "ja", 0.0),
+        ("你好", "ko", 0.0),
+        ("ひらがな", "zh", 0.0),
+        ("hello мир", "en", 0.5),
+        # Long names are single words; each of these characters is one.
+        ("我喜欢 Microsoft Windows", "zh", 0.6),
+        ("The word 你好 means hello", "en", 4 / 6),
+    ],
+)
+def test_shares_count_words(text, language, share):
+    scripts = scripts_of_language(language)
+    assert fraction_in_scripts(text, scripts) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["", "1999", "10:30 – ?!", "٤٢ ، 😀 $"])
+def test_text_without_letters_has_no_share(text):
+    assert fraction_in_scripts(text, scripts_of_language("en")) is None
+
+
+def test_width_and_ordinal_signs_do_not_change_the_script():
+    latin = scripts_of_language("es")
+    assert fraction_in_scripts("ＡＢＣ 1ª ﬁn", latin) == 1.0
+    assert fraction_in_scripts("ﾊﾝｶｸ", scripts_of_language("ja")) == 1.0
+
+
+def test_tags_name_languages_and_scripts():
+    assert scripts_of_language("PT_br") == {"LATIN"}
+    assert scripts_of_language("rus") == {"CYRILLIC"}
+    assert scripts_of_language("sr") == {"CYRILLIC", "LATIN"}
+    assert scripts_of_language("sr-Latn-RS") == {"LATIN"}
+    assert scripts_of_language("zh-Hant") == {"HAN"}
+    assert scripts_of_language("ja") == {"HAN", "KANA"}
+    # Unknown: whoever asks has nothing to check.
+    assert scripts_of_language("qaa") == frozenset()
+    assert scripts_of_language("en-Zsye") == frozenset()

@@ -29,7 +29,7 @@ import numpy as np
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.deduplication import PairFingerprints, SideLimits
-from keras_transformer.text.script import (
+from keras_transformer.languages import (
     fraction_in_scripts,
     scripts_of_language,
 )
@@ -267,7 +267,7 @@ def keep_by_length(
         target_lengths: int `(N,)`, tokens of each target.
         config: gives `max_length` and `max_length_ratio`.
         report: counts are added here.
-        check_ratio: False leaves `max_length_ratio` out.
+        check_ratio: False leaves both checks of the ratio out.
         usual: the ratios of the corpus; None: any.
 
     Returns:
@@ -283,7 +283,7 @@ def keep_by_length(
         uneven &= ~(empty | over_long)
     kept = ~(empty | over_long | uneven)
     unusual = np.zeros_like(empty)
-    if usual is not None:
+    if check_ratio and usual is not None:
         unusual[kept] = usual.outliers(
             source_lengths[kept], target_lengths[kept]
         )

@@ -191,7 +191,6 @@ def _encode(texts, folder, config, progress, tokenizers):
         usual = measure_ratios(text, tokenizers, config, stage)
         measured["usual_ratios"] = usual and dataclasses.asdict(usual)
     for split, text in texts.items():
-        is_dev = split == "dev"
         splits[split], tokens = encode_split(
             text,
             folder,
@@ -199,12 +198,10 @@ def _encode(texts, folder, config, progress, tokenizers):
             tokenizers,
             config,
             stage_of(progress, f"writing {split}", text.pairs),
-            check_ratio=not is_dev,
-            usual=None if is_dev else usual,
-            text_path=folder / DEV_PAIRS if is_dev else None,
+            usual,
         )
         require_pairs(text, split)
-        if is_dev:
+        if split == "dev":
             measured["dev_unknown_share"] = tokens.unknown_fraction()
     return splits, measured
 
@@ -259,28 +256,26 @@ def encode_split(
     tokenizers: tuple[Tokenizer, Tokenizer],
     config: DataConfig,
     progress: Callable[[int], None],
-    *,
-    check_ratio: bool,
-    usual: UsualRatios | None = None,
-    text_path: pathlib.Path | None = None,
+    usual: UsualRatios | None,
 ) -> tuple[dict, TokenCounts]:
-    """Writes the records of one split.
+    """Writes the records of one split, of dev also the text.
+
+    Only training pairs are checked for their length ratio.
 
     Args:
         text: what to encode; pairs left out here are added to its report.
         folder: where the shards and the lengths file go.
-        split: the first part of their names.
+        split: "train" or "dev", the first part of their names.
         tokenizers: of the source and of the target.
         config: maximum length, length ratio, shard size and seed.
         progress: called with the pairs done so far.
-        check_ratio: leave pairs of uneven length out.
-        usual: leave pairs of other length ratios out; None: any.
-        text_path: a TSV file for the text of the pairs that are kept.
+        usual: the length ratios that training pairs may have; None: any.
 
     Returns:
         The split's part of the manifest, and its tokens counted.
     """
     counts = TokenCounts()
+    is_dev = split == "dev"
     done = 0
     with contextlib.ExitStack() as stack:
         writer = stack.enter_context(
@@ -288,12 +283,12 @@ def encode_split(
                 folder, split, text.pairs, config.shard_size, config.seed
             )
         )
-        text_file = text_path and stack.enter_context(
-            open(text_path, "w", encoding="utf-8", newline="\n")
+        text_file = is_dev and stack.enter_context(
+            open(folder / DEV_PAIRS, "w", encoding="utf-8", newline="\n")
         )
         for chunk, ids, lengths in _tokenized(text, tokenizers):
             kept = keep_by_length(
-                *lengths, config, text.report, check_ratio, usual
+                *lengths, config, text.report, not is_dev, usual
             )
             sides = [tf.ragged.boolean_mask(side, kept) for side in ids]
             writer.write(*(side.to_list() for side in sides))
@@ -303,8 +298,8 @@ def encode_split(
             done += len(chunk)
             progress(done)
         described = writer.finish()
-    if text_path:
-        described["text"] = describe_file(text_path)
+    if is_dev:
+        described["text"] = describe_file(folder / DEV_PAIRS)
     return described, counts
 
 
