@@ -1,7 +1,7 @@
-"""Private attributes of Keras and TensorFlow, each read in one place.
+"""Private attributes of other packages, each read in one place.
 
 What stands here may change with any version of them: `tests/test_compat.py`
-names what is missing. Written for Keras 3.15 and TensorFlow 2.21.
+names what is missing. Written for Keras 3.15, TensorFlow 2.21 and uvicorn 0.54.
 
 Nothing is imported before it is needed: the server has no use for Keras.
 """
@@ -96,3 +96,16 @@ def dismantle_graph(graph):
     from tensorflow.python.framework import ops
 
     ops.dismantle_graph(graph)
+
+
+def uvicorn_protocol() -> type:
+    """uvicorn's class of an HTTP/1.1 connection, an `asyncio.Protocol`.
+
+    `serving.server.http_timeouts` subclasses it, since uvicorn has no time
+    limits of its own on what a client sends and reads. Without its attributes
+    `conn` (an `h11.Connection`), `loop` and `transport` every connection fails
+    at once. Uvicorn is pinned to a minor version for that.
+    """
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    return H11Protocol

@@ -1,16 +1,18 @@
-"""Private attributes of Keras and TensorFlow that the package reads.
+"""Private attributes of other packages that the package reads.
 
 A failure here names what has moved in a new version; `compat` says what
 breaks with it.
 """
 
 import ast
+import asyncio
 import gc
 import pathlib
 import weakref
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from keras_transformer import compat
@@ -109,3 +111,23 @@ def test_a_dismantled_graph_is_freed_at_once():
         assert operation() is None
     finally:
         gc.enable()
+
+
+def test_uvicorn_s_protocol_has_what_its_subclass_uses():
+    uvicorn = pytest.importorskip(
+        "uvicorn", reason="needs the extra [serving]: no uvicorn"
+    )
+    kind = compat.uvicorn_protocol()
+    state = uvicorn.Server(uvicorn.Config(None)).server_state
+    loop = asyncio.new_event_loop()
+    try:
+        protocol = kind(uvicorn.Config(None), state, {}, loop)
+    finally:
+        loop.close()
+    assert isinstance(protocol, asyncio.Protocol)
+    assert type(protocol.conn).__name__ == "Connection"
+    assert protocol.conn.their_state is protocol.conn.our_state
+    assert protocol.conn.trailing_data == (b"", False)
+    assert protocol.loop is loop and protocol.transport is None
+    for name in ("pause_writing", "resume_writing", "connection_lost"):
+        assert getattr(kind, name) is not getattr(asyncio.Protocol, name)

@@ -1,17 +1,12 @@
 """Clients that don't go on hold neither a connection nor a thread."""
 
-import asyncio
 import json
 import socket
 import threading
 import time
 
 import grpc
-import h11
 import pytest
-import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.server import ServerState
 
 from keras_transformer.serving.server.admission import Limits
 
@@ -120,18 +115,3 @@ def test_a_grpc_call_that_ends_without_a_message(server):
         with pytest.raises(grpc.RpcError) as raised:
             call(iter(()), timeout=20)
     assert raised.value.code() is grpc.StatusCode.UNIMPLEMENTED
-
-
-def test_uvicorn_has_what_the_protocol_uses():
-    """Its subclass in `http_timeouts` fails without these."""
-    loop = asyncio.new_event_loop()
-    try:
-        protocol = H11Protocol(uvicorn.Config(None), ServerState(), {}, loop)
-    finally:
-        loop.close()
-    assert isinstance(protocol, asyncio.Protocol)
-    assert isinstance(protocol.conn, h11.Connection)
-    assert protocol.loop is loop
-    assert protocol.transport is None
-    for name in ("pause_writing", "resume_writing", "connection_lost"):
-        assert getattr(H11Protocol, name) is not getattr(asyncio.Protocol, name)

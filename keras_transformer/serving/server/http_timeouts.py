@@ -1,17 +1,17 @@
 """HTTP timeouts: uvicorn's HTTP/1.1, hanging up on clients that don't go on.
 
 Uvicorn has no such limits and no public place for them, so that its protocol
-class is subclassed, and uvicorn pinned to a minor version. Used of it, besides
-the methods of `asyncio.Protocol`: the attributes `conn`, an
-`h11.Connection`, `loop` and `transport`. Without them connections fail at once;
-`tests/serving/test_slow_clients.py` names what is missing.
+class is subclassed: see `compat.uvicorn_protocol`.
 """
 
+import asyncio
+
 import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from keras_transformer.compat import uvicorn_protocol
 
 
-def protocol_with_limit(seconds: float) -> type[H11Protocol]:
+def protocol_with_limit(seconds: float) -> type[asyncio.Protocol]:
     """A protocol that hangs up on clients that don't go on.
 
     Uvicorn waits for ever for a head that never ends, for the rest of a body
@@ -27,7 +27,7 @@ def protocol_with_limit(seconds: float) -> type[H11Protocol]:
     return type("LimitedProtocol", (_LimitedProtocol,), {"_seconds": seconds})
 
 
-class _LimitedProtocol(H11Protocol):
+class _LimitedProtocol(uvicorn_protocol()):
     _seconds: float
     _sending_timer = None
     _reading_timer = None

@@ -12,9 +12,9 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers its operations)
 from google.protobuf.message import DecodeError
-from tensorflow.python.framework import ops
 from tensorflow_serving.apis import prediction_log_pb2
 
+from keras_transformer.compat import dismantle_graph
 from keras_transformer.contract.layout import BEAM, TAG, WARMUP
 from keras_transformer.contract.status import Code, ServingError
 from keras_transformer.serving.server.signature_tensors import complete_inputs
@@ -144,8 +144,7 @@ class Servable:
     def close(self):
         """Frees the graph and its variables."""
         self._session.close()
-        # It refers to itself: Python would look for such cycles much later.
-        ops.dismantle_graph(self._session.graph)
+        dismantle_graph(self._session.graph)
 
 
 def replay(path: str | os.PathLike, servable) -> int:
