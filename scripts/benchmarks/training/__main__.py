@@ -38,8 +38,8 @@ from scripts.benchmarks.training.measure import (
 QUICK = {
     "rounds": 1,
     "warm_up": 10,
-    "steps": 60,
-    "peer_steps": 80,
+    "steps": 40,
+    "peer_steps": 60,
     "precision": ["float32"],
 }
 TOLERANCE = 1.01  # of the dev loss, relative to float32's
