@@ -110,7 +110,7 @@ def test_the_reference_of_adam_is_keras_own():
 
 @pytest.mark.parametrize("operation", sorted(dispatch.KERNELS["tensorflow"]))
 def test_every_kernel_of_the_table_is_there(operation):
-    assert operation in ops.__all__
+    assert callable(getattr(ops, operation).reference)
     assert callable(dispatch.find_kernel("tensorflow", operation))
 
 
