@@ -63,13 +63,13 @@ def run(arguments):
     corpus = _write_corpus(work, arguments.sentences)
     prepared = _prepare(work)
     say(f"prepared {prepared.counts['train']:,} pairs")
-    the_run = _train(work, prepared, config)
-    evaluation = _evaluate(the_run, corpus.test)
-    report = _export(the_run, arguments.out, corpus.dev)
+    run = _train(work, prepared, config)
+    evaluation = _evaluate(run, corpus.test)
+    report = _export(run, arguments.out, corpus.dev)
     seconds = time.monotonic() - started
     _print_translations(report.path, _spread(corpus.test, SHOWN))
     held_out = prepared.counts["dev"] + len(corpus.test)
-    parameters = the_run.build_model().count_params()
+    parameters = run.build_model().count_params()
     rows = [
         (
             "sentences",
@@ -161,7 +161,7 @@ def _config(epochs):
 
 
 def _check_out(out):
-    """Refuses a place for the export before anything is done."""
+    """Refuses a folder for the export before anything is done."""
     from keras_transformer.export.registry.versions import choose_version
 
     choose_version(out, None)
@@ -171,25 +171,25 @@ def _train(work, prepared, config):
     from keras_transformer.cli.train import train
     from keras_transformer.training.run import Run
 
-    the_run = Run.create(work / "run", config, prepared)
-    say(train(the_run, prepared))
-    return the_run
+    run = Run.create(work / "run", config, prepared)
+    say(train(run, prepared))
+    return run
 
 
-def _evaluate(the_run, pairs):
+def _evaluate(run, pairs):
     from keras_transformer.evaluation.run_evaluation import evaluate_run
 
     with Progress("evaluating", len(pairs), "sentences") as progress:
-        evaluation = evaluate_run(the_run, pairs, progress=progress.advance)
-    the_run.record_scores("test", dataclasses.asdict(evaluation))
+        evaluation = evaluate_run(run, pairs, progress=progress.advance)
+    run.record_scores("test", dataclasses.asdict(evaluation))
     return evaluation
 
 
-def _export(the_run, out, dev):
+def _export(run, out, dev):
     from keras_transformer.export.writer.saved_model import export_run
 
     texts = [source for source, _ in _spread(dev, SHOWN)]
-    return export_run(the_run, out, warmup_texts=texts, progress=say)
+    return export_run(run, out, warmup_texts=texts, progress=say)
 
 
 def _translate_in_fresh_process(path, pairs):

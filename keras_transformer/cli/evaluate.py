@@ -37,17 +37,17 @@ def run(arguments):
     from keras_transformer.evaluation.run_evaluation import evaluate_run
     from keras_transformer.training.run import Run
 
-    the_run = Run.load(arguments.run)
+    run = Run.load(arguments.run)
     pairs = list(read_pairs(arguments.input))
     if not pairs:
         names = ", ".join(arguments.input)
         raise InputError(f"{names}: empty, no sentence pair to evaluate on")
     with Progress("translating", len(pairs), "sentences") as progress:
         evaluation = evaluate_run(
-            the_run,
+            run,
             pairs,
             which=arguments.weights or "best",
-            decoding=decoding_config(the_run.config, arguments),
+            decoding=decoding_config(run.config, arguments),
             progress=progress.advance,
         )
     values = dataclasses.asdict(evaluation)

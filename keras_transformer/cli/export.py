@@ -91,10 +91,10 @@ def run(arguments):
     if arguments.format:
         # Before the long work.
         require_model_name(arguments.out)
-    the_run = Run.load(arguments.run)
-    decoding = _with_precision(the_run, arguments)
+    run = Run.load(arguments.run)
+    decoding = _with_precision(run, arguments)
     report = export_run(
-        the_run,
+        run,
         arguments.out,
         version=arguments.model_version,
         which=arguments.weights or "best",
@@ -133,9 +133,9 @@ def _write_server_files(arguments):
         say(f"kept {path}: its owner has changed it")
 
 
-def _with_precision(the_run, arguments):
-    """The search, in the precision asked for or found to be the best."""
-    decoding = decoding_config(the_run.config, arguments)
+def _with_precision(run, arguments):
+    """The search, in the precision asked for or measured to be the best."""
+    decoding = decoding_config(run.config, arguments)
     precision = arguments.precision or decoding.precision
     if (precision == "auto") != bool(arguments.dev):
         raise InputError("--precision auto and --dev FILE go together")
@@ -144,7 +144,7 @@ def _with_precision(the_run, arguments):
         from keras_transformer.export.writer.precision import choose_precision
 
         choice = choose_precision(
-            the_run,
+            run,
             read_pairs(arguments.dev),
             which=arguments.weights or "best",
             decoding=decoding,
@@ -156,7 +156,7 @@ def _with_precision(the_run, arguments):
 
 
 def _verify_only(arguments):
-    """Runs every check on a version folder and prints what they found.
+    """Runs every check on a version folder and prints their results.
 
     Args:
         arguments: of `export`.

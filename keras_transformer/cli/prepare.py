@@ -116,7 +116,7 @@ def run(arguments):
 
 
 def describe(prepared, out):
-    """Prints what preparing found; warns of what spoils a measurement."""
+    """Prints the report; warns of what spoils a measurement."""
     report = prepared.report
     rows = [
         (name, _counted(counts)) for name, counts in report["cleaning"].items()
@@ -136,8 +136,8 @@ def describe(prepared, out):
         kind = getattr(prepared.config, f"{side}_kind")
         unknown = ""
         if report["dev_unknown_share"]:
-            share = report["dev_unknown_share"][side]
-            unknown = f", {share:.2%} of the dev tokens unknown"
+            fraction = report["dev_unknown_share"][side]
+            unknown = f", {fraction:.2%} of the dev tokens unknown"
         rows.append((side, f"{size:,} {kind} tokens{unknown}"))
     rows.append(("written", str(out)))
     print(table(rows))

@@ -13,6 +13,7 @@ import signal
 import threading
 
 from keras_transformer.cli.console import load_tensorflow, say
+from keras_transformer.cli.options import add_number
 from keras_transformer.errors import InputError
 from keras_transformer.machine import allow_many_connections
 from keras_transformer.serving.server import engines
@@ -42,12 +43,13 @@ def add_arguments(parser):
         metavar="FILE",
         help="several models: a ModelServerConfig text proto",
     )
-    models.add_argument(
+    add_number(
+        models,
         "--file_system_poll_wait_seconds",
-        type=float,
+        "between two looks for new versions; 0: one look (default: 1)",
+        "S",
+        float,
         default=1.0,
-        metavar="S",
-        help="between two looks for new versions; 0: one look (default: 1)",
     )
     models.add_argument(
         "--engine",
@@ -67,27 +69,13 @@ def _add_ports(group):
         metavar="ADDRESS",
         help="to listen on; 0.0.0.0 is all (default: %(default)s)",
     )
-    group.add_argument(
-        "--port",
-        type=int,
-        default=8500,
-        metavar="N",
-        help="of gRPC; 0 is none (default: %(default)s)",
-    )
-    group.add_argument(
-        "--rest_api_port",
-        type=int,
-        default=8501,
-        metavar="N",
-        help="of REST; 0 is none (default: %(default)s)",
-    )
-    group.add_argument(
-        "--rest_api_timeout_in_ms",
-        type=int,
-        default=30000,
-        metavar="MS",
-        help="for a REST request (default: %(default)s)",
-    )
+    for name, default, metavar, text in (
+        ("port", 8500, "N", "of gRPC; 0 is none"),
+        ("rest_api_port", 8501, "N", "of REST; 0 is none"),
+        ("rest_api_timeout_in_ms", 30000, "MS", "for a REST request"),
+    ):
+        text = f"{text} (default: %(default)s)"
+        add_number(group, f"--{name}", text, metavar, default=default)
 
 
 def _add_batching(group):
@@ -105,13 +93,12 @@ def _add_batching(group):
         metavar="FILE",
         help="a BatchingParameters text proto",
     )
-    group.add_argument(
+    add_number(
+        group,
         "--tensorflow_intra_op_parallelism",
-        type=int,
-        default=0,
-        metavar="N",
-        help="threads of an operation (default: the cores divided by "
+        "threads of an operation (default: the cores divided by "
         "num_batch_threads; TensorFlow Serving: its own choice)",
+        default=0,
     )
 
 
@@ -124,13 +111,9 @@ def _add_limits(group):
         ("receive-seconds", float, 10.0, "for a request to arrive whole"),
         ("drain-seconds", float, 30.0, "for requests in flight at the end"),
     ):
-        group.add_argument(
-            f"--{name}",
-            type=kind,
-            default=default,
-            metavar="S" if kind is float else "N",
-            help=f"{text} (default: %(default)s)",
-        )
+        text = f"{text} (default: %(default)s)"
+        metavar = "S" if kind is float else "N"
+        add_number(group, f"--{name}", text, metavar, kind, default=default)
     group.add_argument(
         "--no-access-log", action="store_true", help="log no requests"
     )

@@ -102,8 +102,8 @@ def run(arguments):
     # Threads before tokenizers, which are TensorFlow's first operations.
     if arguments.resume:
         use_threads(run_config(arguments.out).training.threads or 1)
-        the_run = Run.load(arguments.out)
-        _continue_with(the_run, arguments, config)
+        run = Run.load(arguments.out)
+        _continue_with(run, arguments, config)
         prepared = PreparedData.load(arguments.data)
     else:
         if (pathlib.Path(arguments.out) / "checkpoint.npz").is_file():
@@ -115,12 +115,12 @@ def run(arguments):
         use_threads(config.training.threads)
         initial = arguments.initial and Run.load(arguments.initial)
         prepared = PreparedData.load(arguments.data)
-        the_run = Run.create(arguments.out, config, prepared, initial)
-    best = train(the_run, prepared, resume=arguments.resume)
+        run = Run.create(arguments.out, config, prepared, initial)
+    best = train(run, prepared, resume=arguments.resume)
     print(f"{arguments.out}: {best}")
 
 
-def train(the_run, prepared, resume=False) -> str:
+def train(run, prepared, resume=False) -> str:
     """Fits the run with progress on stderr.
 
     Returns:
@@ -130,14 +130,14 @@ def train(the_run, prepared, resume=False) -> str:
     from keras_transformer.training.checkpoint import Interrupted
     from keras_transformer.training.fit import fit
 
-    observer = TrainingProgress(the_run.config.training)
+    observer = TrainingProgress(run.config.training)
     measure = None
-    if the_run.config.training.bleu_every:
-        measure = dev_scorer(the_run, prepared.dev_pairs())
+    if run.config.training.bleu_every:
+        measure = dev_scorer(run, prepared.dev_pairs())
     with observer, stop_on_signal() as stop_requested:
         try:
             fit(
-                the_run,
+                run,
                 prepared,
                 resume=resume,
                 observer=observer,
@@ -146,18 +146,18 @@ def train(the_run, prepared, resume=False) -> str:
             )
         except Interrupted:
             raise KeyboardInterrupt(
-                f"interrupted; {the_run.folder} goes on with "
+                f"interrupted; {run.folder} goes on with "
                 "keras-transformer train ... --resume"
             ) from None
-    return _best(the_run)
+    return _best(run)
 
 
-def _best(the_run):
+def _best(run):
     """A line about the best weights."""
-    best = the_run.manifest["scores"].get("best")
+    best = run.manifest["scores"].get("best")
     if best is None:
         raise InputError(
-            f"{the_run.folder}: the loss was never a number. Try a smaller "
+            f"{run.folder}: the loss was never a number. Try a smaller "
             "training.learning_rate_factor or a longer training.warmup_steps"
         )
     name, loss = "dev", best.get("val_cross_entropy")
@@ -174,25 +174,25 @@ def _best(the_run):
     return f"best {epochs}, {', '.join(scores)}"
 
 
-def _continue_with(the_run, arguments, config):
+def _continue_with(run, arguments, config):
     """Applies a longer training; refuses any other change of a run.
 
     The options may be those that the run was started with, or none.
     """
-    began = the_run.manifest.get("initial", {}).get("run", "random weights")
+    began = run.manifest.get("initial", {}).get("run", "random weights")
     initial = arguments.initial and str(pathlib.Path(arguments.initial))
     if initial not in (None, began):
         raise InputError(
-            f"--from: {the_run.folder} was started from {began}. Received: "
+            f"--from: {run.folder} was started from {began}. Received: "
             f"{arguments.initial}"
         )
     from keras_transformer.training.preflight import left_open
 
-    own = the_run.config
+    own = run.config
     opened = left_open(config)
     if config_given(arguments):
         kept = {name: getattr(own.training, name) for name in opened}
-        wanted = config.updated({"training": kept})
+        requested = config.updated({"training": kept})
     else:
         given = {name: getattr(arguments, name) for name in DIRECT}
         given = {
@@ -200,22 +200,22 @@ def _continue_with(the_run, arguments, config):
             for name, value in given.items()
             if value is not None and name not in opened
         }
-        wanted = own.updated({"training": given})
-    wanted = wanted.updated({"training": {"epochs": own.training.epochs}})
+        requested = own.updated({"training": given})
+    requested = requested.updated({"training": {"epochs": own.training.epochs}})
     changed = [
         f"{name}.{key}"
         for name in SECTIONS
         for key, value in own.to_dict()[name].items()
-        if value != wanted.to_dict()[name][key]
+        if value != requested.to_dict()[name][key]
     ]
     if changed:
         raise InputError(
-            f"{the_run.folder}: a resumed run keeps its configuration, "
+            f"{run.folder}: a resumed run keeps its configuration, "
             "only --epochs may change. Received other values: "
             f"{', '.join(changed)}"
         )
     if arguments.epochs is not None or _sets(arguments, "training.epochs"):
-        the_run.set_epochs(config.training.epochs)
+        run.set_epochs(config.training.epochs)
 
 
 def _sets(arguments, key) -> bool:

@@ -36,7 +36,6 @@ from keras_transformer.cli.translation_output import (
 from keras_transformer.config import Config
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
-from keras_transformer.machine import has_gpu, usable_cores
 from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import BLANK
 from keras_transformer.translation.stream import (
@@ -51,8 +50,6 @@ EXAMPLE = """example:
   keras-transformer translate --server http://127.0.0.1:8501 --model en-zh
 """
 
-# Fewer batches than this aren't worth the start of workers.
-_WORTH_WORKERS = 2
 # Sentences at a time for a server: half of what the exported batching.config
 # takes at once.
 _SERVER_BATCH_SIZE = 32
@@ -141,8 +138,7 @@ def run(arguments):
         opened = translator.opened(interactive)
     else:
         sentences = sum(1 for line in first if "".join(line).strip())
-        workers = choose_workers(arguments.workers, sentences, batch_size)
-        opened = _translating(translator, workers, arguments.threads)
+        opened = _translating(translator, arguments, sentences, batch_size)
     # A bar between translations on one terminal would garble both.
     apart = arguments.output is not None or not sys.stdout.isatty()
     with (
@@ -171,10 +167,16 @@ def run(arguments):
 
 
 @contextlib.contextmanager
-def _translating(factory, workers, threads):
+def _translating(factory, arguments, sentences, batch_size):
     """What translates batches: this process, or others until the end."""
-    from keras_transformer.translation.workers import Workers, set_threads
+    from keras_transformer.translation.workers import (
+        Workers,
+        choose_workers,
+        set_threads,
+    )
 
+    threads = arguments.threads
+    workers = choose_workers(arguments.workers, sentences, batch_size)
     if workers == 1:
         load_tensorflow()
         set_threads(threads)
@@ -187,24 +189,6 @@ def _translating(factory, workers, threads):
             seconds = pool.compile_seconds
     if seconds:
         say(f"compiling took {seconds:.1f} s, all processes together")
-
-
-def choose_workers(
-    requested: int | None, sentences: int, batch_size: int
-) -> int:
-    """How many processes are to translate; 1: this one.
-
-    Args:
-        requested: by the option; None: as many as are worth it.
-        sentences: in the first window.
-        batch_size: sentences translated together.
-    """
-    if requested is not None:
-        return requested
-    batches = -(-sentences // batch_size)
-    if batches < _WORTH_WORKERS or has_gpu():
-        return 1
-    return min(usable_cores(), batches)
 
 
 def _check_options(arguments):

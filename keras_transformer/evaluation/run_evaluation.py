@@ -20,7 +20,7 @@ from keras_transformer.translation.stream import (
     text_translator,
     translate_lines,
 )
-from keras_transformer.translation.translator import Translator
+from keras_transformer.translation.translator import Translator, greedy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,18 +117,18 @@ def dev_scorer(
         pairs: dev sentences; held in memory.
     """
     sources, references = _columns(run, pairs)
-    greedy = dataclasses.replace(run.config.decoding, beam_size=1)
+    decoding = greedy(run.config.decoding)
 
     @functools.cache  # tracing the search takes longer than using it
     def steps_and_translator(model):
         steps = IncrementalTransformer(model)
         tokenizers = run.source_tokenizer, run.target_tokenizer
-        return steps, Translator(*tokenizers, steps, greedy).translate
+        return steps, Translator(*tokenizers, steps, decoding).translate
 
     def measure(model):
         steps, translate = steps_and_translator(model)
         steps.refresh(model)
-        hypotheses = _translations(translate, sources, greedy)
+        hypotheses = _translations(translate, sources, decoding)
         language = run.config.data.target_language
         measured = scores(hypotheses, references, language)
         return {"bleu": measured.bleu, "chrf": measured.chrf}

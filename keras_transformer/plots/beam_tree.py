@@ -39,7 +39,7 @@ def plot_beam_tree(
     hypothesis could still win.
 
     Args:
-        tree: what `search.trace.trace_beam` remembered.
+        tree: what `search.trace.trace_beam` returns.
         steps: how many are drawn; None: until the best translation ended.
         dropped: whether continuations that were looked at and not kept are
             drawn, too.
@@ -49,20 +49,20 @@ def plot_beam_tree(
     nodes = tree.nodes
     most = len(tree.best) - 1 if steps is None else steps
     shown = [
-        place
-        for place, node in enumerate(nodes)
+        index
+        for index, node in enumerate(nodes)
         if node.step <= most and (dropped or node.fate != DROPPED)
     ]
     rows = rows_of(tree, shown)
-    last = max(nodes[place].step for place in shown)
-    longest = max(len(nodes[place].token) for place in shown)
+    last = max(nodes[index].step for index in shown)
+    longest = max(len(nodes[index].token) for index in shown)
     figure = new_figure(
         max(5, (last + 1) * (0.55 + 0.08 * longest) + 0.8),
         max(2, 0.46 * (max(rows.values()) + 1) + 1.1),
     )
     axes = figure.add_subplot()
-    for place in shown:
-        _draw(axes, tree, place, rows, label)
+    for index in shown:
+        _draw(axes, tree, index, rows, label)
     searched = max(node.step for node in nodes)
     axes.set_xlabel(f"{label('Step')} ({label('searched')}: {searched})")
     axes.set_xticks(range(last + 1))
@@ -81,41 +81,41 @@ def rows_of(tree: BeamTree, shown) -> dict[int, int]:
 
     Args:
         tree: the tree.
-        shown: places in its nodes, rising.
+        shown: indices of its nodes, rising.
 
     Returns:
-        `{place: row}`, 0 on top.
+        `{index: row}`, 0 on top.
     """
-    children = {place: [] for place in shown}
-    for place in shown[1:]:
-        children[tree.nodes[place].parent].append(place)
+    children = {index: [] for index in shown}
+    for index in shown[1:]:
+        children[tree.nodes[index].parent].append(index)
     rows, below = {}, 0
     waiting = [shown[0]]
     while waiting:
-        place = waiting.pop()
-        parent = tree.nodes[place].parent
-        if place and children[parent][0] == place:
-            rows[place] = rows[parent]
+        index = waiting.pop()
+        parent = tree.nodes[index].parent
+        if index and children[parent][0] == index:
+            rows[index] = rows[parent]
         else:
-            rows[place] = below
+            rows[index] = below
             below += 1
-        children[place].sort(key=lambda child: child not in tree.best)
-        waiting += reversed(children[place])
+        children[index].sort(key=lambda child: child not in tree.best)
+        waiting += reversed(children[index])
     return rows
 
 
-def _draw(axes, tree, place, rows, label):
-    node = tree.nodes[place]
-    is_best = place in tree.best
-    if place:
+def _draw(axes, tree, index, rows, label):
+    node = tree.nodes[index]
+    is_best = index in tree.best
+    if index:
         axes.plot(
             [node.step - 1, node.step - 0.5, node.step - 0.5, node.step],
-            [rows[node.parent]] * 2 + [rows[place]] * 2,
+            [rows[node.parent]] * 2 + [rows[index]] * 2,
             **(_BEST if is_best else _OTHER),
         )
     axes.annotate(
         node.token,
-        (node.step, rows[place]),
+        (node.step, rows[index]),
         ha="center",
         va="center",
         color=LIGHT if node.fate == DROPPED else DARK,
@@ -129,10 +129,10 @@ def _draw(axes, tree, place, rows, label):
         },
         zorder=4,
     )
-    if place:
+    if index:
         axes.annotate(
             _number(tree.nodes, node, label),
-            (node.step, rows[place]),
+            (node.step, rows[index]),
             xytext=(0, -8),
             textcoords="offset points",
             ha="center",
@@ -146,11 +146,11 @@ def _draw(axes, tree, place, rows, label):
 def _number(nodes, node, label):
     """The token's probability, and the score of what ends here."""
     before = nodes[node.parent].log_probability
-    share = math.exp(min(0.0, node.log_probability - before))
-    share = f"{share:.2f}" if share >= 0.01 else "<0.01"
+    probability = math.exp(min(0.0, node.log_probability - before))
+    probability = f"{probability:.2f}" if probability >= 0.01 else "<0.01"
     if node.score is None:
-        return share
-    return f"{share}\n{label('score')} {node.score:.2f}"
+        return probability
+    return f"{probability}\n{label('score')} {node.score:.2f}"
 
 
 def _legend(label):

@@ -65,7 +65,7 @@ def plot_padding_share(
     """Padding of source and target for each way of making batches.
 
     Args:
-        shares: `{name: (source, target)}`, shares of the positions, 0 to 1,
+        shares: `{name: (source, target)}`, fractions of the positions, 0 to 1,
             as `padding_shares` gives them.
         language: "en" or "zh".
     """
@@ -114,7 +114,7 @@ def padding_shares(
         seed: of the first order.
 
     Returns:
-        `{name: (source, target)}`, shares of the positions, 0 to 1.
+        `{name: (source, target)}`, fractions of the positions, 0 to 1.
 
     Raises:
         InputError: there is no pair.

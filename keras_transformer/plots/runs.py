@@ -43,18 +43,18 @@ def plot_runs(rows: list[dict], *, language: str = "en") -> Figure:
         )
     figure = new_figure(2.4 * len(panels) + 1.2, 0.4 * len(rows) + 1)
     all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    places = np.arange(len(rows))
+    positions = np.arange(len(rows))
     for axes, (key, name, form) in zip(all_axes, panels, strict=True):
         values = [row.get(key) for row in rows]
         bars = axes.barh(
-            places, [value or 0 for value in values], color=BLUE, height=0.6
+            positions, [value or 0 for value in values], color=BLUE, height=0.6
         )
         texts = ["–" if v is None else form.format(v) for v in values]
         axes.bar_label(bars, texts, padding=3)
         axes.margins(x=0.3)
         axes.set_xlabel(label(name))
         axes.xaxis.set_major_formatter("{x:,g}")
-    all_axes[0].set_yticks(places, [row["name"] for row in rows])
+    all_axes[0].set_yticks(positions, [row["name"] for row in rows])
     all_axes[0].invert_yaxis()
     return figure
 

@@ -98,8 +98,8 @@ def _warn_of_missing(figure):
 @functools.cache
 def _characters(families) -> frozenset:
     """All characters that any of the fonts has."""
-    found = set()
+    characters = set()
     for family in families:
         path = font_manager.findfont(FontProperties(family=[family]))
-        found.update(map(chr, font_manager.get_font(path).get_charmap()))
-    return frozenset(found)
+        characters.update(map(chr, font_manager.get_font(path).get_charmap()))
+    return frozenset(characters)

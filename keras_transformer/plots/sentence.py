@@ -48,7 +48,7 @@ def sentence_attention(
         run: the `Run`, for tokenizers and search.
         model: its `keras.Model`.
         text: the sentence.
-        translation: what to look at in place of the model's own.
+        translation: what to look at instead of the model's own.
         decoding: the search; None: the run's.
 
     Raises:

@@ -20,10 +20,10 @@ def plot_smoothing_table(
     *,
     language: str = "en",
 ) -> Figure:
-    """What the loss wants the model to predict, with the numbers.
+    """What the loss makes the model predict, with the numbers.
 
     Args:
-        smoothing: float, the share that is taken from the true token.
+        smoothing: float, the probability that is taken from the true token.
         num_classes: int, V, padding included.
         targets: ids of the true tokens, a row each.
         language: "en" or "zh".

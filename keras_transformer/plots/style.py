@@ -97,7 +97,7 @@ def styled(plot):
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, in inches, that finds room for its labels."""
+    """An empty figure, in inches, laid out so that its labels fit."""
     return Figure(figsize=(width, height), layout="constrained")
 
 

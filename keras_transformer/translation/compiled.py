@@ -32,7 +32,7 @@ from keras_transformer.translation.translator import (
 
 # Up to here source lengths are padded to multiples of 8, then to powers of 2.
 _EVEN = 64
-# Source tokens a sentence, padding included, that a batch has room for on
+# Source tokens a sentence, padding included, that a batch may hold on
 # average; longer sentences share smaller batches.
 _TOKENS_A_SENTENCE = 64
 # Single sentences of one shape after which compiling it is worth its time:
@@ -173,7 +173,7 @@ class CompiledTranslator:
         # A row that holds no sentence has length 0, hence generates nothing.
         lengths = np.zeros(len(ids))
         lengths[:count] = source.lengths
-        parts = [
+        results = [
             self._search_batch(
                 tf.constant(ids[begin : begin + rows], tf.int32),
                 tf.constant(lengths[begin : begin + rows], tf.int32),
@@ -182,7 +182,7 @@ class CompiledTranslator:
             for begin in range(0, len(ids), rows)
         ]
         return SearchResult(
-            *(tf.concat(f, axis=0)[:count] for f in zip(*parts, strict=True))
+            *(tf.concat(f, axis=0)[:count] for f in zip(*results, strict=True))
         )
 
     def _outputs_of(self, text, source, result):

@@ -16,7 +16,11 @@ from keras_transformer.translation.request import (
     ScoredPair,
     Translation,
 )
-from keras_transformer.translation.translator import Translator, scores_of
+from keras_transformer.translation.translator import (
+    Translator,
+    at_least_one_position,
+    scores_of,
+)
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _PREFIX = tf.TensorSpec([None], tf.string, name="prefix")
@@ -60,8 +64,8 @@ def details(
         of that shape; `source_tokens` string `(B, S)`, as they look in the
         text, "" for START, END and what follows; `source_lengths` int32
         `(B,)`, these tokens, START and END included. With `alignment` also:
-        `alignment` float32 `(B, K, T, S)`, the shares of the source that
-        each token attended to.
+        `alignment` float32 `(B, K, T, S)`, the attention weights of each
+        token over the source.
     """
 
     def run(text, prefix=None):
@@ -145,7 +149,7 @@ def align(translator: Translator):
         `source_tokens` string `(B, S)`, as they look in the text, "" for
         START, END and what follows; `target_tokens` string `(B, T)`, as the
         vocabulary has them, END included, "" after; `alignment` float32 `(B,
-        T, S)`, the shares of the source that each target token attended to,
+        T, S)`, the attention weights of each target token over the source,
         which sum to 1 where there is a token and are 0 where there is none;
         `truncated` bool `(B,)`, whether the text was too long for the model
         and lost its end. A blank text has no target token.
@@ -154,18 +158,15 @@ def align(translator: Translator):
     def run(text):
         source = translator.prepare(text)
         result = translator.search(source, num_hypotheses=1)
-        # The search makes room for more than it needs; the model needs a
-        # column at least.
+        # The search may have more positions than it needed.
         longest = tf.maximum(tf.reduce_max(result.lengths), 1)
-        ids = result.ids[:, 0, :longest]
-        missing = tf.maximum(1 - tf.shape(ids)[1], 0)
-        ids = tf.pad(ids, [[0, 0], [0, missing]], constant_values=PAD_ID)
-        shares = translator.score_ids(source.ids, ids).attention
+        ids = at_least_one_position(result.ids[:, 0, :longest])  # (B, T)
+        weights = translator.score_ids(source.ids, ids).attention
         is_token = (ids != PAD_ID)[:, :, tf.newaxis]
         return {
             "source_tokens": translator.surface(text),
             "target_tokens": token_strings(translator, ids),
-            "alignment": tf.where(is_token, shares, 0.0),
+            "alignment": tf.where(is_token, weights, 0.0),
             "truncated": source.truncated,
         }
 
@@ -187,27 +188,33 @@ def _numbers(result: SearchResult):
 
 
 def _by_token(translator, source_ids, ids, alignment):
-    """Tokens, log-probabilities and, if asked for, the alignment."""
-    # A column at least, for the model's sake.
-    missing = tf.maximum(1 - tf.shape(ids)[2], 0)
-    ids = tf.pad(ids, [[0, 0], [0, 0], [0, missing]], constant_values=PAD_ID)
+    """Tokens, log-probabilities and, if requested, the alignment.
+
+    Args:
+        translator: see `details`.
+        source_ids: int32 `(B, S)`.
+        ids: int32 `(B, K, T)`.
+        alignment: see `details`.
+    """
+    ids = at_least_one_position(ids)
 
     def score(ids):
         scores = translator.score_ids(source_ids, ids)
-        found = {"token_log_probabilities": scores.token_log_probabilities}
+        outputs = {"token_log_probabilities": scores.token_log_probabilities}
         if alignment:
-            found["alignment"] = scores.attention
-        return found
+            outputs["alignment"] = scores.attention
+        return outputs
 
-    wanted = [*_BY_TOKEN] if alignment else ["token_log_probabilities"]
+    names = [*_BY_TOKEN] if alignment else ["token_log_probabilities"]
     outputs = tf.map_fn(
         score,
         tf.transpose(ids, [1, 0, 2]),  # (K, B, T)
         # The logits of all hypotheses together would fill the memory.
         parallel_iterations=1,
-        fn_output_signature={name: _BY_TOKEN[name] for name in wanted},
+        fn_output_signature={name: _BY_TOKEN[name] for name in names},
     )
     outputs = {
+        # (K, B, ...) to (B, K, ...)
         name: tf.transpose(value, [1, 0, *range(2, value.shape.rank)])
         for name, value in outputs.items()
     }

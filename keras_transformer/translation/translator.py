@@ -87,7 +87,7 @@ class Translator(tf.Module):
         self._max_length = model.max_length
         self._config = config
         self._banned = banned_ids(config, target_tokenizer)
-        self._search = self._searcher(model)
+        self._search = functools.partial(search, model)
         self._score_ids = functools.partial(score_translations, model)
 
     @classmethod
@@ -145,12 +145,34 @@ class Translator(tf.Module):
         return tf.function(self._score, input_signature=[_TEXT, _TRANSLATION])
 
     def prepare(self, text) -> Source:
-        """Tokenizes; what exceeds the model's length is cut off."""
-        return source_of(text, self.source_tokenizer, self._max_length)
+        """Tokenizes; what exceeds the model's length is cut off.
+
+        Args:
+            text: string `(B,)`.
+        """
+        ids = self.source_tokenizer.tokenize(text)  # (B, ragged)
+        lengths = tf.cast(ids.row_lengths(), tf.int32)
+        most = self._max_length - 2  # without START and END
+        return Source(
+            ids=frame(ids[:, :most]).to_tensor(PAD_ID),  # (B, S)
+            lengths=tf.minimum(lengths, most),
+            truncated=lengths > most,
+        )
 
     def surface(self, text):
-        """What the tokens of `prepare` look like, string `(B, S)`."""
-        return surface_of(text, self.source_tokenizer, self._max_length)
+        """What the source's tokens look like in the text.
+
+        Args:
+            text: string `(B,)`.
+
+        Returns:
+            string `(B, S)`, one for one with the ids of `prepare`; "" for
+            START, END and PAD.
+        """
+        surface = self.source_tokenizer.surface(text)  # (B, ragged)
+        surface = surface[:, : self._max_length - 2]
+        edge = tf.fill([surface.nrows(), 1], "")
+        return tf.concat([edge, surface, edge], axis=1).to_tensor("")
 
     def texts(self, text, source: Source, ids):
         """What ids spell, unknown words replaced if the search says so.
@@ -164,14 +186,14 @@ class Translator(tf.Module):
             string `(B, K)`.
         """
         shape = tf.shape(ids)
-        flat = tf.reshape(ids, [shape[0] * shape[1], shape[2]])
+        flat = tf.reshape(ids, [shape[0] * shape[1], shape[2]])  # (R, T)
         instead = None
         if self._config.replace_unknown:
             instead = replacements(
                 self.score_ids, source.ids, self.surface(text), ids
             )
         texts = self.target_tokenizer.detokenize(flat, instead)
-        return tf.reshape(texts, shape[:2])
+        return tf.reshape(texts, shape[:2])  # (B, K)
 
     def search(
         self, source: Source, num_hypotheses=None, prefixes=(), steps=None
@@ -182,34 +204,27 @@ class Translator(tf.Module):
             source: what `prepare` made.
             num_hypotheses: rows to return; None: all.
             prefixes: int32 `(B, P)`, what the outputs begin with, PAD after.
-            steps: for XLA, the steps to make room for; else None.
+            steps: for XLA, the number of positions to hold; else None.
         """
-        return self._search(source, num_hypotheses, prefixes, steps)
+        constraints = sentence_constraints(
+            source.ids,
+            source.lengths,
+            self._config,
+            self._max_length,
+            prefixes,
+        )
+        return self._search(
+            source.ids,
+            constraints,
+            self._config,
+            self._banned,
+            num_hypotheses,
+            steps,
+        )
 
     def score_ids(self, source_ids, ids) -> Scores:
         """Scores translations `(R, T)` of sources `(R, S)`, both ids."""
         return self._score_ids(source_ids, ids)
-
-    def _searcher(self, model):
-        def run(source, num_hypotheses, prefixes, steps):
-            sentences = sentence_constraints(
-                source.ids,
-                source.lengths,
-                self._config,
-                self._max_length,
-                prefixes,
-            )
-            return search(
-                model,
-                source.ids,
-                sentences,
-                self._config,
-                self._banned,
-                num_hypotheses,
-                steps,
-            )
-
-        return run
 
     def _translate(self, text):
         # A blank line has limit 0: no token, hence "" and score 0.
@@ -267,10 +282,7 @@ class Translator(tf.Module):
         if end:
             ends = tf.fill([ids.nrows(), 1], END_ID)
             ids = tf.concat([ids, ends], axis=1)
-        ids = ids.to_tensor(PAD_ID)
-        # No translation at all still has one position.
-        missing = tf.maximum(1 - tf.shape(ids)[1], 0)
-        return tf.pad(ids, [[0, 0], [0, missing]], constant_values=PAD_ID)
+        return at_least_one_position(ids.to_tensor(PAD_ID))
 
     def truncates(self, translation):
         """Whether `target_ids` cuts off an end, bool `(B,)`."""
@@ -278,43 +290,15 @@ class Translator(tf.Module):
         return ids.row_lengths() > self._max_length - 1
 
 
-def source_of(text, tokenizer, max_length: int) -> Source:
-    """Tokenizes; what exceeds the model's length is cut off.
-
-    Args:
-        text: string `(B,)`.
-        tokenizer: `tokenize(strings) -> ragged int32`.
-        max_length: positions that the model has.
-    """
-    ids = tokenizer.tokenize(text)
-    lengths = tf.cast(ids.row_lengths(), tf.int32)
-    most = max_length - 2
-    return Source(
-        ids=frame(ids[:, :most]).to_tensor(PAD_ID),
-        lengths=tf.minimum(lengths, most),
-        truncated=lengths > most,
-    )
-
-
-def surface_of(text, tokenizer, max_length: int):
-    """What the source's tokens look like in the text.
-
-    Args:
-        text: string `(B,)`.
-        tokenizer: `surface(strings) -> ragged string`.
-        max_length: positions that the model has.
-
-    Returns:
-        string `(B, S)`, one for one with the ids of `source_of`; "" for
-        START, END and PAD.
-    """
-    surface = tokenizer.surface(text)[:, : max_length - 2]
-    edge = tf.fill([surface.nrows(), 1], "")
-    return tf.concat([edge, surface, edge], axis=1).to_tensor("")
+def at_least_one_position(ids):
+    """Ids `(..., T)`, one PAD where T is 0: a model needs a position."""
+    missing = tf.maximum(1 - tf.shape(ids)[-1], 0)
+    padding = [[0, 0]] * (ids.shape.rank - 1) + [[0, missing]]
+    return tf.pad(ids, padding, constant_values=PAD_ID)
 
 
 def replacements(score, source_ids, surface, ids):
-    """A source token for every unknown token, found in one pass.
+    """A source token for every unknown token, in one pass of the model.
 
     There is no pass where nothing is unknown.
 
@@ -329,22 +313,22 @@ def replacements(score, source_ids, surface, ids):
         string `(R, T)`, "" for known tokens.
     """
     shape = tf.shape(ids)
-    flat = tf.reshape(ids, [shape[0] * shape[1], shape[2]])
+    flat = tf.reshape(ids, [shape[0] * shape[1], shape[2]])  # (R, T)
     unknown = flat == UNK_ID
 
-    def find():
-        scores = score(tf.repeat(source_ids, shape[1], axis=0), flat)
+    def words():
+        sources = tf.repeat(source_ids, shape[1], axis=0)  # (R, S)
+        scores = score(sources, flat)
         if scores.attention is None:
             raise ValueError(
                 "unknown words are replaced by what the model attends to. "
                 "Accepted: a model built with align=True"
             )
-        rows = tf.repeat(surface, shape[1], axis=0)
-        found = most_attended(scores.attention, rows)
-        return tf.where(unknown, found, "")
+        rows = tf.repeat(surface, shape[1], axis=0)  # (R, S)
+        return tf.where(unknown, most_attended(scores.attention, rows), "")
 
     return tf.cond(
-        tf.reduce_any(unknown), find, lambda: tf.fill(tf.shape(flat), "")
+        tf.reduce_any(unknown), words, lambda: tf.fill(tf.shape(flat), "")
     )
 
 
@@ -358,9 +342,9 @@ def most_attended(attention, surface):
     Returns:
         string `(R, T)`, "" in rows without text.
     """
-    textual = (surface != "")[:, tf.newaxis]
-    places = tf.argmax(tf.where(textual, attention, -1.0), axis=2)
-    return tf.gather(surface, places, batch_dims=1)
+    textual = (surface != "")[:, tf.newaxis]  # (R, 1, S)
+    indices = tf.argmax(tf.where(textual, attention, -1.0), axis=2)  # (R, T)
+    return tf.gather(surface, indices, batch_dims=1)
 
 
 def scores_of(result: SearchResult):
@@ -368,8 +352,8 @@ def scores_of(result: SearchResult):
 
     A blank text has 0, a row that is left over `NO_SCORE`.
     """
-    places = tf.range(tf.shape(result.lengths)[1])
-    blank = (result.lengths == 0) & (places == 0)
+    indices = tf.range(tf.shape(result.lengths)[1])
+    blank = (result.lengths == 0) & (indices == 0)
     return tf.where(blank, 0.0, tf.maximum(result.scores, NO_SCORE))
 
 

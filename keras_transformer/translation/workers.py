@@ -1,4 +1,4 @@
-"""Batches through several processes, in order.
+"""Worker processes that translate batches, whose results come in order.
 
 Two threads inside one small matrix product are slower than one, so each core
 gets a process of its own with one thread. A factory, not a model, is sent to
@@ -20,16 +20,37 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import wait
 
 from keras_transformer.errors import InputError
+from keras_transformer.machine import has_gpu, usable_cores
 
-# Batches that a worker has at a time: one in work and one at hand.
-_AT_HAND = 2
-# Batches out for each worker that no one has asked back yet. More than at
-# hand, so that one long batch doesn't make the others wait.
+# Batches that a worker holds: one that it translates and the next one.
+_PER_WORKER = 2
+# Batches handed out for each worker whose results weren't yielded yet. More
+# than it holds, so that one long batch doesn't make the others wait.
 _AHEAD = 4
 # Seconds that a worker has to end by itself.
-_PATIENCE = 5.0
+_END_SECONDS = 5.0
+# Fewer batches than this aren't worth the start of workers.
+_WORTH_WORKERS = 2
 
 TranslatorFactory = Callable[[], Callable[[list[str]], Sequence]]
+
+
+def choose_workers(
+    requested: int | None, sentences: int, batch_size: int
+) -> int:
+    """How many processes are to translate; 1: the one that asks.
+
+    Args:
+        requested: what the user says; None: as many as are worth it.
+        sentences: that are to be translated, at least.
+        batch_size: sentences translated together.
+    """
+    if requested is not None:
+        return requested
+    batches = -(-sentences // batch_size)
+    if batches < _WORTH_WORKERS or has_gpu():
+        return 1
+    return min(usable_cores(), batches)
 
 
 class Workers:
@@ -145,7 +166,7 @@ class Workers:
     def _least_busy(self):
         """The worker with the least to do, None if all have enough."""
         worker = min(self._workers, key=lambda worker: worker.out)
-        return worker if worker.out < _AT_HAND else None
+        return worker if worker.out < _PER_WORKER else None
 
     def _finished(self):
         """Waits, and yields (number, results) of what has come back."""
@@ -210,7 +231,7 @@ class _Worker:
         return number, results
 
     def _death(self):
-        self.process.join(_PATIENCE)
+        self.process.join(_END_SECONDS)
         code = self.process.exitcode
         if code is not None and code < 0:
             how = f"was killed by {signal.Signals(-code).name}"
@@ -223,7 +244,7 @@ class _Worker:
         )
 
     def end(self):
-        self.process.join(_PATIENCE)
+        self.process.join(_END_SECONDS)
         if self.process.exitcode is None:
             self.process.kill()
             self.process.join()
@@ -232,7 +253,7 @@ class _Worker:
 
 @contextlib.contextmanager
 def _interrupts_blocked():
-    """Lets processes be born deaf to Ctrl-C: their parent ends them."""
+    """Starts processes with SIGINT blocked: their parent ends them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield

@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from keras_transformer.cli import translate
 from tests.cli.conftest import start
 
 WORDS = ("zero", "one", "two", "three", "four", "five")
@@ -164,23 +163,3 @@ def test_numbers_below_one(option, run, source, refuses):
 def test_an_export_is_not_compiled(export, source, refuses):
     command = ["translate", "--saved-model", export, "--input", source]
     refuses(*command, "--jit=on", says=["--jit on goes with --run"])
-
-
-@pytest.mark.parametrize(
-    ("asked", "sentences", "gpu", "expected"),
-    [
-        (None, 0, False, 1),
-        (None, 64, False, 1),
-        (None, 65, False, 2),
-        (None, 200, False, 4),
-        (None, 3200, False, 8),
-        (None, 3200, True, 1),
-        (3, 1, False, 3),
-        (1, 3200, False, 1),
-    ],
-)
-def test_how_many_workers(asked, sentences, gpu, expected, monkeypatch):
-    monkeypatch.setattr(translate, "usable_cores", lambda: 8)
-    monkeypatch.setattr(translate, "has_gpu", lambda: gpu)
-    found = translate.choose_workers(asked, sentences, batch_size=64)
-    assert found == expected

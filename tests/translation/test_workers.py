@@ -10,8 +10,9 @@ import time
 import pytest
 
 from keras_transformer.errors import InputError
+from keras_transformer.translation import workers
 from keras_transformer.translation.stream import stream_lines
-from keras_transformer.translation.workers import Workers
+from keras_transformer.translation.workers import Workers, choose_workers
 from tests.toy_models import (
     Refuse,
     Shout,
@@ -187,3 +188,22 @@ def test_workers_end_when_their_parent_is_killed():
 def test_refuses_numbers_that_are_none(options):
     with pytest.raises(InputError, match="must be 1 or more. Received: 0"):
         Workers(Shout(), **options)
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentences", "gpu", "expected"),
+    [
+        (None, 0, False, 1),
+        (None, 64, False, 1),
+        (None, 65, False, 2),
+        (None, 200, False, 4),
+        (None, 3200, False, 8),
+        (None, 3200, True, 1),
+        (3, 1, False, 3),
+        (1, 3200, False, 1),
+    ],
+)
+def test_how_many_workers(asked, sentences, gpu, expected, monkeypatch):
+    monkeypatch.setattr(workers, "usable_cores", lambda: 8)
+    monkeypatch.setattr(workers, "has_gpu", lambda: gpu)
+    assert choose_workers(asked, sentences, batch_size=64) == expected
