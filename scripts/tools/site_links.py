@@ -38,12 +38,12 @@ def problems(folder: pathlib.Path) -> list[str]:
     """
     folder = folder.resolve()
     pages = {path: _Page(path) for path in sorted(folder.rglob("*.html"))}
-    found = []
+    broken = []
     for path, page in pages.items():
         for link in page.links:
             if problem := _problem(path, link, pages):
-                found.append(f"{path.relative_to(folder)}: {link}: {problem}")
-    return found + list(_styles(folder))
+                broken.append(f"{path.relative_to(folder)}: {link}: {problem}")
+    return broken + list(_styles(folder))
 
 
 def _problem(path, link, pages):
@@ -59,7 +59,7 @@ def _problem(path, link, pages):
         return "no such file"
     anchor = unquote(parts.fragment)
     if anchor and target in pages and anchor not in pages[target].anchors:
-        return "no such place in the page"
+        return "no such anchor in the page"
     return None
 
 

@@ -58,7 +58,7 @@ def test_links_within_the_site_are_fine(links, text):
         ('<script src="//example.org/a.js">', "leads out"),
         ('<a href="none.html">', "no such file"),
         ('<img src="none.svg">', "no such file"),
-        ('<a href="other.html#there">', "no such place"),
+        ('<a href="other.html#there">', "no such anchor"),
     ],
 )
 def test_bad_links_are_named_with_their_page(links, text, problem):

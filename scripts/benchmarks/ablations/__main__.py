@@ -78,9 +78,7 @@ def _choose_files(options):
         options.out = options.out / "quick"
     folder = corpus_folder()
     if folder is None and not (options.train and options.dev):
-        return MISSING.replace(
-            "--data with a folder of", "--train and --dev of"
-        )
+        return MISSING
     options.train = options.train or folder / "train.tsv"
     options.dev = options.dev or folder / "dev.tsv"
     if options.pairs:
@@ -195,14 +193,14 @@ def _measure(name, recipe, seed, options):
     seconds = time.monotonic() - started
     scores = json.loads(_run(evaluate, threads, log).strip().splitlines()[-1])
     commands = _prepare_command(recipe, options), train, evaluate
-    found = {
+    measured = {
         "name": name,
         "seed": seed,
         "seconds": seconds,
         "scores": scores,
         "commands": [_line(command) for command in commands],
     }
-    result.write_text(json.dumps(found), encoding="utf-8")
+    result.write_text(json.dumps(measured), encoding="utf-8")
     text = f"{name}, seed {seed}: {scores}, {seconds:.0f} s"
     print(text, file=sys.stderr, flush=True)
 

@@ -55,7 +55,7 @@ def _measure_all(options, scratch):
         options.precision = _precisions(options)
     folder = options.run or make_run(scratch, options.data)
     texts = source_sentences(options.input, options.sentences, options.data)
-    rates = {setting: [] for setting in _settings(options)}
+    measured = {setting: [] for setting in _settings(options)}
     exports = {
         (precision, length): export_forced(scratch, folder, precision, length)
         for precision in options.precision
@@ -69,11 +69,11 @@ def _measure_all(options, scratch):
             size = options.sentences, options.peer_repeats
             data = corpus_folder(options.data)
             peers.append(measure_peer(options.peers, data, *size))
-        for setting in rates:
+        for setting in measured:
             command.say(f"round {number + 1}: {setting}")
             export = exports.get((setting.precision, setting.cell.length))
-            rates[setting].append(measure(setting, folder, export, texts))
-    rows = [_summary(setting, found) for setting, found in rates.items()]
+            measured[setting].append(measure(setting, folder, export, texts))
+    rows = [_summary(*item) for item in measured.items()]
     report = {
         "environment": command.environment(),
         "rounds": options.rounds,
@@ -114,17 +114,17 @@ def _settings(options):
             yield Setting(cell, kind, precision, jit, workers, options.threads)
 
 
-def _summary(setting, found):
+def _summary(setting, rounds):
     """The median and the spread of all rounds."""
-    rates = [measured["tokens_per_second"] for measured in found]
-    row = {**setting.to_dict(), **found[-1]}
+    rates = [one["tokens_per_second"] for one in rounds]
+    row = {**setting.to_dict(), **rounds[-1]}
     row.update(
         tokens_per_second=round(statistics.median(rates)),
         slowest=round(min(rates)),
         fastest=round(max(rates)),
     )
     for name in ("latency_p50_ms", "latency_p95_ms", "peak_memory_mib"):
-        row[name] = round(statistics.median(m[name] for m in found), 1)
+        row[name] = round(statistics.median(one[name] for one in rounds), 1)
     return row
 
 

@@ -69,13 +69,13 @@ class Timed(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class TimedRecipe:
-    """A recipe whose function returns times instead of translations."""
+class TimedTranslator:
+    """Factory of a translator that returns times, not translations."""
 
-    recipe: object
+    factory: object
 
     def __call__(self):
-        translate = self.recipe()
+        translate = self.factory()
 
         def timed(lines):
             started = time.perf_counter()
@@ -89,8 +89,8 @@ class TimedRecipe:
 
 
 @dataclasses.dataclass(frozen=True)
-class ServedRecipe:
-    """An export as stock TensorFlow Serving runs it: no XLA."""
+class SessionTranslator:
+    """Factory of an export as stock TensorFlow Serving runs it: no XLA."""
 
     folder: str
     signature: str
@@ -124,7 +124,7 @@ def measure(setting: Setting, folder, export, texts: list[str]) -> dict:
         texts: sentences; with batches of 1 a tenth of them.
     """
     cell = setting.cell
-    recipe = TimedRecipe(_recipe(setting, folder, export))
+    factory = TimedTranslator(_factory(setting, folder, export))
     texts = sorted(texts, key=lambda text: len(text.split()))
     if cell.batch == 1:
         texts = texts[::10]
@@ -132,7 +132,7 @@ def measure(setting: Setting, folder, export, texts: list[str]) -> dict:
         texts[begin : begin + cell.batch]
         for begin in range(0, len(texts), cell.batch)
     ]
-    with Workers(recipe, setting.workers, setting.threads) as workers:
+    with Workers(factory, setting.workers, setting.threads) as workers:
         # Both halves of the batches to every worker, so that each has met,
         # and compiled, every shape.
         warm = [b for b in batches for _ in range(2 * setting.workers)]
@@ -153,10 +153,10 @@ def measure(setting: Setting, folder, export, texts: list[str]) -> dict:
     }
 
 
-def _recipe(setting, folder, export):
+def _factory(setting, folder, export):
     if setting.kind == "served":
         signature = "greedy" if setting.cell.beam == 1 else "serving_default"
-        return ServedRecipe(str(export), signature, setting.threads)
+        return SessionTranslator(str(export), signature, setting.threads)
     from keras_transformer.translation.factory import RunTranslatorFactory
     from scripts.benchmarks.models import forced
 
@@ -185,15 +185,15 @@ def measure_peer(script, folder, sentences, repeats) -> dict[str, int]:
 
 def ratios(rows, peers: list[dict]) -> dict:
     """Median by median, each side at its best setting."""
-    found = {}
+    by_cell = {}
     for kind in ("served", "translator"):
         for name, (batch, beam) in _CELLS.items():
             rate = best_rate(rows, kind, batch, beam)
-            found[f"{kind}_{name}"] = {
+            by_cell[f"{kind}_{name}"] = {
                 key: round(rate / _peer_rate(peers, compute, batch, beam), 3)
                 for key, compute in _PEERS.items()
             }
-    return found
+    return by_cell
 
 
 def _peer_rate(peers, compute, batch, beam):

@@ -86,17 +86,17 @@ def _measure_all(options, scratch):
         setting_name(values): server_options(values, scratch)
         for values in options.batching or [{}]
     }
-    found = _rounds(options, base, texts, bodies, settings)
-    rows = {name: _summary(found[name]) for name in settings}
+    rounds = _rounds(options, base, texts, bodies, settings)
+    rows = {name: _summary(rounds[name]) for name in settings}
     best = max(rows, key=lambda name: rows[name]["sentences_per_second"])
     report = {
         "environment": command.environment(),
         "options": {k: str(v) for k, v in vars(options).items()},
-        "translator": _median(found["translator"]),
+        "translator": _median(rounds["translator"]),
         "settings": rows,
         "best": best,
         "batched": rows[best],
-        "unbatched": _summary(found["unbatched"]),
+        "unbatched": _summary(rounds["unbatched"]),
     }
     report["ratios"] = _ratios(report)
     if options.overload_seconds:
@@ -113,24 +113,24 @@ def _overload(options, *where):
     capacity = reached["sentences_per_second"]
     seconds = options.overload_seconds
     command.say(f"{2 * capacity:.0f} a second for {seconds:g} s")
-    found = overload(*where, 2 * capacity, seconds)
-    return {"capacity_per_second": capacity, **found}
+    measured = overload(*where, 2 * capacity, seconds)
+    return {"capacity_per_second": capacity, **measured}
 
 
 def _rounds(options, base, texts, bodies, settings):
-    """What each round found, by what was measured."""
+    """What each round measured, by setting."""
     plain = thread_options((options.batching or [{}])[0])
     load = bodies, options.clients, options.warm_up, options.seconds
-    found = {name: [] for name in ("translator", *settings, "unbatched")}
+    rounds = {name: [] for name in ("translator", *settings, "unbatched")}
     for number in range(1, options.rounds + 1):
         command.say(f"round {number}: the translator")
-        found["translator"].append(_translator(options, base, texts))
+        rounds["translator"].append(_translator(options, base, texts))
         for name, server in [*settings.items(), ("unbatched", plain)]:
             command.say(f"round {number}: the server, {name}")
-            found[name].append(throughput(base, server, *load))
-            rate = found[name][-1]["sentences_per_second"]
+            rounds[name].append(throughput(base, server, *load))
+            rate = rounds[name][-1]["sentences_per_second"]
             command.say(f"  {rate:.1f} sentences a second")
-    return found
+    return rounds
 
 
 def _translator(options, base, texts):

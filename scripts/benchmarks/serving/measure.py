@@ -82,8 +82,8 @@ class Server:
         said = []
         for line in self._process.stderr:
             said.append(line)
-            if found := re.match(r"REST on (\S+)", line):
-                return found[1]
+            if match := re.match(r"REST on (\S+)", line):
+                return match[1]
         raise SystemExit(f"the server did not start: {''.join(said)}")
 
     def is_alive(self) -> bool:
@@ -94,8 +94,8 @@ class Server:
         """What of the process lies in memory."""
         path = f"/proc/{self._process.pid}/status"
         with open(path, encoding="utf-8") as file:
-            found = re.search(r"VmRSS:\s+(\d+) kB", file.read())
-        return int(found[1]) / 1024
+            match = re.search(r"VmRSS:\s+(\d+) kB", file.read())
+        return int(match[1]) / 1024
 
     def batch_size(self) -> float:
         """Sentences of a batch, on average since the start."""
@@ -122,12 +122,13 @@ def throughput(base, options, bodies, clients, warm_up, seconds) -> dict:
         # The first run of a graph takes long, however long the warm-up is.
         ask(server.host, server.path, first_of(bodies))
         load(server.url, bodies, clients, warm_up)
-        found = load(server.url, bodies, clients, seconds)
-        found["batch_size"] = server.batch_size()
-    if set(found["statuses"]) != {"200"} or found["connection_errors"]:
-        raise SystemExit(f"not every request was answered: {found}")
-    found["sentences_per_second"] = found["statuses"]["200"] / found["seconds"]
-    return found
+        result = load(server.url, bodies, clients, seconds)
+        result["batch_size"] = server.batch_size()
+    if set(result["statuses"]) != {"200"} or result["connection_errors"]:
+        raise SystemExit(f"not every request was answered: {result}")
+    answers = result["statuses"]["200"]
+    result["sentences_per_second"] = answers / result["seconds"]
+    return result
 
 
 def overload(base, options, bodies, rate, seconds) -> dict:
@@ -160,15 +161,15 @@ def overload(base, options, bodies, rate, seconds) -> dict:
         where = server.url, bodies, OVERLOAD_CONNECTIONS
         try:
             with probe:
-                found = load(*where, seconds, rate)
+                result = load(*where, seconds, rate)
         finally:
             stop.set()
             watcher.join()
-        answers = sum(found["statuses"].values())
+        answers = sum(result["statuses"].values())
         after_a_minute = memory[5 if len(memory) > 6 else 0 :]
         return {
-            **found,
-            "offered_per_second": answers / found["seconds"],
+            **result,
+            "offered_per_second": answers / result["seconds"],
             "accepted": probe.summary(),
             "memory_mib": memory,
             "growth_mib": (

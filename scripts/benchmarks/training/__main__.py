@@ -59,7 +59,7 @@ def _measure_all(options, scratch):
         for precision in options.precision
         for threads in options.threads
     ]
-    found = {setting: [] for setting in settings}
+    measured = {setting: [] for setting in settings}
     rates, peers = [], []
     for number in range(options.rounds):
         rates.append(in_process(matrix_rate))
@@ -70,10 +70,10 @@ def _measure_all(options, scratch):
         for setting in settings:
             command.say(f"round {number + 1}: {setting}")
             size = options.warm_up, options.steps
-            found[setting].append(
+            measured[setting].append(
                 in_process(measure, setting, run, data, *size)
             )
-    rows = [_summary(setting, measured) for setting, measured in found.items()]
+    rows = [_summary(*item) for item in measured.items()]
     if options.dev_loss:
         for setting, row in zip(settings, rows, strict=True):
             command.say(f"an epoch: {setting}")

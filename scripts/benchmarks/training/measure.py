@@ -79,10 +79,10 @@ def measure(setting: Setting, run_folder, data_folder, warm_up, steps) -> dict:
     for _ in range(warm_up):
         next(drawn)
     started = time.perf_counter()
-    seen = list(drawn)
+    trained_on = list(drawn)
     input_seconds = time.perf_counter() - started
     tokens = arithmetic = 0
-    for features, _ in seen:
+    for features, _ in trained_on:
         source, target = (
             np.count_nonzero(features[name], axis=1)
             for name in ("source_ids", "target_ids")
@@ -97,7 +97,7 @@ def measure(setting: Setting, run_folder, data_folder, warm_up, steps) -> dict:
         "input_share": input_seconds / seconds,
         "gflops": arithmetic / seconds / 1e9,
         "peak_memory_mib": peak_memory,
-        "step_ms": _breakdown(model, seen[: min(steps, 12)]),
+        "step_ms": _breakdown(model, trained_on[: min(steps, 12)]),
     }
 
 
@@ -156,9 +156,9 @@ def _breakdown(model, batches):
     def gradients(features, labels):
         with tf.GradientTape() as tape:
             loss = loss_of(features, labels)
-        found = tape.gradient(loss, [w.value for w in weights])
+        tensors = tape.gradient(loss, [w.value for w in weights])
         # Reading them all keeps TensorFlow from leaving any out.
-        return tf.add_n([tf.reduce_sum(gradient) for gradient in found])
+        return tf.add_n([tf.reduce_sum(gradient) for gradient in tensors])
 
     def timed(function):
         for batch in batches:
