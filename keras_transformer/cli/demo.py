@@ -162,7 +162,7 @@ def _config(epochs):
 
 def _check_out(out):
     """Refuses a folder for the export before anything is done."""
-    from keras_transformer.export.registry.versions import choose_version
+    from keras_transformer.export.registry.version_folders import choose_version
 
     choose_version(out, None)
 

@@ -84,7 +84,9 @@ def run(arguments):
             "--verify-only FOLDER"
         )
     load_tensorflow()
-    from keras_transformer.export.deployment.files import require_model_name
+    from keras_transformer.export.deployment.server_files import (
+        require_model_name,
+    )
     from keras_transformer.export.writer.saved_model import export_run
     from keras_transformer.training.run import Run
 
@@ -118,7 +120,7 @@ def run(arguments):
 
 def _write_server_files(arguments):
     """Those asked for, or those that are there and now are out of date."""
-    from keras_transformer.export.deployment.files import (
+    from keras_transformer.export.deployment.server_files import (
         refresh_server_files,
         write_server_files,
     )
@@ -165,8 +167,10 @@ def _verify_only(arguments):
         InputError: another option was given, there is no SavedModel, or a
             check failed.
     """
-    from keras_transformer.export.registry.versions import find_saved_model
-    from keras_transformer.export.verification.proof import (
+    from keras_transformer.export.registry.version_folders import (
+        find_saved_model,
+    )
+    from keras_transformer.export.verification.checks import (
         check_in_fresh_process,
         require_passed,
     )

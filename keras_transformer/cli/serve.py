@@ -199,7 +199,7 @@ def _serve(arguments):
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     load_tensorflow()
     with _extra():
-        from keras_transformer.export.verification.session import disable_xla
+        from keras_transformer.export.verification.c_api import disable_xla
         from keras_transformer.serving.server.server import Server
 
         # For the whole process and for good, as the stock server does.

@@ -125,7 +125,9 @@ _ACTIONS = {
 
 def _refresh(arguments):
     """Brings the server's files up to date where there are any."""
-    from keras_transformer.export.deployment.files import refresh_server_files
+    from keras_transformer.export.deployment.server_files import (
+        refresh_server_files,
+    )
 
     for path in refresh_server_files(arguments.base):
         say(f"{path} is up to date")

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
-from keras_transformer.export.registry.versions import (
+from keras_transformer.export.registry.version_folders import (
     ACCEPTED_MODEL,
     find_saved_model,
 )
 from keras_transformer.files import read_json
-from keras_transformer.translation.request import Translation, translations_of
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from keras_transformer.translation.request import Translation
 
 
 class SavedTranslator:
@@ -49,12 +50,13 @@ class SavedTranslator:
 
     def __init__(self, path: str | os.PathLike, signature: str = layout.BEAM):
         import tensorflow as tf
-        import tensorflow_text  # noqa: F401  (registers its operations)
+
+        from keras_transformer.export.session import SavedModelSession
 
         self.path = find_saved_model(path)
+        threads = tf.config.threading.get_intra_op_parallelism_threads()
         try:
-            # Kept: the functions don't keep the variables alive.
-            self._module = tf.saved_model.load(str(self.path))
+            self._session = SavedModelSession(self.path, threads)
         # TensorFlow has a different error for every damage: of its own, of
         # protobuf, IndexError, KeyError...
         except Exception as error:
@@ -63,7 +65,8 @@ class SavedTranslator:
             raise InputError(
                 f"{self.path}: damaged SavedModel ({reason}). {ACCEPTED_MODEL}"
             ) from error
-        self._translate = self._signature(signature)
+        self._best = signature
+        self._require(signature)
         description = self.path / layout.DESCRIPTION
         self.description = (
             read_json(description) if description.is_file() else {}
@@ -78,11 +81,8 @@ class SavedTranslator:
         Returns:
             as many translations, and their scores, float32 `(B,)`.
         """
-        outputs = self._translate(text=_encoded(texts))
-        return (
-            _decoded(outputs[layout.TRANSLATION]),
-            outputs[layout.SCORE].numpy(),
-        )
+        outputs = self._run(self._best, text=texts)
+        return _decoded(outputs[layout.TRANSLATION]), outputs[layout.SCORE]
 
     def nbest(self, texts: Sequence[str]) -> tuple[list[list[str]], np.ndarray]:
         """The best translations of each text, the best first.
@@ -97,11 +97,8 @@ class SavedTranslator:
         Raises:
             InputError: the export has no such signature.
         """
-        outputs = self._signature(layout.NBEST)(text=_encoded(texts))
-        return (
-            _decoded(outputs[layout.TRANSLATIONS]),
-            outputs[layout.SCORES].numpy(),
-        )
+        outputs = self._run(layout.NBEST, text=texts)
+        return _decoded(outputs[layout.TRANSLATIONS]), outputs[layout.SCORES]
 
     def score(
         self, texts: Sequence[str], translations: Sequence[str]
@@ -122,10 +119,7 @@ class SavedTranslator:
         Raises:
             InputError: the export has no such signature.
         """
-        outputs = self._signature(layout.SCORING)(
-            text=_encoded(texts), translation=_encoded(translations)
-        )
-        return {name: tensor.numpy() for name, tensor in outputs.items()}
+        return self._run(layout.SCORING, text=texts, translation=translations)
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text, without START and END, uncut.
@@ -133,12 +127,9 @@ class SavedTranslator:
         Raises:
             InputError: the export has no such signature.
         """
-        outputs = self._signature(layout.TOKENIZE)(text=_encoded(texts))
-        rows, lengths = outputs[layout.IDS], outputs[layout.LENGTH].numpy()
-        return [
-            row[:length].tolist()
-            for row, length in zip(rows.numpy(), lengths, strict=True)
-        ]
+        outputs = self._run(layout.TOKENIZE, text=texts)
+        rows = zip(outputs[layout.IDS], outputs[layout.LENGTH], strict=True)
+        return [ids[:length].tolist() for ids, length in rows]
 
     def align(
         self, texts: Sequence[str]
@@ -150,37 +141,48 @@ class SavedTranslator:
 
         Returns:
             B lists of S source tokens, "" for what is no text; B lists of T
-            target tokens, END included, "" after; and the shares of the
-            source, float32 `(B, T, S)`.
+            target tokens, END included, "" after; and the attention
+            weights, float32 `(B, T, S)`.
 
         Raises:
             InputError: the export has no such signature.
         """
-        outputs = self._signature(layout.ALIGN)(text=_encoded(texts))
+        outputs = self._run(layout.ALIGN, text=texts)
         return (
             _decoded(outputs[layout.SOURCE_TOKENS]),
             _decoded(outputs[layout.TARGET_TOKENS]),
-            outputs[layout.ALIGNMENT].numpy(),
+            outputs[layout.ALIGNMENT],
         )
 
-    def _signature(self, name):
-        signatures = getattr(self._module, "signatures", {})
+    def _run(self, signature, **texts):
+        self._require(signature)
+        # A file read with surrogateescape holds what UTF-8 can't.
+        inputs = {
+            name: [text.encode("utf-8", "replace") for text in column]
+            for name, column in texts.items()
+        }
+        return self._session.run(signature, inputs)
+
+    def _require(self, name):
+        """Refuses a signature that isn't there or has other tensors."""
+        signatures = {
+            key: signature
+            for key, signature in self._session.signatures.items()
+            if signature.method_name
+        }
         if name not in signatures:
-            has = ", ".join(signatures) or "none"
+            has = ", ".join(sorted(signatures)) or "none"
             raise InputError(
                 f"{self.path}: no signature {name!r}. It has: {has}"
             )
-        function = signatures[name]
         expected = layout.SIGNATURES.get(name, layout.SIGNATURES[layout.BEAM])
-        inputs = function.structured_input_signature[1].keys()
         needed = expected.outputs.keys() - layout.LATER_OUTPUTS
-        outputs = function.structured_outputs.keys()
-        if inputs != set(expected.inputs) or not needed <= set(outputs):
+        inputs, outputs = signatures[name].inputs, signatures[name].outputs
+        if set(inputs) != set(expected.inputs) or not needed <= set(outputs):
             raise InputError(
                 f"{self.path}: signature {name!r} doesn't translate text. "
                 f"{ACCEPTED_MODEL}"
             )
-        return function
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,6 +200,8 @@ class SavedTranslatorFactory:
     count: int = 1
 
     def __call__(self) -> Callable[[list[str]], list[Translation]]:
+        from keras_transformer.translation.request import translations_of
+
         if self.signature == layout.NBEST:
             translator = SavedTranslator(self.folder)
             nbest = translator.nbest
@@ -217,16 +221,8 @@ class SavedTranslatorFactory:
         return translate
 
 
-def _encoded(texts):
-    import tensorflow as tf
-
-    # A file read with surrogateescape holds what UTF-8 can't.
-    encoded = [text.encode("utf-8", "replace") for text in texts]
-    return tf.constant(encoded, tf.string)
-
-
-def _decoded(tensor):
+def _decoded(array):
     """Nested lists of text."""
-    if tensor.shape.rank > 1:
-        return [_decoded(row) for row in tensor]
-    return [text.decode("utf-8", "replace") for text in tensor.numpy()]
+    if array.ndim > 1:
+        return [_decoded(row) for row in array]
+    return [text.decode("utf-8", "replace") for text in array]

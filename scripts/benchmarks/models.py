@@ -58,14 +58,14 @@ def export_forced(scratch, folder, precision, length) -> pathlib.Path:
 
 
 def _export(export, folder, precision, length):
-    from keras_transformer.export.writer.signatures import ServedTranslator
+    from keras_transformer.export.writer.signatures import TracedSignatures
     from keras_transformer.training.run import Run
 
     run = Run.load(folder)
-    served = ServedTranslator(
+    traced = TracedSignatures(
         run.load_model("best"),
         run.source_tokenizer,
         run.target_tokenizer,
         forced(folder, precision, length, beam=4),
     )
-    served.save(export)
+    traced.save(export)

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from keras_transformer.cli.main import main
-from keras_transformer.export.verification import proof
-from keras_transformer.export.verification.report import CheckResult
+from keras_transformer.export.verification import checks as checking
+from keras_transformer.export.verification.checks import CheckResult
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 
@@ -38,7 +38,7 @@ def test_every_check_is_shown_and_a_failed_one_exits_with_2(
 @pytest.mark.parametrize("passed", [True, False])
 def test_json_and_exit_status(export, monkeypatch, capsys, passed):
     checks = (CheckResult("a", True, "1"), CheckResult("b", passed, "2"))
-    monkeypatch.setattr(proof, "check_in_fresh_process", lambda *_: checks)
+    monkeypatch.setattr(checking, "check_in_fresh_process", lambda *_: checks)
     status = main(["export", "--verify-only", str(export), "--json"])
     assert status == (0 if passed else 2)
     said = capsys.readouterr()

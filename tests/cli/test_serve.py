@@ -13,7 +13,7 @@ import pytest
 from keras_transformer.cli.main import build_parser
 from keras_transformer.cli.serve import server_flags
 from keras_transformer.errors import InputError
-from keras_transformer.export.verification import session
+from keras_transformer.export.verification import c_api
 from keras_transformer.serving.server import engines
 from tests.cli.conftest import start
 from tests.serving.asking import ask
@@ -30,7 +30,7 @@ needs_extra = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def xla_stays(monkeypatch):
     """Tests that follow in this process compile."""
-    monkeypatch.setattr(session, "disable_xla", lambda: True)
+    monkeypatch.setattr(c_api, "disable_xla", lambda: True)
 
 
 @pytest.fixture

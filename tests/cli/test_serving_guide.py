@@ -16,7 +16,7 @@ import threading
 import pytest
 
 from keras_transformer.cli.main import build_parser, main
-from keras_transformer.export.deployment.templates import FLAGS
+from keras_transformer.export.deployment.server_files import FLAGS
 from tests.cli.conftest import ROOT, start
 
 GUIDE = ROOT / "docs" / "serving.md"
@@ -72,7 +72,9 @@ def test_every_command_is_tested_below():
 @pytest.fixture(scope="module")
 def place(export, tmp_path_factory):
     """A folder in which the guide's commands can be given."""
-    from keras_transformer.export.deployment.files import write_server_files
+    from keras_transformer.export.deployment.server_files import (
+        write_server_files,
+    )
 
     folder = tmp_path_factory.mktemp("guide")
     shutil.copytree(export, folder / "saved_models" / "en-zh")

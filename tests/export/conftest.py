@@ -11,7 +11,7 @@ import pytest
 from keras_transformer.config import Config, DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.export.writer.saved_model import export_run
-from keras_transformer.export.writer.signatures import ServedTranslator
+from keras_transformer.export.writer.signatures import TracedSignatures
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.training.run import Run
@@ -81,7 +81,7 @@ def model(run):
 @pytest.fixture(scope="session")
 def served(run, model):
     """The run's signatures, traced once for all tests that break them."""
-    return ServedTranslator(
+    return TracedSignatures(
         model,
         run.source_tokenizer,
         run.target_tokenizer,

@@ -14,8 +14,8 @@ from keras_transformer.export.registry.releases import (
     publish,
     served_versions,
 )
-from keras_transformer.export.registry.versions import version_folders
-from keras_transformer.export.verification.report import CheckResult
+from keras_transformer.export.registry.version_folders import version_folders
+from keras_transformer.export.verification.checks import CheckResult
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_transformer.config import DecodingConfig
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
-from keras_transformer.export.verification.report import CheckResult
+from keras_transformer.export.verification.checks import CheckResult
 from keras_transformer.export.writer import saved_model
 from keras_transformer.export.writer.saved_model import export_run
 from keras_transformer.training.run import Run
@@ -128,7 +128,7 @@ def test_export_in_bfloat16(run, report, tmp_path):
 @pytest.fixture
 def traced(monkeypatch, served):
     """Exports without tracing the graph anew."""
-    monkeypatch.setattr(saved_model, "ServedTranslator", lambda *_: served)
+    monkeypatch.setattr(saved_model, "TracedSignatures", lambda *_: served)
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ import yaml
 from google.protobuf import text_format
 
 from keras_transformer.errors import InputError
-from keras_transformer.export.deployment.files import (
+from keras_transformer.export.deployment.server_files import (
+    FLAGS,
     MARK,
     refresh_server_files,
     write_server_files,
 )
-from keras_transformer.export.deployment.templates import FLAGS
 from keras_transformer.export.registry.labels import roll_back, set_label
 from tests.export.serving_messages import parse
 

@@ -12,7 +12,7 @@ import re
 
 from keras_transformer.contract.layout import SAVED_MODEL
 from keras_transformer.errors import InputError
-from keras_transformer.export.registry.versions import version_folders
+from keras_transformer.export.registry.version_folders import version_folders
 from keras_transformer.files import read_json, write_json
 
 FILE = "labels.json"

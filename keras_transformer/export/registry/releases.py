@@ -9,7 +9,7 @@ from collections.abc import Callable
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.export.registry.labels import read_labels
-from keras_transformer.export.registry.versions import (
+from keras_transformer.export.registry.version_folders import (
     choose_version,
     find_saved_model,
     folder_size,
@@ -17,7 +17,7 @@ from keras_transformer.export.registry.versions import (
     version_folders,
     writing,
 )
-from keras_transformer.export.verification.proof import (
+from keras_transformer.export.verification.checks import (
     check_in_fresh_process,
     require_passed,
 )

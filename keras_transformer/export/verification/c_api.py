@@ -3,21 +3,33 @@
 Uses the loader, the restore operation and the executor that TensorFlow
 Serving uses, and nothing that `import tensorflow` sets up.
 
-Source: tensorflow/c/{c_api,tf_tensor,tf_tstring}.h of TensorFlow 2.21.
+Source: tensorflow/c/{c_api,tf_tensor,tf_tstring,tf_datatype}.h of TensorFlow
+2.21; the size of a string: tensorflow/core/platform/ctstring_internal.h.
 """
 
 import ctypes
 import importlib.util
 import pathlib
 
-from keras_transformer.contract.layout import TAG, TEXT
+import numpy as np
+
+from keras_transformer.contract.layout import TAG
 from keras_transformer.contract.protobuf import message
-from keras_transformer.export.verification.c_tensor import TensorCalls
-from keras_transformer.export.verification.outputs import readable
 
 # `void tensorflow::DisableXlaCompilation()`, which the stock server calls
 # when it starts.
-DISABLE_XLA = "_ZN10tensorflow21DisableXlaCompilationEv"
+_DISABLE_XLA = "_ZN10tensorflow21DisableXlaCompilationEv"
+
+_STRING = 7
+# By TensorFlow's number of the type.
+_TYPES = {
+    1: np.float32,
+    2: np.float64,
+    3: np.int32,
+    9: np.int64,
+    10: np.bool_,
+}
+_STRING_SIZE = 24  # bytes of a TF_TString
 
 
 class CApiError(Exception):
@@ -40,10 +52,11 @@ class _Buffer(ctypes.Structure):
     ]
 
 
-_POINTER, _TEXT, _INT = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
+_POINTER, _TEXT = ctypes.c_void_p, ctypes.c_char_p
+_INT, _SIZE = ctypes.c_int, ctypes.c_size_t
 # Result, then arguments.
 _FUNCTIONS = {
-    DISABLE_XLA: (None,),
+    _DISABLE_XLA: (None,),
     "TF_NewStatus": (_POINTER,),
     "TF_GetCode": (_INT, _POINTER),
     "TF_Message": (_TEXT, _POINTER),
@@ -63,6 +76,18 @@ _FUNCTIONS = {
         *(ctypes.POINTER(_Output), ctypes.POINTER(_POINTER), _INT),
         *(_POINTER, _INT, _POINTER, _POINTER),
     ),
+    "TF_AllocateTensor": (_POINTER, _INT, _POINTER, _INT, _SIZE),
+    "TF_DeleteTensor": (None, _POINTER),
+    "TF_TensorType": (_INT, _POINTER),
+    "TF_NumDims": (_INT, _POINTER),
+    "TF_Dim": (ctypes.c_int64, _POINTER, _INT),
+    "TF_TensorByteSize": (_SIZE, _POINTER),
+    "TF_TensorData": (_POINTER, _POINTER),
+    "TF_StringInit": (None, _POINTER),
+    "TF_StringCopy": (None, _POINTER, _TEXT, _SIZE),
+    "TF_StringDealloc": (None, _POINTER),
+    "TF_StringGetDataPointer": (_POINTER, _POINTER),
+    "TF_StringGetSize": (_SIZE, _POINTER),
 }
 
 
@@ -73,7 +98,7 @@ def find_library() -> pathlib.Path | None:
     return next(iter(sorted(folder.glob("libtensorflow_cc.*"))), None)
 
 
-def text_libraries() -> list[pathlib.Path]:
+def _text_libraries():
     """The libraries that hold TF Text's operations."""
     folder = _package("tensorflow_text") / "python" / "ops"
     return sorted([*folder.glob("*.so"), *folder.glob("*.dylib")])
@@ -83,12 +108,24 @@ def _package(name):
     return pathlib.Path(importlib.util.find_spec(name).origin).parent
 
 
+def disable_xla() -> bool:
+    """Forbids XLA in this process, for good, as the stock server does.
+
+    Returns:
+        False where TensorFlow comes without its C++ library (Windows).
+    """
+    library = find_library()
+    if library is not None:
+        getattr(ctypes.CDLL(str(library)), _DISABLE_XLA)()
+    return library is not None
+
+
 class CApiModel:
     """Runs the signatures of a version folder, XLA disabled.
 
     Args:
         folder: the version folder.
-        library: what `find_library` found.
+        library: what `find_library` returned.
 
     Raises:
         CApiError: it can't be loaded.
@@ -97,29 +134,28 @@ class CApiModel:
     def __init__(self, folder, library: pathlib.Path):
         handle = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
         self._functions = dict(_declared(handle))
-        self._tensors = TensorCalls(handle)
-        self._call(DISABLE_XLA)
+        self._call(_DISABLE_XLA)
         self._status = self._call("TF_NewStatus")
-        for path in text_libraries():
+        for path in _text_libraries():
             self._checked("TF_LoadLibrary", str(path).encode())
         self._graph = self._call("TF_NewGraph")
         self._session, meta_graph = self._load(str(folder).encode())
         self._signatures = meta_graph.signature_def
 
-    def predict(self, signature: str, inputs: dict) -> dict:
-        """Runs a signature, and checks the outputs' types and shapes.
+    def run(self, signature: str, inputs: dict) -> dict:
+        """Runs a signature.
 
         Args:
             signature: its name.
             inputs: a list of bytes by the name of each input.
 
         Returns:
-            an array by the name of each output, strings decoded.
+            an array by the name of each output; strings are bytes in an
+            array of objects.
 
         Raises:
-            CheckFailed: text isn't UTF-8, a number isn't finite, or there
-                isn't a row for each of the inputs'.
             CApiError: there is no such signature, or the graph failed.
+            TypeError: an output is of a type that no signature has.
         """
         if signature not in self._signatures:
             raise CApiError(f"no signature {signature!r}")
@@ -131,12 +167,8 @@ class CApiModel:
         fetches = {
             name: info.name for name, info in description.outputs.items()
         }
-        values = self._run(feeds, list(fetches.values()))
-        count = len(inputs[TEXT])
-        return {
-            name: readable(f"{signature}, {name}", value, count)
-            for name, value in zip(fetches, values, strict=True)
-        }
+        arrays = self._run(feeds, list(fetches.values()))
+        return dict(zip(fetches, arrays, strict=True))
 
     def _load(self, folder):
         """The session, and what the SavedModel says of its signatures."""
@@ -152,35 +184,78 @@ class CApiModel:
 
     def _run(self, feeds, fetches):
         """Arrays for the names of tensors, given lists of bytes by name."""
-        tensors = [self._tensors.of_strings(v) for v in feeds.values()]
+        tensors = [self._string_tensor(values) for values in feeds.values()]
         results = (_POINTER * len(fetches))()
         try:
             self._checked(
                 "TF_SessionRun",
                 *(self._session, None),
-                *(self._places(feeds), (_POINTER * len(tensors))(*tensors)),
-                *(len(tensors), self._places(fetches), results, len(fetches)),
+                *(self._outputs(feeds), (_POINTER * len(tensors))(*tensors)),
+                *(len(tensors), self._outputs(fetches), results, len(fetches)),
                 *(None, 0, None),
             )
-            return [self._tensors.array(result) for result in results]
+            return [self._array(result) for result in results]
         finally:
             for tensor in tensors:
-                self._tensors.delete_strings(tensor)
+                # Long strings have memory of their own.
+                for string in self._strings(tensor):
+                    self._call("TF_StringDealloc", string)
+                self._call("TF_DeleteTensor", tensor)
             for result in filter(None, results):
-                self._tensors.delete(result)
+                self._call("TF_DeleteTensor", result)
 
-    def _places(self, names):
+    def _outputs(self, names):
         """`TF_Output`s of tensors called OPERATION:INDEX."""
-        places = (_Output * len(names))()
-        for place, name in zip(places, names, strict=True):
+        outputs = (_Output * len(names))()
+        for output, name in zip(outputs, names, strict=True):
             operation, _, index = name.rpartition(":")
-            found = self._call(
+            output.operation = self._call(
                 "TF_GraphOperationByName", self._graph, operation.encode()
             )
-            if not found:
+            if not output.operation:
                 raise CApiError(f"the graph has no operation {operation!r}")
-            place.operation, place.index = found, int(index)
-        return places
+            output.index = int(index)
+        return outputs
+
+    def _string_tensor(self, values):
+        """A new string tensor `(B,)`."""
+        shape = (ctypes.c_int64 * 1)(len(values))
+        size = _STRING_SIZE * len(values)
+        tensor = self._call("TF_AllocateTensor", _STRING, shape, 1, size)
+        for string, value in zip(self._strings(tensor), values, strict=True):
+            self._call("TF_StringInit", string)
+            self._call("TF_StringCopy", string, value, len(value))
+        return tensor
+
+    def _array(self, tensor):
+        """A copy of a tensor."""
+        shape = self._shape(tensor)
+        dtype = self._call("TF_TensorType", tensor)
+        if dtype == _STRING:
+            array = np.empty(int(np.prod(shape)), dtype=object)
+            array[:] = [self._bytes(s) for s in self._strings(tensor)]
+            return array.reshape(shape)
+        if dtype not in _TYPES:
+            raise TypeError(f"an output of TensorFlow's type {dtype}")
+        data = self._call("TF_TensorData", tensor)
+        size = self._call("TF_TensorByteSize", tensor)
+        content = ctypes.string_at(data, size)
+        return np.frombuffer(content, _TYPES[dtype]).reshape(shape).copy()
+
+    def _shape(self, tensor):
+        rank = self._call("TF_NumDims", tensor)
+        return [self._call("TF_Dim", tensor, axis) for axis in range(rank)]
+
+    def _strings(self, tensor):
+        """The addresses of a string tensor's strings."""
+        count = int(np.prod(self._shape(tensor)))
+        first = self._call("TF_TensorData", tensor) or 0
+        return [first + _STRING_SIZE * index for index in range(count)]
+
+    def _bytes(self, string):
+        size = self._call("TF_StringGetSize", string)
+        data = self._call("TF_StringGetDataPointer", string)
+        return ctypes.string_at(data, size)
 
     def _call(self, name, *arguments):
         return self._functions[name](*arguments)

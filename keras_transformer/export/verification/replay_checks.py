@@ -1,53 +1,49 @@
-"""What an export answers when it runs as the server runs it.
+"""Checks that run an export, and compare what it answers.
 
 Every check takes the loaded model, its folder and the reference: inputs, and
-what the live model made of them. The model's `predict` itself refuses
-outputs that aren't UTF-8 text and finite numbers, a row a text. Nothing here
-knows TensorFlow: the proof through the C API runs in a process without it.
+what the live model made of them. A loaded model is anything with
+`run(signature, inputs)`, from a list of bytes by each input's name to an array
+by each output's name, strings as bytes in an array of objects. Nothing here
+knows TensorFlow: one process runs these checks through its C API alone.
 """
 
 import numpy as np
 
 from keras_transformer.contract import layout
-from keras_transformer.export.verification.outputs import (
-    compare,
-    expected_outputs,
-    rows_of,
-)
-from keras_transformer.export.verification.report import CheckFailed
-from keras_transformer.export.writer.warmup import read_warmup
+from keras_transformer.export.verification.checks import CheckFailed
+from keras_transformer.export.writer.warmup_requests import read_warmup
 
 _LONG = 10_000  # words
 _INVALID = (b"\xff\xfe", b"a \xc3( b", b"\xed\xa0\x80", b"cut off: \xe4\xbd")
 
 
-def equals_live_model(served, folder, reference) -> str:
+def equals_live_model(model, folder, reference) -> str:
     """The same texts exactly, and numbers to the tolerance."""
     for signature, inputs in _inputs(reference).items():
         compare(
             signature,
             "loaded and live",
-            served.predict(signature, inputs),
-            expected_outputs(signature, reference),
+            _answers(model, signature, inputs),
+            _expected(signature, reference),
             reference,
         )
     count = len(reference["texts"])
     return f"{count} texts, {len(layout.SIGNATURES)} signatures"
 
 
-def batch_does_not_matter(served, folder, reference) -> str:
+def batch_does_not_matter(model, folder, reference) -> str:
     """Each text alone gives what it gives among all."""
     count = len(reference["texts"])
     ties = 0
     for signature, inputs in _inputs(reference).items():
-        together = served.predict(signature, inputs)
+        together = _answers(model, signature, inputs)
         for row in range(count):
             own = slice(row, row + 1)
             ties += compare(
                 signature,
                 f"batch of 1 and of {count}, text {row}",
-                served.predict(signature, rows_of(inputs, own)),
-                rows_of(together, own),
+                _answers(model, signature, _rows(inputs, own)),
+                _rows(together, own),
                 reference,
             )
     return f"{count} texts alone and together" + (
@@ -57,19 +53,19 @@ def batch_does_not_matter(served, folder, reference) -> str:
     )
 
 
-def empty_batch_is_answered(served, folder, reference) -> str:
+def empty_batch_is_answered(model, folder, reference) -> str:
     """No text gives no translation."""
     for signature, expected in layout.SIGNATURES.items():
-        served.predict(signature, {name: [] for name in expected.inputs})
+        _answers(model, signature, {name: [] for name in expected.inputs})
     return "no rows"
 
 
-def empty_text_is_answered(served, folder, reference) -> str:
+def empty_text_is_answered(model, folder, reference) -> str:
     """Nothing gives nothing."""
     texts = [b"", b"  "]
     for signature, expected in layout.SIGNATURES.items():
-        outputs = served.predict(
-            signature, dict.fromkeys(expected.inputs, texts)
+        outputs = _answers(
+            model, signature, dict.fromkeys(expected.inputs, texts)
         )
         for name in (layout.TRANSLATION, layout.TRANSLATIONS):
             if any(np.ravel(outputs.get(name, []))):
@@ -79,7 +75,7 @@ def empty_text_is_answered(served, folder, reference) -> str:
     return "empty translations"
 
 
-def invalid_utf8_is_answered(served, folder, reference) -> str:
+def invalid_utf8_is_answered(model, folder, reference) -> str:
     """Broken bytes give valid text and leave their neighbours alone."""
     count = len(_INVALID)
     for signature, inputs in _inputs(reference).items():
@@ -87,21 +83,21 @@ def invalid_utf8_is_answered(served, folder, reference) -> str:
         compare(
             signature,
             "beside invalid UTF-8 and not",
-            rows_of(served.predict(signature, mixed), slice(count, None)),
-            served.predict(signature, inputs),
+            _rows(_answers(model, signature, mixed), slice(count, None)),
+            _answers(model, signature, inputs),
             reference,
         )
     return f"{count} broken texts"
 
 
-def long_text_is_answered(served, folder, reference) -> str:
+def long_text_is_answered(model, folder, reference) -> str:
     """More words than the model has positions, and the answer says so."""
     words = [word for text in reference["texts"] for word in text.split()]
     words = (words or ["a"]) * _LONG
     text = " ".join(words[:_LONG]).encode()
     for signature, expected in layout.SIGNATURES.items():
-        outputs = served.predict(
-            signature, dict.fromkeys(expected.inputs, [text])
+        outputs = _answers(
+            model, signature, dict.fromkeys(expected.inputs, [text])
         )
         for name in layout.LATER_OUTPUTS & expected.outputs.keys():
             if not outputs[name].all():
@@ -111,29 +107,29 @@ def long_text_is_answered(served, folder, reference) -> str:
     return f"{_LONG} words"
 
 
-def warmup_replays(served, folder, reference) -> str:
+def warmup_replays(model, folder, reference) -> str:
     """Each warm-up request is answered as the live model answers its rows.
 
     One that isn't answered stops the server.
     """
     count = 0
     inputs = _inputs(reference)
-    seen = set()
+    missing = set(layout.SIGNATURES)
     for signature, request in read_warmup(folder / layout.WARMUP):
         if signature not in inputs:
             raise CheckFailed(f"a request for {signature!r}, not a signature")
-        found = served.predict(signature, request)
-        rows = _rows(request, inputs[signature])
+        answers = _answers(model, signature, request)
+        rows = _reference_rows(request, inputs[signature])
         compare(
             signature,
             f"warm-up request {count + 1} and live",
-            found,
-            rows_of(expected_outputs(signature, reference), rows),
+            answers,
+            _rows(_expected(signature, reference), rows),
             reference,
         )
-        seen.add(signature)
+        missing.discard(signature)
         count += 1
-    if missing := set(layout.SIGNATURES) - seen:
+    if missing:
         raise CheckFailed(f"no request for {', '.join(sorted(missing))}")
     return f"{count} requests"
 
@@ -149,7 +145,47 @@ REPLAY_CHECKS = (
 )
 
 
-def _inputs(reference):
+def _answers(model, signature, inputs) -> dict:
+    """A signature's outputs, readable, a row for each of the inputs'."""
+    count = len(inputs[layout.TEXT])
+    return {
+        name: readable(f"{signature}, {name}", values, count)
+        for name, values in model.run(signature, inputs).items()
+    }
+
+
+def readable(where: str, values: np.ndarray, count: int) -> np.ndarray:
+    """An output as it is compared; refuses what a client can't read.
+
+    Args:
+        where: names the output.
+        values: an array; strings are bytes in an array of objects.
+        count: rows that it has to have.
+
+    Returns:
+        the array, its strings decoded.
+
+    Raises:
+        CheckFailed: text isn't UTF-8, a number isn't finite, or there isn't
+            a row for each of the inputs'.
+    """
+    if len(values) != count:
+        raise CheckFailed(
+            f"{where}: {count} texts gave an output of shape {values.shape}"
+        )
+    if values.dtype != object:
+        if not np.isfinite(values).all():
+            raise CheckFailed(f"{where}: not finite: {values}")
+        return values
+    texts = np.empty(values.shape, dtype=object)
+    try:
+        texts.flat = [text.decode() for text in values.flat]
+    except UnicodeDecodeError as error:
+        raise CheckFailed(f"{where}: not UTF-8: {error}") from None
+    return texts
+
+
+def _inputs(reference) -> dict:
     """The reference's inputs, encoded, by signature."""
     return {
         signature: {
@@ -160,19 +196,118 @@ def _inputs(reference):
     }
 
 
-def _rows(request, inputs):
-    """Where a request's rows stand in the reference."""
-    names = sorted(inputs)
-    places = {
-        row: place
-        for place, row in enumerate(
-            zip(*(inputs[name] for name in names), strict=True)
-        )
-    }
-    if sorted(request) != names:
+def _expected(signature, reference) -> dict:
+    """A signature's outputs in the reference, as arrays."""
+    types = layout.SIGNATURES[signature].outputs
+    arrays = {}
+    for name, values in reference["outputs"][signature].items():
+        if name not in types:
+            raise CheckFailed(f"{layout.REFERENCE}: {signature} has no {name}")
+        dtype, _ = types[name]
+        dtype = object if dtype == "string" else dtype
+        arrays[name] = np.array(values, dtype)
+    return arrays
+
+
+def _rows(values: dict, rows) -> dict:
+    """Some rows of every input or output; a slice, or a list of indices."""
+    return {name: column[rows] for name, column in values.items()}
+
+
+def _reference_rows(request, inputs) -> list[int]:
+    """The indices that a request's rows have in the reference's inputs."""
+    keys = sorted(inputs)
+    if sorted(request) != keys:
         raise CheckFailed(f"a request with inputs {sorted(request)}")
-    rows = list(zip(*(request[name] for name in names), strict=True))
+    columns = zip(*(inputs[key] for key in keys), strict=True)
+    indices = {row: index for index, row in enumerate(columns)}
+    rows = list(zip(*(request[key] for key in keys), strict=True))
     for row in rows:
-        if row not in places:
+        if row not in indices:
             raise CheckFailed(f"the reference has no answer to {row[0]!r}")
-    return [places[row] for row in rows]
+    return [indices[row] for row in rows]
+
+
+def compare(signature, what, answers, expected, reference) -> int:
+    """Refuses outputs that differ, naming the first that does.
+
+    Texts, integers and booleans have to be the same, other numbers to the
+    reference's tolerance. In bfloat16 two translations can be equally good
+    to the tolerance; then either may come first.
+
+    Args:
+        signature: its name.
+        what: is compared, for the message.
+        answers: arrays by the outputs' names.
+        expected: likewise.
+        reference: gives precision and tolerance.
+
+    Returns:
+        the number of texts that differ so.
+
+    Raises:
+        CheckFailed: they differ.
+    """
+    what = f"{signature}, {what}"
+    if answers.keys() != expected.keys():
+        raise CheckFailed(f"{what}: {sorted(answers)} and {sorted(expected)}")
+    pairs = {name: (answers[name], expected[name]) for name in answers}
+    if layout.SIGNATURES[signature].varying:
+        pairs = {name: _padded(*pair) for name, pair in pairs.items()}
+    texts = [name for name in pairs if pairs[name][0].dtype == object]
+    ties = set()
+    for name in texts:
+        values, others = pairs[name]
+        same = _same(what, name, values, others, 0.0)
+        if reference["precision"] == "float32" or name == layout.SOURCE_TOKENS:
+            _require_all(what, name, values, others, same)
+        ties |= {int(row) for row in np.argwhere(~same)[:, 0]}
+    for name in [name for name in pairs if name not in texts]:
+        values, others = pairs[name]
+        same = _same(what, name, values, others, reference["tolerance"])
+        if name == layout.ALIGNMENT:
+            # Of other tokens it is another.
+            same[sorted(ties)] = True
+        _require_all(what, name, values, others, same)
+    return len(ties)
+
+
+def _same(what, name, values, others, tolerance):
+    """Which elements are the same, as an array of booleans."""
+    if values.shape != others.shape:
+        raise CheckFailed(
+            f"{what}: {name} has shape {values.shape} and {others.shape}"
+        )
+    if values.dtype.kind == "f":
+        return np.isclose(values, others, tolerance, tolerance)
+    return values == others
+
+
+def _require_all(what, name, values, others, same):
+    if not same.all():
+        index = tuple(int(i) for i in np.argwhere(~same)[0])
+        found, other = values[index], others[index]
+        raise CheckFailed(
+            f"{what}: {name} {index} is {_shown(found)} and {_shown(other)}"
+        )
+
+
+def _shown(value):
+    return repr(value) if isinstance(value, str) else value
+
+
+def _padded(*arrays):
+    """Both with the longer one's inner axes; nothing is added to batches."""
+    if len({array.ndim for array in arrays}) > 1:
+        return arrays
+    longest = np.max([array.shape[1:] for array in arrays], axis=0)
+    padded = []
+    for array in arrays:
+        more = [(0, 0)]
+        more += [
+            (0, int(most) - length)
+            for most, length in zip(longest, array.shape[1:], strict=True)
+        ]
+        padding = "" if array.dtype == object else 0
+        padded.append(np.pad(array, more, constant_values=padding))
+    return padded

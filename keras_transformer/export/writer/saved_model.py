@@ -1,6 +1,7 @@
-"""From a run to a version folder that TensorFlow Serving loads."""
+"""The export of a run: a version folder that TensorFlow Serving loads."""
 
 import dataclasses
+import datetime
 import os
 import pathlib
 import time
@@ -14,24 +15,56 @@ from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
-from keras_transformer.export.registry.versions import (
+from keras_transformer.export.registry.version_folders import (
     choose_version,
     folder_size,
     new_version,
     writing,
 )
-from keras_transformer.export.verification.proof import (
+from keras_transformer.export.verification.checks import (
+    CheckResult,
     check_in_fresh_process,
     require_passed,
 )
-from keras_transformer.export.verification.report import ExportReport
-from keras_transformer.export.writer.description import describe
-from keras_transformer.export.writer.signatures import ServedTranslator
-from keras_transformer.export.writer.warmup import MAX_TEXTS, write_warmup
-from keras_transformer.files import write_json
+from keras_transformer.export.writer.signatures import TracedSignatures
+from keras_transformer.export.writer.warmup_requests import (
+    MAX_TEXTS,
+    write_warmup,
+)
+from keras_transformer.files import read_json, write_json
 from keras_transformer.training.run import Run
+from keras_transformer.version import versions
 
+FORMAT = "keras_transformer.saved_model"
+FORMAT_VERSION = 1
 _WARMUP_LENGTHS = (1, 6, 15, 30)  # tokens
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportReport:
+    """What `export_run` published.
+
+    Attributes:
+        path: the version folder.
+        version: integer, its name.
+        size: bytes in all its files.
+        variables: number of weight tensors.
+        signatures: names of the signatures.
+        checks: every `CheckResult`, all passed.
+        seconds: of the whole export, checks included.
+    """
+
+    path: pathlib.Path
+    version: int
+    size: int
+    variables: int
+    signatures: tuple[str, ...]
+    checks: tuple[CheckResult, ...]
+    seconds: float
+
+    def to_dict(self) -> dict:
+        """The same as JSON holds it."""
+        return {**dataclasses.asdict(self), "path": str(self.path)}
 
 
 def export_run(
@@ -74,37 +107,39 @@ def export_run(
     started = time.monotonic()
     progress = progress or (lambda line: None)
     version = choose_version(base, version)
-    goal = pathlib.Path(base) / str(version)
+    target = pathlib.Path(base) / str(version)
     texts = _texts(run, warmup_texts)
     config = _exported_config(run.config, decoding)
     model = _load_model(run, config, which)
     progress("tracing the graph")
-    served = ServedTranslator(
+    traced = TracedSignatures(
         model, run.source_tokenizer, run.target_tokenizer, config.decoding
     )
-    reference = served.reference([*texts, ""])
+    reference = traced.reference([*texts, ""])
     with new_version(base, version) as folder:
-        progress(f"writing {goal}")
-        with writing(goal):
-            served.save(folder)
+        progress(f"writing {target}")
+        with writing(target):
+            traced.save(folder)
             (folder / layout.WARMUP).parent.mkdir(exist_ok=True)
-            name = pathlib.Path(base).resolve().name
+            model_name = pathlib.Path(base).resolve().name
             write_warmup(
-                folder / layout.WARMUP, name, _without_last(reference["inputs"])
+                folder / layout.WARMUP,
+                model_name,
+                _without_last(reference["inputs"]),
             )
             write_json(folder / layout.REFERENCE, reference)
             write_json(
                 folder / layout.DESCRIPTION,
-                describe(run, config, which, model, served.variable_count),
+                _describe(run, config, which, model, traced.variable_count),
             )
         progress("checking it in a fresh process")
         checks = check_in_fresh_process(folder)
         require_passed(checks)
     return ExportReport(
-        path=goal,
+        path=target,
         version=version,
-        size=folder_size(goal),
-        variables=served.variable_count,
+        size=folder_size(target),
+        variables=traced.variable_count,
         signatures=tuple(layout.SIGNATURES),
         checks=checks,
         seconds=round(time.monotonic() - started, 1),
@@ -161,3 +196,65 @@ def _frequent_tokens(tokenizer):
     ]
     texts = tokenizer.detokenize(tf.ragged.constant(rows, tf.int32))
     return [text.decode("utf-8", "replace") for text in texts.numpy()]
+
+
+def _describe(
+    run, config: Config, which: str, model: keras.Model, variables: int
+) -> dict:
+    """What an export says about itself, of values that JSON has.
+
+    Args:
+        run: the `Run` that is exported.
+        config: its configuration with the decoding that is exported.
+        which: the weights, "best", "last" or "average".
+        model: the Keras model.
+        variables: number of weight tensors in the export.
+    """
+    tokenizers = {
+        side: {
+            "kind": tokenizer.kind,
+            "vocabulary_size": tokenizer.vocabulary_size,
+            "fingerprint": tokenizer.fingerprint(),
+        }
+        for side, tokenizer in (
+            ("source", run.source_tokenizer),
+            ("target", run.target_tokenizer),
+        )
+    }
+    now = datetime.datetime.now(datetime.UTC)
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "created": now.isoformat(timespec="seconds"),
+        "versions": versions(),
+        "languages": {
+            "source": config.data.source_language,
+            "target": config.data.target_language,
+        },
+        "signatures": {
+            layout.BEAM: {"beam_size": config.decoding.beam_size},
+            layout.GREEDY: {"beam_size": 1},
+            layout.NBEST: {"beam_size": config.decoding.beam_size},
+            layout.SCORING: {},
+            layout.TOKENIZE: {},
+            layout.ALIGN: {"beam_size": config.decoding.beam_size},
+        },
+        "precision": config.decoding.precision,
+        "tokenizers": tokenizers,
+        "parameters": model.count_params(),
+        "variables": variables,
+        "weights": {"which": which, **_weight_notes(run, which)},
+        "scores": run.manifest["scores"],
+        "data": run.manifest["data"],
+        "run_versions": run.manifest["versions"],
+        "config": config.to_dict(),
+    }
+
+
+def _weight_notes(run, which):
+    """Epoch and scores of the weights, where the run has noted them."""
+    path = run.folder / "weights" / f"{which}.json"
+    notes = read_json(path) if path.is_file() else {}
+    if "sha256" in notes:
+        notes["sha256"] = notes["sha256"][-1]
+    return notes

@@ -16,7 +16,7 @@ from keras_transformer.translation.translator import Translator, greedy
 TOLERANCES = {"float32": 1e-4, "bfloat16": 2e-2}
 
 
-class ServedTranslator:
+class TracedSignatures:
     """The signatures of a model, traced, and the module that is saved.
 
     A Keras model as an attribute of the saved module would bring a copy of

@@ -13,7 +13,7 @@ from tensorflow_serving.config import model_server_config_pb2
 
 from keras_transformer.contract.protobuf import message
 from keras_transformer.errors import InputError
-from keras_transformer.export.registry.versions import version_folders
+from keras_transformer.export.registry.version_folders import version_folders
 from keras_transformer.machine import usable_cores
 
 # Of the values in a batching file.

@@ -97,19 +97,16 @@ class SessionTranslator:
     threads: int
 
     def __call__(self):
-        import tensorflow_text  # noqa: F401
-
-        from keras_transformer.export.verification.session import (
-            ServedModel,
-            disable_xla,
-        )
+        from keras_transformer.export.session import SavedModelSession
+        from keras_transformer.export.verification.c_api import disable_xla
 
         disable_xla()
-        model = ServedModel(self.folder, self.threads)
+        inter_op_threads = 1 if self.threads == 1 else 0
+        model = SavedModelSession(self.folder, self.threads, inter_op_threads)
 
         def translate(lines):
             texts = [line.encode() for line in lines]
-            return model.predict(self.signature, {"text": texts})
+            return model.run(self.signature, {"text": texts})
 
         return translate
 

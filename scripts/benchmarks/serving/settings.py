@@ -4,12 +4,15 @@ import argparse
 import pathlib
 import re
 
-from keras_transformer.export.deployment.templates import BATCHING
+from keras_transformer.export.deployment.server_files import template
 from scripts.benchmarks.models import export_forced, make_run
 
 _LENGTH = 20  # tokens of each translation, with random weights
 _THREADS = "tensorflow_intra_op_parallelism"
-NAMES = (*re.findall(r"^(\w+) \{", BATCHING, re.MULTILINE), _THREADS)
+NAMES = (
+    *re.findall(r"^(\w+) \{", template("batching.config"), re.MULTILINE),
+    _THREADS,
+)
 
 
 def setting(text: str) -> dict[str, int]:
@@ -37,7 +40,7 @@ def server_options(values: dict[str, int], scratch: pathlib.Path) -> list[str]:
         values: in place of what the exported `batching.config` says.
         scratch: where a file is written.
     """
-    text = BATCHING
+    text = template("batching.config")
     for name, value in values.items():
         line = re.compile(rf"^{name} .*", re.MULTILINE)
         text = line.sub(f"{name} {{ value: {value} }}", text)

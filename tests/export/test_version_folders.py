@@ -3,7 +3,7 @@ import os
 import pytest
 
 from keras_transformer.errors import InputError
-from keras_transformer.export.registry.versions import (
+from keras_transformer.export.registry.version_folders import (
     choose_version,
     new_version,
     version_folders,

@@ -9,22 +9,26 @@ import sys
 import pytest
 
 from keras_transformer.contract import layout
-from keras_transformer.export.verification import c_api_proof
+from keras_transformer.export.verification import c_api_checks
 from keras_transformer.export.verification.c_api import find_library
-from keras_transformer.export.verification.proof import run_checks
+from keras_transformer.export.verification.checks import run_in_fresh_process
 
 pytestmark = pytest.mark.skipif(
     find_library() is None, reason="TensorFlow comes without its C++ library"
 )
-PROOF = "keras_transformer.export.verification.c_api_proof"
+CHECKS = "keras_transformer.export.verification.c_api_checks"
 
 # Runs a signature, and says which modules were loaded.
-_PREDICT = """
+_RUN = """
 import json, sys
 from keras_transformer.export.verification.c_api import CApiModel, find_library
+from keras_transformer.export.verification.replay_checks import readable
 model = CApiModel(sys.argv[1], find_library())
 texts = [text.encode() for text in json.loads(sys.argv[2])]
-outputs = model.predict(sys.argv[3], {"text": texts})
+outputs = {
+    name: readable(name, values, len(texts))
+    for name, values in model.run(sys.argv[3], {"text": texts}).items()
+}
 print(json.dumps({
     "outputs": {name: value.tolist() for name, value in outputs.items()},
     "types": {name: value.dtype.name for name, value in outputs.items()},
@@ -33,9 +37,9 @@ print(json.dumps({
 """
 
 
-def _predict(folder, texts, signature):
+def _run(folder, texts, signature):
     process = subprocess.run(
-        [sys.executable, "-c", _PREDICT, folder, json.dumps(texts), signature],
+        [sys.executable, "-c", _RUN, folder, json.dumps(texts), signature],
         env={**os.environ, "PYTHONPATH": os.getcwd()},
         capture_output=True,
         text=True,
@@ -46,7 +50,7 @@ def _predict(folder, texts, signature):
 
 
 def _failures(folder):
-    results = run_checks(PROOF, folder)
+    results = run_in_fresh_process(CHECKS, folder)
     assert [result.name for result in results] == [
         "c_api_loads",
         "c_api_equals_live_model",
@@ -89,7 +93,7 @@ def test_answers_that_differ_are_refused(report, tmp_path):
 
 
 def test_folder_without_a_model_does_not_load(tmp_path):
-    (result,) = run_checks(PROOF, tmp_path)
+    (result,) = run_in_fresh_process(CHECKS, tmp_path)
     assert result.name == "c_api_loads" and not result.passed
     assert "SavedModel" in result.detail
 
@@ -97,28 +101,28 @@ def test_folder_without_a_model_does_not_load(tmp_path):
 def test_strings_of_any_length_go_in_and_come_out(report, run):
     # Up to 22 bytes lie within a TF_TString; more have memory of their own.
     texts = ["", "a", "b" * 22, "c" * 23, "狗" * 1000, "nul \0 inside"]
-    found = _predict(report.path, texts, layout.ALIGN)
+    answer = _run(report.path, texts, layout.ALIGN)
     surface = run.source_tokenizer.surface(texts).to_list()
     limit = run.config.model.max_length - 2
     for row, tokens in zip(
-        found["outputs"]["source_tokens"], surface, strict=True
+        answer["outputs"]["source_tokens"], surface, strict=True
     ):
         kept = [token.decode() for token in tokens[:limit]]
         assert row[1 : 1 + len(kept)] == kept
         assert set(row[1 + len(kept) :]) <= {""}
-    assert found["types"] == {
+    assert answer["types"] == {
         "source_tokens": "object",
         "target_tokens": "object",
         "alignment": "float32",
         "truncated": "bool",
     }
-    assert not {"tensorflow", "keras", "tensorflow_text"} & {*found["modules"]}
+    assert not {"tensorflow", "keras", "tensorflow_text"} & {*answer["modules"]}
 
 
 def test_no_text_gives_no_row(report):
-    found = _predict(report.path, [], layout.TOKENIZE)
-    assert found["outputs"] == {"ids": [], "length": []}
-    assert found["types"] == {"ids": "int32", "length": "int32"}
+    answer = _run(report.path, [], layout.TOKENIZE)
+    assert answer["outputs"] == {"ids": [], "length": []}
+    assert answer["types"] == {"ids": "int32", "length": "int32"}
 
 
 @pytest.mark.slow
@@ -128,8 +132,8 @@ def test_process_with_tensorflow_proves_nothing(report):
     code = (
         "import keras, json, sys; "
         "from keras_transformer.export.verification import "
-        "c_api_proof as p; print(json.dumps([r.detail for r in "
-        "p.prove(sys.argv[1]) if not r.passed]))"
+        "c_api_checks as c; print(json.dumps([r.detail for r in "
+        "c.check_without_python(sys.argv[1]) if not r.passed]))"
     )
     process = subprocess.run(
         [sys.executable, "-c", code, report.path],
@@ -143,7 +147,7 @@ def test_process_with_tensorflow_proves_nothing(report):
 
 
 def test_missing_library_is_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(c_api_proof, "find_library", lambda: None)
-    (result,) = c_api_proof.prove(tmp_path)
+    monkeypatch.setattr(c_api_checks, "find_library", lambda: None)
+    (result,) = c_api_checks.check_without_python(tmp_path)
     assert result.passed
     assert "not possible here" in result.detail

@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
 
-from keras_transformer.export.verification.outputs import compare, readable
-from keras_transformer.export.verification.report import CheckFailed
+from keras_transformer.export.verification.checks import CheckFailed
+from keras_transformer.export.verification.replay_checks import (
+    compare,
+    readable,
+)
 
 EXACT = {"precision": "float32", "tolerance": 1e-4}
 ROUGH = {"precision": "bfloat16", "tolerance": 2e-2}

@@ -1,9 +1,9 @@
 """What TensorFlow Serving is started with: six files beside the models.
 
 They belong to the folder that holds the models' folders, which the server
-sees as /models. Every model in it is in `models.config`. A file that begins
-with `MARK` is written anew when versions or labels change; one that doesn't
-is its owner's, and stays.
+sees as /models. Every model in it is in `models.config`; the other five are
+filled-in templates. A file that begins with `MARK` is written anew when
+versions or labels change; one that doesn't is its owner's, and stays.
 """
 
 import hashlib
@@ -15,16 +15,33 @@ import string
 
 from keras_transformer.contract.layout import SAVED_MODEL
 from keras_transformer.errors import InputError
-from keras_transformer.export.deployment import templates as templates
 from keras_transformer.export.registry.labels import (
     read_labels,
     require_version,
 )
 from keras_transformer.export.registry.releases import served_versions
-from keras_transformer.export.registry.versions import version_folders
+from keras_transformer.export.registry.version_folders import version_folders
 from keras_transformer.files import write_text
 
+IMAGE = "tensorflow/serving:2.20.0"
+GRPC_PORT = 8500
+REST_PORT = 8501
+METRICS_PATH = "/monitoring/prometheus/metrics"
+# TensorFlow Serving's. Labels move by themselves, as the server reads
+# models.config again each minute. A label may name a version before it is
+# loaded, or the server wouldn't start with one.
+FLAGS = (
+    "--model_config_file=/models/models.config",
+    "--model_config_file_poll_wait_seconds=60",
+    "--allow_version_labels_for_unavailable_models=true",
+    "--enable_batching=true",
+    "--batching_parameters_file=/models/batching.config",
+    "--monitoring_config_file=/models/monitoring.config",
+)
 MODELS_CONFIG = "models.config"
+_BATCHING = "batching.config"
+_MONITORING = "monitoring.config"
+_TEMPLATES = pathlib.Path(__file__).parent / "templates"
 MARK = "# Written by keras-transformer, which may write it anew."
 _KEEP = "# To keep changes of your own, remove the line above."
 
@@ -133,51 +150,61 @@ def _model(base):
     return "\n".join(f"  {line}" for line in [*lines, "}"])
 
 
+def template(name: str) -> str:
+    """The content of a file before `$name`s in it are filled in.
+
+    Args:
+        name: such as "batching.config".
+    """
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
 def _contents(base):
     """The content of each file by its name."""
     bases = _models_beside(base)
-    models = models_config(bases)
     name = re.sub("[^a-z0-9]+", "-", base.name.lower()).strip("-") or "model"
     # A name in Kubernetes has 63 characters at most.
     name = f"{name[:54].rstrip('-')}-serving"
     values = {
-        "server": templates.IMAGE,
-        "grpc_port": templates.GRPC_PORT,
-        "rest_port": templates.REST_PORT,
-        "metrics_path": templates.METRICS_PATH,
+        "server": IMAGE,
+        "grpc_port": GRPC_PORT,
+        "rest_port": REST_PORT,
+        "metrics_path": METRICS_PATH,
         "model": base.name,
         "name": name,
-        "image": f"{name}:{_tag(base, models)}",
     }
 
-    def fill(template, **more):
-        return string.Template(template).substitute(values, **more)
+    def fill(file, **more):
+        return string.Template(template(file)).substitute(values, **more)
 
+    configs = {
+        MODELS_CONFIG: models_config(bases),
+        _BATCHING: template(_BATCHING),
+        _MONITORING: fill(_MONITORING),
+    }
+    values["image"] = f"{name}:{_tag(base, ''.join(configs.values()))}"
     return {
-        MODELS_CONFIG: models,
-        "batching.config": templates.BATCHING,
-        "monitoring.config": templates.MONITORING,
+        **configs,
         "Dockerfile": fill(
-            templates.DOCKERFILE,
+            "Dockerfile",
             copies="\n".join(_copies(bases)),
-            flags=", ".join(map(_quoted, templates.FLAGS)),
+            flags=", ".join(map(_quoted, FLAGS)),
         ),
         "docker-compose.yml": fill(
-            templates.COMPOSE,
-            flags="\n".join(f"      - {flag}" for flag in templates.FLAGS),
+            "docker-compose.yml",
+            flags="\n".join(f"      - {flag}" for flag in FLAGS),
         ),
-        "kubernetes.yaml": fill(templates.KUBERNETES),
+        "kubernetes.yaml": fill("kubernetes.yaml"),
     }
 
 
-def _tag(base, models):
+def _tag(base, configs):
     """The image's: the highest version, and what changes with any label.
 
     With the same tag Kubernetes would see nothing to replace.
     """
     latest = max(served_versions(base))
-    content = (models + templates.BATCHING + templates.MONITORING).encode()
-    return f"{latest}-{hashlib.sha256(content).hexdigest()[:8]}"
+    return f"{latest}-{hashlib.sha256(configs.encode()).hexdigest()[:8]}"
 
 
 def _models_beside(base):
@@ -203,8 +230,8 @@ def _copies(bases):
     for base in bases:
         there = version_folders(base)
         for version in served_versions(base):
-            place = f"{base.name}/{there[version].name}/"
-            yield f"COPY {place} /models/{place}"
+            folder = f"{base.name}/{there[version].name}/"
+            yield f"COPY {folder} /models/{folder}"
 
 
 def _is_ours(path):

@@ -1,0 +1,117 @@
+"""A SavedModel in a session of its own, loaded as TensorFlow Serving does.
+
+One call adds the graph, restores the variables from the checkpoint and runs
+the initializers of the tables; what runs then is the graph, without anything
+of Keras. Whether XLA may compile is up to the process.
+"""
+
+import contextlib
+import os
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.framework import ops
+
+from keras_transformer.contract.layout import TAG
+
+
+class SavedModelSession:
+    """Runs the signatures of a version folder, for many threads at once.
+
+    Args:
+        folder: the version folder.
+        intra_op_threads: that one operation uses; 0: TensorFlow's choice.
+        inter_op_threads: for operations side by side; 0: TensorFlow's
+            choice; -1: the thread that calls runs them all, as handing
+            small ones to other threads takes longer than they do.
+
+    Attributes:
+        signatures: `SignatureDef` by name; that of the initializers, which
+            can't be called, has no `method_name`.
+
+    Raises:
+        tf.errors.OpError, OSError, ValueError: it can't be loaded.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike,
+        intra_op_threads: int = 0,
+        inter_op_threads: int = -1,
+    ):
+        # Only now, as it registers its operations: a check asks which ones
+        # TensorFlow has by itself.
+        import tensorflow_text  # noqa: F401
+
+        config = tf.compat.v1.ConfigProto(
+            intra_op_parallelism_threads=intra_op_threads,
+            inter_op_parallelism_threads=inter_op_threads,
+        )
+        self._session = tf.compat.v1.Session(graph=tf.Graph(), config=config)
+        try:
+            with _without_warnings():
+                meta_graph = tf.compat.v1.saved_model.load(
+                    self._session, [TAG], os.fspath(folder)
+                )
+        except BaseException:
+            self.close()
+            raise
+        self.signatures = dict(meta_graph.signature_def)
+        self._tensors = {
+            name: (_tensor_names(s.inputs), _tensor_names(s.outputs))
+            for name, s in self.signatures.items()
+        }
+
+    def run(self, name: str, inputs: dict, outputs: tuple = ()) -> dict:
+        """Runs a signature.
+
+        Args:
+            name: of the signature.
+            inputs: an array, or lists, by the name of each input.
+            outputs: names of those to compute; all if there are none.
+
+        Returns:
+            an array by the name of each output; strings are bytes in an
+            array of objects.
+
+        Raises:
+            KeyError: there is no such signature, input or output.
+            tf.errors.OpError: the graph failed.
+        """
+        feeds, fetches = self._tensors[name]
+        if outputs:
+            fetches = {key: fetches[key] for key in outputs}
+        values = self._session.run(
+            fetches, {feeds[key]: value for key, value in inputs.items()}
+        )
+        return {key: _array(value) for key, value in values.items()}
+
+    def close(self):
+        """Frees the graph and its variables."""
+        self._session.close()
+        # It refers to itself: Python would look for such cycles much later.
+        ops.dismantle_graph(self._session.graph)
+
+
+@contextlib.contextmanager
+def _without_warnings():
+    """The loader says that it is deprecated, each time.
+
+    There is no other way to load what the server's own loader loads.
+    """
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _tensor_names(infos):
+    return {key: info.name for key, info in infos.items()}
+
+
+def _array(value):
+    """A session gives a scalar string as bytes."""
+    return np.array(value, object) if isinstance(value, bytes) else value
