@@ -311,7 +311,7 @@ class SmallTranslator:
             IncrementalTransformer,
         )
         from keras_transformer.text.character import CharacterTokenizer
-        from keras_transformer.translation.stream import text_translator
+        from keras_transformer.translation.details import text_translator
         from keras_transformer.translation.translator import Translator
 
         tokenizer = CharacterTokenizer([*SPECIAL_TOKENS, *"abcdefghijklmnop"])

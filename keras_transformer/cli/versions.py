@@ -53,7 +53,7 @@ def add_arguments(parser):
 def run(arguments):
     from keras_transformer.export.registry.releases import list_releases
 
-    values = _ACTIONS[arguments.action](arguments)
+    values = _change(arguments)
     if arguments.action != "list":
         _refresh(arguments)
     releases = list_releases(arguments.base)
@@ -66,7 +66,23 @@ def run(arguments):
     print(table([_row(release) for release in releases] or [("none", "")]))
 
 
-def _list(arguments):
+def _change(arguments):
+    """Does what is asked; returns the versions that it concerned, by name."""
+    from keras_transformer.export.registry import labels, releases
+
+    base = arguments.base
+    match arguments.action:
+        case "publish":
+            return {"published": [_publish(arguments)]}
+        case "label":
+            labels.set_label(base, arguments.label, arguments.version)
+        case "unlabel":
+            labels.remove_label(base, arguments.label)
+        case "rollback":
+            labels.roll_back(base, arguments.label)
+        case "prune":
+            removed = releases.prune(base, arguments.keep, arguments.dry_run)
+            return {"would_remove" if arguments.dry_run else "removed": removed}
     return {}
 
 
@@ -82,45 +98,7 @@ def _publish(arguments):
     )
     if arguments.label is not None:
         set_label(arguments.base, arguments.label, int(path.name))
-    return {"published": [int(path.name)]}
-
-
-def _label(arguments):
-    from keras_transformer.export.registry.labels import set_label
-
-    set_label(arguments.base, arguments.label, arguments.version)
-    return {}
-
-
-def _unlabel(arguments):
-    from keras_transformer.export.registry.labels import remove_label
-
-    remove_label(arguments.base, arguments.label)
-    return {}
-
-
-def _rollback(arguments):
-    from keras_transformer.export.registry.labels import roll_back
-
-    roll_back(arguments.base, arguments.label)
-    return {}
-
-
-def _prune(arguments):
-    from keras_transformer.export.registry.releases import prune
-
-    removed = prune(arguments.base, arguments.keep, arguments.dry_run)
-    return {"would_remove" if arguments.dry_run else "removed": removed}
-
-
-_ACTIONS = {
-    "list": _list,
-    "publish": _publish,
-    "label": _label,
-    "unlabel": _unlabel,
-    "rollback": _rollback,
-    "prune": _prune,
-}
+    return int(path.name)
 
 
 def _refresh(arguments):

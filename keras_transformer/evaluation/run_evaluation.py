@@ -16,10 +16,8 @@ from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.languages import is_chinese
 from keras_transformer.text.chinese import simplify
 from keras_transformer.training.run import Run
-from keras_transformer.translation.stream import (
-    text_translator,
-    translate_lines,
-)
+from keras_transformer.translation.details import text_translator
+from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.translator import Translator, greedy
 
 

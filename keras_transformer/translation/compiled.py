@@ -31,13 +31,13 @@ from keras_transformer.translation.translator import (
 )
 
 # Up to here source lengths are padded to multiples of 8, then to powers of 2.
-_EVEN = 64
+_LONGEST_IN_STEPS_OF_8 = 64
 # Source tokens a sentence, padding included, that a batch may hold on
 # average; longer sentences share smaller batches.
 _TOKENS_A_SENTENCE = 64
 # Single sentences of one shape after which compiling it is worth its time:
 # it takes seconds and saves milliseconds a sentence.
-MANY = 1000
+USES_WORTH_COMPILING = 1000
 
 _CACHE_VARIABLE = "TF_XLA_FLAGS"
 _CACHE_OPTION = "--tf_xla_persistent_cache_directory="
@@ -68,7 +68,7 @@ def when_to_compile(jit: str, config: DecodingConfig) -> int | None:
     if jit == "on" or tf.config.list_physical_devices("GPU"):
         return 0
     single = config.batch_size == 1 and config.precision == "float32"
-    return MANY if single else None
+    return USES_WORTH_COMPILING if single else None
 
 
 class CompiledTranslator:
@@ -164,14 +164,15 @@ class CompiledTranslator:
         """
         count, longest = source.ids.shape
         length = padded_length(longest, self._max_length)
-        rows = 1 if count == 1 else self._rows(length)
+        rows = 1 if count == 1 else self._padded_batch_size(length)
         self._uses[rows, length] += 1
         if self._uses[rows, length] <= self._after:
             return self._uncompiled(num_hypotheses)(source.ids, source.lengths)
-        ids = np.full([-(-max(count, 1) // rows) * rows, length], PAD_ID)
+        padded = -(-max(count, 1) // rows) * rows  # a multiple of rows
+        ids = np.full([padded, length], PAD_ID)  # (padded, S)
         ids[:count, :longest] = source.ids
         # A row that holds no sentence has length 0, hence generates nothing.
-        lengths = np.zeros(len(ids))
+        lengths = np.zeros(padded)
         lengths[:count] = source.lengths
         results = [
             self._search_batch(
@@ -179,7 +180,7 @@ class CompiledTranslator:
                 tf.constant(lengths[begin : begin + rows], tf.int32),
                 num_hypotheses,
             )
-            for begin in range(0, len(ids), rows)
+            for begin in range(0, padded, rows)
         ]
         return SearchResult(
             *(tf.concat(f, axis=0)[:count] for f in zip(*results, strict=True))
@@ -194,7 +195,7 @@ class CompiledTranslator:
             "truncated": source.truncated,
         }
 
-    def _rows(self, length):
+    def _padded_batch_size(self, length):
         """Sentences that a batch of this source length is padded to."""
         budget = self._config.batch_size * _TOKENS_A_SENTENCE
         return max(1, min(self._config.batch_size, budget // length))
@@ -244,7 +245,7 @@ def padded_length(length: int, longest: int) -> int:
         length: source tokens, START and END included.
         longest: the positions that the model has.
     """
-    if length <= _EVEN:
+    if length <= _LONGEST_IN_STEPS_OF_8:
         padded = -(-max(length, 1) // 8) * 8
     else:
         padded = 1 << (length - 1).bit_length()

@@ -229,7 +229,31 @@ def token_strings(translator, ids):
 
 def encoded(texts):
     """Texts as a tensor, string `(B,)`."""
-    return tf.constant([text.encode() for text in texts], tf.string)
+    # A file read with surrogateescape holds what UTF-8 can't.
+    strings = [text.encode("utf-8", "replace") for text in texts]
+    return tf.constant(strings, tf.string)
+
+
+def text_translator(function) -> Callable[[list[str]], list[str]]:
+    """Makes a graph function one from strings to strings.
+
+    Args:
+        function: takes `text` string `(B,)` and returns a dictionary with
+            `translation` string `(B,)`: `Translator.translate`, or the
+            signature of a loaded SavedModel.
+
+    Returns:
+        A function for `translate_lines`.
+    """
+
+    def translate(lines):
+        outputs = function(text=encoded(lines))
+        return [
+            translation.decode("utf-8", "replace")
+            for translation in outputs["translation"].numpy()
+        ]
+
+    return translate
 
 
 def translations_from(lines: Sequence[str], outputs) -> list[Translation]:

@@ -34,7 +34,7 @@ def translate_lines(
         lines: a file or any other iterable of strings, whose line ends are
             removed, or of tuples of strings.
         translate: from a list of lines, none blank, to as many results; see
-            `text_translator`.
+            `details.text_translator`.
         batch_size: lines translated together, at most.
         window: lines read before the first is translated. 1 answers every
             line at once; None: 50 batches.
@@ -154,29 +154,3 @@ def _without_end(line):
 
 def _ignore(count):
     """The progress callback of those who gave none."""
-
-
-def text_translator(function) -> Callable[[list[str]], list[str]]:
-    """Makes a graph function one from strings to strings.
-
-    Args:
-        function: takes `text` string `(B,)` and returns a dictionary with
-            `translation` string `(B,)`: `Translator.translate`, or the
-            signature of a loaded SavedModel.
-
-    Returns:
-        A function for `translate_lines`.
-    """
-    # Not above: a process whose workers translate has no need of it.
-    import tensorflow as tf
-
-    def translate(lines):
-        # A file read with surrogateescape holds what UTF-8 can't.
-        encoded = [line.encode("utf-8", "replace") for line in lines]
-        outputs = function(text=tf.constant(encoded, tf.string))
-        return [
-            translation.decode("utf-8", "replace")
-            for translation in outputs["translation"].numpy()
-        ]
-
-    return translate

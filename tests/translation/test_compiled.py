@@ -15,7 +15,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.translation.compiled import (
-    MANY,
+    USES_WORTH_COMPILING,
     CompiledTranslator,
     padded_length,
     when_to_compile,
@@ -132,7 +132,7 @@ def test_lengths_are_padded_to_few(length, padded):
         ("on", {}, 0),
         ("off", {"batch_size": 1}, None),
         ("auto", {}, None),
-        ("auto", {"batch_size": 1}, MANY),
+        ("auto", {"batch_size": 1}, USES_WORTH_COMPILING),
         ("auto", {"batch_size": 1, "precision": "bfloat16"}, None),
         ("auto", {"sampling": True, "batch_size": 1}, None),
     ],

@@ -1,10 +1,8 @@
 import pytest
 import tensorflow as tf
 
-from keras_transformer.translation.stream import (
-    text_translator,
-    translate_lines,
-)
+from keras_transformer.translation.details import text_translator
+from keras_transformer.translation.stream import translate_lines
 
 
 def shout(lines):

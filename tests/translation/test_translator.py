@@ -9,8 +9,8 @@ import tensorflow as tf
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.text.character import CharacterTokenizer
+from keras_transformer.translation.details import text_translator
 from keras_transformer.translation.stream import (
-    text_translator,
     translate_lines,
 )
 from keras_transformer.translation.translator import Translator
