@@ -121,14 +121,14 @@ def by_full_passes(model):
     )
 
 
-def check_equal(found, expected, atol=1e-4):
+def check_equal(actual, expected, atol=1e-4):
     """`SearchResult`s of equal ids; scores that differ by rounding."""
-    np.testing.assert_array_equal(found.ids, expected.ids)
-    np.testing.assert_array_equal(found.lengths, expected.lengths)
-    np.testing.assert_array_equal(found.finished, expected.finished)
+    np.testing.assert_array_equal(actual.ids, expected.ids)
+    np.testing.assert_array_equal(actual.lengths, expected.lengths)
+    np.testing.assert_array_equal(actual.finished, expected.finished)
     for name in ("scores", "log_probabilities"):
         np.testing.assert_allclose(
-            getattr(found, name),
+            getattr(actual, name),
             getattr(expected, name),
             atol=atol,
             err_msg=name,

@@ -46,6 +46,9 @@ class Step(NamedTuple):
 class _Sublayers:
     """The sublayers of a model's encoder and decoder, with fused weights.
 
+    The residual stream `x` is float32 `(rows, D)`; rows are the positions of
+    all sentences, or the beams.
+
     Args:
         layer: one of the model's `EncoderLayer`s or `DecoderLayer`s; all are
             of the same shape.
@@ -60,14 +63,15 @@ class _Sublayers:
         self._activation = layer.activation
 
     def _attend_to_itself(self, x, sublayer, mask, length):
-        projected = self._project(x, sublayer)
+        """Adds self-attention of `x` `(B * length, D)` to it."""
+        projected = self._project(x, sublayer)  # (B * length, 3 D)
         heads = split_heads(projected, length, 3 * self._num_heads)
         query, keys, values = tf.split(heads, 3, axis=1)  # (B, N, length, H)
         context, _ = attend(query, keys, values, mask, transposed=False)
         return self._output(x, join_heads(context), sublayer)
 
     def _project(self, x, sublayer):
-        """A sublayer's input product."""
+        """A sublayer's input product: `(rows, D)` to `(rows, D or 3 D)`."""
         y = self._normalise(x, sublayer.norm) if self._pre_norm else x
         return self._dense(y, sublayer.inputs)
 
@@ -77,11 +81,13 @@ class _Sublayers:
         return self._residual(x, update, sublayer)
 
     def _feedforward(self, x, sublayer):
+        """Adds the position-wise sublayer to the stream `x`."""
         y = self._normalise(x, sublayer.norm) if self._pre_norm else x
         y = self._activation(self._dense(y, sublayer.inner))
         return self._residual(x, self._dense(y, sublayer.outer), sublayer)
 
     def _residual(self, x, update, sublayer):
+        """The sum of stream and update; with post-norm, normalised."""
         x += tf.cast(update, tf.float32)
         return x if self._pre_norm else self._normalise(x, sublayer.norm)
 
