@@ -10,6 +10,7 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import grimp
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -196,6 +197,28 @@ def test_no_module_is_longer_than_400_lines():
         for path in folder.rglob("*.py")
     }
     assert {name: n for name, n in lengths.items() if n > 400} == {}
+
+
+def test_imports_keep_to_the_contract():
+    """What `[tool.importlinter]` in pyproject.toml says, and `.ci/run` runs."""
+    result = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-logo"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout
+    assert "lint-imports" in (ROOT / ".ci/run").read_text()
+
+
+def test_few_modules_have_a_single_importer():
+    graph = grimp.build_graph("keras_transformer", cache_dir=None)
+    single = [
+        module
+        for module in sorted(graph.modules)
+        if len(graph.find_modules_that_directly_import(module)) == 1
+    ]
+    assert len(single) < 45, single
 
 
 def test_every_folder_of_the_package_is_a_package():

@@ -3,7 +3,7 @@ import tensorflow as tf
 
 from keras_transformer.contract.layout import SIGNATURES
 from keras_transformer.export.deployment.server_files import template
-from keras_transformer.export.writer.warmup_requests import (
+from keras_transformer.export.warmup_requests import (
     MAX_BATCH,
     MAX_TEXTS,
     crc32c,

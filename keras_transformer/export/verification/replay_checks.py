@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_transformer.contract import layout
 from keras_transformer.export.verification.checks import CheckFailed
-from keras_transformer.export.writer.warmup_requests import read_warmup
+from keras_transformer.export.warmup_requests import read_warmup
 
 _LONG = 10_000  # words
 _INVALID = (b"\xff\xfe", b"a \xc3( b", b"\xed\xa0\x80", b"cut off: \xe4\xbd")

@@ -26,11 +26,11 @@ from keras_transformer.export.verification.checks import (
     check_in_fresh_process,
     require_passed,
 )
-from keras_transformer.export.writer.signatures import TracedSignatures
-from keras_transformer.export.writer.warmup_requests import (
+from keras_transformer.export.warmup_requests import (
     MAX_TEXTS,
     write_warmup,
 )
+from keras_transformer.export.writer.signatures import TracedSignatures
 from keras_transformer.files import read_json, write_json
 from keras_transformer.training.run import Run
 from keras_transformer.version import versions
