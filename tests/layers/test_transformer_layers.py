@@ -1,5 +1,6 @@
 """EncoderLayer and DecoderLayer, against torch and against themselves."""
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -122,6 +123,33 @@ def test_a_functional_model_honours_implicit_masks():
     short = np.array(model(np.array([[4, 5]])))
     padded = np.array(model(np.array([[4, 5, 0, 0]])))
     np.testing.assert_allclose(padded[:, :2], short, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_files_of_weights_know_norms_by_their_own_names(norm, tmp_path):
+    inputs = keras.Input((None, 8))
+    layer = EncoderLayer(d_model=8, num_heads=2, d_ff=16, norm=norm)
+    path = tmp_path / "model.weights.h5"
+    keras.Model(inputs, layer(inputs)).save_weights(path)
+    groups = set()
+    with h5py.File(path) as file:
+        file.visit(groups.add)
+    prefix = "layers/encoder_layer"
+    stored = {
+        name.removeprefix(prefix).split("/vars")[0]
+        for name in groups
+        if name.startswith(prefix) and name.endswith("/vars/0")
+    }
+    assert stored == {
+        "/_feedforward/_inner",
+        "/_feedforward/_outer",
+        "/_feedforward_layer_norm",
+        "/_self_attention/_key",
+        "/_self_attention/_output",
+        "/_self_attention/_query",
+        "/_self_attention/_value",
+        "/_self_attention_layer_norm",
+    }
 
 
 def test_unknown_norm_is_refused():
