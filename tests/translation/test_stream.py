@@ -78,6 +78,19 @@ def test_a_translator_that_loses_a_line_is_noticed():
         list(translate_lines(["a", "b"], lambda lines: lines[:1]))
 
 
+def test_texts_that_belong_together_stay_together():
+    pairs = [("a", "x"), ("", " "), ("bbb", ""), ("", "y")]
+
+    def translate(lines):
+        return [f"{source}|{prefix}" for source, prefix in lines]
+
+    for window in (1, 2, 10):
+        found = list(
+            translate_lines(pairs, translate, batch_size=2, window=window)
+        )
+        assert found == ["a|x", "", "bbb|", "|y"]
+
+
 def test_text_translator_calls_a_graph_function():
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
     def function(text):

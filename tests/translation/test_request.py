@@ -1,0 +1,53 @@
+"""Requests, and results from what an export's signatures give."""
+
+import pytest
+
+from keras_transformer.constants import NO_SCORE
+from keras_transformer.errors import InputError
+from keras_transformer.translation.request import (
+    Hypothesis,
+    Translation,
+    TranslationRequest,
+    translations_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "count", "is_plain"),
+    [
+        ({}, 1, True),
+        ({"scores": True}, 1, True),
+        ({"n_best": 1}, 1, False),
+        ({"n_best": 3}, 3, False),
+        ({"json": True}, 1, False),
+        ({"prefixes": True, "scores": True}, 1, False),
+    ],
+)
+def test_what_is_more_than_plain(options, count, is_plain):
+    request = TranslationRequest(**options)
+    assert request.count == count
+    assert request.is_plain == is_plain
+
+
+def test_rows_that_are_left_over_are_no_hypotheses():
+    found = translations_of(
+        ["one", "two"],
+        [["a", "b", "c"], ["d", "", ""]],
+        [[-1.0, -2.0, -3.0], [-4.0, NO_SCORE, NO_SCORE]],
+        [False, True],
+        count=2,
+    )
+    assert found == [
+        Translation("one", [Hypothesis("a", -1.0), Hypothesis("b", -2.0)]),
+        Translation("two", [Hypothesis("d", -4.0)], truncated=True),
+    ]
+
+
+def test_every_line_has_a_hypothesis():
+    (translation,) = translations_of(["one"], [[""]], [[NO_SCORE]])
+    assert translation.hypotheses == [Hypothesis("", NO_SCORE)]
+
+
+def test_more_than_the_beam_has_is_refused():
+    with pytest.raises(InputError, match="--n-best 3: .* beam has 2"):
+        translations_of(["one"], [["a", "b"]], [[-1.0, -2.0]], count=3)
