@@ -1,0 +1,1 @@
+"""Data: corpora cleaned, split, encoded, and cut into batches of ids."""
