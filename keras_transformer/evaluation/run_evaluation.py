@@ -92,13 +92,9 @@ def evaluate_run(
     seconds = time.perf_counter() - started
     measured = scores(hypotheses, references, run.config.data.target_language)
     return Evaluation(
-        sentences=len(sources),
         cross_entropy=loss,
         tokens=tokens,
-        bleu=measured.bleu,
-        chrf=measured.chrf,
-        bleu_signature=measured.bleu_signature,
-        chrf_signature=measured.chrf_signature,
+        **dataclasses.asdict(measured),
         beam_size=decoding.beam_size,
         length_penalty=decoding.length_penalty,
         seconds=round(seconds, 2),
