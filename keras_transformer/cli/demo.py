@@ -2,6 +2,9 @@
 
 Prepares the corpus, trains a small model, evaluates it on held-out sentences,
 exports it, and translates through the export in a fresh process.
+
+example:
+  keras-transformer demo
 """
 
 import dataclasses
@@ -23,10 +26,6 @@ from keras_transformer.cli.console import (
 from keras_transformer.cli.options import add_number
 from keras_transformer.errors import InputError
 from keras_transformer.presets import preset
-
-EXAMPLE = """example:
-  keras-transformer demo
-"""
 
 SHOWN = 10  # held-out sentences translated at the end
 

@@ -2,6 +2,9 @@
 
 Cross-entropy is in nats per target token, end token counted, unsmoothed.
 BLEU and chrF are sacreBLEU's, with the signatures that reproduce them.
+
+example:
+  keras-transformer evaluate --run runs/en-zh --input test.tsv --json
 """
 
 import dataclasses
@@ -17,10 +20,6 @@ from keras_transformer.cli.options import (
     decoding_config,
 )
 from keras_transformer.errors import InputError
-
-EXAMPLE = """example:
-  keras-transformer evaluate --run runs/en-zh --input test.tsv --json
-"""
 
 
 def add_arguments(parser):

@@ -4,6 +4,12 @@ The export goes to OUT/VERSION, text in and text out, and is published only
 after fresh processes have loaded it as the server does and compared: one in a
 session, and one through the C API, without Python's TensorFlow. --verify-only
 checks a version that is there.
+
+example:
+  keras-transformer export --run runs/en-zh --out saved_models/en-zh
+  keras-transformer export --run runs/en-zh --out saved_models/en-zh \\
+      --format tfserving
+  keras-transformer export --verify-only saved_models/en-zh/1
 """
 
 import dataclasses
@@ -23,13 +29,6 @@ from keras_transformer.errors import InputError
 
 # What may stand beside --verify-only.
 _BESIDE_VERIFY_ONLY = ("command", "verify_only", "json")
-
-EXAMPLE = """example:
-  keras-transformer export --run runs/en-zh --out saved_models/en-zh
-  keras-transformer export --run runs/en-zh --out saved_models/en-zh \\
-      --format tfserving
-  keras-transformer export --verify-only saved_models/en-zh/1
-"""
 
 
 def add_arguments(parser):

@@ -1,4 +1,8 @@
-"""Says what a folder is: prepared data, a run, or an export."""
+"""Says what a folder is: prepared data, a run, or an export.
+
+example:
+  keras-transformer info runs/en-zh
+"""
 
 import json
 import pathlib
@@ -8,10 +12,6 @@ import yaml
 from keras_transformer.cli.options import add_json_option
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_json
-
-EXAMPLE = """example:
-  keras-transformer info runs/en-zh
-"""
 
 # The file that makes a folder what it is.
 MARKS = {

@@ -83,11 +83,15 @@ def build_parser() -> argparse.ArgumentParser:
     )
     for name, summary in COMMANDS.items():
         module = _module(name)
+        # Under `python -OO` there are no docstrings.
+        description, mark, example = (module.__doc__ or "").partition(
+            "\nexample:\n"
+        )
         subparser = subparsers.add_parser(
             name,
             help=summary,
-            description=module.__doc__,
-            epilog=module.EXAMPLE,
+            description=description,
+            epilog=mark.lstrip() + example,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(subparser)

@@ -2,6 +2,11 @@
 
 As SVG, whose text the reader's own fonts draw, or as PNG. Needs Matplotlib:
 pip install '.[plots]' in the project's folder.
+
+example:
+  keras-transformer plot training-curves --run runs/en-zh --out curves.svg
+  keras-transformer plot attention-cross --run runs/en-zh \\
+      --text "Where is the station?" --layer 2 --out attention.png
 """
 
 import dataclasses
@@ -32,12 +37,6 @@ _SOURCE = "<s> where is the station ? </s> <pad> <pad>".split()
 _TARGET = "<s> 车 站 在 哪 里 ？ <pad>".split()
 # Padding shown behind the sentences of a run.
 _PADDING = ["<pad>"] * 2
-
-EXAMPLE = """example:
-  keras-transformer plot training-curves --run runs/en-zh --out curves.svg
-  keras-transformer plot attention-cross --run runs/en-zh \\
-      --text "Where is the station?" --layer 2 --out attention.png
-"""
 
 
 def add_arguments(parser):

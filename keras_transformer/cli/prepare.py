@@ -2,6 +2,13 @@
 
 Input is a TSV (source, target, further columns ignored), or two files line
 by line written as SOURCE,TARGET; .gz too; several after one --train.
+
+example:
+  keras-transformer prepare --train train.tsv --dev dev.tsv --out data/en-zh
+  keras-transformer prepare --train a.de.gz,a.en.gz b.tsv --dev 0.01 \\
+      --source-language de --target-language en --out data/de-en
+  keras-transformer prepare --train news.tsv --tokenizers runs/en-zh \\
+      --out data/news
 """
 
 from keras_transformer.cli.console import (
@@ -16,14 +23,6 @@ from keras_transformer.cli.options import (
     resolve_config,
 )
 from keras_transformer.presets import PRESETS
-
-EXAMPLE = """example:
-  keras-transformer prepare --train train.tsv --dev dev.tsv --out data/en-zh
-  keras-transformer prepare --train a.de.gz,a.en.gz b.tsv --dev 0.01 \\
-      --source-language de --target-language en --out data/de-en
-  keras-transformer prepare --train news.tsv --tokenizers runs/en-zh \\
-      --out data/news
-"""
 
 
 def add_arguments(parser):

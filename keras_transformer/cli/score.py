@@ -3,6 +3,9 @@
 A line a pair: the natural logarithm of the probability that the model gives
 to the translation, its end included; the mean over the tokens; their number.
 A pair of blank lines has 0, 0 and 0.
+
+example:
+  keras-transformer score --run runs/en-zh --input test.tsv --token-scores
 """
 
 import json
@@ -26,10 +29,6 @@ from keras_transformer.cli.translation_output import (
 from keras_transformer.errors import InputError
 from keras_transformer.translation.request import BLANK_PAIR, ScoredPair
 from keras_transformer.translation.stream import translate_lines
-
-EXAMPLE = """example:
-  keras-transformer score --run runs/en-zh --input test.tsv --token-scores
-"""
 
 
 def add_arguments(parser):

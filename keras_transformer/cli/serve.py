@@ -3,6 +3,11 @@
 It is TensorFlow Serving where that is installed, or its Docker image, and
 otherwise a server of this package's that keeps the same contract. The flags
 carry TensorFlow Serving's names.
+
+example:
+  keras-transformer serve --model_base_path saved_models/en-zh
+  curl -d '{"instances": ["Good morning."]}' \\
+      http://127.0.0.1:8501/v1/models/en-zh:predict
 """
 
 import contextlib
@@ -17,12 +22,6 @@ from keras_transformer.cli.options import add_number
 from keras_transformer.errors import InputError
 from keras_transformer.machine import allow_many_connections
 from keras_transformer.serving.server import engines
-
-EXAMPLE = """example:
-  keras-transformer serve --model_base_path saved_models/en-zh
-  curl -d '{"instances": ["Good morning."]}' \\
-      http://127.0.0.1:8501/v1/models/en-zh:predict
-"""
 
 
 def add_arguments(parser):

@@ -2,6 +2,11 @@
 
 Ctrl-C finishes the step at hand and writes a checkpoint; --resume goes on
 from it (or from the last one before a kill) as if nothing had happened.
+
+example:
+  keras-transformer train --data data/en-zh --preset notebook --out runs/en-zh
+  keras-transformer train --data data/en-zh --out runs/en-zh --resume
+  keras-transformer train --data data/news --from runs/en-zh --out runs/news
 """
 
 import dataclasses
@@ -23,12 +28,6 @@ from keras_transformer.cli.options import (
 )
 from keras_transformer.errors import InputError
 from keras_transformer.presets import PRESETS
-
-EXAMPLE = """example:
-  keras-transformer train --data data/en-zh --preset notebook --out runs/en-zh
-  keras-transformer train --data data/en-zh --out runs/en-zh --resume
-  keras-transformer train --data data/news --from runs/en-zh --out runs/news
-"""
 
 SECTIONS = ("model", "training", "decoding")
 DEFAULT_PRESET = "small"

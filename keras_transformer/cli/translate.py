@@ -4,6 +4,11 @@ Reads stdin or a file, writes a line for a line in the same order, and keeps
 blank lines. Any number of lines: they are read a window at a time, and more
 than a few are translated by a process for each core, or in several requests
 at a time.
+
+example:
+  echo "Good morning." | keras-transformer translate --run runs/en-zh
+  keras-transformer translate --saved-model saved_models/en-zh < in.en > out.zh
+  keras-transformer translate --server http://127.0.0.1:8501 --model en-zh
 """
 
 import contextlib
@@ -43,12 +48,6 @@ from keras_transformer.translation.stream import (
     one_by_one,
     stream_lines,
 )
-
-EXAMPLE = """example:
-  echo "Good morning." | keras-transformer translate --run runs/en-zh
-  keras-transformer translate --saved-model saved_models/en-zh < in.en > out.zh
-  keras-transformer translate --server http://127.0.0.1:8501 --model en-zh
-"""
 
 # Sentences at a time for a server: half of what the exported batching.config
 # takes at once.

@@ -4,20 +4,19 @@ BASE is the model's folder, which holds its versions. What labels name, and
 named last before, is what models.config lets TensorFlow Serving load (without
 labels: the latest version). Where `export --format tfserving` has written
 files for the server, they are written anew after each change.
-"""
 
-import json
-
-from keras_transformer.cli.console import say, table
-from keras_transformer.cli.options import add_json_option, add_number
-
-EXAMPLE = """example:
+example:
   keras-transformer versions saved_models/en-zh list
   keras-transformer versions saved_models/en-zh publish elsewhere/en-zh/7
   keras-transformer versions saved_models/en-zh label stable 7
   keras-transformer versions saved_models/en-zh rollback stable
   keras-transformer versions saved_models/en-zh prune --keep 3
 """
+
+import json
+
+from keras_transformer.cli.console import say, table
+from keras_transformer.cli.options import add_json_option, add_number
 
 
 def add_arguments(parser):
