@@ -39,6 +39,15 @@ def test_what_is_private_is_read_here_alone():
         and node.attr not in ours | PUBLIC
     ]
     assert foreign == []
+    private = ("tensorflow.python", "keras.src")
+    imported = [
+        (path, name)
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        for name in modules(node)
+        if name.startswith(private)
+    ]
+    assert imported == []
 
 
 def defined(tree):
@@ -50,6 +59,15 @@ def defined(tree):
             node.ctx, ast.Store
         ):
             yield node.id if isinstance(node, ast.Name) else node.attr
+
+
+def modules(node):
+    """What an import statement imports from."""
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return []
 
 
 def test_kernel_variable_is_the_kernel():

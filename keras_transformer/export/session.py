@@ -10,8 +10,8 @@ import os
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.framework import ops
 
+from keras_transformer.compat import dismantle_graph
 from keras_transformer.contract.layout import TAG
 
 
@@ -89,8 +89,7 @@ class SavedModelSession:
     def close(self):
         """Frees the graph and its variables."""
         self._session.close()
-        # It refers to itself: Python would look for such cycles much later.
-        ops.dismantle_graph(self._session.graph)
+        dismantle_graph(self._session.graph)
 
 
 @contextlib.contextmanager

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
-from tensorflow.python.framework import op_def_registry
 
+from keras_transformer.compat import is_operation
 from keras_transformer.contract import layout
 from keras_transformer.export.verification.checks import CheckFailed
 
@@ -200,6 +200,6 @@ def refusal(operation: str) -> str | None:
         return None
     if operation in LATER_TEXT_OPERATIONS:
         return "not in TF Text 2.12"
-    if op_def_registry.get(operation) is None:
+    if not is_operation(operation):
         return "neither in TensorFlow nor in TF Text 2.12"
     return None
