@@ -17,14 +17,8 @@ from google.protobuf import (
     message_factory,
     text_format,
 )
+from google.protobuf.json_format import ParseDict
 
-_FIELD = descriptor_pb2.FieldDescriptorProto
-_KINDS = {
-    "string": _FIELD.TYPE_STRING,
-    "bool": _FIELD.TYPE_BOOL,
-    "int64": _FIELD.TYPE_INT64,
-    "uint32": _FIELD.TYPE_UINT32,
-}
 _MESSAGES = {
     "Int64Value": {"value": (1, "int64")},
     "BatchingParameters": {
@@ -53,29 +47,35 @@ _MESSAGES = {
 
 def parse(name: str, text: str):
     """The message that a text proto spells; refuses unknown fields."""
-    found = _pool().FindMessageTypeByName(f"tests.{name}")
-    return text_format.Parse(text, message_factory.GetMessageClass(found)())
+    kind = _pool().FindMessageTypeByName(f"tests.{name}")
+    return text_format.Parse(text, message_factory.GetMessageClass(kind)())
 
 
 @functools.cache
 def _pool():
-    file = descriptor_pb2.FileDescriptorProto(
-        name="tests/serving.proto", package="tests", syntax="proto3"
-    )
-    for name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=name)
-        for field, (number, kind) in fields.items():
-            many, _, kind = kind.rpartition(" ")
-            added = message.field.add(
-                name=field,
-                number=number,
-                label=_FIELD.LABEL_REPEATED if many else _FIELD.LABEL_OPTIONAL,
-            )
-            if kind in _KINDS:
-                added.type = _KINDS[kind]
-            else:
-                added.type = _FIELD.TYPE_MESSAGE
-                added.type_name = f".tests.{kind}"
+    file = {
+        "name": "tests/serving.proto",
+        "package": "tests",
+        "syntax": "proto3",
+        "messageType": [
+            {
+                "name": name,
+                "field": [
+                    {"name": field, "number": number, **_kind(kind)}
+                    for field, (number, kind) in fields.items()
+                ],
+            }
+            for name, fields in _MESSAGES.items()
+        ],
+    }
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
+    pool.Add(ParseDict(file, descriptor_pb2.FileDescriptorProto()))
     return pool
+
+
+def _kind(text):
+    *many, kind = text.split()
+    label = "LABEL_REPEATED" if many else "LABEL_OPTIONAL"
+    if kind in _MESSAGES:
+        return {"label": label, "typeName": f".tests.{kind}"}
+    return {"label": label, "type": f"TYPE_{kind.upper()}"}

@@ -1,13 +1,9 @@
-import os
-
 import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.export.registry.version_folders import (
     choose_version,
-    new_version,
     version_folders,
-    writing,
 )
 
 
@@ -54,46 +50,3 @@ def test_base_that_is_a_version_is_refused(tmp_path):
     (tmp_path / "saved_model.pb").write_text("")
     with pytest.raises(InputError, match="is a version itself"):
         choose_version(tmp_path, None)
-
-
-def test_version_appears_when_the_block_ends(tmp_path):
-    base = tmp_path / "models" / "x"
-    with new_version(base, 3) as folder:
-        (folder / "variables").mkdir()
-        (folder / "variables" / "a").write_text("a")
-        assert os.listdir(base) == [folder.name]
-        assert not folder.name.isdigit()
-    assert (base / "3" / "variables" / "a").read_text() == "a"
-    assert os.listdir(base) == ["3"]
-
-
-def test_version_that_appears_meanwhile_stays(tmp_path):
-    with pytest.raises(InputError, match="appeared while"):
-        with new_version(tmp_path, 3) as folder:
-            (folder / "mine").write_text("")
-            (tmp_path / "3").mkdir()
-            (tmp_path / "3" / "theirs").write_text("")
-    assert os.listdir(tmp_path) == ["3"]
-    assert os.listdir(tmp_path / "3") == ["theirs"]
-
-
-def test_failure_keeps_what_another_put_there(tmp_path):
-    base = tmp_path / "a" / "b"
-    with pytest.raises(KeyError):
-        with new_version(base, 1):
-            (base / "2").mkdir()
-            raise KeyError
-    assert os.listdir(base) == ["2"]
-
-
-def test_folder_that_cannot_be_made_is_named(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="1: can't be written"):
-        with new_version(tmp_path / "file" / "base", 1):
-            pass
-
-
-def test_writing_passes_other_errors_on():
-    with pytest.raises(ZeroDivisionError):
-        with writing("x"):
-            raise ZeroDivisionError

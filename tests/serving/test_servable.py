@@ -104,7 +104,7 @@ def test_a_failing_warmup_record_fails_the_load(tmp_path):
 
 def test_a_version_that_was_unloaded_leaves_no_graph(toy_base):
     servable = Servable("toy", 2, toy_base / "2")
-    graph = weakref.ref(servable._session.graph)
+    graph = weakref.ref(servable._session._session.graph)
     gc.disable()
     try:
         servable.close()

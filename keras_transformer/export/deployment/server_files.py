@@ -6,7 +6,6 @@ filled-in templates. A file that begins with `MARK` is written anew when
 versions or labels change; one that doesn't is its owner's, and stays.
 """
 
-import hashlib
 import json
 import os
 import pathlib
@@ -21,7 +20,7 @@ from keras_transformer.export.registry.labels import (
 )
 from keras_transformer.export.registry.releases import served_versions
 from keras_transformer.export.registry.version_folders import version_folders
-from keras_transformer.files import write_text
+from keras_transformer.files import digest, write_text, writing
 
 IMAGE = "tensorflow/serving:2.20.0"
 GRPC_PORT = 8500
@@ -69,12 +68,8 @@ def write_server_files(
         if path.exists() and not _is_ours(path):
             kept.append(path)
             continue
-        try:
+        with writing(path):
             write_text(path, f"{MARK}\n{_KEEP}\n{content}")
-        except OSError as error:
-            raise InputError(
-                f"{path}: can't be written ({error.strerror})"
-            ) from None
         written.append(path)
     return written, kept
 
@@ -204,7 +199,7 @@ def _tag(base, configs):
     With the same tag Kubernetes would see nothing to replace.
     """
     latest = max(served_versions(base))
-    return f"{latest}-{hashlib.sha256(configs.encode()).hexdigest()[:8]}"
+    return f"{latest}-{digest(configs.encode())[:8]}"
 
 
 def _models_beside(base):

@@ -13,18 +13,18 @@ from keras_transformer.export.registry.version_folders import (
     choose_version,
     find_saved_model,
     folder_size,
-    new_version,
     version_folders,
-    writing,
 )
 from keras_transformer.export.verification.checks import (
     check_in_fresh_process,
     require_passed,
 )
-from keras_transformer.files import read_json
-
-# Hidden from the server, as no number begins so.
-_REMOVED = ".tmp-removed-"
+from keras_transformer.files import (
+    new_folder,
+    read_json,
+    remove_folder,
+    remove_hidden_folders,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,15 +120,14 @@ def publish(
     progress = progress or (lambda line: None)
     source = find_saved_model(source)
     version = choose_version(base, version)
-    goal = pathlib.Path(base) / str(version)
-    with new_version(base, version) as folder:
-        progress(f"copying {source} to {goal}")
-        with writing(goal):
-            shutil.copytree(source, folder, dirs_exist_ok=True)
+    target = pathlib.Path(base) / str(version)
+    with new_folder(target) as folder:
+        progress(f"copying {source} to {target}")
+        shutil.copytree(source, folder, dirs_exist_ok=True)
         progress("checking it in fresh processes")
         problem = f"{source} was refused, nothing was published"
         require_passed(check_in_fresh_process(folder, problem), problem)
-    return goal
+    return target
 
 
 def prune(
@@ -160,23 +159,9 @@ def prune(
     removed = [version for version in there if version not in kept]
     if not dry_run:
         for version in removed:
-            _remove(there[version])
-        # What a process that was killed had taken the name from.
-        for path in pathlib.Path(base).glob(f"{_REMOVED}*"):
-            shutil.rmtree(path, ignore_errors=True)
+            remove_folder(there[version])
+        remove_hidden_folders(base)
     return removed
-
-
-def _remove(folder):
-    """Takes a version's name away, then its files."""
-    hidden = folder.with_name(f"{_REMOVED}{folder.name}-{os.getpid()}")
-    try:
-        folder.rename(hidden)
-        shutil.rmtree(hidden)
-    except OSError as error:
-        raise InputError(
-            f"{folder}: can't be removed ({error.strerror})"
-        ) from None
 
 
 def _require_folder(base):

@@ -1,12 +1,7 @@
-"""Version folders: found, chosen, and published whole or not at all."""
+"""Version folders: which there are, which one a path means, the next one."""
 
-import contextlib
-import errno
 import os
 import pathlib
-import shutil
-import sys
-from collections.abc import Iterator
 
 from keras_transformer.contract.layout import SAVED_MODEL
 from keras_transformer.errors import InputError
@@ -33,12 +28,12 @@ def version_folders(base: str | os.PathLike) -> dict[int, pathlib.Path]:
         names = os.listdir(base) if base.is_dir() else []
     except OSError as error:
         raise InputError(f"{base}: {error.strerror}") from None
-    found = {
+    versions = {
         int(name): base / name
         for name in names
         if name.isascii() and name.isdigit() and int(name) <= _MAX_VERSION
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(versions.items()))
 
 
 def choose_version(base: str | os.PathLike, version: int | None) -> int:
@@ -58,7 +53,7 @@ def choose_version(base: str | os.PathLike, version: int | None) -> int:
         return max(taken, default=0) + 1
     if not 0 < version <= _MAX_VERSION:
         raise InputError(
-            f"version must be a whole number from 1 on. Received: {version}"
+            f"version must be an integer from 1 on. Received: {version}"
         )
     if version in taken:
         raise InputError(
@@ -92,79 +87,6 @@ def find_saved_model(path: str | os.PathLike) -> pathlib.Path:
             f"{latest}: no SavedModel (no {SAVED_MODEL}). {ACCEPTED_MODEL}"
         )
     return latest
-
-
-@contextlib.contextmanager
-def new_version(
-    base: str | os.PathLike, version: int
-) -> Iterator[pathlib.Path]:
-    """A temporary folder that becomes `base/version` if the block ends well.
-
-    The server ignores its name. When the block fails, or the process is
-    interrupted, it is removed, with the parents that were made for it.
-
-    Raises:
-        InputError: the folder can't be written, or the version has appeared
-            meanwhile.
-    """
-    base = pathlib.Path(base)
-    goal = base / str(version)
-    temporary = base / f".tmp-{version}-{os.getpid()}"
-    made = [path for path in (base, *base.parents) if not path.exists()]
-    published = False
-    try:
-        with writing(goal):
-            base.mkdir(parents=True, exist_ok=True)
-            temporary.mkdir()
-        yield temporary
-        with writing(goal):
-            _flush(temporary)
-            os.rename(temporary, goal)
-        published = True
-    finally:
-        if not published:
-            shutil.rmtree(temporary, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                for path in made:
-                    path.rmdir()
-
-
-@contextlib.contextmanager
-def writing(goal: pathlib.Path) -> Iterator[None]:
-    """Turns the errors of writing into one line that names `goal`."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-            reason = "appeared while it was being exported; left as it is"
-        elif error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            reason = _FULL
-        else:
-            reason = f"can't be written ({error.strerror})"
-        raise InputError(f"{goal}: {reason}") from error
-    except Exception as error:
-        # Not imported for this: what needs no TensorFlow starts fast.
-        tensorflow = sys.modules.get("tensorflow")
-        if tensorflow is None or not isinstance(
-            error, tensorflow.errors.OpError
-        ):
-            raise
-        if isinstance(error, tensorflow.errors.ResourceExhaustedError):
-            raise InputError(f"{goal}: {_FULL}") from error
-        # "PATH; No space left on device", and more lines in a traceback.
-        reason = error.message.splitlines()[0].rsplit("; ", 1)[-1]
-        raise InputError(f"{goal}: can't be written ({reason})") from error
-
-
-_FULL = "the disk is full; nothing was left there"
-
-
-def _flush(folder):
-    """Brings every file to the disk, so that the rename publishes them."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with open(path, "rb") as file:
-                os.fsync(file.fileno())
 
 
 def folder_size(folder: pathlib.Path) -> int:

@@ -18,8 +18,6 @@ from keras_transformer.errors import InputError
 from keras_transformer.export.registry.version_folders import (
     choose_version,
     folder_size,
-    new_version,
-    writing,
 )
 from keras_transformer.export.verification.checks import (
     CheckResult,
@@ -31,7 +29,7 @@ from keras_transformer.export.warmup_requests import (
     write_warmup,
 )
 from keras_transformer.export.writer.signatures import TracedSignatures
-from keras_transformer.files import read_json, write_json
+from keras_transformer.files import new_folder, read_json, write_json
 from keras_transformer.training.run import Run
 from keras_transformer.version import versions
 
@@ -116,22 +114,18 @@ def export_run(
         model, run.source_tokenizer, run.target_tokenizer, config.decoding
     )
     reference = traced.reference([*texts, ""])
-    with new_version(base, version) as folder:
+    with new_folder(target) as folder:
         progress(f"writing {target}")
-        with writing(target):
-            traced.save(folder)
-            (folder / layout.WARMUP).parent.mkdir(exist_ok=True)
-            model_name = pathlib.Path(base).resolve().name
-            write_warmup(
-                folder / layout.WARMUP,
-                model_name,
-                _without_last(reference["inputs"]),
-            )
-            write_json(folder / layout.REFERENCE, reference)
-            write_json(
-                folder / layout.DESCRIPTION,
-                _describe(run, config, which, model, traced.variable_count),
-            )
+        traced.save(folder)
+        (folder / layout.WARMUP).parent.mkdir(exist_ok=True)
+        model_name = pathlib.Path(base).resolve().name
+        inputs = _without_last(reference["inputs"])
+        write_warmup(folder / layout.WARMUP, model_name, inputs)
+        write_json(folder / layout.REFERENCE, reference)
+        write_json(
+            folder / layout.DESCRIPTION,
+            _describe(run, config, which, model, traced.variable_count),
+        )
         progress("checking it in a fresh process")
         checks = check_in_fresh_process(folder)
         require_passed(checks)

@@ -10,13 +10,12 @@ import pathlib
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text  # noqa: F401  (registers its operations)
 from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import prediction_log_pb2
 
-from keras_transformer.compat import dismantle_graph
-from keras_transformer.contract.layout import BEAM, TAG, WARMUP
+from keras_transformer.contract.layout import BEAM, WARMUP
 from keras_transformer.contract.status import Code, ServingError
+from keras_transformer.export.session import SavedModelSession
 from keras_transformer.serving.server.signature_tensors import complete_inputs
 
 # More, and TensorFlow Serving refuses to load the model.
@@ -55,21 +54,9 @@ class Servable:
         self.name = name
         self.version = version
         self.folder = pathlib.Path(folder)
-        config = tf.compat.v1.ConfigProto(
-            intra_op_parallelism_threads=intra_op_threads,
-            # A worker runs its batch itself: handing small operations to
-            # other threads takes longer than they do.
-            inter_op_parallelism_threads=-1,
-        )
-        # It says that it is deprecated, each time; there is no other way to
-        # load what the server's own loader loads.
-        tf.get_logger().setLevel("ERROR")
-        self._session = tf.compat.v1.Session(graph=tf.Graph(), config=config)
+        self._session = SavedModelSession(self.folder, intra_op_threads)
+        self.signatures = self._session.signatures
         try:
-            meta_graph = tf.compat.v1.saved_model.load(
-                self._session, [TAG], str(self.folder)
-            )
-            self.signatures = dict(meta_graph.signature_def)
             warmup = self.folder / WARMUP
             if warmup.is_file():
                 replay(warmup, self)
@@ -130,21 +117,12 @@ class Servable:
             ServingError: there is no such signature.
             tf.errors.OpError: the graph failed.
         """
-        signature = self.signature(name)
-        fetches = {
-            output: signature.outputs[output].name
-            for output in outputs or signature.outputs
-        }
-        feeds = {
-            signature.inputs[key].name: array for key, array in inputs.items()
-        }
-        results = self._session.run(fetches, feeds)
-        return {output: _array(value) for output, value in results.items()}
+        self.signature(name)
+        return self._session.run(name or BEAM, inputs, outputs)
 
     def close(self):
         """Frees the graph and its variables."""
         self._session.close()
-        dismantle_graph(self._session.graph)
 
 
 def replay(path: str | os.PathLike, servable) -> int:
@@ -238,8 +216,3 @@ def _predict_request(record, where):
             "is supported",
         )
     return log.predict_log.request
-
-
-def _array(value):
-    """A session gives a scalar string as bytes."""
-    return np.array(value, object) if isinstance(value, bytes) else value
