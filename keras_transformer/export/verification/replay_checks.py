@@ -286,9 +286,9 @@ def _same(what, name, values, others, tolerance):
 def _require_all(what, name, values, others, same):
     if not same.all():
         index = tuple(int(i) for i in np.argwhere(~same)[0])
-        found, other = values[index], others[index]
+        value, other = values[index], others[index]
         raise CheckFailed(
-            f"{what}: {name} {index} is {_shown(found)} and {_shown(other)}"
+            f"{what}: {name} {index} is {_shown(value)} and {_shown(other)}"
         )
 
 

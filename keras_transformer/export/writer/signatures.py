@@ -126,11 +126,11 @@ def _as_json(tensor):
 
 def _distinct(functions):
     """The variables of several functions, each once."""
-    found = {}
+    variables = {}
     for function in functions:
         for variable in function.variables:
-            found.setdefault(variable.ref(), variable)
-    return list(found.values())
+            variables.setdefault(variable.ref(), variable)
+    return list(variables.values())
 
 
 @contextlib.contextmanager
