@@ -31,8 +31,8 @@ class Client:
     """Translates by a server, in requests of a size, several at a time.
 
     May be used by many threads at once. Needs neither TensorFlow nor NumPy;
-    gRPC needs grpcio. Requests that the server is too busy for, and those
-    that nobody answers, are sent again: see `Backoff.attempts`.
+    REST needs urllib3, gRPC grpcio. Requests that the server is too busy for,
+    and those that nobody answers, are sent again: see `Backoff.attempts`.
 
     Args:
         url: `http://HOST:8501` for REST, `grpc://HOST:8500` for gRPC;
