@@ -4,6 +4,8 @@ import difflib
 import math
 import types
 import typing
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NamedTuple
 
 from keras_transformer.errors import InputError
 
@@ -15,41 +17,73 @@ _KINDS = {
 }
 
 
+class Rule(NamedTuple):
+    """What a field's value has to be, as part of its annotated type.
+
+    Attributes:
+        accepted: the same in words.
+        holds: tells whether a value is accepted.
+    """
+
+    accepted: str
+    holds: Callable[[Any], bool]
+
+
+_POSITIVE = Rule("greater than 0", lambda value: value > 0)
+_NON_NEGATIVE = Rule("0 or more", lambda value: value >= 0)
+PositiveInt = Annotated[int, _POSITIVE]
+PositiveFloat = Annotated[float, _POSITIVE]
+NonNegativeInt = Annotated[int, _NON_NEGATIVE]
+NonNegativeFloat = Annotated[float, _NON_NEGATIVE]
+Fraction = Annotated[float, Rule("at least 0, below 1", lambda x: 0 <= x < 1)]
+# What NumPy, Keras and TensorFlow take.
+Seed = Annotated[int, Rule("at least 0, below 2^32", lambda x: 0 <= x < 2**32)]
+
+
+class Section:
+    """A section of a configuration, whose values are what their types say.
+
+    For frozen dataclasses: a field is annotated with a type, one of those
+    above or `Annotated` with a `Rule` of its own, a `Literal` of strings, or
+    one of these or None. Values are checked when an instance is made.
+    """
+
+    def __post_init__(self):
+        hints = typing.get_type_hints(type(self), include_extras=True)
+        for name, hint in hints.items():
+            value = getattr(self, name)
+            hint = _without_none(hint)
+            if value is None:
+                continue
+            if typing.get_origin(hint) is Literal:
+                words = typing.get_args(hint)
+                accepted = "one of " + ", ".join(words)
+                self.require(name, accepted, value in words)
+            for rule in getattr(hint, "__metadata__", ()):
+                self.require(name, rule.accepted, rule.holds(value))
+
+    def require(self, name, accepted, condition):
+        """Refuses a field's value unless the condition holds.
+
+        Raises:
+            InputError: names the field, what is accepted, and the value.
+        """
+        section = type(self).__name__.removesuffix("Config").lower()
+        require(condition, f"{section}.{name}", accepted, getattr(self, name))
+
+
+def field_types(section: type[Section]) -> dict[str, Any]:
+    """The plain type of each field: without rules, words as `str`."""
+    return {
+        name: str if typing.get_origin(hint) is Literal else hint
+        for name, hint in typing.get_type_hints(section).items()
+    }
+
+
 def require(condition, name, accepted, value):
     """Refuses `value` under `name` unless the condition holds."""
     if not condition:
         raise InputError(f"{name} must be {accepted}. Received: {value!r}")
-
-
-def one_of(name, value, accepted):
-    """Refuses a value that is none of the accepted."""
-    require(value in accepted, name, "one of " + ", ".join(accepted), value)
-
-
-def positive(section, config, *names):
-    """Refuses fields of a section that aren't above 0."""
-    for name in names:
-        value = getattr(config, name)
-        require(value > 0, f"{section}.{name}", "greater than 0", value)
-
-
-def fraction(section, config, *names):
-    """Refuses fields of a section outside [0, 1)."""
-    for name in names:
-        value = getattr(config, name)
-        require(
-            0 <= value < 1, f"{section}.{name}", "at least 0, below 1", value
-        )
-
-
-def seed(section, config):
-    """Refuses a seed that NumPy, Keras or TensorFlow can't take."""
-    require(
-        0 <= config.seed < 2**32,
-        f"{section}.seed",
-        "at least 0, below 2^32",
-        config.seed,
-    )
 
 
 def mapping(value, where):
@@ -74,14 +108,9 @@ def known(name, accepted, where, prefix=""):
 
 def typed(where, value, annotation):
     """`value` as the annotated type, or an `InputError` naming both."""
-    options = (
-        typing.get_args(annotation)
-        if isinstance(annotation, types.UnionType)
-        else (annotation,)
-    )
-    if value is None and type(None) in options:
+    kind = _without_none(annotation)
+    if value is None and kind is not annotation:
         return None
-    kind = options[0]
     if typing.get_origin(kind) is tuple:
         return _strings(where, value)
     if kind is float and isinstance(value, str):
@@ -100,6 +129,13 @@ def typed(where, value, annotation):
             f"{where} takes {_KINDS[kind]}. Received: {value!r}{quotes}"
         )
     return value
+
+
+def _without_none(annotation):
+    """The type of a value that isn't None."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return typing.get_args(annotation)[0]
+    return annotation
 
 
 def _strings(where, value):

@@ -8,6 +8,7 @@ dataclass and the comments in it; `preset NAME` is what a preset changes;
 import dataclasses
 import inspect
 import re
+import typing
 
 import yaml
 from docutils import nodes
@@ -16,6 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 from keras_transformer.cli.main import build_parser
 from keras_transformer.config import Config
 from keras_transformer.presets import PRESETS
+from keras_transformer.validation import field_types
 
 
 def comments(section) -> dict[str, str]:
@@ -48,17 +50,25 @@ class ConfigTable(SphinxDirective):
     def run(self):
         name = self.arguments[0]
         section = type(getattr(Config(), name))
-        said = comments(section)
+        said, types = comments(section), field_types(section)
         rows = [
-            [f"{name}.{field.name}", _type(field), repr(field.default)]
+            [
+                f"{name}.{field.name}",
+                _type(types[field.name]),
+                repr(field.default),
+            ]
             + [said.get(field.name, "")]
             for field in dataclasses.fields(section)
         ]
         return [_table(_HEADS[self.config.language[:2]], rows)]
 
 
-def _type(field):
-    return getattr(field.type, "__name__", str(field.type))
+def _type(kind):
+    """A type as the reference prints it, such as `int | None`."""
+    words = [t for t in typing.get_args(kind) if t is not type(None)]
+    if len(words) < len(typing.get_args(kind)):
+        return f"{words[0].__name__} | None"
+    return kind.__name__ if kind in (bool, float, int, str) else str(kind)
 
 
 def _table(heads, rows):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import pathlib
-import typing
 
 import yaml
 
@@ -10,6 +9,7 @@ from keras_transformer.config import Config
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
 from keras_transformer.presets import PRESETS, preset
+from keras_transformer.validation import field_types
 
 # Those of the search that have an option of their own.
 SEARCH_OPTIONS = ("beam_size", "length_penalty", "batch_size")
@@ -260,4 +260,4 @@ def _value(section, key, text, where):
 def _types(section):
     """The keys of a section and their types."""
     fields = {field.name: field for field in dataclasses.fields(Config)}
-    return typing.get_type_hints(fields[section].type)
+    return field_types(fields[section].type)

@@ -6,7 +6,6 @@ live in `keras_transformer.presets`.
 """
 
 import dataclasses
-import typing
 
 import yaml
 
@@ -15,7 +14,7 @@ from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.config.model import ModelConfig
 from keras_transformer.config.training import TrainingConfig
 from keras_transformer.errors import InputError
-from keras_transformer.validation import known, mapping, typed
+from keras_transformer.validation import field_types, known, mapping, typed
 
 __all__ = [
     "Config",
@@ -67,7 +66,7 @@ class Config:
             known(name, sections, where)
             section = sections[name]
             mapping(part, f"{where}, section {name}")
-            types_of = typing.get_type_hints(type(section))
+            types_of = field_types(type(section))
             for key in part:
                 known(key, types_of, where, prefix=f"{name}.")
             converted = {

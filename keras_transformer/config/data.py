@@ -1,6 +1,7 @@
 """Section `data`: languages, tokenizers, cleaning."""
 
 import dataclasses
+from typing import Annotated, Literal
 
 from keras_transformer.languages import (
     is_chinese,
@@ -8,102 +9,64 @@ from keras_transformer.languages import (
     is_japanese,
     is_tag,
 )
-from keras_transformer.validation import one_of, positive, require, seed
+from keras_transformer.validation import PositiveInt, Rule, Section, Seed
 
-TOKENIZERS = ("auto", "word", "character", "sentencepiece")
+TokenizerKind = Literal["auto", "word", "character", "sentencepiece"]
+_LENGTH_RATIO = Rule("0 (no limit) or at least 1", lambda x: x == 0 or x >= 1)
+_DEVIATIONS = Rule("0 (no limit) or more", lambda value: value >= 0)
+_SIZE = Rule("more than the 4 reserved tokens", lambda value: value > 4)
 
 
 @dataclasses.dataclass(frozen=True)
-class DataConfig:
+class DataConfig(Section):
     """How text becomes ids: languages, normalisation, tokens, cleaning."""
 
     source_language: str = "en"  # code of the language to translate from
     target_language: str = "zh"  # code of the language to translate into
     # auto: characters for zh and ja, words for an English source,
     # sentencepiece for everything else
-    source_tokenizer: str = "auto"
-    target_tokenizer: str = "auto"
+    source_tokenizer: TokenizerKind = "auto"
+    target_tokenizer: TokenizerKind = "auto"
     # None: 50,000 for words and characters, 8,000 for SentencePiece
-    source_vocabulary_size: int | None = None
-    target_vocabulary_size: int | None = None
-    sentencepiece_model: str = "unigram"  # unigram or bpe
+    source_vocabulary_size: Annotated[int, _SIZE] | None = None
+    target_vocabulary_size: Annotated[int, _SIZE] | None = None
+    # unigram or bpe: how SentencePiece finds its pieces
+    sentencepiece_model: Literal["unigram", "bpe"] = "unigram"
     shared_vocabulary: bool = False  # one SentencePiece model for both sides
     lowercase: bool = True  # word tokenizers only, as in the notebooks
     keep_latin_runs: bool = False  # character tokenizers: "TF2" is one token
     nfc: bool = True  # Unicode normalisation form C
     remove_control: bool = True  # control characters become spaces
     simplify_chinese: bool = True  # OpenCC t2s on the sides that are zh
-    max_length: int = 100  # tokens a side, without start and end
-    max_length_ratio: float = 9.0  # longer side to shorter; 0: no limit
+    max_length: PositiveInt = 100  # tokens a side, without start and end
+    # longer side to shorter; 0: no limit
+    max_length_ratio: Annotated[float, _LENGTH_RATIO] = 9.0
     # Robust standard deviations from the corpus's median log length ratio
     # beyond which a pair is dropped; 0: none is
-    length_ratio_deviations: float = 0.0
+    length_ratio_deviations: Annotated[float, _DEVIATIONS] = 0.0
     remove_duplicates: bool = True  # exact duplicate pairs
     check_script: bool = False  # drop text not in its language's script
     remove_copies: bool = False  # drop pairs whose sides are the same
     # Training pairs to drop because a dev or held-out file has the same pair,
     # the same source or either side; none: they are kept
-    remove_leaked: str = "none"
+    remove_leaked: Literal["none", "pair", "source", "side"] = "none"
     # Different translations kept of a text; None: all
-    max_targets_per_source: int | None = None
-    max_sources_per_target: int | None = None
-    seed: int = 1  # of the dev pairs, the order and SentencePiece
-    shard_size: int = 100_000  # pairs a file
+    max_targets_per_source: PositiveInt | None = None
+    max_sources_per_target: PositiveInt | None = None
+    seed: Seed = 1  # of the dev pairs, the order and SentencePiece
+    shard_size: PositiveInt = 100_000  # pairs a file
 
     def __post_init__(self):
-        one_of("data.source_tokenizer", self.source_tokenizer, TOKENIZERS)
-        one_of("data.target_tokenizer", self.target_tokenizer, TOKENIZERS)
-        one_of(
-            "data.sentencepiece_model",
-            self.sentencepiece_model,
-            ("unigram", "bpe"),
-        )
-        one_of(
-            "data.remove_leaked",
-            self.remove_leaked,
-            ("none", "pair", "source", "side"),
-        )
+        super().__post_init__()
         for name in ("source_language", "target_language"):
-            tag = getattr(self, name)
-            require(
-                is_tag(tag),
-                f"data.{name}",
-                "a language tag such as en, zh or pt-BR",
-                tag,
-            )
-        positive("data", self, "max_length", "shard_size")
-        seed("data", self)
-        require(
-            self.max_length_ratio == 0 or self.max_length_ratio >= 1,
-            "data.max_length_ratio",
-            "0 (no limit) or at least 1",
-            self.max_length_ratio,
+            accepted = "a language tag such as en, zh or pt-BR"
+            self.require(name, accepted, is_tag(getattr(self, name)))
+        kinds = {self.source_kind, self.target_kind}
+        self.require(
+            "shared_vocabulary",
+            "false unless both tokenizers are sentencepiece",
+            not self.shared_vocabulary or kinds == {"sentencepiece"},
         )
-        require(
-            self.length_ratio_deviations >= 0,
-            "data.length_ratio_deviations",
-            "0 (no limit) or more",
-            self.length_ratio_deviations,
-        )
-        for name in ("max_targets_per_source", "max_sources_per_target"):
-            if getattr(self, name) is not None:
-                positive("data", self, name)
-        for name in ("source_vocabulary_size", "target_vocabulary_size"):
-            size = getattr(self, name)
-            require(
-                size is None or size > 4,
-                f"data.{name}",
-                "more than the 4 reserved tokens",
-                size,
-            )
-        if self.shared_vocabulary:
-            kinds = {self.source_kind, self.target_kind}
-            require(
-                kinds == {"sentencepiece"},
-                "data.shared_vocabulary",
-                "false unless both tokenizers are sentencepiece",
-                True,
-            )
 
     @property
     def source_kind(self) -> str:
