@@ -90,7 +90,7 @@ class Transformer(keras.Model):
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
-        apart = self._apart(y_pred, [self.loss])
+        apart = self._apart(y_pred, [getattr(self, "loss", None)])
         if not training or not self.r_drop:
             return super().compute_loss(x, y, apart, sample_weight, training)
         weights = None if sample_weight is None else _repeat(sample_weight)
