@@ -1,7 +1,9 @@
 """A SavedModel for TensorFlow Serving, proved before it is published.
 
-`saved_model.export_run` writes one, `loaded.SavedTranslator` opens one, and
-`python -m keras_transformer.export.verify FOLDER` checks one again.
-`releases` and `labels` keep a model's versions, and `server_files` writes
-what a server is started with.
+`writer` makes a version folder of a run, `registry` keeps a model's versions,
+labels and releases, `deployment` writes what a server is started with, and
+`verification` checks a version as `python -m keras_transformer.export.verify`
+does. `session` is how everything here and the embedded server run one;
+`verification.c_api` is the independent second way. `loaded.SavedTranslator`
+translates with one.
 """

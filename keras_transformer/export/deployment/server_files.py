@@ -1,4 +1,4 @@
-"""What TensorFlow Serving is started with: six files beside the models.
+"""Server files: the six that TensorFlow Serving is started with.
 
 They belong to the folder that holds the models' folders, which the server
 sees as /models. Every model in it is in `models.config`; the other five are

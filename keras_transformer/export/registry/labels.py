@@ -1,4 +1,4 @@
-"""Names for versions, such as `stable` and `canary`, and the way back.
+"""Labels of versions, such as `stable` and `canary`, and the way back.
 
 They stand in `labels.json` beside the versions, where the server ignores
 them; `models.config`, which the server reads, is made of them. The file is
@@ -124,11 +124,11 @@ def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
             f"{base}: {name} names version {now}, and there is none to go "
             f"back to. It has: {_listed(there)}"
         )
-    goal = earlier.pop() if earlier else max(lower)
-    require_version(base, goal)
+    version = earlier.pop() if earlier else max(lower)
+    require_version(base, version)
     return _write(
         base,
-        {**labels.versions, name: goal},
+        {**labels.versions, name: version},
         {**labels.earlier, name: earlier},
     )
 

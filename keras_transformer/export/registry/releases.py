@@ -1,4 +1,4 @@
-"""The life of a model's versions: published, listed, removed."""
+"""Releases of a model: versions that are published, listed and removed."""
 
 import dataclasses
 import os

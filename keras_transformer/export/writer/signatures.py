@@ -1,4 +1,4 @@
-"""What is exported: tokenizers, weights and the signatures' graphs."""
+"""Signatures of an export: graphs, and the tokenizers and weights they use."""
 
 import contextlib
 
