@@ -19,19 +19,6 @@ def test_an_unknown_name_is_an_attribute_error():
         keras_transformer.nothing  # noqa: B018
 
 
-def test_rooms_know_only_the_rooms_before_them():
-    rooms = (
-        "text data layers models training decoding evaluation export serving "
-        "plots cli"
-    ).split()
-    for place, room in enumerate(rooms):
-        later = rooms[place + 1 :]
-        for path in (SOURCES / room).rglob("*.py"):
-            text = path.read_text(encoding="utf-8")
-            for other in later:
-                assert f"keras_transformer.{other}" not in text, path
-
-
 def test_layers_models_loss_and_schedule_never_name_tensorflow():
     paths = [*SOURCES.glob("layers/*.py"), *SOURCES.glob("models/*.py")]
     names = ("loss", "schedule", "metrics", "optimizer")
