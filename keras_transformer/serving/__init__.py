@@ -6,7 +6,7 @@ The client's names are imported on first use, and without TensorFlow.
 from keras_transformer.lazy import importer
 
 _PUBLIC = {
-    "Backoff": "client.request_errors",
+    "Backoff": "client.backoff",
     "Client": "client.client",
     "DeadlineError": "client.request_errors",
     "InvalidRequestError": "client.request_errors",

@@ -14,8 +14,8 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from keras_transformer.contract import layout
 from keras_transformer.contract.status import Code
 from keras_transformer.errors import InputError
+from keras_transformer.serving.client.backoff import Backoff
 from keras_transformer.serving.client.request_errors import (
-    Backoff,
     ServerFailedError,
     deadline_error,
 )
