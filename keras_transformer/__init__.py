@@ -43,7 +43,7 @@ _PUBLIC = {
     "translate_lines": "translation.stream",
     "evaluate_run": "evaluation.run_evaluation",
     "export_run": "export.writer.saved_model",
-    "SavedTranslator": "export.loaded",
+    "SavedTranslator": "export.saved_translator",
 }
 
 __all__ = ["__version__", *_PUBLIC]

@@ -170,7 +170,7 @@ def stop_on_signal():
             signal.signal(number, handler)
 
 
-def read_lines(path):
+def input_lines(path):
     """Yields the lines of a file, or of stdin if there is no path.
 
     Raises:
@@ -191,7 +191,7 @@ def read_lines(path):
 
 
 @contextlib.contextmanager
-def writing(path):
+def output_file(path):
     """Where results go; a file appears when it is complete."""
     if path is None:
         sys.stdout.reconfigure(encoding="utf-8")

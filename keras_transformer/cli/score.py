@@ -107,7 +107,7 @@ def _run_scorer(arguments):
 
 def _export_scorer(arguments):
     """The same, by an export's `score` signature."""
-    from keras_transformer.export.loaded import SavedTranslator
+    from keras_transformer.export.saved_translator import SavedTranslator
 
     for option in ("weights", "token_scores", "decoding"):
         if getattr(arguments, option):

@@ -17,10 +17,10 @@ import sys
 
 from keras_transformer.cli.console import (
     Progress,
+    input_lines,
     load_tensorflow,
-    read_lines,
+    output_file,
     say,
-    writing,
 )
 from keras_transformer.cli.options import (
     add_model_options,
@@ -128,7 +128,7 @@ def run(arguments):
     if interactive:
         say("type a line to be translated; Ctrl-D ends")
     window = 1 if interactive else BATCHES_A_WINDOW * batch_size
-    lines = read_lines(arguments.input)
+    lines = input_lines(arguments.input)
     if request.prefixes:
         lines = with_prefixes(lines, arguments.prefix)
     # A missing file is told before a long start.
@@ -143,7 +143,7 @@ def run(arguments):
     with (
         opened as translate_batches,
         Progress("translating", unit="sentences", shown=apart) as progress,
-        writing(arguments.output) as out,
+        output_file(arguments.output) as out,
     ):
         translations = stream_lines(
             itertools.chain(first, lines),
@@ -238,7 +238,7 @@ def _of_run(arguments, request):
 
 def _of_export(arguments, request):
     """A translator factory of an export, and the batch size."""
-    from keras_transformer.export.loaded import SavedTranslatorFactory
+    from keras_transformer.export.saved_translator import SavedTranslatorFactory
 
     if (
         arguments.length_penalty is not None

@@ -1,9 +1,9 @@
-"""Output of translations: what is requested of them, and how it is printed."""
+"""Options of what to output of translations, and its lines, text or JSON."""
 
 import itertools
 import json
 
-from keras_transformer.cli.console import read_lines
+from keras_transformer.cli.console import input_lines
 from keras_transformer.cli.options import add_json_option, add_number
 from keras_transformer.errors import InputError
 from keras_transformer.translation.request import (
@@ -71,7 +71,7 @@ def with_prefixes(lines, path):
     """
     missing = object()
     for number, pair in enumerate(
-        itertools.zip_longest(lines, read_lines(path), fillvalue=missing), 1
+        itertools.zip_longest(lines, input_lines(path), fillvalue=missing), 1
     ):
         if missing in pair:
             fewer = "input" if pair[0] is missing else path

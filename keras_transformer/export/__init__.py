@@ -4,6 +4,6 @@
 labels and releases, `deployment` writes what a server is started with, and
 `verification` checks a version as `python -m keras_transformer.export.verify`
 does. `session` is how everything here and the embedded server run one;
-`verification.c_api` is the independent second way. `loaded.SavedTranslator`
-translates with one.
+`verification.c_api` is the independent second way. `saved_translator`
+translates with one in Python.
 """

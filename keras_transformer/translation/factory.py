@@ -2,7 +2,7 @@
 
 A factory is called without arguments, loads all that it needs itself, and
 returns a function from a list of lines to as many results. Those for exports
-are in `export.loaded`.
+are in `export.saved_translator`.
 """
 
 import dataclasses

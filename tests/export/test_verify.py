@@ -15,7 +15,7 @@ from keras_transformer.export.verify import main, verify
 # What `python -m` runs, and then the modules that were loaded.
 _VERIFY = """
 import sys
-import keras_transformer.export.loaded
+import keras_transformer.export.saved_translator
 from keras_transformer.export.verify import main
 status = main(sys.argv[1:])
 print(*sys.modules)

@@ -134,7 +134,7 @@ def _rounds(options, base, texts, bodies, settings):
 
 
 def _translator(options, base, texts):
-    from keras_transformer.export.loaded import SavedTranslatorFactory
+    from keras_transformer.export.saved_translator import SavedTranslatorFactory
 
     factory = SavedTranslatorFactory(str(base))
     return translator_rate(factory, texts, options.workers, options.batch_size)

@@ -1,4 +1,4 @@
-"""Exported models in Python: nothing but TensorFlow and TF Text.
+"""Saved translator: an exported model in Python, by TensorFlow and TF Text.
 
 They are imported with the first model, and NumPy with them, so that a process
 whose workers translate starts without them.

@@ -7,7 +7,10 @@ import tensorflow as tf
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
-from keras_transformer.export.loaded import SavedTranslator, find_saved_model
+from keras_transformer.export.saved_translator import (
+    SavedTranslator,
+    find_saved_model,
+)
 
 
 @pytest.fixture(scope="module")
