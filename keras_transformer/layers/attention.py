@@ -16,9 +16,9 @@ from keras_transformer.ops import attention_scores
 class MultiHeadAttention(keras.layers.Layer):
     """Attention in several heads, projected in and out.
 
-    `call` is made of two public steps, `project` and `attend`, so that
-    projected keys and values can be kept from one call to the next. A query
-    whose keys are all masked attends to them evenly: finite, never NaN.
+    `project` and `attend` do in two calls what `call` does, so that projected
+    keys and values can be kept from one call to the next. A query whose keys
+    are all masked attends to them evenly: finite, never NaN.
 
     Args:
         num_heads: int, number of heads.
@@ -114,8 +114,8 @@ class MultiHeadAttention(keras.layers.Layer):
     ):
         for mask in (value_mask, key_mask):
             attention_mask = _hide_keys(attention_mask, mask)
-        if query is value and key is None and self._joins():
-            heads = self._project_together(query, training)
+        if query is value and key is None and self._can_fuse_qkv():
+            heads = self._fused_qkv(query, training)
         else:
             heads = (
                 self._project_query(query, training),
@@ -172,24 +172,26 @@ class MultiHeadAttention(keras.layers.Layer):
         keys = self._split_heads(key, self._key)
         return self._weights(query, keys, attention_mask)
 
-    def _joins(self):
+    def _can_fuse_qkv(self):
         """Whether queries, keys and values of one input are one product."""
         # Quantised kernels aren't what the product wants.
-        plain = self._query.quantization_mode is None
-        return plain and self._query.input_norm() is self._value.input_norm()
+        not_quantized = self._query.quantization_mode is None
+        same_norm = self._query.input_norm() is self._value.input_norm()
+        return not_quantized and same_norm
 
     def _project_query(self, query, training=None):
         """Queries times `_scale`, `(B, N, T, H)`."""
         # Scaling the query, not the scores, touches T x H numbers instead
         # of T x S and keeps float16 scores small.
         dense = self._query
-        plain = dense.quantization_mode is None
-        if not (training and plain and dense.input_norm()):
+        not_quantized = dense.quantization_mode is None
+        if not (training and not_quantized and dense.input_norm()):
             return self._split_heads(query, dense) * self._scale
-        weights = *self._scaled_query(), training, dense.trains(training)
+        gradient = dense.needs_kernel_gradient(training)
+        weights = *self._scaled_query(), training, gradient
         return self._split_heads(query, lambda x: dense.product(x, *weights))
 
-    def _project_together(self, x, training=None):
+    def _fused_qkv(self, x, training=None):
         """Query, keys and values of the same input by one product."""
         scaled, others = self._scaled_query(), (self._key, self._value)
         kernels = [scaled[0], *(dense.kernel for dense in others)]
@@ -197,9 +199,13 @@ class MultiHeadAttention(keras.layers.Layer):
         if self.use_bias:
             biases = [scaled[1], *(dense.bias for dense in others)]
             bias = ops.concatenate(biases, axis=0)
-        trained = any(d.trains(training) for d in (self._query, *others))
+        gradient = any(
+            d.needs_kernel_gradient(training) for d in (self._query, *others)
+        )
         length = ops.shape(x)[1]
-        x = self._query.product(_rows(x), kernel, bias, training, trained)
+        # (B * length, 3D)
+        x = self._query.product(_rows(x), kernel, bias, training, gradient)
+        # (B, length, 3, N, H)
         x = ops.reshape(x, (-1, length, 3, self.num_heads, self.head_dim))
         x = ops.transpose(x, (2, 0, 3, 1, 4))  # (3, B, N, length, H)
         return ops.unstack(x, 3)
@@ -213,11 +219,13 @@ class MultiHeadAttention(keras.layers.Layer):
     def _attend(self, query, keys, values, attention_mask, training):
         """`attend` for queries that `_project_query` made."""
         weights = self._weights(query, keys, attention_mask, training)
+        # (B, N, T, H)
         context = self._dropout.matmul(weights, values, training=training)
-        context = ops.transpose(context, (0, 2, 1, 3))  # of (B, N, T, H)
+        context = ops.transpose(context, (0, 2, 1, 3))  # (B, T, N, H)
         length = ops.shape(context)[1]
+        # (B * T, D)
         context = self._output(ops.reshape(context, (-1, self.d_model)))
-        return ops.reshape(context, (-1, length, self.d_model))
+        return ops.reshape(context, (-1, length, self.d_model))  # (B, T, D)
 
     def _weights(self, query, keys, attention_mask, training=None):
         """`(B, N, T, S)` of queries from `_project_query` and keys."""
@@ -226,7 +234,8 @@ class MultiHeadAttention(keras.layers.Layer):
             # Finite, so that a row without any key stays a number. Added, as
             # that passes gradients on without another look at the mask.
             bias = ops.where(attention_mask, 0.0, -1e9)
-            bias = ops.expand_dims(bias, axis=-3)  # (B, 1, T, S)
+            # Broadcasts to (B, N, T, S); (B, 1, 1, S) for padding alone.
+            bias = ops.expand_dims(bias, axis=-3)
         scores = attention_scores(query, keys, bias, gradient=bool(training))
         return ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
 
@@ -256,7 +265,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 def _rows(x):
-    """`(B * T, D)`: with more axes a product is dozens of a graph's nodes."""
+    """`(B * T, D)`: 2-D, as a 3-D product adds dozens of graph nodes."""
     return ops.reshape(x, (-1, x.shape[-1]))
 
 

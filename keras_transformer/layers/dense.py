@@ -9,22 +9,23 @@ from keras_transformer.ops import dense
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Dense(keras.layers.Dense):
-    """Keras' Dense, in training with the product of `ops.dense`.
+    """Keras' Dense, in training by `keras_transformer.ops.dense`.
 
-    TensorFlow has no reason to compute the gradients of kernels before the
-    way back through the model has ended, and keeps two tensors for each until
-    then; the kernel of `ops.dense` orders them. Takes Keras' arguments.
+    TensorFlow has no reason to compute the gradients of weight matrices
+    before the way back through the model has ended, and keeps two tensors for
+    each until then; its kernel of that operation orders them. Takes Keras'
+    arguments.
     """
 
     def call(self, inputs, training=None):
-        if not self.trains(training):
+        if not self.needs_kernel_gradient(training):
             return super().call(inputs)
         outputs = self.product(
-            inputs, self.kernel, self.bias, training, trained=True
+            inputs, self.kernel, self.bias, training, gradient=True
         )
         return outputs if self.activation is None else self.activation(outputs)
 
-    def product(self, inputs, kernel, bias, training=None, trained=False):
+    def product(self, inputs, kernel, bias, training=None, gradient=False):
         """The product with weights that were made of the layer's.
 
         Args:
@@ -32,19 +33,20 @@ class Dense(keras.layers.Dense):
             kernel: float `(D, E)`.
             bias: float `(E,)`, or None.
             training: bool.
-            trained: bool, whether a gradient by the kernel will be asked for.
+            gradient: bool, whether one by the kernel will be asked for.
 
         Returns:
             float `(..., E)` in the layer's compute dtype.
         """
         weights = (w for w in (kernel, bias) if w is not None)
         weights = [ops.cast(w, self.compute_dtype) for w in weights]
-        return dense(inputs, *weights, kernel_gradient=trained)
+        return dense(inputs, *weights, kernel_gradient=gradient)
 
-    def trains(self, training):
+    def needs_kernel_gradient(self, training):
         """Whether a gradient by the kernel will be asked for."""
-        plain = self.quantization_mode is None
-        return bool(training) and plain and kernel_variable(self).trainable
+        if not training or self.quantization_mode is not None:
+            return False
+        return kernel_variable(self).trainable
 
     def input_norm(self):
         """The `LayerNormalization` that inputs go through first, or None."""
@@ -79,16 +81,16 @@ class NormalizedDense(Dense):
 
     def call(self, inputs, training=None):
         weights = self.kernel, self.bias
-        trained = self.trains(training)
-        return self.product(inputs, *weights, training, trained)
+        gradient = self.needs_kernel_gradient(training)
+        return self.product(inputs, *weights, training, gradient)
 
-    def product(self, inputs, kernel, bias, training=None, trained=False):
+    def product(self, inputs, kernel, bias, training=None, gradient=False):
         norm = self.input_norm()
         if training:
             inputs, kernel, bias = norm.fuse(inputs, kernel, bias)
         else:
             inputs = norm(inputs)
-        return super().product(inputs, kernel, bias, training, trained)
+        return super().product(inputs, kernel, bias, training, gradient)
 
     def quantized_call(self, inputs, training=None):
         return super().quantized_call(self.input_norm()(inputs))

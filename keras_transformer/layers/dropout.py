@@ -8,10 +8,10 @@ from keras_transformer.ops import dropout, dropout_matmul, relu_dropout
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Dropout(keras.layers.Dropout):
-    """Keras' Dropout by `ops.dropout`, whose kernels draw fewer bits.
+    """Keras' Dropout, computed by `keras_transformer.ops.dropout`.
 
-    A `noise_shape` takes Keras' way. Takes the arguments of
-    `keras.layers.Dropout`.
+    Its kernels draw fewer random bits. A `noise_shape` takes Keras' way. Takes
+    the arguments of `keras.layers.Dropout`.
 
     Reference: Srivastava et al. 2014, section 10.
     """
@@ -25,12 +25,12 @@ class Dropout(keras.layers.Dropout):
         """The matrix product of what the layer makes of `inputs` and `other`.
 
         Args:
-            inputs: float `(..., M, K)`.
-            other: float `(..., K, N)`.
+            inputs: float `(..., T, S)`.
+            other: float `(..., S, H)`.
             training: bool, whether dropout is applied.
 
         Returns:
-            float `(..., M, N)`.
+            float `(..., T, H)`.
         """
         if not self._drops(training):
             return ops.matmul(self(inputs, training=training), other)

@@ -58,9 +58,10 @@ class FeedForward(keras.layers.Layer):
         self._outer.build((*inputs_shape[:-1], self.d_ff))
 
     def call(self, inputs, training=None):
-        # With more than two axes a product is dozens of a graph's nodes.
-        x = self._inner(ops.reshape(inputs, (-1, inputs.shape[-1])))
-        x = self._outer(self._activation_dropout(x, training=training))
+        # 2-D, because a product with more axes adds dozens of graph nodes.
+        x = ops.reshape(inputs, (-1, inputs.shape[-1]))  # (B * T, D)
+        x = self._activation_dropout(self._inner(x), training=training)
+        x = self._outer(x)  # (B * T, D)
         return ops.reshape(x, (*ops.shape(inputs)[:-1], self.d_model))
 
     def compute_output_shape(self, inputs_shape):

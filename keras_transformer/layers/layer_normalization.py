@@ -8,7 +8,7 @@ from keras_transformer.ops import standardize
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class LayerNormalization(keras.layers.LayerNormalization):
-    """Keras' LayerNormalization by `ops.standardize`.
+    """Keras' LayerNormalization by `keras_transformer.ops.standardize`.
 
     Takes its arguments. Over several axes, without scale or centre, and with
     weights that aren't float32 it is Keras' own.
@@ -41,9 +41,9 @@ class LayerNormalization(keras.layers.LayerNormalization):
         inputs = ops.cast(self._standardize(inputs), self.compute_dtype)
         # Rounded once, to what the product is computed in.
         kernel = ops.cast(kernel, "float32")
-        row = ops.matmul(ops.reshape(self.beta, (1, -1)), kernel)
-        centre = ops.reshape(row, (-1,))
-        bias = centre if bias is None else centre + ops.cast(bias, "float32")
+        row = ops.matmul(ops.reshape(self.beta, (1, -1)), kernel)  # (1, E)
+        shift = ops.reshape(row, (-1,))  # (E,)
+        bias = shift if bias is None else shift + ops.cast(bias, "float32")
         return inputs, ops.reshape(self.gamma, (-1, 1)) * kernel, bias
 
     def _standardize(self, inputs):

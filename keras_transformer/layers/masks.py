@@ -53,8 +53,8 @@ def decoder_mask(ids):
     return ops.logical_and(padding_mask(ids), causal_mask(ids))
 
 
-def real_tokens(labels, padding_id=PAD_ID, sample_weight=None):
-    """1 for each real token, 0 for padding, times the weight if given.
+def token_weights(labels, padding_id=PAD_ID, sample_weight=None):
+    """Weights of tokens: 1 if real, 0 if padding, times the weight if given.
 
     Args:
         labels: int tensor `(B, T)`.

@@ -54,8 +54,8 @@ class PositionalEmbedding(keras.layers.Layer):
     Call arguments:
         inputs: int ids `(B, T)`, T at most `max_length`; with `reverse`,
             float features `(..., D)`.
-        position: int scalar; if given, every id stands at that position
-            (one step of a search), else at 0, 1, ... T - 1.
+        position: int scalar; if given, every id stands at that position,
+            else at 0, 1, ... T - 1.
         reverse: bool, whether to project backwards.
         training: bool, whether dropout is applied.
 
@@ -130,15 +130,17 @@ class PositionalEmbedding(keras.layers.Layer):
         return self._dropout(x, training=training)
 
     def _project(self, x, training):
-        """The product with the transposed matrix, in training `ops.dense`."""
+        """By the transposed matrix; by a kernel of its own in training."""
         tokens = self._tokens
-        plain = tokens.quantization_mode is None
-        if not (training and plain and embeddings_variable(tokens).trainable):
+        not_quantized = tokens.quantization_mode is None
+        trained = not_quantized and embeddings_variable(tokens).trainable
+        if not (training and trained):
             return tokens(x, reverse=True)
         matrix = ops.cast(tokens.embeddings, self.compute_dtype)
         return dense(x, matrix, transposed=True, kernel_gradient=True)
 
     def _encoding(self, length, position):
+        """`(T, D)`, or `(D,)` of the one position."""
         table = ops.cast(
             ops.convert_to_tensor(self._position_table), self.compute_dtype
         )

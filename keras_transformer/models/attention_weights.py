@@ -1,4 +1,4 @@
-"""What every layer of a model attends to.
+"""Attention weights of every layer of a model.
 
 Axes: L layers, B batch, N heads, T target positions, S source positions.
 """

@@ -13,7 +13,7 @@ from keras_transformer.layers import (
 )
 from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.layer_normalization import LayerNormalization
-from keras_transformer.layers.masks import real_tokens
+from keras_transformer.layers.masks import token_weights
 from keras_transformer.layers.transformer_layers import (
     DecoderLayer,
     EncoderLayer,
@@ -212,7 +212,7 @@ def symmetric_divergence(labels, logits, sample_weight=None):
     # sum(P - Q) = 0 takes away.
     apart = ops.softmax(first, axis=-1) - ops.softmax(second, axis=-1)
     divergence = ops.sum(apart * (first - second), axis=-1) / 2  # (B, T)
-    weights = real_tokens(labels, sample_weight=sample_weight)
+    weights = token_weights(labels, sample_weight=sample_weight)
     total = ops.sum(divergence * weights)
     return ops.divide_no_nan(total, ops.sum(weights))
 

@@ -7,7 +7,7 @@ from keras import ops
 from matplotlib.figure import Figure
 
 from keras_transformer.constants import PAD_ID
-from keras_transformer.layers.masks import real_tokens
+from keras_transformer.layers.masks import token_weights
 from keras_transformer.plots.style import HEAT, labels, new_figure, styled
 from keras_transformer.training.loss import SmoothedCrossEntropy
 
@@ -76,7 +76,7 @@ def smoothed_targets(targets, num_classes: int, smoothing: float):
     )
     losses = ops.convert_to_numpy(loss.call(labels, logits))
     table = np.log(num_classes - 1 + np.e) - losses
-    table = table * ops.convert_to_numpy(real_tokens(labels))
+    table = table * ops.convert_to_numpy(token_weights(labels))
     return np.round(table, 6).astype("float32") + 0.0
 
 

@@ -9,7 +9,7 @@ import keras
 from keras import ops
 
 from keras_transformer.constants import PAD_ID
-from keras_transformer.layers.masks import real_tokens
+from keras_transformer.layers.masks import token_weights
 from keras_transformer.models.micro_batches import each_micro_batch
 from keras_transformer.ops import smoothed_nll, token_nll
 
@@ -63,7 +63,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         # Keras' reductions divide by positions, padding included.
-        weights = real_tokens(y_true, self.padding_id, sample_weight)
+        weights = token_weights(y_true, self.padding_id, sample_weight)
         losses = each_micro_batch(self.call, y_true, y_pred)
         total = ops.sum(losses * weights)
         return ops.divide_no_nan(total, ops.sum(weights))

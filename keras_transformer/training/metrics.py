@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_transformer.constants import PAD_ID
-from keras_transformer.layers.masks import real_tokens
+from keras_transformer.layers.masks import token_weights
 from keras_transformer.models.micro_batches import each_micro_batch
 from keras_transformer.ops import argmax, token_nll
 
@@ -27,7 +27,7 @@ class _TokenMean(keras.metrics.Metric):
         self.count = self.add_weight(name="count", initializer="zeros")
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        weights = real_tokens(y_true, self.padding_id, sample_weight)
+        weights = token_weights(y_true, self.padding_id, sample_weight)
         values = each_micro_batch(self.values, y_true, y_pred)
         values = ops.cast(values, "float32")
         self.total.assign_add(ops.sum(values * weights))
