@@ -1,8 +1,8 @@
 """Batch plan: which pairs share a batch, a function of lengths and a seed.
 
-A pool of pairs is sorted by length and cut into batches. Shuffling never
-changes how many batches that gives, so every epoch has the same number of
-steps, known before the first.
+A pool of pairs is sorted by length and cut into length buckets, each of them
+a batch. Shuffling never changes how many that gives, so every epoch has the
+same number of steps, known before the first.
 """
 
 import dataclasses
@@ -60,10 +60,11 @@ def plan_pool(
     order = _sorted_by_length(lengths, random)
     table = lengths[order]  # (P, 2)
     if random is None:
-        return np.split(order, _cuts(table, size))
+        return np.split(order, _bucket_starts(table, size))
     count = count_batches(lengths, size)
-    cuts = _cuts(table, size, first_fraction=random.uniform(0.1, 1.0))
-    batches = np.split(order, cuts)
+    fraction = random.uniform(0.1, 1.0)
+    starts = _bucket_starts(table, size, first_fraction=fraction)
+    batches = np.split(order, starts)
     if len(batches) < count:
         # A shifted start costs one batch more or none; where none, halving
         # a batch keeps the number the same in every epoch.
@@ -85,7 +86,7 @@ def count_batches(
         return 0
     lengths = size.rounded(lengths)
     order = _sorted_by_length(lengths, None)
-    fewest = len(_cuts(lengths[order], size)) + 1
+    fewest = len(_bucket_starts(lengths[order], size)) + 1
     return min(fewest + 1, len(lengths)) if shuffled else fewest
 
 
@@ -103,21 +104,27 @@ def _sorted_by_length(lengths, random):
     return np.lexsort((ties, turning, targets))
 
 
-def _cuts(table, size, first_fraction=1.0):
-    """Where to cut sorted lengths int `(P, 2)` so that each part fits."""
-    cuts = []
+def _bucket_starts(table, size, first_fraction=1.0):
+    """Where length buckets after the first start; each fits in a batch.
+
+    Args:
+        table: sorted lengths, int `(P, 2)`.
+        size: what a batch may hold.
+        first_fraction: of the first bucket's capacity that is used.
+    """
+    starts = []
     start = 0
     fraction = first_fraction
     while True:
-        start += _fitting(table[start:], size, fraction)
+        start += _bucket_size(table[start:], size, fraction)
         if start >= len(table):
-            return cuts
-        cuts.append(start)
+            return starts
+        starts.append(start)
         fraction = 1.0
 
 
-def _fitting(table, size, fraction):
-    """How many of the first pairs fit in one batch; at least 1."""
+def _bucket_size(table, size, fraction):
+    """How many of the first pairs fill a length bucket; at least 1."""
     if size.sentences is not None:
         return max(1, int(size.sentences * fraction))
     budget = int(size.tokens * fraction)

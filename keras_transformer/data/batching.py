@@ -43,8 +43,8 @@ class TrainingBatches:
         dataset: `tf.data.Dataset` for `model.fit`. A new iterator yields the
             epoch numbered by `epoch` from its batch `first_batch` on; both
             are read when the iterator gives its first batch. Its cardinality
-            is what is left of an epoch from `first_batch` on; Keras asks for
-            it once a call, and runs each of the call's epochs so far.
+            is what is left of an epoch from `first_batch` on; Keras reads it
+            once per `fit` call and uses it as the steps of every epoch.
         batches_per_epoch: the same in every epoch.
 
     Args:
@@ -56,9 +56,9 @@ class TrainingBatches:
         length_multiple: above 1, batches have few shapes, as XLA wants them:
             lengths are padded to a multiple of it, and pairs without tokens
             fill a batch up.
-        sampling: draws other pieces for each batch; None: the stored ids.
-            Batches are planned by those, and the drawn ones are mostly more,
-            so that a batch may exceed its tokens.
+        sampling: resamples each batch's subword segmentations; None: the
+            stored ids. Batches are planned by those, and the sampled ones are
+            mostly more, so that a batch may exceed its tokens.
 
     Raises:
         InputError: the lengths file is damaged.
@@ -112,7 +112,7 @@ class TrainingBatches:
         for group, pool, lengths in self._pools.lengths():
             tokens += int(lengths.sum())
             for batch in self._plan(lengths, self.epoch, group, pool, 0):
-                shape = self._size.rounded(lengths[batch].max(axis=0))
+                shape = self._size.rounded(lengths[batch].max(axis=0))  # (2,)
                 rows = len(batch)
                 if self._size.multiple > 1:
                     rows = max(rows, self._size.rows(shape.max()))
@@ -136,8 +136,8 @@ class TrainingBatches:
         groups, skips = tf.numpy_function(
             self._plan_epoch, [epoch, self._first_batch], [tf.int64, tf.int64]
         )
-        groups.set_shape([None])
-        skips.set_shape([None])
+        groups.set_shape([None])  # (groups left,)
+        skips.set_shape([None])  # (groups left,)
 
         def group_pools(group, skip):
             return self._pools.read(group).map(
@@ -203,7 +203,7 @@ def evaluation_batches(
 
 
 @contextlib.contextmanager
-def damage_reported(prepared: PreparedData):
+def report_damaged_shards(prepared: PreparedData):
     """Turns what TensorFlow says of a damaged shard into an `InputError`.
 
     Wrap whatever reads batches in it, `model.fit` included.
@@ -281,7 +281,7 @@ def batches_of_pools(
     pools: tf.data.Dataset,
     plan: Callable[..., list[np.ndarray]],
     size: BatchSize,
-    change: Callable[..., tuple] | None = None,
+    resample: Callable[..., tuple] | None = None,
 ) -> tf.data.Dataset:
     """Cuts pools into padded batches; the next pool is made ready meanwhile.
 
@@ -289,10 +289,11 @@ def batches_of_pools(
         pools: dataset of (records string `(P,)`, arguments: int64 scalars).
         plan: maps (lengths int32 `(P, 2)`, *arguments) to arrays of indices.
         size: what the plan was made for.
-        change: maps the plain ids of a batch, (sources, targets, *arguments,
-            left), to other ones, in graph code; `left` counts the batches
-            of the pool from this one on, which is the same wherever an epoch
-            goes on. None: they stay.
+        resample: maps the plain ids of a batch, (sources, targets,
+            *arguments, batches_left), to other ones, in graph code.
+            `batches_left` counts the batches of the pool from this one on and
+            seeds the sampling: it is the same wherever an epoch goes on.
+            None: the ids stay.
     """
 
     def flat_plan(*arguments):
@@ -311,19 +312,20 @@ def batches_of_pools(
         )
         indices.set_shape([None])  # (P,), or fewer where batches are left out
         sizes.set_shape([None])  # (number of batches,)
+        # Ragged: (number of batches, None).
         rows = tf.RaggedTensor.from_row_lengths(indices, sizes, validate=False)
         return sources, targets, rows, arguments
 
     def gathered(sources, targets, rows, arguments):
-        def batch(row, left):
+        def batch(row, batches_left):
             # (B, None) each
             sides = tf.gather(sources, row), tf.gather(targets, row)
-            if change is not None:
-                sides = change(*sides, *arguments, left)
+            if resample is not None:
+                sides = resample(*sides, *arguments, batches_left)
             return pad_to_few_shapes(*model_inputs(*sides), size)
 
-        left = tf.range(rows.nrows(), 0, -1)
-        return tf.data.Dataset.from_tensor_slices((rows, left)).map(
+        batches_left = tf.range(rows.nrows(), 0, -1)
+        return tf.data.Dataset.from_tensor_slices((rows, batches_left)).map(
             batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
         )
 

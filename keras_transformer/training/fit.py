@@ -11,8 +11,8 @@ import keras
 
 from keras_transformer.data.batching import (
     TrainingBatches,
-    damage_reported,
     evaluation_batches,
+    report_damaged_shards,
 )
 from keras_transformer.data.subword_sampling import subword_sampling
 from keras_transformer.errors import InputError
@@ -125,7 +125,7 @@ def fit(
     for start, end in _spans(batches, first_epoch, training.epochs):
         if keep_best.exhausted(start):
             break
-        with damage_reported(prepared):
+        with report_damaged_shards(prepared):
             model.fit(
                 batches.dataset,
                 initial_epoch=start,

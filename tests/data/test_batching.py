@@ -13,8 +13,8 @@ from keras_transformer.config import DataConfig
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.data.batching import (
     TrainingBatches,
-    damage_reported,
     evaluation_batches,
+    report_damaged_shards,
 )
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.data.prepare import prepare
@@ -374,14 +374,14 @@ def test_shard_damaged_while_training_is_named(prepared, tmp_path, damage):
         content[len(content) // 2] ^= 0xFF
         path.write_bytes(content[:-7] if damage == "cut" else content)
     with pytest.raises(InputError, match="train-00002-of-00004") as caught:
-        with damage_reported(data):
+        with report_damaged_shards(data):
             fit(dataset)
     assert "\n" not in str(caught.value)
 
 
 def test_damage_that_left_no_trace_is_told_too(prepared):
     with pytest.raises(InputError, match="damaged while it was read"):
-        with damage_reported(prepared):
+        with report_damaged_shards(prepared):
             raise tf.errors.DataLossError(None, None, "corrupted record")
 
 
