@@ -1,4 +1,7 @@
-"""Layout of a version folder, and the names of its signatures and tensors."""
+"""Layout of a version folder, the names of its signatures and tensors.
+
+Also what every server of it shares: the image, and the path of its metrics.
+"""
 
 from typing import NamedTuple
 
@@ -8,6 +11,10 @@ VARIABLES = "variables/variables"
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 DESCRIPTION = "assets.extra/keras_transformer.json"
 REFERENCE = "assets.extra/reference.json"
+
+# The version that exports are made for and checked with.
+IMAGE = "tensorflow/serving:2.20.0"
+METRICS_PATH = "/monitoring/prometheus/metrics"
 
 TAG = "serve"
 TEXT = "text"

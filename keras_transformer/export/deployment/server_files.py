@@ -12,7 +12,7 @@ import pathlib
 import re
 import string
 
-from keras_transformer.contract.layout import SAVED_MODEL
+from keras_transformer.contract.layout import IMAGE, METRICS_PATH, SAVED_MODEL
 from keras_transformer.errors import InputError
 from keras_transformer.export.registry.labels import (
     read_labels,
@@ -22,10 +22,8 @@ from keras_transformer.export.registry.releases import served_versions
 from keras_transformer.export.registry.version_folders import version_folders
 from keras_transformer.files import digest, write_text, writing
 
-IMAGE = "tensorflow/serving:2.20.0"
 GRPC_PORT = 8500
 REST_PORT = 8501
-METRICS_PATH = "/monitoring/prometheus/metrics"
 # TensorFlow Serving's. Labels move by themselves, as the server reads
 # models.config again each minute. A label may name a version before it is
 # loaded, or the server wouldn't start with one.

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 
+from keras_transformer.contract.layout import IMAGE
 from keras_transformer.errors import InputError
 
 TENSORFLOW_MODEL_SERVER = "tensorflow_model_server"
@@ -11,7 +12,6 @@ EMBEDDED = "embedded"
 AUTO = "auto"
 ENGINES = (AUTO, TENSORFLOW_MODEL_SERVER, DOCKER, EMBEDDED)
 
-IMAGE = "tensorflow/serving:2.20.0"
 # Seconds for Docker to say whether it has the image.
 _PATIENCE = 10
 
