@@ -106,7 +106,7 @@ def _add_limits(group):
         ("max-request-bytes", int, 4 * 2**20, "of a request's body"),
         ("max-sentences", int, 1024, "of a request"),
         ("max-text-bytes", int, 16384, "of one sentence, in UTF-8"),
-        ("max-requests", int, 256, "to predict, in the server at once"),
+        ("max-requests", int, 256, "to predict at once, REST and gRPC each"),
         ("receive-seconds", float, 10.0, "for a request to arrive whole"),
         ("drain-seconds", float, 30.0, "for requests in flight at the end"),
     ):

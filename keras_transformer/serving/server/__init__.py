@@ -1,0 +1,1 @@
+"""Embedded server: loads SavedModels and answers over REST and gRPC."""

@@ -1,8 +1,8 @@
 """Admission: which requests are refused, and with which error.
 
-A server that is full refuses in two ways: a request beyond `max_requests` by
-`RequestSlots.refuse_if_full` (HTTP 429), and one whose model's queue is full by
-`Batcher`, whose `_refuse_if_full` raises `queue_full` (503).
+A server that is full refuses in two ways: a request beyond `max_requests` of
+its protocol by `RequestSlots.refuse_if_full` (HTTP 429), and one whose model's
+queue is full by `Batcher`, whose `_refuse_if_full` raises `queue_full` (503).
 """
 
 import contextlib
@@ -25,8 +25,8 @@ class Limits:
         max_request_bytes: of a request's body.
         max_sentences: rows of a request: the size of any input's first axis.
         max_text_bytes: of one string, in UTF-8.
-        max_requests: to predict that are in the server at once, over REST
-            and over gRPC; without batching, also those that wait for a
+        max_requests: to predict that are in the server at once, each over
+            REST and over gRPC; without batching, also those that wait for a
             worker.
         receive_seconds: within which a request has to arrive whole.
         timeout_seconds: within which a REST request is answered.
@@ -74,7 +74,7 @@ class Limits:
 
 
 class RequestSlots:
-    """Bounds the requests that are in the server at once.
+    """Bounds the requests that are in the server at once, over one protocol.
 
     Args:
         count: of requests, at most.

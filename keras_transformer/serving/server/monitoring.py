@@ -95,7 +95,7 @@ class Entry:
     """A request and how it was answered.
 
     Attributes:
-        entry: "REST" or "GRPC".
+        entry: point of entry, "REST" or "GRPC". The log's key, so it stays.
         api: "Predict", "GetModelStatus" and so on.
         peer: address of the client.
         path: that was asked for.

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from tensorflow_serving.apis import get_model_metadata_pb2
 
-from keras_transformer.contract.layout import BEAM
+from keras_transformer.contract.layout import BEAM, METRICS_PATH
 from keras_transformer.contract.status import (
     Code,
     ServingError,
@@ -31,8 +31,6 @@ from keras_transformer.serving.server.core import SIGNATURE_DEF, Core
 from keras_transformer.serving.server.json_text import parse_body, to_json
 from keras_transformer.serving.server.monitoring import CONTENT_TYPE, Entry
 from keras_transformer.serving.server.signature_tensors import count_rows
-
-METRICS_PATH = "/monitoring/prometheus/metrics"
 
 _VERSIONS = ("", "/versions/{version:number}", "/labels/{label:name}")
 _MAX_VERSION = 2**63 - 1
@@ -124,7 +122,7 @@ class _Api:
 
 
 class _ModelRoute(Route):
-    """A route of the contract: for one HTTP method, its words in any case."""
+    """A route of the contract: one HTTP method, matched in any case."""
 
     def __init__(self, method, path, endpoint):
         super().__init__(path, endpoint, methods=[method])
@@ -156,7 +154,7 @@ register_url_convertor("other_method", _OtherMethod())
 
 
 class _Recorder:
-    """Middleware that counts and logs each request, and lets none unanswered.
+    """Middleware that counts and logs each request, and leaves none unanswered.
 
     Args:
         app: the next application.
@@ -259,13 +257,13 @@ async def _body(request, limits, entry):
 async def _predict(core, request, spec, body, entry):
     """The body of the answer to a request to predict."""
     size = len(body)
-    document = await _call(size, parse_body, body)
+    document = await _offload_if_large(size, parse_body, body)
     handle = core.store.acquire(*spec)
     try:
         entry.version = handle.servable.version
         signature = document.get("signature_name") or BEAM
         entry.signature = signature
-        inputs, by_rows = await _call(
+        inputs, by_rows = await _offload_if_large(
             size,
             json_tensors.read_inputs,
             document,
@@ -285,7 +283,9 @@ async def _predict(core, request, spec, body, entry):
     future = core.submit(handle, signature, inputs, (), seconds)
     outputs = await _wait(future, request, seconds)
     size = sum(array.nbytes for array in outputs.values())
-    return await _call(size, json_tensors.predict_body, outputs, by_rows)
+    return await _offload_if_large(
+        size, json_tensors.predict_body, outputs, by_rows
+    )
 
 
 def _definition(handle, name):
@@ -298,8 +298,8 @@ def _definition(handle, name):
     return handle.servable.signatures[name]
 
 
-async def _call(size, function, *arguments):
-    """Calls a function, in a thread if there are so many bytes to it."""
+async def _offload_if_large(size, function, *arguments):
+    """Calls a function, from `_LARGE` bytes on in a thread."""
     if size < _LARGE:
         return function(*arguments)
     return await asyncio.to_thread(function, *arguments)
