@@ -1,4 +1,4 @@
-"""The error of what a user gave, for the user to correct."""
+"""`InputError`: what a user gave is wrong, for the user to correct."""
 
 
 class InputError(ValueError):

@@ -2,7 +2,8 @@
 
 What is written has a hidden name until it is complete: a reader, a server
 that watches the folder, and a kill at any moment see the old content or the
-new. A full disk is told in one wording, whoever noticed it.
+new. `writing` and `new_folder` word the errors of a full disk; `replacing`
+leaves the system's error as it is, with the target's name.
 """
 
 import contextlib

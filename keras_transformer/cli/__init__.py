@@ -1,1 +1,4 @@
-"""The command line, a module per subcommand. Nothing else prints."""
+"""The command line, a module per subcommand.
+
+Nothing else prints, but for the access log of the embedded server.
+"""

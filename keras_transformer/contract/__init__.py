@@ -1,0 +1,1 @@
+"""Contract with TensorFlow Serving: names, codes, messages."""

@@ -1,4 +1,4 @@
-"""Parallel text as it comes: TSV files or pairs of files, streamed.
+"""Corpus files: parallel text, TSV or pairs of files, streamed.
 
 Nothing is held but the line being read, whatever the size of the corpus.
 """

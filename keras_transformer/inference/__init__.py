@@ -1,0 +1,1 @@
+"""Inference: the trained model, its weights fused, as a step with a cache."""

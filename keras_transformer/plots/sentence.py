@@ -1,4 +1,7 @@
-"""From a sentence to what its pictures show: attention, the beam's tree."""
+"""Sentence data: one sentence's attention and beam tree, for plots to draw.
+
+`attention_maps` and `beam_tree` draw them; nothing here draws.
+"""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Training, epoch by epoch, and the learning rate, step by step."""
+"""Training curves, epoch by epoch, and the learning rate, step by step."""
 
 from collections.abc import Sequence
 

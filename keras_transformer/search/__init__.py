@@ -1,0 +1,1 @@
+"""Search: beam, greedy and sampling, with constraints and scores."""

@@ -1,4 +1,4 @@
-"""Weights that training leaves as they are."""
+"""Freezing: weights that training leaves as they are."""
 
 import fnmatch
 

@@ -1,4 +1,4 @@
-"""Adam that treats an embedding's gradient as what it is: a sum."""
+"""Optimizer: Adam that sums the slices of an embedding's gradient first."""
 
 import keras
 from keras import ops

@@ -1,0 +1,1 @@
+"""Translation of texts: tokenizers, model and search together."""

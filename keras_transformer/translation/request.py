@@ -1,4 +1,4 @@
-"""Translation requests and their results: plain data, without TensorFlow."""
+"""Translation requests and results: plain data, without TensorFlow."""
 
 import dataclasses
 from collections.abc import Sequence

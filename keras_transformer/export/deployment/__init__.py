@@ -1,0 +1,1 @@
+"""Deployment: the files that a server is started with."""

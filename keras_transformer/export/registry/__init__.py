@@ -1,0 +1,1 @@
+"""Registry: a model's versions, labels and releases."""

@@ -1,0 +1,1 @@
+"""Verification: checks of an export in processes of their own."""

@@ -1,0 +1,1 @@
+"""Writer: makes a version folder of a run."""

@@ -1,4 +1,4 @@
-"""Layer normalisation with a gradient of few passes."""
+"""Layer normalisation: `standardize`, with a gradient of few passes."""
 
 import tensorflow as tf
 

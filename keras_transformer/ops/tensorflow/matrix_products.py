@@ -1,4 +1,4 @@
-"""Matrix products whose gradients take little time and memory."""
+"""Matrix products, `dense` and `attention_scores`, with cheap gradients."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""Losses of tokens with a gradient of few passes, and what metrics need.
+"""Token losses with a gradient of few passes, and `argmax` for metrics.
 
 Axes: B batch, T positions, V vocabulary.
 """

@@ -1,0 +1,1 @@
+"""Client of a server, over REST or gRPC, without TensorFlow."""

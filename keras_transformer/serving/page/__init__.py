@@ -1,0 +1,1 @@
+"""Page for people at `/` of the REST port."""
