@@ -1,4 +1,4 @@
-"""The keys and values of past steps, written in place and never moved.
+"""Cache of the keys and values of past steps, written in place, never moved.
 
 A beam search keeps picking other beams, and to gather the caches of all of
 them costs more than attending to them. Here step `t` of beam `k` is written
@@ -7,8 +7,8 @@ mask that says whose past a slot belongs to. The slots of a sentence are keys
 to its K queries, like the source in cross-attention, and are read once.
 
 Axes: Y layers, B sentences, K beams, N heads, H head width, D = N * H model
-width, T steps of the cache's capacity, S source. The cache's rows: G a
-sentence (1 or N), each of width W (D or K * H).
+width, T steps of the cache's capacity, S source. The cache's rows: G rows
+per sentence (1 or N), each of width W (D or K * H).
 """
 
 from typing import Any, NamedTuple
@@ -29,12 +29,13 @@ class Cache(NamedTuple):
     D; with more they are split (see `cached_attention`).
 
     Attributes:
-        past: float32 `(2 Y, B, T, D)` or `(2 Y, B * N, T, K * H)`, keys and
-            values of each layer's self-attention in turn.
+        past: `(2 Y, B, T, D)` or `(2 Y, B * N, T, K * H)`, keys and values
+            of each layer's self-attention in turn, in the dtype of the
+            weights, like the source's.
         mask: float32 `(1, 1, T)` or `(B, 1, K, T * K)`, 0 where a slot
             belongs to the past of a beam, MASKED elsewhere.
-        source_keys: float32 `(Y, B, S, D)` or `(Y, B, N, H, S)`.
-        source_values: float32 `(Y, B, S, D)` or `(Y, B, N, S, H)`.
+        source_keys: `(Y, B, S, D)` or `(Y, B, N, H, S)`.
+        source_values: `(Y, B, S, D)` or `(Y, B, N, S, H)`.
         source_mask: float32 `(B, 1, S)` or `(B, 1, 1, S)`, 0 or MASKED.
     """
 
@@ -50,24 +51,25 @@ class CacheWriter:
 
     Args:
         past: `Cache.past` before the step, `(2 Y, B * G, T, W)`.
-        index: int32 scalar, the step.
-        groups: G.
+        position: int32 scalar, the step's.
+        rows_per_sentence: G.
         compiled: whether this is for XLA.
     """
 
-    def __init__(self, past, index, groups, compiled):
-        self._index = index
-        self._groups = groups
+    def __init__(self, past, position, rows_per_sentence, compiled):
+        self._position = position
+        self._rows_per_sentence = rows_per_sentence
         self._compiled = compiled
         self._width = past.shape[3]
         self._shape = tf.shape(past)
         rows, steps = self._shape[1], self._shape[2]
-        # The new keys of a sentence come before its values; in the cache
-        # the keys of all sentences do.
-        order = tf.reshape(tf.range(2 * rows), [2, -1, groups])  # (2, B, G)
+        # Input order: (sentence, key or value, row); cache order: (key or
+        # value, sentence, row).
+        shape = [2, -1, rows_per_sentence]
+        order = tf.reshape(tf.range(2 * rows), shape)  # (2, B, G)
         order = tf.transpose(order, [1, 0, 2])  # (B, 2, G)
         order = tf.reshape(order, [-1])  # (B * 2 * G,)
-        self._indices = order * steps + index
+        self._indices = order * steps + position
         self._layer_size = 2 * rows * steps
 
     def write(self, past, layer, new):
@@ -78,7 +80,7 @@ class CacheWriter:
         Args:
             past: `Cache.past`, as the layer before left it.
             layer: int.
-            new: 2 * G rows of width W a sentence, keys, then values; any
+            new: 2 * G rows of width W per sentence, keys, then values; any
                 shape.
         """
         if self._compiled:
@@ -91,11 +93,11 @@ class CacheWriter:
         return tf.reshape(flat, self._shape)  # (2 Y, B * G, T, W)
 
     def _write_compiled(self, past, layer, new):
-        shape = [-1, 2, self._groups, self._width]
+        shape = [-1, 2, self._rows_per_sentence, self._width]
         new = tf.reshape(new, shape)  # (B, 2, G, W)
         new = tf.transpose(new, [1, 0, 2, 3])  # (2, B, G, W)
         new = tf.reshape(new, [2, -1, 1, self._width])  # (2, B * G, 1, W)
-        start = tf.stack([2 * layer, 0, self._index, 0])
+        start = tf.stack([2 * layer, 0, self._position, 0])
         return keras.ops.slice_update(past, start, new)
 
 
@@ -118,16 +120,16 @@ def empty_past(shape, dtype, compiled: bool):
     return tf.ensure_shape(past, [shape[0], None, None, shape[3]])
 
 
-def unmask_step(mask, index):
-    """`mask` with each slot of step `index` unmasked for its own beam.
+def unmask_step(mask, position):
+    """`mask` with each slot of one step unmasked for its own beam.
 
     Args:
         mask: `(..., K, T * K)`.
-        index: int32 scalar.
+        position: int32 scalar, the step's.
     """
     beam_size = mask.shape[-2]
     slots = tf.range(tf.shape(mask)[-1])  # (T * K,)
-    own = index * beam_size + tf.range(beam_size)[:, tf.newaxis]  # (K, 1)
+    own = position * beam_size + tf.range(beam_size)[:, tf.newaxis]  # (K, 1)
     return tf.where(slots == own, 0.0, mask)
 
 
@@ -143,24 +145,24 @@ def reorder(cache: Cache, parents) -> Cache:
     return cache._replace(mask=mask[:, tf.newaxis])
 
 
-def take(cache: Cache, sentences, num_heads: int) -> Cache:
+def take(cache: Cache, indices, num_heads: int) -> Cache:
     """The cache of some of the sentences.
 
     Args:
-        sentences: int32 `(B',)`, their indices.
+        indices: int32 `(B',)`, of the sentences.
         num_heads: N.
     """
     joined = is_joined(cache)
-    groups = 1 if joined else num_heads
-    rows = sentences[:, tf.newaxis] * groups + tf.range(groups)  # (B', G)
+    group = 1 if joined else num_heads
+    rows = indices[:, tf.newaxis] * group + tf.range(group)  # (B', G)
     rows = tf.reshape(rows, [-1])  # (B' * G,)
     return Cache(
         past=tf.gather(cache.past, rows, axis=1),  # (2 Y, B' * G, T, W)
         # What follows is as in `cache`, with B' for B.
-        mask=cache.mask if joined else tf.gather(cache.mask, sentences),
-        source_keys=tf.gather(cache.source_keys, sentences, axis=1),
-        source_values=tf.gather(cache.source_values, sentences, axis=1),
-        source_mask=tf.gather(cache.source_mask, sentences),
+        mask=cache.mask if joined else tf.gather(cache.mask, indices),
+        source_keys=tf.gather(cache.source_keys, indices, axis=1),
+        source_values=tf.gather(cache.source_values, indices, axis=1),
+        source_mask=tf.gather(cache.source_mask, indices),
     )
 
 

@@ -1,4 +1,4 @@
-"""Attention of one step, in the two layouts that are fastest for it.
+"""Cached attention: one step's queries, in the two layouts fastest for it.
 
 `SplitHeadAttention`, for several beams, is attention as in the paper: a small
 product for each sentence and head. `JoinedHeadAttention`, for one beam, would
@@ -31,41 +31,50 @@ class SplitHeadAttention:
         self._beam_size = beam_size
         self._num_heads = num_heads
         self._head_width = head_width
-        self.groups = num_heads
+        self.rows_per_sentence = num_heads
 
-    def start(self, memory, source_ids, max_steps, compiled) -> Cache:
+    def start(self, keys_values, source_ids, max_steps, compiled) -> Cache:
         """The cache before the first step.
 
         Args:
-            memory: `(B, S, 2, Y, D)`, keys and values of the source.
+            keys_values: `(B, S, 2, Y, D)`, those of the source.
             source_ids: int32 `(B, S)`.
             max_steps: int or int scalar tensor, T.
             compiled: whether this is for XLA.
         """
-        batch_size, _, _, layers, _ = shape_of(memory)
-        source_keys, source_values = self.split_memory(memory)
+        batch_size, _, _, layers, _ = shape_of(keys_values)
+        source_keys, source_values = self.split_keys_values(keys_values)
         slots = max_steps * self._beam_size
         width = self._beam_size * self._head_width
-        shape = [2 * layers, batch_size * self.groups, max_steps, width]
+        shape = [
+            2 * layers,
+            batch_size * self.rows_per_sentence,
+            max_steps,
+            width,
+        ]
         return Cache(
-            past=empty_past(shape, memory.dtype, compiled),
+            past=empty_past(shape, keys_values.dtype, compiled),
             mask=tf.fill([batch_size, 1, self._beam_size, slots], MASKED),
             source_keys=source_keys,
             source_values=source_values,
             source_mask=source_mask(source_ids),
         )
 
-    def split_memory(self, memory):
+    def split_keys_values(self, keys_values):
         """Keys `(Y, B, N, H, S)` and values `(Y, B, N, S, H)`.
 
         As the products read them, transposed once for all steps.
         """
-        _, length, _, layers, _ = shape_of(memory)
+        _, length, _, layers, _ = shape_of(keys_values)
         shape = [-1, length, 2, layers, self._num_heads, self._head_width]
-        memory = tf.reshape(memory, shape)  # (B, S, 2, Y, N, H)
+        keys_values = tf.reshape(keys_values, shape)  # (B, S, 2, Y, N, H)
         return (
-            tf.transpose(memory[:, :, 0], [2, 0, 3, 4, 1]),  # (Y, B, N, H, S)
-            tf.transpose(memory[:, :, 1], [2, 0, 3, 1, 4]),  # (Y, B, N, S, H)
+            tf.transpose(
+                keys_values[:, :, 0], [2, 0, 3, 4, 1]
+            ),  # (Y, B, N, H, S)
+            tf.transpose(
+                keys_values[:, :, 1], [2, 0, 3, 1, 4]
+            ),  # (Y, B, N, S, H)
         )
 
     def split(self, projected):
@@ -125,26 +134,28 @@ class JoinedHeadAttention:
         head_width: H.
     """
 
-    groups = 1
+    rows_per_sentence = 1
 
     def __init__(self, num_heads: int, head_width: int):
         self._num_heads = num_heads
         self._head_width = head_width
         self._width = num_heads * head_width
-        self._own_columns = np.repeat(
+        self._head_block_mask = np.repeat(
             np.eye(num_heads, dtype=np.float32), head_width, axis=1
         )  # (N, D)
 
-    def start(self, memory, source_ids, max_steps, compiled) -> Cache:
+    def start(self, keys_values, source_ids, max_steps, compiled) -> Cache:
         """See `SplitHeadAttention.start`."""
-        batch_size, _, _, layers, _ = shape_of(memory)
-        memory = tf.transpose(memory, [2, 3, 0, 1, 4])  # (2, Y, B, S, D)
+        batch_size, _, _, layers, _ = shape_of(keys_values)
+        keys_values = tf.transpose(
+            keys_values, [2, 3, 0, 1, 4]
+        )  # (2, Y, B, S, D)
         shape = [2 * layers, batch_size, max_steps, self._width]
         return Cache(
-            past=empty_past(shape, memory.dtype, compiled),
+            past=empty_past(shape, keys_values.dtype, compiled),
             mask=tf.fill([1, 1, max_steps], MASKED),
-            source_keys=memory[0],
-            source_values=memory[1],
+            source_keys=keys_values[0],
+            source_values=keys_values[1],
             source_mask=source_mask(source_ids)[:, 0],  # (B, 1, S)
         )
 
@@ -166,8 +177,11 @@ class JoinedHeadAttention:
     def _attend(self, query, keys, values, mask):
         """`(B, D)`, `(B, L, D)`, `(B, L, D)`, `(B or 1, 1, L)` to context
         `(B, D)` and weights `(B, N, L)`."""
-        own_columns = tf.cast(tf.constant(self._own_columns), query.dtype)
-        queries = query[:, tf.newaxis] * own_columns  # (B, N, D)
+        head_block_mask = tf.cast(
+            tf.constant(self._head_block_mask), query.dtype
+        )
+        queries = query[:, tf.newaxis] * head_block_mask  # (B, N, D)
+        # (B, N, D) and (B, N, L)
         mixed, weights = attend(queries, keys, values, mask, transposed=False)
         # Row n attended with all columns, of which head n's are its own: of
         # the N * N blocks of H columns every (N + 1)-th.
@@ -217,7 +231,7 @@ def source_mask(source_ids):
     return mask[:, tf.newaxis, tf.newaxis]  # (B, 1, 1, S)
 
 
-def causal_mask(length):
+def additive_causal_mask(length):
     """float32 `(length, length)`, MASKED where a key lies in the future."""
     positions = tf.range(length)
     return tf.where(positions > positions[:, tf.newaxis], MASKED, 0.0)

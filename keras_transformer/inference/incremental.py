@@ -1,4 +1,4 @@
-"""The Transformer one token at a time, as searches call it.
+"""Incremental Transformer: a model one token at a time, as searches call it.
 
 Axes: Y layers, B sentences, S source, K beams, R = B * K rows, N heads, H head
 width, D = N * H model width, T steps of a cache's capacity, V vocabulary.
@@ -14,8 +14,8 @@ from keras_transformer.inference.cache import Cache, CacheWriter, unmask_step
 from keras_transformer.inference.cached_attention import (
     JoinedHeadAttention,
     SplitHeadAttention,
+    additive_causal_mask,
     attend,
-    causal_mask,
     join_heads,
     shape_of,
     source_mask,
@@ -62,7 +62,7 @@ class _Sublayers:
         self._epsilon = layer.layer_norm_epsilon
         self._activation = layer.activation
 
-    def _attend_to_itself(self, x, sublayer, mask, length):
+    def _self_attention(self, x, sublayer, mask, length):
         """Adds self-attention of `x` `(B * length, D)` to it."""
         projected = self._project(x, sublayer)  # (B * length, 3 D)
         heads = split_heads(projected, length, 3 * self._num_heads)
@@ -72,7 +72,7 @@ class _Sublayers:
 
     def _project(self, x, sublayer):
         """A sublayer's input product: `(rows, D)` to `(rows, D or 3 D)`."""
-        y = self._normalise(x, sublayer.norm) if self._pre_norm else x
+        y = self._layer_norm(x, sublayer.norm) if self._pre_norm else x
         return self._dense(y, sublayer.inputs)
 
     def _output(self, x, context, sublayer):
@@ -82,14 +82,14 @@ class _Sublayers:
 
     def _feedforward(self, x, sublayer):
         """Adds the position-wise sublayer to the stream `x`."""
-        y = self._normalise(x, sublayer.norm) if self._pre_norm else x
+        y = self._layer_norm(x, sublayer.norm) if self._pre_norm else x
         y = self._activation(self._dense(y, sublayer.inner))
         return self._residual(x, self._dense(y, sublayer.outer), sublayer)
 
     def _residual(self, x, update, sublayer):
         """The sum of stream and update; with post-norm, normalised."""
         x += tf.cast(update, tf.float32)
-        return x if self._pre_norm else self._normalise(x, sublayer.norm)
+        return x if self._pre_norm else self._layer_norm(x, sublayer.norm)
 
     def _dense(self, x, projection):
         """`x @ kernel + bias` in the kernel's dtype."""
@@ -97,7 +97,7 @@ class _Sublayers:
         product = tf.matmul(x, projection.kernel)
         return tf.nn.bias_add(product, projection.bias)
 
-    def _normalise(self, x, norm):
+    def _layer_norm(self, x, norm):
         """LayerNorm, or what fusion left of it; None leaves `x` as it is."""
         if norm is None:
             return x
@@ -105,7 +105,7 @@ class _Sublayers:
             x -= tf.reduce_mean(x, axis=-1, keepdims=True)
         square = tf.reduce_mean(tf.square(x), axis=-1, keepdims=True)
         x *= tf.math.rsqrt(square + self._epsilon)
-        return x if norm.scale is None else x * norm.scale + norm.offset
+        return x if norm.scale is None else x * norm.scale + norm.shift
 
 
 class IncrementalTransformer(_Sublayers):
@@ -116,9 +116,10 @@ class IncrementalTransformer(_Sublayers):
 
     Args:
         model: `keras.Model` that `build_transformer` made.
-        dtype: of the matrix products with weights. What is between them, and
-            the logits, are float32. bfloat16 halves the weights' memory, and
-            is about twice as fast on processors that multiply it; on others
+        dtype: of the weights, the matrix products and the cache. Softmax,
+            norms, the residual stream and the logits are float32. bfloat16
+            halves the weights' memory, and is about twice as fast on
+            processors that multiply it; on others
             it is no faster, and TensorFlow cuts each product off after 8
             binary digits instead of rounding it: twice the error.
         compiled: whether the functions are for XLA, which has an operation
@@ -145,7 +146,7 @@ class IncrementalTransformer(_Sublayers):
         self._compiled = compiled
         self.parameters = as_variables(read_parameters(model), dtype)
         decoder_layers = len(self.parameters.decoder)
-        self._aligned = max(decoder_layers - 2, 0) if align else None
+        self._alignment_layer = max(decoder_layers - 2, 0) if align else None
         self.max_length = self.parameters.target.positions.shape[0]
         self.vocabulary_size = model.output_shape[-1]
 
@@ -169,9 +170,9 @@ class IncrementalTransformer(_Sublayers):
         x = tf.reshape(x, [-1, self._width])  # (B * S, D)
         mask = source_mask(source_ids)
         for layer in self.parameters.encoder:
-            x = self._attend_to_itself(x, layer.self_attention, mask, length)
+            x = self._self_attention(x, layer.self_attention, mask, length)
             x = self._feedforward(x, layer.feedforward)
-        return self._normalise(x, self.parameters.encoder_norm)
+        return self._layer_norm(x, self.parameters.encoder_norm)
 
     def start(self, source_ids, beam_size: int, max_steps) -> Cache:
         """Encodes the sources; the cache has capacity for `max_steps` steps.
@@ -185,38 +186,45 @@ class IncrementalTransformer(_Sublayers):
             the `Cache` before the first step.
         """
         return self._attention(beam_size).start(
-            self._memory(source_ids), source_ids, max_steps, self._compiled
+            self._cross_keys_values(source_ids),
+            source_ids,
+            max_steps,
+            self._compiled,
         )
 
-    def step(self, ids, cache: Cache, index) -> Step:
+    def step(self, ids, cache: Cache, position) -> Step:
         """Scores every continuation by one token.
 
         Args:
-            ids: int32 `(B, K)`, the tokens at position `index`.
+            ids: int32 `(B, K)`, the tokens at that position.
             cache: what `start` or the step before returned.
-            index: int32 scalar, 0 for the start token.
+            position: int32 scalar, 0 for the start token.
         """
         beam_size = ids.shape[1]
         attention = self._attention(beam_size)
         embedding = self.parameters.target
         x = tf.gather(embedding.tokens, tf.reshape(ids, [-1]))  # (R, D)
-        x += tf.gather(embedding.positions, index)  # (R, D)
-        mask = unmask_step(cache.mask, index)
-        past, aligned = cache.past, None
+        x += tf.gather(embedding.positions, position)  # (R, D)
+        mask = unmask_step(cache.mask, position)
+        past, source_attention = cache.past, None
         # Of each layer (B, S, D), or (B, N, H, S) and (B, N, S, H). No copies:
-        # the parts of a first axis share its memory.
+        # the parts of a first axis share its storage.
         layers = len(self.parameters.decoder)
         source_keys = tf.unstack(cache.source_keys, layers)
         source_values = tf.unstack(cache.source_values, layers)
-        writer = CacheWriter(past, index, attention.groups, self._compiled)
+        writer = CacheWriter(
+            past, position, attention.rows_per_sentence, self._compiled
+        )
         for i, layer in enumerate(self.parameters.decoder):
             projected = self._project(x, layer.self_attention)  # (R, 3 D)
             query, new = attention.split(projected)
             past = writer.write(past, i, new)
             # (B, T, D) or (B * N, T, K * H)
             keys, values = tf.unstack(past, 2 * layers)[2 * i : 2 * i + 2]
+            # (R, D)
             context = attention.attend_to_past(query, keys, values, mask)
             x = self._output(x, context, layer.self_attention)
+            # (R, D) and (B, N, K, S)
             context, weights = attention.attend_to_source(
                 self._project(x, layer.cross_attention),
                 source_keys[i],
@@ -224,15 +232,15 @@ class IncrementalTransformer(_Sublayers):
                 cache.source_mask,
             )
             x = self._output(x, context, layer.cross_attention)
-            if i == self._aligned:
-                aligned = tf.reduce_mean(weights, axis=1)  # (B, K, S)
+            if i == self._alignment_layer:
+                source_attention = tf.reduce_mean(weights, axis=1)  # (B, K, S)
             x = self._feedforward(x, layer.feedforward)
-        x = self._normalise(x, self.parameters.decoder_norm)
+        x = self._layer_norm(x, self.parameters.decoder_norm)
         logits = self._dense(x, self.parameters.logits)  # (R, V)
         shape = [-1, beam_size, self.vocabulary_size]
         return Step(
             tf.reshape(logits, shape),  # (B, K, V)
-            aligned,
+            source_attention,
             cache._replace(past=past, mask=mask),
         )
 
@@ -248,19 +256,22 @@ class IncrementalTransformer(_Sublayers):
             float32 `(B, T, S)`, None unless asked for.
         """
         _, length = shape_of(target_ids)
-        # As many rows a sentence as a beam of T would have.
+        # As many rows per sentence as a beam of T would have.
         attention = SplitHeadAttention(
             length, self._num_heads, self._head_width
         )
-        keys, values = attention.split_memory(self._memory(source_ids))
+        keys, values = attention.split_keys_values(
+            self._cross_keys_values(source_ids)
+        )
         embedding = self.parameters.target
         x = tf.gather(embedding.tokens, target_ids)  # (B, T, D)
         x += embedding.positions[:length]
         x = tf.reshape(x, [-1, self._width])  # (B * T, D)
-        mask = causal_mask(length)
-        aligned = None
+        mask = additive_causal_mask(length)
+        source_attention = None
         for i, layer in enumerate(self.parameters.decoder):
-            x = self._attend_to_itself(x, layer.self_attention, mask, length)
+            x = self._self_attention(x, layer.self_attention, mask, length)
+            # (B * T, D) and (B, N, T, S)
             context, weights = attention.attend_to_source(
                 self._project(x, layer.cross_attention),
                 keys[i],
@@ -268,34 +279,36 @@ class IncrementalTransformer(_Sublayers):
                 source_mask(source_ids),
             )
             x = self._output(x, context, layer.cross_attention)
-            if i == self._aligned:
-                aligned = tf.reduce_mean(weights, axis=1)  # (B, T, S)
+            if i == self._alignment_layer:
+                source_attention = tf.reduce_mean(weights, axis=1)  # (B, T, S)
             x = self._feedforward(x, layer.feedforward)
-        x = self._normalise(x, self.parameters.decoder_norm)
+        x = self._layer_norm(x, self.parameters.decoder_norm)
         logits = self._dense(x, self.parameters.logits)  # (B * T, V)
         shape = [-1, length, self.vocabulary_size]
         logits = tf.reshape(logits, shape)  # (B, T, V)
-        return logits, aligned
+        return logits, source_attention
 
     def reorder(self, cache: Cache, parents) -> Cache:
         """See `cache.reorder`."""
         return caches.reorder(cache, parents)
 
-    def take(self, cache: Cache, sentences) -> Cache:
+    def take(self, cache: Cache, indices) -> Cache:
         """See `cache.take`."""
-        return caches.take(cache, sentences, self._num_heads)
+        return caches.take(cache, indices, self._num_heads)
 
     def grow(self, cache: Cache, steps) -> Cache:
         """See `cache.grow`."""
         return caches.grow(cache, steps)
 
-    def _memory(self, source_ids):
+    def _cross_keys_values(self, source_ids):
         """Keys and values of the source, `(B, S, 2, Y, D)`."""
         _, length = shape_of(source_ids)
-        memory = self._dense(self.encode(source_ids), self.parameters.memory)
+        keys_values = self._dense(
+            self.encode(source_ids), self.parameters.cross_keys_values
+        )  # (B * S, 2 * Y * D)
         layers = len(self.parameters.decoder)
         shape = [-1, length, 2, layers, self._width]
-        return tf.reshape(memory, shape)  # (B, S, 2, Y, D)
+        return tf.reshape(keys_values, shape)  # (B, S, 2, Y, D)
 
     def _attention(self, beam_size):
         if beam_size == 1:

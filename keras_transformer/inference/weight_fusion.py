@@ -4,7 +4,7 @@ What doesn't change from step to step is computed once, in float64: query, key
 and value become one product, all layers' keys and values of the source
 another, `1 / sqrt(H)` goes into the query, `sqrt(D)` into the embedding. With
 pre-norm and final norms the residual stream is read by norms alone; then each
-norm's scale and offset go into the product that follows it, and the mean is
+norm's scale and shift go into the product that follows it, and the mean is
 taken out of whatever is added to the stream. What is left of a LayerNorm is a
 division by the root mean square.
 
@@ -34,15 +34,18 @@ class Projection(NamedTuple):
 
 
 class Norm(NamedTuple):
-    """What a LayerNorm does after normalising; None: nothing is left.
+    """What a LayerNorm does after the division by the root mean square.
+
+    `Norm(None, None)` is that division alone: RMS normalisation, what fusion
+    leaves of a LayerNorm. Where there is no norm at all stands None instead.
 
     Attributes:
         scale: `(D,)` or None.
-        offset: `(D,)` or None.
+        shift: `(D,)` or None.
     """
 
     scale: Any = None
-    offset: Any = None
+    shift: Any = None
 
 
 class Attention(NamedTuple):
@@ -90,8 +93,9 @@ class Parameters(NamedTuple):
         target: `Embedding`.
         encoder: `Layer`s.
         encoder_norm: `Norm`, or None where there is no final norm.
-        memory: projects the encoder's output to the keys and values of all
-            decoder layers: `(D, 2 * layers * D)`, keys before values.
+        cross_keys_values: projects the encoder's output to the keys and
+            values of all decoder layers: `(D, 2 * layers * D)`, keys before
+            values.
         decoder: `Layer`s.
         decoder_norm: as `encoder_norm`.
         logits: `(D, V)`.
@@ -101,7 +105,7 @@ class Parameters(NamedTuple):
     target: Embedding
     encoder: tuple[Layer, ...]
     encoder_norm: Norm | None
-    memory: Projection
+    cross_keys_values: Projection
     decoder: tuple[Layer, ...]
     decoder_norm: Norm | None
     logits: Projection
@@ -184,7 +188,7 @@ class _Reader:
         )
 
     def parameters(self) -> Parameters:
-        memory = _join(
+        cross_keys_values = _join(
             self._projection(f"decoder_layer_{i}/cross_attention/{name}")
             for name in ("key", "value")
             for i in range(self._count("decoder_layer_"))
@@ -193,14 +197,16 @@ class _Reader:
         decoder_norm = self._norm("decoder_norm")
         logits = self._logits()
         if self._fuses_norms:
-            memory, encoder_norm = _fuse_norm(encoder_norm, memory)
+            cross_keys_values, encoder_norm = _fuse_norm(
+                encoder_norm, cross_keys_values
+            )
             logits, decoder_norm = _fuse_norm(decoder_norm, logits)
         return Parameters(
             source=self._embedding("source_embedding"),
             target=self._embedding("target_embedding"),
             encoder=self._stack("encoder_layer_"),
             encoder_norm=encoder_norm,
-            memory=memory,
+            cross_keys_values=cross_keys_values,
             decoder=self._stack("decoder_layer_"),
             decoder_norm=decoder_norm,
             logits=logits,
@@ -256,7 +262,7 @@ class _Reader:
         norm = self._norm(f"{path}_layer_norm")
         if self._fuses_norms:
             inputs, norm = _fuse_norm(norm, inputs)
-            output = Projection(_centre(output.kernel), _centre(output.bias))
+            output = Projection(*map(_subtract_mean, output))
         return kind(norm, inputs, output)
 
     def _scaled(self, query):
@@ -281,7 +287,7 @@ class _Reader:
         tokens, positions = self._tables(name)
         embedding = Embedding(tokens * self._width**0.5, positions)
         if self._fuses_norms:
-            embedding = Embedding(*map(_centre, embedding))
+            embedding = Embedding(*map(_subtract_mean, embedding))
         return embedding
 
     def _logits(self):
@@ -312,10 +318,10 @@ def _join(projections):
 def _fuse_norm(norm, projection):
     """A projection that does a norm's scaling, and what is left of the norm."""
     kernel = norm.scale[:, np.newaxis] * projection.kernel
-    bias = projection.bias + norm.offset @ projection.kernel
+    bias = projection.bias + norm.shift @ projection.kernel
     return Projection(kernel, bias), Norm()
 
 
-def _centre(values):
-    """Without the mean over the model width, the last axis."""
+def _subtract_mean(values):
+    """`values` less their mean over the model width, the last axis."""
     return values - values.mean(axis=-1, keepdims=True)

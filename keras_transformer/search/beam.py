@@ -30,8 +30,8 @@ from keras_transformer.search.beam_hypotheses import (
     extend,
     finish,
     freeze,
+    gather_beams,
     merge,
-    reorder,
     select,
 )
 from keras_transformer.search.constraints import (
@@ -77,14 +77,14 @@ class BeamStep(NamedTuple):
 
     Attributes:
         candidates: the `2 K` best continuations that it looked at.
-        ends: the first K candidates as `Hypotheses`, EMPTY where they
-            don't end.
+        newly_finished: the first K candidates as `Hypotheses`, EMPTY where
+            they don't end.
         chosen: the candidates that are live afterwards, by row.
         state: `BeamState` for the next step.
     """
 
     candidates: Candidates
-    ends: Hypotheses
+    newly_finished: Hypotheses
     chosen: Candidates
     state: BeamState
 
@@ -97,7 +97,7 @@ def beam_search(
     beam_size: int,
     num_hypotheses: int | None = None,
     early_stopping: bool = False,
-    compiled_steps: int | None = None,
+    xla_max_steps: int | None = None,
 ) -> SearchResult:
     """Translates by keeping the most probable prefixes.
 
@@ -114,15 +114,15 @@ def beam_search(
             are the same first rows, after fewer steps.
         early_stopping: whether a sentence is done, too, when `beam_size`
             hypotheses have ended, although a live one may still win.
-        compiled_steps: for XLA, the steps that caches have capacity for;
+        xla_max_steps: for XLA, the steps that caches have capacity for;
             None: not for XLA.
 
     Returns:
         A `SearchResult` of `num_hypotheses` rows a sentence.
     """
     num_hypotheses = num_hypotheses or beam_size
-    max_steps = compiled_steps or output_capacity(sentences.limits)
-    capacity = compiled_steps or no_capacity(max_steps)
+    max_steps = xla_max_steps or output_capacity(sentences.max_lengths)
+    capacity = xla_max_steps or no_capacity(max_steps)
     cache = model.start(source_ids, beam_size, capacity)
     state = initial_state(sentences, beam_size, max_steps, cache)
     state = with_coverage(state, source_ids, constraints)
@@ -132,7 +132,7 @@ def beam_search(
         state,
         lambda state: advance(model, state, *options).state,
         lambda state: ~state.done,
-        compiled_steps is not None,
+        xla_max_steps is not None,
     )
     return best(final.live, final.finished, num_hypotheses)
 
@@ -142,15 +142,15 @@ def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
 
     Equal live hypotheses would fill the beam with `K` copies of the best.
     """
-    batch_size = tf.shape(sentences.limits)[0]
+    batch_size = tf.shape(sentences.max_lengths)[0]
     rows = [batch_size, beam_size]
-    nothing = tf.fill(rows, EMPTY)  # (B, K)
+    no_log_probs = tf.fill(rows, EMPTY)  # (B, K)
     empty = Hypotheses(
         ids=tf.fill([batch_size, beam_size, max_steps], PAD_ID),
         lengths=tf.zeros(rows, tf.int32),
-        log_probabilities=nothing,
-        penalised=nothing,
-        scores=nothing,
+        log_probs=no_log_probs,
+        penalised_log_probs=no_log_probs,
+        scores=no_log_probs,
     )
     first = tf.where(tf.range(beam_size) == 0, 0.0, EMPTY)  # (K,)
     first = tf.broadcast_to(first, rows)  # (B, K)
@@ -158,10 +158,10 @@ def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
         step=tf.constant(0),
         tokens=tf.fill(rows, START_ID),
         live=empty._replace(
-            log_probabilities=first, penalised=first, scores=first
+            log_probs=first, penalised_log_probs=first, scores=first
         ),
         finished=empty,
-        done=sentences.limits <= 0,
+        done=sentences.max_lengths <= 0,
         coverage=(),
         sentences=sentences,
         cache=cache,
@@ -171,14 +171,14 @@ def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
 def with_coverage(state, source_ids, constraints) -> BeamState:
     """The initial state with `coverage`, if its penalty is asked for.
 
-    None at tokens; at padding all that is needed.
+    0 for tokens, 1 for padding, so that padding is never penalised.
     """
-    if not constraints.normalization.coverage:
+    if not constraints.penalties.coverage:
         return state
-    nothing = tf.where(source_ids == PAD_ID, 1.0, 0.0)  # (B, S)
+    coverage = tf.where(source_ids == PAD_ID, 1.0, 0.0)  # (B, S)
     beam_size = state.tokens.shape[1]
-    nothing = nothing[:, tf.newaxis]  # (B, 1, S)
-    coverage = tf.repeat(nothing, beam_size, axis=1)  # (B, K, S)
+    coverage = coverage[:, tf.newaxis]  # (B, 1, S)
+    coverage = tf.repeat(coverage, beam_size, axis=1)  # (B, K, S)
     return state._replace(coverage=coverage)
 
 
@@ -187,23 +187,25 @@ def advance(
 ) -> BeamStep:
     """One step for all sentences; see `beam_search` for the arguments."""
     beam_size = state.tokens.shape[1]
-    step = model.step(state.tokens, state.cache, state.step)
+    output = model.step(state.tokens, state.cache, state.step)
     candidates = expand(
-        step.logits, state.live, constraints, state.sentences, state.step
+        output.logits, state.live, constraints, state.sentences, state.step
     )
     coverage = state.coverage
     if not isinstance(coverage, tuple):
-        coverage += step.attention  # (B, K, S)
-    ends = finish(state.live, candidates, state.step, constraints, coverage)
-    finished = merge(state.finished, ends)
+        coverage += output.attention  # (B, K, S)
+    newly_finished = finish(
+        state.live, candidates, state.step, constraints, coverage
+    )
+    finished = merge(state.finished, newly_finished)
     chosen = select(candidates, beam_size)
     live = extend(state.live, chosen, state.step, constraints, coverage)
-    over = state.step + 1 >= state.sentences.limits
-    decided = is_decided(
+    at_limit = state.step + 1 >= state.sentences.max_lengths  # (B,)
+    is_final = cannot_improve(
         live,
         finished,
-        state.sentences.limits,
-        constraints.normalization,
+        state.sentences.max_lengths,
+        constraints.penalties,
         num_hypotheses,
         early_stopping,
     )
@@ -212,15 +214,15 @@ def advance(
         tokens=chosen.tokens,
         live=freeze(state.done, state.live, live),
         finished=freeze(state.done, state.finished, finished),
-        done=state.done | over | decided,
-        coverage=reorder(coverage, chosen.parents),
-        cache=model.reorder(step.cache, chosen.parents),
+        done=state.done | at_limit | is_final,
+        coverage=gather_beams(coverage, chosen.parents),
+        cache=model.reorder(output.cache, chosen.parents),
     )
-    return BeamStep(candidates, ends, chosen, following)
+    return BeamStep(candidates, newly_finished, chosen, following)
 
 
-def is_decided(
-    live, finished, limits, normalization, num_hypotheses, early_stopping
+def cannot_improve(
+    live, finished, max_lengths, penalties, num_hypotheses, early_stopping
 ):
     """bool `(B,)`: nothing that the caller asked for can change.
 
@@ -229,13 +231,13 @@ def is_decided(
     than the last finished one that is asked for. With early stopping also:
     the beam is full of finished hypotheses.
     """
-    attainable = live.penalised[:, 0] / length_penalty(
-        limits, normalization.alpha, normalization.kind
+    attainable = live.penalised_log_probs[:, 0] / length_penalty(
+        max_lengths, penalties.alpha, penalties.kind
     )  # (B,)
-    decided = attainable <= finished.scores[:, num_hypotheses - 1]
+    is_final = attainable <= finished.scores[:, num_hypotheses - 1]  # (B,)
     if early_stopping:
-        decided |= tf.reduce_all(finished.scores > EMPTY, axis=1)
-    return decided
+        is_final |= tf.reduce_all(finished.scores > EMPTY, axis=1)
+    return is_final
 
 
 def best(live, finished, num_hypotheses) -> SearchResult:
@@ -251,12 +253,12 @@ def best(live, finished, num_hypotheses) -> SearchResult:
     _, indices = tf.math.top_k(
         exists * (1 + tf.cast(is_finished, tf.int32)), num_hypotheses
     )  # (B, num_hypotheses)
-    rows = reorder(both, indices)  # (B, num_hypotheses, ...)
-    exists = rows.scores > EMPTY
+    rows = gather_beams(both, indices)  # (B, num_hypotheses, ...)
+    exists = rows.scores > EMPTY  # (B, num_hypotheses)
     return SearchResult(
         ids=tf.where(exists[..., tf.newaxis], rows.ids, PAD_ID),
         lengths=tf.where(exists, rows.lengths, 0),
         scores=rows.scores,
-        log_probabilities=rows.log_probabilities,
+        log_probabilities=rows.log_probs,
         finished=exists & (indices < half),
     )

@@ -15,9 +15,9 @@ import tensorflow as tf
 from keras_transformer.constants import END_ID
 from keras_transformer.search.loop import write_tokens
 from keras_transformer.search.scoring import (
+    hypothesis_scores,
     log_normalizer,
     log_probability,
-    normalized_score,
 )
 
 # The log-probability of a row that holds no hypothesis.
@@ -30,17 +30,17 @@ class Hypotheses(NamedTuple):
     Attributes:
         ids: int32 `(B, K, T)`, PAD after the end.
         lengths: int32 `(B, K)`.
-        log_probabilities: float32 `(B, K)`.
-        penalised: float32 `(B, K)`, penalised log-probabilities: the same
-            with the repetition penalty.
-        scores: float32 `(B, K)`, `penalised` normalised by length and
-            coverage.
+        log_probs: float32 `(B, K)`.
+        penalised_log_probs: float32 `(B, K)`, the same with the repetition
+            penalty.
+        scores: float32 `(B, K)`, `penalised_log_probs` divided by the length
+            penalty, less the coverage penalty.
     """
 
     ids: Any
     lengths: Any
-    log_probabilities: Any
-    penalised: Any
+    log_probs: Any
+    penalised_log_probs: Any
     scores: Any
 
 
@@ -48,15 +48,16 @@ class Candidates(NamedTuple):
     """Continuations of live hypotheses, the best first.
 
     Attributes:
-        penalised: float32 `(B, C)`, penalised log-probability of the
-            hypothesis with its continuation.
-        log_probabilities: float32 `(B, C)`, likewise, without penalty.
+        penalised_log_probs: float32 `(B, C)`, of the hypothesis with its
+            continuation.
+        log_probs: float32 `(B, C)`, likewise, without the repetition
+            penalty.
         parents: int32 `(B, C)`, the row of the live hypothesis.
         tokens: int32 `(B, C)`, what it is continued with.
     """
 
-    penalised: Any
-    log_probabilities: Any
+    penalised_log_probs: Any
+    log_probs: Any
     parents: Any
     tokens: Any
 
@@ -72,36 +73,38 @@ def expand(logits, live, constraints, sentences, step) -> Candidates:
         constraints, sentences, step: see `SearchConstraints.apply`.
 
     Returns:
-        `Candidates` with `C = 2 K`; beyond the vocabulary they are EMPTY.
+        `Candidates` with `C = 2 K`; their log-probability is EMPTY, minus
+        infinity, where fewer are allowed.
     """
     batch_size, _, vocabulary_size = tf.unstack(tf.shape(logits))
     beam_size = live.ids.shape[1]
-    normalizer = log_normalizer(logits)  # (B, K)
-    allowed = constraints.apply(logits, normalizer, live.ids, sentences, step)
+    log_z = log_normalizer(logits)  # (B, K)
+    allowed = constraints.apply(logits, log_z, live.ids, sentences, step)
     # The best of all are among the best of each row, and a row's best are
     # known before its log-softmax is computed.
     width = 2 * beam_size
     if logits.shape[-1] is None or logits.shape[-1] < width:
         width = tf.minimum(width, vocabulary_size)
     values, tokens = top_tokens(allowed, width)  # (B, K, width)
-    values = log_probability(values, normalizer[..., tf.newaxis])
-    values += live.penalised[..., tf.newaxis]
+    values = log_probability(values, log_z[..., tf.newaxis])
+    values += live.penalised_log_probs[..., tf.newaxis]
     flat = [batch_size, beam_size * width]
     values = tf.reshape(values, flat)  # (B, K * width)
     penalised, indices = tf.math.top_k(values, 2 * beam_size)  # (B, C)
     tokens = tf.reshape(tokens, flat)  # (B, K * width)
     parents = indices // width  # (B, C)
     tokens = tf.gather(tokens, indices, batch_dims=1)  # (B, C)
-    log_probabilities = penalised
+    log_probs = penalised  # (B, C)
     if constraints.repetition_penalty != 1:
-        indices = parents * vocabulary_size + tokens
-        gains = logits - normalizer[..., tf.newaxis]  # (B, K, V)
-        gains = tf.reshape(gains, [batch_size, -1])  # (B, K * V)
-        gains = tf.gather(gains, indices, batch_dims=1)  # (B, C)
-        log_probabilities = gains + tf.gather(
-            live.log_probabilities, parents, batch_dims=1
+        indices = parents * vocabulary_size + tokens  # (B, C)
+        token_log_probs = logits - log_z[..., tf.newaxis]  # (B, K, V)
+        # (B, K * V), then (B, C)
+        token_log_probs = tf.reshape(token_log_probs, [batch_size, -1])
+        token_log_probs = tf.gather(token_log_probs, indices, batch_dims=1)
+        log_probs = token_log_probs + tf.gather(
+            live.log_probs, parents, batch_dims=1
         )  # (B, C)
-    return Candidates(penalised, log_probabilities, parents, tokens)
+    return Candidates(penalised, log_probs, parents, tokens)
 
 
 def top_tokens(logits, width: int):
@@ -154,8 +157,9 @@ def finish(live, candidates, step, constraints, coverage) -> Hypotheses:
     """The `K` best candidates as hypotheses; EMPTY those that go on."""
     beam_size = live.ids.shape[1]
     first = Candidates(*(field[:, :beam_size] for field in candidates))
-    ends = first.tokens == END_ID
-    first = first._replace(penalised=tf.where(ends, first.penalised, EMPTY))
+    is_end = first.tokens == END_ID  # (B, K)
+    penalised = tf.where(is_end, first.penalised_log_probs, EMPTY)  # (B, K)
+    first = first._replace(penalised_log_probs=penalised)
     return extend(live, first, step, constraints, coverage)
 
 
@@ -166,38 +170,38 @@ def merge(finished, new) -> Hypotheses:
         lambda *parts: tf.concat(parts, axis=1), finished, new
     )  # (B, 2 K, ...)
     _, indices = tf.math.top_k(both.scores, beam_size)  # (B, K)
-    return reorder(both, indices)  # (B, K, ...)
+    return gather_beams(both, indices)  # (B, K, ...)
 
 
 def select(candidates, beam_size) -> Candidates:
     """The `K` best candidates that don't end."""
-    going_on = tf.where(
-        candidates.tokens == END_ID, EMPTY, candidates.penalised
-    )
+    is_end = candidates.tokens == END_ID  # (B, C)
+    going_on = tf.where(is_end, EMPTY, candidates.penalised_log_probs)
     penalised, indices = tf.math.top_k(going_on, beam_size)  # (B, K)
-    return reorder(candidates, indices)._replace(penalised=penalised)
+    chosen = gather_beams(candidates, indices)
+    return chosen._replace(penalised_log_probs=penalised)
 
 
 def extend(live, candidates, step, constraints, coverage) -> Hypotheses:
     """The candidates as hypotheses of `step + 1` tokens."""
-    ids = reorder(live.ids, candidates.parents)  # (B, K, T)
-    lengths = tf.fill(tf.shape(candidates.tokens), step + 1)
-    attended = reorder(coverage, candidates.parents)  # (B, K, S) or ()
+    ids = gather_beams(live.ids, candidates.parents)  # (B, K, T)
+    lengths = tf.fill(tf.shape(candidates.tokens), step + 1)  # (B, K)
+    attended = gather_beams(coverage, candidates.parents)  # (B, K, S) or ()
     return Hypotheses(
         ids=write_tokens(ids, candidates.tokens, step),
         lengths=lengths,
-        log_probabilities=candidates.log_probabilities,
-        penalised=candidates.penalised,
-        scores=normalized_score(
-            candidates.penalised,
+        log_probs=candidates.log_probs,
+        penalised_log_probs=candidates.penalised_log_probs,
+        scores=hypothesis_scores(
+            candidates.penalised_log_probs,
             lengths,
-            constraints.normalization,
+            constraints.penalties,
             None if isinstance(attended, tuple) else attended,
         ),
     )
 
 
-def reorder(nested, indices):
+def gather_beams(nested, indices):
     """Takes rows of every tensor `(B, K, ...)` in a nested structure.
 
     Args:

@@ -2,7 +2,7 @@
 
 `SearchConstraints` hold for every sentence, `SentenceConstraints` for one
 each. Applied to the logits of a step they make logits again: minus infinity
-forbids a token, and the normalizer, which is computed before, keeps the
+forbids a token, and the log-normalizer, which is computed before, keeps the
 probabilities of the others as the model gave them.
 
 Axes: B sentences, K beams, T output tokens, P tokens of a prefix,
@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
-from keras_transformer.search.scoring import Normalization
+from keras_transformer.search.scoring import ScorePenalties
 
 NEVER_GENERATED = (PAD_ID, START_ID)
 _FORBIDDEN = -float("inf")
@@ -27,16 +27,18 @@ class SentenceConstraints(NamedTuple):
     """What is asked of each sentence. `()` where nothing is.
 
     Attributes:
-        limits: int32 `(B,)`, the output tokens allowed, END included.
-        minimums: int32 `(B,)`, tokens before END may come.
+        max_lengths: int32 `(B,)`, the output tokens allowed, END included.
+        min_lengths: int32 `(B,)`, tokens before END may come.
         prefixes: int32 `(B, P)`, what the output begins with, PAD after.
-        randomness: uint8 `(B, 16)`, a sentence's own source of randomness.
+        sampling_keys: uint8 `(B, 16)`, what each sentence's random numbers
+            are made from, see `Sampler`. No constraint, but what a sentence
+            has of its own.
     """
 
-    limits: Any
-    minimums: Any = ()
+    max_lengths: Any
+    min_lengths: Any = ()
     prefixes: Any = ()
-    randomness: Any = ()
+    sampling_keys: Any = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,22 +52,22 @@ class SearchConstraints:
         repetition_penalty: what the log-probability of a token that was
             generated before is multiplied by; 1: nothing (Keskar et al.
             2019, section 4.1, there on logits).
-        normalization: from log-probabilities to scores.
+        penalties: of length and coverage: from log-probabilities to scores.
     """
 
     banned: tuple[int, ...] = ()
     no_repeat_ngram_size: int = 0
     repetition_penalty: float = 1.0
-    normalization: Normalization = Normalization()
+    penalties: ScorePenalties = ScorePenalties()
 
-    def apply(self, logits, normalizer, ids, sentences, step):
+    def apply(self, logits, log_z, ids, sentences, step):
         """Logits with minus infinity where no search may go.
 
         Args:
             logits: float32 `(B, K, V)`.
-            normalizer: float32 `(B, K)`, as `log_normalizer` gives it.
+            log_z: float32 `(B, K)`, as `log_normalizer` gives it.
             ids: int32 `(B, K, T)`, the output so far, PAD after.
-            sentences: the `SentenceConstraints`.
+            sentences: `SentenceConstraints`.
             step: int32 scalar, the position that comes next.
 
         Returns:
@@ -74,12 +76,13 @@ class SearchConstraints:
         vocabulary_size = logits.shape[-1]
         unconstrained = logits
         if self.repetition_penalty != 1:
-            logits = self._penalise_repetition(logits, normalizer, ids)
+            logits = self._penalise_repetition(logits, log_z, ids)
         forbidden = _forbid(vocabulary_size, (*NEVER_GENERATED, *self.banned))
         forbidden = tf.constant(forbidden, tf.float32)  # (V,)
-        if not isinstance(sentences.minimums, tuple):
+        if not isinstance(sentences.min_lengths, tuple):
+            min_lengths = sentences.min_lengths
             # (B, 1, V)
-            forbidden += forbid_end(vocabulary_size, sentences.minimums, step)
+            forbidden += forbid_end(vocabulary_size, min_lengths, step)
         logits += forbidden
         if self.no_repeat_ngram_size:
             logits = self._forbid_repeated_ngrams(logits, ids, step)
@@ -91,9 +94,9 @@ class SearchConstraints:
             )
         return logits
 
-    def _penalise_repetition(self, logits, normalizer, ids):
-        normalizer = normalizer[..., tf.newaxis]  # (B, K, 1)
-        penalised = normalizer + self.repetition_penalty * (logits - normalizer)
+    def _penalise_repetition(self, logits, log_z, ids):
+        log_z = log_z[..., tf.newaxis]  # (B, K, 1)
+        penalised = log_z + self.repetition_penalty * (logits - log_z)
         return tf.where(_occurring(ids, logits), penalised, logits)
 
     def _forbid_repeated_ngrams(self, logits, ids, step):
@@ -110,18 +113,18 @@ class SearchConstraints:
         return tf.where(_occurring(endings, logits), _FORBIDDEN, logits)
 
 
-def forbid_end(vocabulary_size, minimums, step):
+def forbid_end(vocabulary_size, min_lengths, step):
     """Forbids END where an output is still shorter than its minimum.
 
     Args:
         vocabulary_size: int, V.
-        minimums: int32 `(B,)`, tokens before END may come.
+        min_lengths: int32 `(B,)`, tokens before END may come.
         step: int32 scalar, the position that comes next.
 
     Returns:
         float32 `(B, 1, V)` to be added to logits.
     """
-    early = (step < minimums)[:, tf.newaxis]  # (B, 1)
+    early = (step < min_lengths)[:, tf.newaxis]  # (B, 1)
     no_end = tf.constant(_forbid(vocabulary_size, (END_ID,)))  # (V,)
     return tf.where(early, no_end, 0.0)[:, tf.newaxis]  # (B, 1, V)
 
@@ -168,7 +171,7 @@ def _forbid(vocabulary_size, ids):
     return row
 
 
-def output_limits(source_lengths, config: DecodingConfig, model_max_length):
+def max_output_lengths(source_lengths, config: DecodingConfig, positions):
     """How many tokens each sentence may generate, END included.
 
     A function of the sentence's own length only, so that its translation
@@ -177,12 +180,12 @@ def output_limits(source_lengths, config: DecodingConfig, model_max_length):
     Args:
         source_lengths: int32 `(B,)`, source tokens without START and END.
         config: gives ratio, offset and maximum.
-        model_max_length: int, the positions that the model has.
+        positions: int, those that the model has.
 
     Returns:
         int32 `(B,)`.
     """
-    most = model_max_length - 1
+    most = positions - 1
     if config.max_length is not None:
         most = min(most, config.max_length)
     scaled = config.max_length_ratio * tf.cast(source_lengths, tf.float64)
@@ -194,7 +197,7 @@ def output_limits(source_lengths, config: DecodingConfig, model_max_length):
     return tf.where(source_lengths > 0, allowed, 0)
 
 
-def output_minimums(source_lengths, config: DecodingConfig):
+def min_output_lengths(source_lengths, config: DecodingConfig):
     """How many tokens come before END may; `()` where none need to.
 
     Args:

@@ -7,12 +7,12 @@ from keras_transformer.search.beam import beam_search
 from keras_transformer.search.constraints import (
     SearchConstraints,
     SentenceConstraints,
-    output_limits,
-    output_minimums,
+    max_output_lengths,
+    min_output_lengths,
 )
 from keras_transformer.search.greedy import Sampler, greedy_search
 from keras_transformer.search.loop import SearchResult, StepModel
-from keras_transformer.search.scoring import Normalization
+from keras_transformer.search.scoring import ScorePenalties
 
 
 def search(
@@ -22,7 +22,7 @@ def search(
     config: DecodingConfig,
     banned: tuple[int, ...] = (),
     num_hypotheses: int | None = None,
-    compiled_steps: int | None = None,
+    xla_max_steps: int | None = None,
 ) -> SearchResult:
     """Sampling if asked for; else greedy for a beam of 1, else beam search.
 
@@ -33,7 +33,7 @@ def search(
         config: the search.
         banned: ids that are never generated.
         num_hypotheses: rows to return, at most the beam size; None: all.
-        compiled_steps: for XLA, the steps that caches have capacity for;
+        xla_max_steps: for XLA, the steps that caches have capacity for;
             None: not for XLA.
     """
     constraints = search_constraints(config, banned)
@@ -44,7 +44,7 @@ def search(
             sentences,
             constraints,
             choose=sampler(config) if config.sampling else None,
-            compiled_steps=compiled_steps,
+            xla_max_steps=xla_max_steps,
         )
     return beam_search(
         model,
@@ -54,7 +54,7 @@ def search(
         config.beam_size,
         num_hypotheses,
         config.early_stopping,
-        compiled_steps,
+        xla_max_steps,
     )
 
 
@@ -71,7 +71,7 @@ def search_constraints(
         banned=banned,
         no_repeat_ngram_size=config.no_repeat_ngram_size,
         repetition_penalty=config.repetition_penalty,
-        normalization=Normalization(
+        penalties=ScorePenalties(
             config.length_normalization,
             config.length_penalty,
             config.coverage_penalty,
@@ -80,7 +80,7 @@ def search_constraints(
 
 
 def sentence_constraints(
-    source_ids, source_lengths, config: DecodingConfig, max_length, prefixes=()
+    source_ids, source_lengths, config: DecodingConfig, positions, prefixes=()
 ) -> SentenceConstraints:
     """What a configuration asks of each sentence.
 
@@ -88,15 +88,15 @@ def sentence_constraints(
         source_ids: int32 `(B, S)`.
         source_lengths: int32 `(B,)`, tokens without START and END.
         config: the search.
-        max_length: int, the positions that the model has.
+        positions: int, those that the model has.
         prefixes: int32 `(B, P)`, what the outputs begin with, PAD after.
     """
     return SentenceConstraints(
-        limits=output_limits(source_lengths, config, max_length),
-        minimums=output_minimums(source_lengths, config),
+        max_lengths=max_output_lengths(source_lengths, config, positions),
+        min_lengths=min_output_lengths(source_lengths, config),
         prefixes=prefixes,
-        randomness=(
-            sampler(config).randomness(source_ids) if config.sampling else ()
+        sampling_keys=(
+            sampler(config).keys(source_ids) if config.sampling else ()
         ),
     )
 

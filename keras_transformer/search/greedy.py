@@ -1,4 +1,4 @@
-"""Greedy search and sampling: one token after another.
+"""Greedy search and sampling: one hypothesis, one token after another.
 
 Axes: B sentences, T output tokens, S source tokens, V vocabulary.
 """
@@ -21,9 +21,9 @@ from keras_transformer.search.loop import (
     write_tokens,
 )
 from keras_transformer.search.scoring import (
+    hypothesis_scores,
     log_normalizer,
     log_probability,
-    normalized_score,
 )
 
 
@@ -35,7 +35,7 @@ class GreedyState(NamedTuple):
         tokens: int32 `(B,)`, the last tokens.
         ids: int32 `(B, T)`, the output so far, PAD after.
         lengths: int32 `(B,)`, tokens written.
-        log_probabilities: float32 `(B,)`, of the output so far.
+        log_probs: float32 `(B,)`, of the output so far.
         finished: bool `(B,)`, whether END was written.
         sentences: `SentenceConstraints`, what is asked of each.
         cache: the model's.
@@ -45,7 +45,7 @@ class GreedyState(NamedTuple):
     tokens: Any
     ids: Any
     lengths: Any
-    log_probabilities: Any
+    log_probs: Any
     finished: Any
     sentences: SentenceConstraints
     cache: Any
@@ -57,7 +57,7 @@ def greedy_search(
     sentences: SentenceConstraints,
     constraints: SearchConstraints,
     choose=None,
-    compiled_steps: int | None = None,
+    xla_max_steps: int | None = None,
 ) -> SearchResult:
     """Translates by taking one token at every step.
 
@@ -68,52 +68,54 @@ def greedy_search(
         constraints: what may be generated, and how it is scored.
         choose: `(logits (B, V), sentences, step) -> int32 (B,)`; None: the
             most probable, the lowest id among equals.
-        compiled_steps: for XLA, the steps that caches have capacity for;
+        xla_max_steps: for XLA, the steps that caches have capacity for;
             None: not for XLA.
 
     Returns:
         A `SearchResult` with one hypothesis a sentence.
     """
     choose = choose or most_probable
-    max_steps = compiled_steps or output_capacity(sentences.limits)
+    max_steps = xla_max_steps or output_capacity(sentences.max_lengths)
 
     def advance(state):
-        step = model.step(state.tokens[:, tf.newaxis], state.cache, state.step)
-        logits = step.logits[:, 0]  # (B, V)
-        normalizer = log_normalizer(logits)
+        ids = state.tokens[:, tf.newaxis]  # (B, 1)
+        output = model.step(ids, state.cache, state.step)
+        logits = output.logits[:, 0]  # (B, V)
+        log_z = log_normalizer(logits)  # (B,)
         allowed = constraints.apply(
-            step.logits,
-            normalizer[:, tf.newaxis],
+            output.logits,
+            log_z[:, tf.newaxis],
             state.ids[:, tf.newaxis],
             state.sentences,
             state.step,
         )[:, 0]  # (B, V)
         tokens = choose(allowed, state.sentences, state.step)
         chosen = tf.gather(logits, tokens, batch_dims=1)  # (B,)
-        gains = log_probability(chosen, normalizer)
-        return append(state, tokens, gains)._replace(cache=step.cache)
+        token_log_probs = log_probability(chosen, log_z)  # (B,)
+        state = append(state, tokens, token_log_probs)
+        return state._replace(cache=output.cache)
 
-    capacity = compiled_steps or no_capacity(max_steps)
+    capacity = xla_max_steps or no_capacity(max_steps)
     cache = model.start(source_ids, 1, capacity)
     final = run_loop(
         model,
         initial_state(sentences, max_steps, cache),
         advance,
         is_active,
-        compiled_steps is not None,
+        xla_max_steps is not None,
     )
     return to_result(final, constraints)
 
 
 def initial_state(sentences, max_steps, cache) -> GreedyState:
     """Nothing written, START to be read."""
-    nothing = tf.zeros_like(sentences.limits)
+    nothing = tf.zeros_like(sentences.max_lengths)
     return GreedyState(
         step=tf.constant(0),
         tokens=tf.fill(tf.shape(nothing), START_ID),
         ids=tf.fill([tf.shape(nothing)[0], max_steps], PAD_ID),
         lengths=nothing,
-        log_probabilities=tf.cast(nothing, tf.float32),
+        log_probs=tf.cast(nothing, tf.float32),
         finished=tf.cast(nothing, tf.bool),
         sentences=sentences,
         cache=cache,
@@ -122,7 +124,7 @@ def initial_state(sentences, max_steps, cache) -> GreedyState:
 
 def is_active(state: GreedyState):
     """bool `(B,)`: neither ended nor at its limit."""
-    return ~state.finished & (state.lengths < state.sentences.limits)
+    return ~state.finished & (state.lengths < state.sentences.max_lengths)
 
 
 def most_probable(logits, sentences, step):
@@ -130,7 +132,7 @@ def most_probable(logits, sentences, step):
     return tf.argmax(logits, axis=-1, output_type=tf.int32)
 
 
-def append(state: GreedyState, tokens, gains) -> GreedyState:
+def append(state: GreedyState, tokens, token_log_probs) -> GreedyState:
     """The state after one step; rows that aren't active stay frozen."""
     active = is_active(state)
     tokens = tf.where(active, tokens, PAD_ID)
@@ -139,22 +141,21 @@ def append(state: GreedyState, tokens, gains) -> GreedyState:
         tokens=tokens,
         ids=write_tokens(state.ids, tokens, state.step),
         lengths=state.lengths + tf.cast(active, tf.int32),
-        log_probabilities=state.log_probabilities
-        + tf.where(active, gains, 0.0),
+        log_probs=state.log_probs + tf.where(active, token_log_probs, 0.0),
         finished=state.finished | (active & (tokens == END_ID)),
     )
 
 
 def to_result(state: GreedyState, constraints) -> SearchResult:
     """The state as a result with `K` = 1."""
-    scores = normalized_score(
-        state.log_probabilities, state.lengths, constraints.normalization
+    scores = hypothesis_scores(
+        state.log_probs, state.lengths, constraints.penalties
     )
     return SearchResult(
         ids=state.ids[:, tf.newaxis],  # (B, 1, T), the others (B, 1)
         lengths=state.lengths[:, tf.newaxis],
         scores=scores[:, tf.newaxis],
-        log_probabilities=state.log_probabilities[:, tf.newaxis],
+        log_probabilities=state.log_probs[:, tf.newaxis],
         finished=state.finished[:, tf.newaxis],
     )
 
@@ -163,7 +164,7 @@ def to_result(state: GreedyState, constraints) -> SearchResult:
 class Sampler:
     """Draws the next token of each sentence.
 
-    What is drawn depends on the seed, the sentence's own source and the step
+    What is drawn depends on the seed, the sentence's source and the step
     alone, so a sentence gets the same translation among any neighbours.
 
     Args:
@@ -180,8 +181,8 @@ class Sampler:
     top_p: float = 1.0
     seed: int = 1
 
-    def randomness(self, source_ids):
-        """Each sentence's own source of randomness, uint8 `(B, 16)`.
+    def keys(self, source_ids):
+        """What each sentence's random numbers are made from: uint8 `(B, 16)`.
 
         Args:
             source_ids: int32 `(B, S)`, padded with 0 at the end.
@@ -203,31 +204,34 @@ class Sampler:
         # (B, width)
         values, tokens = tf.math.top_k(logits / self.temperature, width)
         probabilities = tf.nn.softmax(values)  # (B, width)
-        below = tf.cumsum(probabilities, axis=-1, exclusive=True)
+        # (B, width)
+        exclusive_cumsum = tf.cumsum(probabilities, axis=-1, exclusive=True)
         # The first token stays whatever top_p is.
-        probabilities = tf.where(below < self.top_p, probabilities, 0.0)
-        reached = tf.cumsum(probabilities, axis=-1)
-        drawn = uniform(sentences.randomness, step)[:, tf.newaxis]  # (B, 1)
-        passed = reached <= drawn * reached[:, -1:]
+        is_kept = exclusive_cumsum < self.top_p
+        probabilities = tf.where(is_kept, probabilities, 0.0)  # (B, width)
+        cumsum = tf.cumsum(probabilities, axis=-1)  # (B, width)
+        u = uniform(sentences.sampling_keys, step)[:, tf.newaxis]  # (B, 1)
+        skipped = cumsum <= u * cumsum[:, -1:]  # (B, width)
         # Rounding may leave the number that was drawn at the very end.
+        # (B,)
         kept = tf.reduce_sum(tf.cast(probabilities > 0, tf.int32), axis=-1)
         index = tf.minimum(
-            tf.reduce_sum(tf.cast(passed, tf.int32), axis=-1), kept - 1
+            tf.reduce_sum(tf.cast(skipped, tf.int32), axis=-1), kept - 1
         )  # (B,)
         return tf.gather(tokens, index, batch_dims=1)  # (B,)
 
 
-def uniform(randomness, step):
+def uniform(keys, step):
     """A number in [0, 1) for each row and step, float32 `(B,)`.
 
     Args:
-        randomness: uint8 `(B, 16)`.
+        keys: uint8 `(B, 16)`.
         step: int32 scalar.
     """
     counter = tf.bitcast(tf.cast(step, tf.int64), tf.uint8)  # (8,)
-    counter = tf.broadcast_to(counter, [tf.shape(randomness)[0], 8])  # (B, 8)
+    counter = tf.broadcast_to(counter, [tf.shape(keys)[0], 8])  # (B, 8)
     hashed = tf.raw_ops.Fingerprint(
-        data=tf.concat([randomness, counter], axis=1),  # (B, 24)
+        data=tf.concat([keys, counter], axis=1),  # (B, 24)
         method="farmhash64",
     )  # (B, 8)
     bits = tf.bitwise.right_shift(

@@ -1,4 +1,4 @@
-"""The loop that every search runs in: model in, result out, step by step.
+"""Search loop: model in, result out, step by step, whatever the search.
 
 A search's state is a `NamedTuple` with a scalar `step`, the model's `cache`,
 `sentences` that no step changes, and other tensors whose first axis, like
@@ -12,13 +12,12 @@ from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
-# Steps between two looks at which sentences are done, by which the capacity
-# of caches grows: fewer would copy them often, more would attend to much that
-# is empty.
+# Steps between compactions; a smaller number copies caches more often, a larger
+# one attends to more empty slots.
 SEGMENT = 8
 # Sentences that are done leave a batch when at most this fraction is active:
 # to let them leave copies the caches of those that stay.
-_WORTH_DROPPING = 0.75
+_COMPACTION_FRACTION = 0.75
 
 
 class StepModel(Protocol):
@@ -35,19 +34,19 @@ class StepModel(Protocol):
             source_ids: int32 `(B, S)`, padded with 0.
         """
 
-    def step(self, ids, cache, index) -> Any:
+    def step(self, ids, cache, position) -> Any:
         """One position: `logits` float32 `(B, K, V)`, `attention` float32
         `(B, K, S)` or None, and the `cache` for the next one.
 
         Args:
-            ids: int32 `(B, K)`, the tokens at position `index`.
+            ids: int32 `(B, K)`, the tokens at that position.
         """
 
     def reorder(self, cache, parents) -> Any:
         """The cache in which beam `k` goes on from beam `parents[:, k]`."""
 
-    def take(self, cache, sentences) -> Any:
-        """The cache of the sentences with indices `sentences` `(B',)`."""
+    def take(self, cache, indices) -> Any:
+        """The cache of some sentences, by their indices `(B',)`."""
 
     def grow(self, cache, steps) -> Any:
         """The cache with capacity for `steps` more."""
@@ -65,7 +64,7 @@ class SearchResult(NamedTuple):
             generated, PAD after.
         lengths: int32 `(B, K)`, tokens in `ids`, END included.
         scores: float32 `(B, K)`, what the hypotheses were ranked by: see
-            `normalized_score`.
+            `hypothesis_scores`.
         log_probabilities: float32 `(B, K)`, of the whole hypothesis, as the
             model gives it.
         finished: bool `(B, K)`, whether it ends with END. False: it reached
@@ -101,29 +100,31 @@ def run_loop(model, state, advance, is_active, compiled: bool):
         return _steps(state, advance, is_active, state.step.dtype.max)
     rows = tf.range(tf.shape(is_active(state))[0])  # (B,)
 
-    def segment(rows, last, state):
+    def segment(rows, results, state):
         state = state._replace(cache=model.grow(state.cache, SEGMENT))
         state = _steps(state, advance, is_active, state.step + SEGMENT)
-        last = _scatter(last, rows, state)
+        results = _scatter(results, rows, state)
         active = tf.where(is_active(state))[:, 0]  # (B',)
         active = tf.cast(active, tf.int32)
-        enough = _WORTH_DROPPING * tf.cast(tf.size(rows), tf.float32)
+        compaction_threshold = _COMPACTION_FRACTION * tf.cast(
+            tf.size(rows), tf.float32
+        )
         rows, state = tf.cond(
-            tf.cast(tf.size(active), tf.float32) <= enough,
+            tf.cast(tf.size(active), tf.float32) <= compaction_threshold,
             lambda: (tf.gather(rows, active), _take(model, state, active)),
             lambda: (rows, state),
         )
-        return rows, last, state
+        return rows, results, state
 
-    start = (rows, _changing(state), state)
-    _, last, end = tf.while_loop(
-        lambda rows, last, state: tf.reduce_any(is_active(state)),
+    start = (rows, _per_sentence(state), state)
+    _, results, end = tf.while_loop(
+        lambda rows, results, state: tf.reduce_any(is_active(state)),
         segment,
         start,
         shape_invariants=tf.nest.map_structure(_free_shape, start),
         parallel_iterations=1,
     )
-    return last._replace(
+    return results._replace(
         cache=end.cache, step=end.step, sentences=state.sentences
     )
 
@@ -139,29 +140,30 @@ def _steps(state, advance, is_active, end):
     return state
 
 
-def _changing(state):
+def _per_sentence(state):
+    """What steps change of each sentence; the rest as `()`."""
     return state._replace(cache=(), step=(), sentences=())
 
 
-def _scatter(last, rows, state):
-    """`last` with the sentences at `rows` as they are in `state`."""
+def _scatter(results, rows, state):
+    """`results` with the sentences at `rows` as they are in `state`."""
     return tf.nest.map_structure(
         lambda old, new: tf.tensor_scatter_nd_update(
             old, rows[:, tf.newaxis], new
         ),
-        last,
-        _changing(state),
+        results,
+        _per_sentence(state),
     )
 
 
-def _take(model, state, sentences):
+def _take(model, state, indices):
     """The state of some of the sentences."""
     taken = tf.nest.map_structure(
-        lambda tensor: tf.gather(tensor, sentences),
+        lambda tensor: tf.gather(tensor, indices),
         state._replace(cache=(), step=()),
     )
     return taken._replace(
-        cache=model.take(state.cache, sentences), step=state.step
+        cache=model.take(state.cache, indices), step=state.step
     )
 
 
@@ -176,18 +178,18 @@ def _free_shape(tensor):
     )
 
 
-def output_capacity(limits):
+def output_capacity(max_lengths):
     """The number of output positions that the longest sentence needs.
 
     At least 1, so that no tensor is without positions.
     """
-    return tf.maximum(tf.reduce_max(limits), 1)
+    return tf.maximum(tf.reduce_max(max_lengths), 1)
 
 
 def no_capacity(max_steps):
-    """The capacity of a cache that will grow: 0, which the graph mustn't know.
+    """The capacity of a cache that will grow: 0.
 
-    A loop takes what it knows of a shape for what will always be so.
+    As a tensor, so that `tf.while_loop` doesn't infer a static length.
     """
     return tf.minimum(max_steps, 0)
 

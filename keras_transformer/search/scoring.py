@@ -1,4 +1,4 @@
-"""Log-probabilities of tokens and translations, and the scores made of them.
+"""Scores of translations, and the log-probabilities that they are made of.
 
 From the logits of a step come log-probabilities of tokens; their sum is the
 log-probability of a hypothesis, with the repetition penalty the penalised
@@ -25,22 +25,23 @@ def log_normalizer(logits):
     return tf.reduce_logsumexp(tf.cast(logits, tf.float32), axis=-1)
 
 
-def log_probability(logits, normalizer):
-    """`logits - normalizer`, kept at 0 or below against rounding.
+def log_probability(logits, log_z):
+    """`logits - log_z`, kept at 0 or below against rounding.
 
     Sums of these can then only fall, on which the searches' stopping rule
     relies.
     """
-    return tf.minimum(logits - normalizer, 0.0)
+    return tf.minimum(logits - log_z, 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
-class Normalization:
-    """From the log-probability of a hypothesis to its score.
+class ScorePenalties:
+    """What makes a score of the log-probability of a hypothesis.
 
     Attributes:
-        kind: "gnmt" or "average", see `length_penalty`.
-        alpha: exponent; 0 leaves log-probabilities as they are, larger
+        kind: of the length penalty, "gnmt" or "average", see
+            `length_penalty`.
+        alpha: its exponent; 0 leaves log-probabilities as they are, larger
             favours longer outputs.
         coverage: weight of `coverage_penalty`; 0: none.
     """
@@ -50,15 +51,15 @@ class Normalization:
     coverage: float = 0.0
 
 
-def normalized_score(
-    log_probabilities, lengths, normalization: Normalization, coverage=None
+def hypothesis_scores(
+    log_probabilities, lengths, penalties: ScorePenalties, coverage=None
 ):
     """The scores of hypotheses.
 
     Args:
         log_probabilities: float32, any shape, penalised or not.
         lengths: int32 of the same shape: output tokens, END included.
-        normalization: how.
+        penalties: of length and coverage.
         coverage: float32 of that shape and an axis more, S: attention that
             each source token received; None: no coverage penalty.
 
@@ -66,10 +67,10 @@ def normalized_score(
         float32 of that shape.
     """
     scores = log_probabilities / length_penalty(
-        lengths, normalization.alpha, normalization.kind
+        lengths, penalties.alpha, penalties.kind
     )
     if coverage is not None:
-        scores -= normalization.coverage * coverage_penalty(coverage)
+        scores -= penalties.coverage * coverage_penalty(coverage)
     return scores
 
 

@@ -1,4 +1,4 @@
-"""A beam search that remembers what it looked at, for one sentence.
+"""Trace of a beam search: the tree of all that it looked at, for one sentence.
 
 The steps are those of `beam_search`; only the loop is Python's, so that each
 step can be written down. It is for looking at a search, not for translating.
@@ -97,7 +97,7 @@ def trace_beam(
     )
     constraints = search_constraints(config, banned)
     early_stopping = config.early_stopping or config.beam_size == 1
-    steps = output_capacity(sentences.limits)
+    steps = output_capacity(sentences.max_lengths)
     cache = model.start(source_ids, config.beam_size, steps)
     state = initial_state(sentences, config.beam_size, steps, cache)
     state = with_coverage(state, source_ids, constraints)
@@ -121,14 +121,17 @@ def _remember(nodes, rows, step: BeamStep, tokens):
     """
     candidates = [field.numpy()[0] for field in step.candidates]
     indices = {}
-    for rank, (penalised, log_probability, parent, token) in enumerate(
-        zip(*candidates, strict=True)
-    ):
+    for rank, (
+        penalised,
+        log_probability,
+        parent,
+        token,
+    ) in enumerate(zip(*candidates, strict=True)):
         if penalised == EMPTY:
             continue
         score = None
         if token == END_ID and rank < len(rows):
-            score = float(step.ends.scores[0, rank])
+            score = float(step.newly_finished.scores[0, rank])
         indices[parent, token] = len(nodes)
         nodes.append(
             Node(

@@ -21,7 +21,7 @@ from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError
 from keras_transformer.files import digest
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.search.constraints import output_limits
+from keras_transformer.search.constraints import max_output_lengths
 from keras_transformer.search.from_config import needs_alignment
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.translation.translator import (
@@ -223,7 +223,7 @@ class CompiledTranslator:
 
     def _steps(self, length):
         """The output positions that any source of a padded length needs."""
-        limits = output_limits(
+        limits = max_output_lengths(
             tf.constant([length - 2]), self._config, self._max_length
         )
         return max(int(limits[0]), 1)

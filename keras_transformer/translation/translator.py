@@ -21,9 +21,9 @@ from keras_transformer.search.from_config import (
 )
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.search.scoring import (
-    Normalization,
+    ScorePenalties,
     Scores,
-    normalized_score,
+    hypothesis_scores,
     score_translations,
 )
 from keras_transformer.text.tokenizer import frame
@@ -261,10 +261,10 @@ class Translator(tf.Module):
 
         Penalties for coverage and repetition are a search's own.
         """
-        normalization = Normalization(
+        normalization = ScorePenalties(
             self._config.length_normalization, self._config.length_penalty
         )
-        return normalized_score(
+        return hypothesis_scores(
             scores.log_probabilities, scores.lengths, normalization
         )
 

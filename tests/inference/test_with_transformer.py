@@ -56,7 +56,7 @@ def graph(variant, beam_size):
 
 def run(functions, beam_size, source_ids, limits, **options):
     config = DecodingConfig(beam_size=beam_size, **{**CONFIG, **options})
-    sentences = SentenceConstraints(limits, minimums=limits // 2)
+    sentences = SentenceConstraints(limits, min_lengths=limits // 2)
     return search(functions, source_ids, sentences, config)
 
 
@@ -122,7 +122,7 @@ def test_sentences_leave_the_batch_at_different_times(beam_size):
     source_ids, _ = random_sources(6, rows=8, longest=6)
     watched = Watched(IncrementalTransformer(model("post")))
     config = DecodingConfig(beam_size=beam_size)
-    sentences = SentenceConstraints(LIMITS, minimums=LIMITS - 1)
+    sentences = SentenceConstraints(LIMITS, min_lengths=LIMITS - 1)
     search(watched, source_ids, sentences, config)
     assert len(watched.steps) > 2 * SEGMENT
     assert len(set(watched.batches)) > 2

@@ -9,7 +9,7 @@ from keras_transformer.search.constraints import (
     SentenceConstraints,
 )
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.scoring import Normalization
+from keras_transformer.search.scoring import ScorePenalties
 from tests.fake_models import (
     RecurrentModel,
     ScriptedModel,
@@ -23,7 +23,7 @@ from tests.fake_models import (
 
 
 def normalised(alpha):
-    return SearchConstraints(normalization=Normalization(alpha=alpha))
+    return SearchConstraints(penalties=ScorePenalties(alpha=alpha))
 
 
 def run(model, source_ids, limits, beam_size, alpha=0.0, *options):

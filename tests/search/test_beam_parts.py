@@ -16,7 +16,7 @@ from keras_transformer.search.constraints import (
     SearchConstraints,
     SentenceConstraints,
 )
-from keras_transformer.search.scoring import Normalization
+from keras_transformer.search.scoring import ScorePenalties
 
 ONE = SentenceConstraints(tf.constant([9]))
 PLAIN = SearchConstraints()
@@ -28,28 +28,28 @@ def live(values, length=0):
     return Hypotheses(
         ids=tf.zeros([*values.shape, 3], tf.int32),
         lengths=tf.fill(values.shape, length),
-        log_probabilities=values,
-        penalised=values,
+        log_probs=values,
+        penalised_log_probs=values,
         scores=values,
     )
 
 
-def hypotheses(log_probabilities, ids=None, length=1):
+def hypotheses(log_probs, ids=None, length=1):
     """`Hypotheses` of one sentence, alpha 0."""
-    rows = len(log_probabilities)
+    rows = len(log_probs)
     ids = np.zeros([rows, 3], np.int32) if ids is None else np.array(ids)
-    values = tf.constant([log_probabilities], tf.float32)
+    values = tf.constant([log_probs], tf.float32)
     return Hypotheses(
         ids=tf.constant(ids[np.newaxis], tf.int32),
         lengths=tf.fill([1, rows], length),
-        log_probabilities=values,
-        penalised=values,
+        log_probs=values,
+        penalised_log_probs=values,
         scores=values,
     )
 
 
-def candidates(log_probabilities, parents, tokens):
-    values = tf.constant([log_probabilities], tf.float32)
+def candidates(log_probs, parents, tokens):
+    values = tf.constant([log_probs], tf.float32)
     return Candidates(
         values,
         values,
@@ -69,7 +69,7 @@ def test_expand_takes_twice_the_beam_from_all_continuations():
     flat = values.reshape(3, 18)
     indices = np.argsort(-flat, axis=1)[:, :4]
     np.testing.assert_allclose(
-        actual.log_probabilities,
+        actual.log_probs,
         np.take_along_axis(flat, indices, 1),
         atol=1e-6,
     )
@@ -79,13 +79,13 @@ def test_expand_takes_twice_the_beam_from_all_continuations():
 
 def test_expand_beyond_the_vocabulary_is_empty():
     actual = beam.expand(tf.zeros([1, 5, 4]), live([[0.0] * 5]), PLAIN, ONE, 0)
-    values = actual.log_probabilities[0].numpy()
+    values = actual.log_probs[0].numpy()
     assert values.shape == (10,)
     assert np.isfinite(values).all()
     actual = beam.expand(
         tf.zeros([1, 5, 4]), live([[0.0] + 4 * [EMPTY]]), PLAIN, ONE, 0
     )
-    values = actual.log_probabilities[0].numpy()
+    values = actual.log_probs[0].numpy()
     assert np.isfinite(values).sum() == 2
 
 
@@ -94,7 +94,7 @@ def test_initial_state_has_one_live_hypothesis():
         SentenceConstraints(tf.constant([3, 0])), 3, 5, ()
     )
     np.testing.assert_array_equal(
-        state.live.log_probabilities, [[0.0, EMPTY, EMPTY]] * 2
+        state.live.log_probs, [[0.0, EMPTY, EMPTY]] * 2
     )
     assert state.live.ids.shape == (2, 3, 5)
     assert np.isneginf(state.finished.scores).all()
@@ -120,7 +120,7 @@ def test_select_leaves_out_what_ends():
     actual = beam.select(
         candidates([-2.0, -3.0, -4.0, -5.0], [0, 1, 1, 0], [3, 4, 6, 3]), 2
     )
-    np.testing.assert_array_equal(actual.log_probabilities, [[-3.0, -4.0]])
+    np.testing.assert_array_equal(actual.log_probs, [[-3.0, -4.0]])
     np.testing.assert_array_equal(actual.parents, [[1, 1]])
     np.testing.assert_array_equal(actual.tokens, [[4, 6]])
 
@@ -139,7 +139,7 @@ def test_extend_normalises_by_the_new_length():
         before,
         candidates([-2.0, -3.0], [1, 1], [6, 7]),
         1,
-        SearchConstraints(normalization=Normalization(alpha=0.5)),
+        SearchConstraints(penalties=ScorePenalties(alpha=0.5)),
         (),
     )
     np.testing.assert_array_equal(actual.ids[0], [[5, 6, 0], [5, 7, 0]])
@@ -153,7 +153,7 @@ def test_reorder_takes_the_same_rows_of_every_tensor():
         "keys": [tf.reshape(tf.range(24), [2, 3, 4])],
         "flags": (tf.constant([[True, False, False]] * 2),),
     }
-    actual = beam.reorder(nested, tf.constant([[2, 0], [1, 1]]))
+    actual = beam.gather_beams(nested, tf.constant([[2, 0], [1, 1]]))
     np.testing.assert_array_equal(
         actual["keys"][0],
         [[[8, 9, 10, 11], [0, 1, 2, 3]], [[16, 17, 18, 19]] * 2],
@@ -198,11 +198,11 @@ def test_freeze_keeps_the_old_where_done():
     ],
 )
 def test_decided(live, finished, num_hypotheses, expected):
-    actual = beam.is_decided(
+    actual = beam.cannot_improve(
         hypotheses(live),
         hypotheses(finished),
         tf.constant([9]),
-        Normalization(),
+        ScorePenalties(),
         num_hypotheses,
         early_stopping=False,
     )
@@ -220,11 +220,11 @@ def test_decided(live, finished, num_hypotheses, expected):
     ],
 )
 def test_decided_allows_for_the_best_length(kind, limit, expected):
-    actual = beam.is_decided(
+    actual = beam.cannot_improve(
         hypotheses([-3.0]),
         hypotheses([-1.0, EMPTY]),
         tf.constant([limit]),
-        Normalization(kind, 1.0),
+        ScorePenalties(kind, 1.0),
         1,
         early_stopping=False,
     )
@@ -233,11 +233,11 @@ def test_decided_allows_for_the_best_length(kind, limit, expected):
 
 @pytest.mark.parametrize("second", [-2.0, EMPTY])
 def test_early_stopping_decides_when_the_beam_has_ended(second):
-    actual = beam.is_decided(
+    actual = beam.cannot_improve(
         hypotheses([-0.1, -0.2]),
         hypotheses([-1.0, second]),
         tf.constant([9]),
-        Normalization(),
+        ScorePenalties(),
         1,
         early_stopping=True,
     )
@@ -246,7 +246,7 @@ def test_early_stopping_decides_when_the_beam_has_ended(second):
 
 def test_penalties_count_in_penalised_and_not_in_log_probabilities():
     before = hypotheses([-1.0, EMPTY], [[4, 0, 0], [0, 0, 0]])
-    before = before._replace(penalised=tf.constant([[-1.5, EMPTY]]))
+    before = before._replace(penalised_log_probs=tf.constant([[-1.5, EMPTY]]))
     logits = tf.constant([[[0.0, 0.0, 0.0, 1.0, 3.0, 2.0]] * 2])
     actual = beam.expand(
         logits, before, SearchConstraints(repetition_penalty=4.0), ONE, 1
@@ -255,10 +255,12 @@ def test_penalties_count_in_penalised_and_not_in_log_probabilities():
     tokens = actual.tokens[0].numpy()
     assert tokens[:2].tolist() == [5, 4]
     np.testing.assert_allclose(
-        actual.log_probabilities[0], -1.0 + plain[tokens], rtol=1e-6
+        actual.log_probs[0], -1.0 + plain[tokens], rtol=1e-6
     )
-    gains = np.where(tokens == 4, 4 * plain[tokens], plain[tokens])
-    np.testing.assert_allclose(actual.penalised[0], -1.5 + gains, rtol=1e-6)
+    token_log_probs = np.where(tokens == 4, 4 * plain[tokens], plain[tokens])
+    np.testing.assert_allclose(
+        actual.penalised_log_probs[0], -1.5 + token_log_probs, rtol=1e-6
+    )
 
 
 def test_best_puts_finished_first_then_live():

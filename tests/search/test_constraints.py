@@ -8,11 +8,11 @@ from keras_transformer.search.beam import beam_search
 from keras_transformer.search.constraints import (
     SearchConstraints,
     SentenceConstraints,
-    output_limits,
-    output_minimums,
+    max_output_lengths,
+    min_output_lengths,
 )
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.scoring import Normalization, log_normalizer
+from keras_transformer.search.scoring import ScorePenalties, log_normalizer
 from tests.fake_models import (
     RecurrentModel,
     ScriptedModel,
@@ -89,7 +89,7 @@ def test_no_end_before_the_minimum(beam_size):
     model = ScriptedModel(np.eye(6)[[END_ID] * 6][np.newaxis] * 9.0)
     minimums = [0, 1, 4, 4, 30]
     limits = [9, 9, 9, 3, 20]
-    per_sentence = {"minimums": tf.constant(minimums)}
+    per_sentence = {"min_lengths": tf.constant(minimums)}
     result = run(model, beam_size, limits, per_sentence)
     np.testing.assert_array_equal(result.lengths[:, 0], [1, 2, 5, 3, 20])
     np.testing.assert_array_equal(result.finished[:, 0], [1, 1, 1, 0, 0])
@@ -129,7 +129,7 @@ def test_a_prefix_overrules_every_constraint(beam_size):
     prefix = [4, 4, 4, 5]
     per_sentence = {
         "prefixes": tf.constant([prefix]),
-        "minimums": tf.constant([7]),
+        "min_lengths": tf.constant([7]),
     }
     model = RecurrentModel(3)
     options = {"banned": (4,), "no_repeat_ngram_size": 1}
@@ -182,7 +182,7 @@ def repeats(ids, size):
 def test_a_dead_end_ends_with_the_log_probability_of_the_model(beam_size):
     # Only UNK, 4 and 5 can be said, once each; END may come only after 9.
     model = RecurrentModel(1, vocabulary_size=6)
-    per_sentence = {"minimums": tf.constant([9])}
+    per_sentence = {"min_lengths": tf.constant([9])}
     result = run(model, beam_size, [20], per_sentence, no_repeat_ngram_size=1)
     for _, _, ids in every_hypothesis(result):
         assert sorted(ids) == [UNK_ID, END_ID, 4, 5]
@@ -228,7 +228,7 @@ def test_constraints_that_ask_for_nothing_change_nothing(beam_size):
         model,
         beam_size,
         per_sentence={
-            "minimums": tf.zeros([5], tf.int32),
+            "min_lengths": tf.zeros([5], tf.int32),
             "prefixes": tf.zeros([5, 0], tf.int32),
         },
         no_repeat_ngram_size=50,
@@ -242,7 +242,7 @@ def test_constraints_that_ask_for_nothing_change_nothing(beam_size):
 @pytest.mark.parametrize("kind", ["gnmt", "average"])
 @BEAMS
 def test_scores_are_normalised_as_asked(beam_size, kind):
-    options = {"normalization": Normalization(kind, 0.7)}
+    options = {"penalties": ScorePenalties(kind, 0.7)}
     result = run(RecurrentModel(6), beam_size, **options)
     for sentence, row, ids in every_hypothesis(result):
         base = len(ids) if kind == "average" else (5 + len(ids)) / 6
@@ -255,7 +255,7 @@ def test_scores_are_normalised_as_asked(beam_size, kind):
 
 def test_the_coverage_penalty_counts_attention_to_each_source_token():
     model = RecurrentModel(7)
-    options = {"normalization": Normalization("gnmt", 0.5, 0.8)}
+    options = {"penalties": ScorePenalties("gnmt", 0.5, 0.8)}
     result = run(model, 4, **options)
     source_ids, lengths = random_sources(1)
     for sentence, row, ids in every_hypothesis(result):
@@ -273,7 +273,7 @@ def test_the_coverage_penalty_counts_attention_to_each_source_token():
             result.log_probabilities[sentence, row] / penalty - 0.8 * missing,
             atol=1e-4,
         )
-    plain = run(model, 4, normalization=Normalization("gnmt", 0.5))
+    plain = run(model, 4, penalties=ScorePenalties("gnmt", 0.5))
     assert (result.ids != plain.ids).numpy().any()
 
 
@@ -297,32 +297,34 @@ def test_constraints_leave_a_model_alone_that_keeps_them(beam_size):
 )
 def test_output_limit(ratio, offset, length, expected):
     config = DecodingConfig(max_length_ratio=ratio, max_length_offset=offset)
-    limits = output_limits(tf.constant([length, 4]), config, 256)
+    limits = max_output_lengths(tf.constant([length, 4]), config, 256)
     assert limits.dtype == tf.int32
     assert limits[0] == expected
 
 
 def test_output_limits_of_no_sentence():
-    limits = output_limits(tf.zeros([0], tf.int32), DecodingConfig(), 256)
+    limits = max_output_lengths(tf.zeros([0], tf.int32), DecodingConfig(), 256)
     assert limits.shape == (0,)
 
 
 @pytest.mark.parametrize(("maximum", "expected"), [(9, 9), (500, 255), (1, 1)])
 def test_a_maximum_bounds_every_limit(maximum, expected):
     config = DecodingConfig(max_length=maximum, max_length_offset=400)
-    assert output_limits(tf.constant([5]), config, 256).numpy() == expected
+    assert max_output_lengths(tf.constant([5]), config, 256).numpy() == expected
 
 
 @pytest.mark.parametrize(
     "options", [{"max_length_ratio": 1e12}, {"max_length_offset": 3 * 10**9}]
 )
 def test_a_limit_beyond_integers_is_the_models(options):
-    limits = output_limits(tf.constant([5, 0]), DecodingConfig(**options), 256)
+    limits = max_output_lengths(
+        tf.constant([5, 0]), DecodingConfig(**options), 256
+    )
     np.testing.assert_array_equal(limits, [255, 0])
 
 
 def test_no_minimum_is_nothing():
-    assert output_minimums(tf.constant([3]), DecodingConfig()) == ()
+    assert min_output_lengths(tf.constant([3]), DecodingConfig()) == ()
 
 
 @pytest.mark.parametrize(
@@ -331,6 +333,6 @@ def test_no_minimum_is_nothing():
 )
 def test_output_minimum_is_the_larger_of_both(minimum, ratio, expected):
     config = DecodingConfig(min_length=minimum, min_length_ratio=ratio)
-    actual = output_minimums(tf.constant([0, 3, 10]), config)
+    actual = min_output_lengths(tf.constant([0, 3, 10]), config)
     assert actual.dtype == tf.int32
     np.testing.assert_array_equal(actual, expected)

@@ -20,7 +20,7 @@ from keras_transformer.search.from_config import (
     sentence_constraints,
 )
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.scoring import Normalization
+from keras_transformer.search.scoring import ScorePenalties
 from keras_transformer.text.character import CharacterTokenizer
 from tests.fake_models import (
     RecurrentModel,
@@ -29,7 +29,7 @@ from tests.fake_models import (
     traced,
 )
 
-NORMALIZATION = Normalization("average", 0.8, 0.1)
+NORMALIZATION = ScorePenalties("average", 0.8, 0.1)
 CONFIG = DecodingConfig(
     length_penalty=0.8,
     length_normalization="average",
@@ -84,9 +84,9 @@ def test_sentence_constraints_are_what_is_configured_and_no_more():
     config = DecodingConfig(min_length=3, sampling=True)
     prefixes = tf.ones([5, 2], tf.int32)
     every = sentence_constraints(source_ids, lengths, config, 32, prefixes)
-    np.testing.assert_array_equal(every.minimums, 3)
+    np.testing.assert_array_equal(every.min_lengths, 3)
     assert every.prefixes is prefixes
-    assert every.randomness.shape == (5, 16)
+    assert every.sampling_keys.shape == (5, 16)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from keras_transformer.search.constraints import (
 )
 from keras_transformer.search.greedy import greedy_search
 from keras_transformer.search.loop import SEGMENT
-from keras_transformer.search.scoring import Normalization
+from keras_transformer.search.scoring import ScorePenalties
 from tests.fake_models import (
     RecurrentModel,
     ScriptedModel,
@@ -27,7 +27,7 @@ def run(model, source_ids, limits, alpha=0.0):
         model,
         source_ids,
         SentenceConstraints(tf.constant(limits, tf.int32)),
-        SearchConstraints(normalization=Normalization(alpha=alpha)),
+        SearchConstraints(penalties=ScorePenalties(alpha=alpha)),
     )
 
 

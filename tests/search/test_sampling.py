@@ -28,7 +28,7 @@ def run(model, source_ids, limits, **options):
     sentences = sentence_constraints(
         source_ids, tf.ones_like(limits), config, 1000
     )
-    sentences = sentences._replace(limits=limits)
+    sentences = sentences._replace(max_lengths=limits)
     return search(model, source_ids, sentences, config)
 
 
@@ -138,7 +138,7 @@ def test_neighbours_and_padding_change_nothing():
 
 def test_sentences_of_the_same_tokens_in_another_order_differ():
     chances = uniform(
-        Sampler().randomness(
+        Sampler().keys(
             tf.constant([[4, 5, 6], [6, 5, 4], [4, 5, 0], [4, 5, 6]])
         ),
         0,
@@ -150,7 +150,7 @@ def test_sentences_of_the_same_tokens_in_another_order_differ():
 def test_chance_is_spread_evenly_below_1():
     source_ids = distinct_sources(4000)
     for seed in range(3):
-        chances = uniform(Sampler(seed=seed).randomness(source_ids), 7).numpy()
+        chances = uniform(Sampler(seed=seed).keys(source_ids), 7).numpy()
         assert chances.dtype == np.float32
         assert chances.min() >= 0 and chances.max() < 1
         counts, _ = np.histogram(chances, bins=5, range=(0, 1))

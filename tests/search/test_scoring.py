@@ -5,12 +5,12 @@ import tensorflow as tf
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.scoring import (
-    Normalization,
+    ScorePenalties,
     coverage_penalty,
+    hypothesis_scores,
     length_penalty,
     log_normalizer,
     log_probability,
-    normalized_score,
     score_translations,
     token_log_probabilities,
 )
@@ -134,15 +134,15 @@ def test_coverage_penalty_of_what_nobody_looked_at_is_finite():
 
 def test_score_worked_by_hand():
     # (5 + 7) / 6 = 2; -3 / 2 ** 2 - 0.5 * log 8.
-    actual = normalized_score(
+    actual = hypothesis_scores(
         tf.constant([-3.0]),
         tf.constant([7]),
-        Normalization("gnmt", 2.0, 0.5),
+        ScorePenalties("gnmt", 2.0, 0.5),
         tf.constant([[0.5, 0.25, 1.0]]),
     )
     np.testing.assert_allclose(actual, [-0.75 - 0.5 * np.log(8.0)], rtol=1e-6)
-    actual = normalized_score(
-        tf.constant([-3.0]), tf.constant([7]), Normalization("average", 1.0)
+    actual = hypothesis_scores(
+        tf.constant([-3.0]), tf.constant([7]), ScorePenalties("average", 1.0)
     )
     np.testing.assert_allclose(actual, [-3.0 / 7.0], rtol=1e-6)
 

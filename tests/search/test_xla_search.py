@@ -19,10 +19,8 @@ CONFIG = {"no_repeat_ngram_size": 2, "length_penalty": 0.6}
 
 def run(functions, beam_size, source_ids, steps, limits=LIMITS):
     config = DecodingConfig(beam_size=beam_size, **CONFIG)
-    sentences = SentenceConstraints(limits, minimums=limits // 2)
-    return search(
-        functions, source_ids, sentences, config, compiled_steps=steps
-    )
+    sentences = SentenceConstraints(limits, min_lengths=limits // 2)
+    return search(functions, source_ids, sentences, config, xla_max_steps=steps)
 
 
 def cut(result):
