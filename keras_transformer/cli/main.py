@@ -84,9 +84,8 @@ def build_parser() -> argparse.ArgumentParser:
     for name, summary in COMMANDS.items():
         module = _module(name)
         # Under `python -OO` there are no docstrings.
-        description, mark, example = (module.__doc__ or "").partition(
-            "\nexample:\n"
-        )
+        text = module.__doc__ or ""
+        description, mark, example = text.partition("\nexample:\n")
         subparser = subparsers.add_parser(
             name,
             help=summary,

@@ -52,20 +52,20 @@ class CacheWriter:
     Args:
         past: `Cache.past` before the step, `(2 Y, B * G, T, W)`.
         position: int32 scalar, the step's.
-        rows_per_sentence: G.
+        group_size: G.
         compiled: whether this is for XLA.
     """
 
-    def __init__(self, past, position, rows_per_sentence, compiled):
+    def __init__(self, past, position, group_size, compiled):
         self._position = position
-        self._rows_per_sentence = rows_per_sentence
+        self._group_size = group_size
         self._compiled = compiled
         self._width = past.shape[3]
         self._shape = tf.shape(past)
         rows, steps = self._shape[1], self._shape[2]
         # Input order: (sentence, key or value, row); cache order: (key or
         # value, sentence, row).
-        shape = [2, -1, rows_per_sentence]
+        shape = [2, -1, group_size]
         order = tf.reshape(tf.range(2 * rows), shape)  # (2, B, G)
         order = tf.transpose(order, [1, 0, 2])  # (B, 2, G)
         order = tf.reshape(order, [-1])  # (B * 2 * G,)
@@ -93,7 +93,7 @@ class CacheWriter:
         return tf.reshape(flat, self._shape)  # (2 Y, B * G, T, W)
 
     def _write_compiled(self, past, layer, new):
-        shape = [-1, 2, self._rows_per_sentence, self._width]
+        shape = [-1, 2, self._group_size, self._width]
         new = tf.reshape(new, shape)  # (B, 2, G, W)
         new = tf.transpose(new, [1, 0, 2, 3])  # (2, B, G, W)
         new = tf.reshape(new, [2, -1, 1, self._width])  # (2, B * G, 1, W)

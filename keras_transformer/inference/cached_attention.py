@@ -31,50 +31,42 @@ class SplitHeadAttention:
         self._beam_size = beam_size
         self._num_heads = num_heads
         self._head_width = head_width
-        self.rows_per_sentence = num_heads
+        self.group_size = num_heads
 
-    def start(self, keys_values, source_ids, max_steps, compiled) -> Cache:
+    def start(self, kv, source_ids, max_steps, compiled) -> Cache:
         """The cache before the first step.
 
         Args:
-            keys_values: `(B, S, 2, Y, D)`, those of the source.
+            kv: `(B, S, 2, Y, D)`, those of the source.
             source_ids: int32 `(B, S)`.
             max_steps: int or int scalar tensor, T.
             compiled: whether this is for XLA.
         """
-        batch_size, _, _, layers, _ = shape_of(keys_values)
-        source_keys, source_values = self.split_keys_values(keys_values)
+        batch_size, _, _, layers, _ = shape_of(kv)
+        source_keys, source_values = self.split_kv(kv)
         slots = max_steps * self._beam_size
         width = self._beam_size * self._head_width
-        shape = [
-            2 * layers,
-            batch_size * self.rows_per_sentence,
-            max_steps,
-            width,
-        ]
+        rows = batch_size * self.group_size
+        shape = [2 * layers, rows, max_steps, width]
         return Cache(
-            past=empty_past(shape, keys_values.dtype, compiled),
+            past=empty_past(shape, kv.dtype, compiled),
             mask=tf.fill([batch_size, 1, self._beam_size, slots], MASKED),
             source_keys=source_keys,
             source_values=source_values,
             source_mask=source_mask(source_ids),
         )
 
-    def split_keys_values(self, keys_values):
+    def split_kv(self, kv):
         """Keys `(Y, B, N, H, S)` and values `(Y, B, N, S, H)`.
 
         As the products read them, transposed once for all steps.
         """
-        _, length, _, layers, _ = shape_of(keys_values)
+        _, length, _, layers, _ = shape_of(kv)
         shape = [-1, length, 2, layers, self._num_heads, self._head_width]
-        keys_values = tf.reshape(keys_values, shape)  # (B, S, 2, Y, N, H)
+        kv = tf.reshape(kv, shape)  # (B, S, 2, Y, N, H)
         return (
-            tf.transpose(
-                keys_values[:, :, 0], [2, 0, 3, 4, 1]
-            ),  # (Y, B, N, H, S)
-            tf.transpose(
-                keys_values[:, :, 1], [2, 0, 3, 1, 4]
-            ),  # (Y, B, N, S, H)
+            tf.transpose(kv[:, :, 0], [2, 0, 3, 4, 1]),  # (Y, B, N, H, S)
+            tf.transpose(kv[:, :, 1], [2, 0, 3, 1, 4]),  # (Y, B, N, S, H)
         )
 
     def split(self, projected):
@@ -134,28 +126,26 @@ class JoinedHeadAttention:
         head_width: H.
     """
 
-    rows_per_sentence = 1
+    group_size = 1
 
     def __init__(self, num_heads: int, head_width: int):
         self._num_heads = num_heads
         self._head_width = head_width
         self._width = num_heads * head_width
-        self._head_block_mask = np.repeat(
+        self._block_mask = np.repeat(
             np.eye(num_heads, dtype=np.float32), head_width, axis=1
         )  # (N, D)
 
-    def start(self, keys_values, source_ids, max_steps, compiled) -> Cache:
+    def start(self, kv, source_ids, max_steps, compiled) -> Cache:
         """See `SplitHeadAttention.start`."""
-        batch_size, _, _, layers, _ = shape_of(keys_values)
-        keys_values = tf.transpose(
-            keys_values, [2, 3, 0, 1, 4]
-        )  # (2, Y, B, S, D)
+        batch_size, _, _, layers, _ = shape_of(kv)
+        kv = tf.transpose(kv, [2, 3, 0, 1, 4])  # (2, Y, B, S, D)
         shape = [2 * layers, batch_size, max_steps, self._width]
         return Cache(
-            past=empty_past(shape, keys_values.dtype, compiled),
+            past=empty_past(shape, kv.dtype, compiled),
             mask=tf.fill([1, 1, max_steps], MASKED),
-            source_keys=keys_values[0],
-            source_values=keys_values[1],
+            source_keys=kv[0],
+            source_values=kv[1],
             source_mask=source_mask(source_ids)[:, 0],  # (B, 1, S)
         )
 
@@ -177,10 +167,8 @@ class JoinedHeadAttention:
     def _attend(self, query, keys, values, mask):
         """`(B, D)`, `(B, L, D)`, `(B, L, D)`, `(B or 1, 1, L)` to context
         `(B, D)` and weights `(B, N, L)`."""
-        head_block_mask = tf.cast(
-            tf.constant(self._head_block_mask), query.dtype
-        )
-        queries = query[:, tf.newaxis] * head_block_mask  # (B, N, D)
+        block_mask = tf.cast(tf.constant(self._block_mask), query.dtype)
+        queries = query[:, tf.newaxis] * block_mask  # (B, N, D)
         # (B, N, D) and (B, N, L)
         mixed, weights = attend(queries, keys, values, mask, transposed=False)
         # Row n attended with all columns, of which head n's are its own: of

@@ -186,10 +186,7 @@ class IncrementalTransformer(_Sublayers):
             the `Cache` before the first step.
         """
         return self._attention(beam_size).start(
-            self._cross_keys_values(source_ids),
-            source_ids,
-            max_steps,
-            self._compiled,
+            self._source_kv(source_ids), source_ids, max_steps, self._compiled
         )
 
     def step(self, ids, cache: Cache, position) -> Step:
@@ -213,7 +210,7 @@ class IncrementalTransformer(_Sublayers):
         source_keys = tf.unstack(cache.source_keys, layers)
         source_values = tf.unstack(cache.source_values, layers)
         writer = CacheWriter(
-            past, position, attention.rows_per_sentence, self._compiled
+            past, position, attention.group_size, self._compiled
         )
         for i, layer in enumerate(self.parameters.decoder):
             projected = self._project(x, layer.self_attention)  # (R, 3 D)
@@ -260,9 +257,7 @@ class IncrementalTransformer(_Sublayers):
         attention = SplitHeadAttention(
             length, self._num_heads, self._head_width
         )
-        keys, values = attention.split_keys_values(
-            self._cross_keys_values(source_ids)
-        )
+        keys, values = attention.split_kv(self._source_kv(source_ids))
         embedding = self.parameters.target
         x = tf.gather(embedding.tokens, target_ids)  # (B, T, D)
         x += embedding.positions[:length]
@@ -300,15 +295,14 @@ class IncrementalTransformer(_Sublayers):
         """See `cache.grow`."""
         return caches.grow(cache, steps)
 
-    def _cross_keys_values(self, source_ids):
+    def _source_kv(self, source_ids):
         """Keys and values of the source, `(B, S, 2, Y, D)`."""
         _, length = shape_of(source_ids)
-        keys_values = self._dense(
-            self.encode(source_ids), self.parameters.cross_keys_values
-        )  # (B * S, 2 * Y * D)
+        # (B * S, 2 * Y * D)
+        kv = self._dense(self.encode(source_ids), self.parameters.source_kv)
         layers = len(self.parameters.decoder)
         shape = [-1, length, 2, layers, self._width]
-        return tf.reshape(keys_values, shape)  # (B, S, 2, Y, D)
+        return tf.reshape(kv, shape)  # (B, S, 2, Y, D)
 
     def _attention(self, beam_size):
         if beam_size == 1:

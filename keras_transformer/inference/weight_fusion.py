@@ -93,7 +93,7 @@ class Parameters(NamedTuple):
         target: `Embedding`.
         encoder: `Layer`s.
         encoder_norm: `Norm`, or None where there is no final norm.
-        cross_keys_values: projects the encoder's output to the keys and
+        source_kv: projects the encoder's output to the keys and
             values of all decoder layers: `(D, 2 * layers * D)`, keys before
             values.
         decoder: `Layer`s.
@@ -105,7 +105,7 @@ class Parameters(NamedTuple):
     target: Embedding
     encoder: tuple[Layer, ...]
     encoder_norm: Norm | None
-    cross_keys_values: Projection
+    source_kv: Projection
     decoder: tuple[Layer, ...]
     decoder_norm: Norm | None
     logits: Projection
@@ -188,7 +188,7 @@ class _Reader:
         )
 
     def parameters(self) -> Parameters:
-        cross_keys_values = _join(
+        source_kv = _join(
             self._projection(f"decoder_layer_{i}/cross_attention/{name}")
             for name in ("key", "value")
             for i in range(self._count("decoder_layer_"))
@@ -197,16 +197,14 @@ class _Reader:
         decoder_norm = self._norm("decoder_norm")
         logits = self._logits()
         if self._fuses_norms:
-            cross_keys_values, encoder_norm = _fuse_norm(
-                encoder_norm, cross_keys_values
-            )
+            source_kv, encoder_norm = _fuse_norm(encoder_norm, source_kv)
             logits, decoder_norm = _fuse_norm(decoder_norm, logits)
         return Parameters(
             source=self._embedding("source_embedding"),
             target=self._embedding("target_embedding"),
             encoder=self._stack("encoder_layer_"),
             encoder_norm=encoder_norm,
-            cross_keys_values=cross_keys_values,
+            source_kv=source_kv,
             decoder=self._stack("decoder_layer_"),
             decoder_norm=decoder_norm,
             logits=logits,

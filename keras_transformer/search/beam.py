@@ -77,14 +77,14 @@ class BeamStep(NamedTuple):
 
     Attributes:
         candidates: the `2 K` best continuations that it looked at.
-        newly_finished: the first K candidates as `Hypotheses`, EMPTY where
+        ended: the first K candidates as `Hypotheses`, EMPTY where
             they don't end.
         chosen: the candidates that are live afterwards, by row.
         state: `BeamState` for the next step.
     """
 
     candidates: Candidates
-    newly_finished: Hypotheses
+    ended: Hypotheses
     chosen: Candidates
     state: BeamState
 
@@ -194,10 +194,8 @@ def advance(
     coverage = state.coverage
     if not isinstance(coverage, tuple):
         coverage += output.attention  # (B, K, S)
-    newly_finished = finish(
-        state.live, candidates, state.step, constraints, coverage
-    )
-    finished = merge(state.finished, newly_finished)
+    ended = finish(state.live, candidates, state.step, constraints, coverage)
+    finished = merge(state.finished, ended)
     chosen = select(candidates, beam_size)
     live = extend(state.live, chosen, state.step, constraints, coverage)
     at_limit = state.step + 1 >= state.sentences.max_lengths  # (B,)
@@ -218,7 +216,7 @@ def advance(
         coverage=gather_beams(coverage, chosen.parents),
         cache=model.reorder(output.cache, chosen.parents),
     )
-    return BeamStep(candidates, newly_finished, chosen, following)
+    return BeamStep(candidates, ended, chosen, following)
 
 
 def cannot_improve(

@@ -106,11 +106,9 @@ def run_loop(model, state, advance, is_active, compiled: bool):
         results = _scatter(results, rows, state)
         active = tf.where(is_active(state))[:, 0]  # (B',)
         active = tf.cast(active, tf.int32)
-        compaction_threshold = _COMPACTION_FRACTION * tf.cast(
-            tf.size(rows), tf.float32
-        )
+        threshold = _COMPACTION_FRACTION * tf.cast(tf.size(rows), tf.float32)
         rows, state = tf.cond(
-            tf.cast(tf.size(active), tf.float32) <= compaction_threshold,
+            tf.cast(tf.size(active), tf.float32) <= threshold,
             lambda: (tf.gather(rows, active), _take(model, state, active)),
             lambda: (rows, state),
         )
