@@ -131,7 +131,7 @@ def _remember(nodes, rows, step: BeamStep, tokens):
             continue
         score = None
         if token == END_ID and rank < len(rows):
-            score = float(step.newly_finished.scores[0, rank])
+            score = float(step.ended.scores[0, rank])
         indices[parent, token] = len(nodes)
         nodes.append(
             Node(
