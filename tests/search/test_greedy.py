@@ -122,7 +122,7 @@ def test_append_freezes_what_is_not_active():
     )
     np.testing.assert_array_equal(after.ids, [[7, 0, 0], [0, 0, 0]])
     np.testing.assert_array_equal(after.lengths, [1, 0])
-    np.testing.assert_array_equal(after.log_probabilities, [-1.0, 0.0])
+    np.testing.assert_array_equal(after.log_probs, [-1.0, 0.0])
     assert after.step == 1
 
 
