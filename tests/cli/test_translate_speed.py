@@ -60,7 +60,7 @@ def is_alive(process_id):
 def wait_for_output(process, folder):
     """Waits for the first translations; returns all child processes."""
     deadline = time.monotonic() + 300
-    while not any(p.stat().st_size for p in folder.glob(".out.txt.*")):
+    while not any(p.stat().st_size for p in folder.glob(".tmp-*-out.txt")):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.1)
