@@ -1,4 +1,4 @@
-"""Ids that every vocabulary reserves, and the score of no hypothesis.
+"""Ids that every vocabulary reserves, tags, and the score of no hypothesis.
 
 Every tokenizer, record, batch and search uses these four ids, in this order,
 so that padding is always 0 and an unknown piece always 1.
@@ -10,6 +10,10 @@ START_ID = 2
 END_ID = 3
 
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>")
+
+# What a tag before a source looks like, such as <BT> or <2de>.
+TAG_NAME = "[0-9A-Za-z_-]+"
+TAG = f"<{TAG_NAME}>"
 
 # The score of a row that holds no hypothesis: JSON has no infinity.
 NO_SCORE = -1e9

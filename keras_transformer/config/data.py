@@ -1,8 +1,10 @@
 """Section `data`: languages, tokenizers, cleaning."""
 
 import dataclasses
+import re
 from typing import Annotated, Literal
 
+from keras_transformer.constants import SPECIAL_TOKENS, TAG
 from keras_transformer.languages import (
     is_chinese,
     is_english,
@@ -33,6 +35,8 @@ class DataConfig(Section):
     # unigram or bpe: how SentencePiece finds its pieces
     sentencepiece_model: Literal["unigram", "bpe"] = "unigram"
     shared_vocabulary: bool = False  # one SentencePiece model for both sides
+    # Tokens that may stand before a source, such as <BT>
+    source_tags: tuple[str, ...] = ()
     lowercase: bool = True  # word tokenizers only, as in the notebooks
     keep_latin_runs: bool = False  # character tokenizers: "TF2" is one token
     nfc: bool = True  # Unicode normalisation form C
@@ -67,6 +71,19 @@ class DataConfig(Section):
             "false unless both tokenizers are sentencepiece",
             not self.shared_vocabulary or kinds == {"sentencepiece"},
         )
+        self.require(
+            "source_tags",
+            "different, letters, digits, _ and - between < and >, such as "
+            "<BT>, and none of " + " ".join(SPECIAL_TOKENS),
+            _are_tags(self.source_tags),
+        )
+        first = len(SPECIAL_TOKENS) + len(self.source_tags)
+        size = self.source_vocabulary_size
+        self.require(
+            "source_vocabulary_size",
+            f"more than the {first} reserved tokens and tags",
+            size is None or size > first,
+        )
 
     @property
     def source_kind(self) -> str:
@@ -80,6 +97,14 @@ class DataConfig(Section):
         """The target's tokenizer, "auto" resolved by language."""
         # Lower-cased English words serve as a source, not as a result.
         return _kind(self.target_tokenizer, self.target_language)
+
+
+def _are_tags(values):
+    return (
+        all(re.fullmatch(TAG, value) for value in values)
+        and not set(values) & set(SPECIAL_TOKENS)
+        and len(values) == len(set(values))
+    )
 
 
 def _kind(tokenizer, language):

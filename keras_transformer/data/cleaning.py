@@ -33,6 +33,7 @@ from keras_transformer.languages import (
     fraction_in_scripts,
     scripts_of_language,
 )
+from keras_transformer.text.tags import without_tags
 
 REASONS = (
     "empty",
@@ -156,7 +157,9 @@ class ScriptCheck:
         return np.array([self._fits(pair) for pair in pairs], bool)
 
     def _fits(self, pair):
-        for text, scripts in zip(pair, self._scripts, strict=True):
+        source, target = pair
+        sides = zip((without_tags(source), target), self._scripts, strict=True)
+        for text, scripts in sides:
             fraction = fraction_in_scripts(text, scripts) if scripts else None
             if fraction is not None and fraction < 0.5:
                 return False
@@ -172,8 +175,9 @@ def not_copied(pairs: Sequence[Pair]) -> np.ndarray:
 
 
 def _is_copy(source, target):
-    folded = ["".join(side.casefold().split()) for side in (source, target)]
-    return folded[0] == folded[1] and any(map(str.isalpha, source))
+    sides = without_tags(source), target
+    folded = ["".join(side.casefold().split()) for side in sides]
+    return folded[0] == folded[1] and any(map(str.isalpha, target))
 
 
 def _plain(text):

@@ -29,6 +29,7 @@ _FIXED = (
     "target_vocabulary_size",
     "sentencepiece_model",
     "shared_vocabulary",
+    "source_tags",
     "lowercase",
     "keep_latin_runs",
     "nfc",
@@ -107,6 +108,7 @@ def build_tokenizers(text, config, progress):
             config,
             getattr(config, f"{side}_language"),
             getattr(config, f"{side}_vocabulary_size"),
+            tags=config.source_tags if side == "source" else (),
         )
         tokenizers.append(tokenizer)
     return tuple(tokenizers)
@@ -128,6 +130,7 @@ def _shared_tokenizers(text, config, progress):
         max(*languages, key=is_chinese),
         config.source_vocabulary_size or config.target_vocabulary_size,
         simplify=False if apart else None,
+        tags=config.source_tags,
     )
     if not apart:
         return tokenizer, tokenizer

@@ -14,6 +14,7 @@ import numpy as np
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.deduplication import contains, fingerprints
 from keras_transformer.text.chinese import simplify
+from keras_transformer.text.tags import without_tags
 
 # The first words of their names.
 _OPTIONAL_MARKS = {"COMBINING", "VARIATION", "HEBREW", "ARABIC", "SYRIAC"}
@@ -23,9 +24,9 @@ def sentence_keys(texts: Iterable[str]) -> Iterator[str]:
     """The normalised forms under which two sentences are the same.
 
     A text without any letter or digit is its own key, so that "?" and "!"
-    stay apart.
+    stay apart. Tags before a text don't count.
     """
-    for text in texts:
+    for text in map(without_tags, texts):
         folded = unicodedata.normalize("NFKC", text).lower()
         key = "".join(filter(_is_said, folded)) or text
         # Most sentences of an alphabet are spared OpenCC, which is slow.

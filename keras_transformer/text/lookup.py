@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.text.normalization import MARK
+from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
 
 
@@ -17,8 +18,8 @@ class LookupTokenizer(Tokenizer):
 
     Args:
         tokens: every token in the order of its id, the four of
-            `SPECIAL_TOKENS` first.
-        **normalization: see `Normalizer`.
+            `SPECIAL_TOKENS` first, then the tags.
+        **normalization: `tags`, and see `Normalizer`.
 
     Raises:
         InputError: the reserved tokens don't come first, or a token is
@@ -36,6 +37,7 @@ class LookupTokenizer(Tokenizer):
                 "a vocabulary begins with " + " ".join(SPECIAL_TOKENS) + ". "
                 f"Received: {' '.join(tokens[:reserved])}"
             )
+        check_tags(tokens, self.tags)
         _require_distinct(tokens)
         # An array, as tf.Module would wrap each entry of a list.
         self._tokens = np.array(tokens, dtype=object)
@@ -63,7 +65,7 @@ class LookupTokenizer(Tokenizer):
             RaggedTensor string `(B, None)`.
         """
         strings = tf.convert_to_tensor(strings, tf.string)
-        return self._split(self.normalizer(strings))
+        return self._tagged(self.normalizer(strings), self._split)
 
     @property
     def vocabulary_size(self):

@@ -24,6 +24,7 @@ from sentencepiece import sentencepiece_model_pb2
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.text.normalization import squeeze
+from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
 
 # How a piece writes a space; within a model's pieces, only at their beginning.
@@ -56,6 +57,8 @@ class SentencePieceTokenizer(Tokenizer):
         super().__init__(**normalization)
         self._model = model
         self._processor = _processor(model)
+        if self.tags:
+            check_tags(self.tokens(), self.tags)
         self._made = None
 
     def with_simplify(self, simplify: bool) -> "SentencePieceTokenizer":
@@ -103,6 +106,8 @@ class SentencePieceTokenizer(Tokenizer):
         )
 
     def _decode(self, ids):
+        if self.tags:
+            return super()._decode(ids)  # TF Text would leave tags out.
         return self._pieces.detokenize(ids)
 
     def _strings_of(self, ids):

@@ -3,6 +3,7 @@
 import json
 import os
 
+import numpy as np
 import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
@@ -14,6 +15,7 @@ from keras_transformer.files import (
     write_bytes,
 )
 from keras_transformer.text.normalization import Normalizer, squeeze
+from keras_transformer.text.tags import split_tags, tag_ids
 
 # How an unknown token is shown: DOUBLE QUESTION MARK, as in SentencePiece.
 UNKNOWN = "⁇"
@@ -64,6 +66,7 @@ class Tokenizer(tf.Module):
     `_content` and `_from_content`.
 
     Args:
+        tags: tokens that may stand before a text, see `tags`.
         nfc, remove_control, simplify: see `Normalizer`.
     """
 
@@ -75,8 +78,12 @@ class Tokenizer(tf.Module):
         if cls.kind:
             _KINDS[cls.kind] = cls
 
-    def __init__(self, *, nfc=True, remove_control=True, simplify=False):
+    def __init__(
+        self, *, tags=(), nfc=True, remove_control=True, simplify=False
+    ):
         super().__init__()
+        # An array, as tf.Module would wrap a list.
+        self._tags = np.array(tags, dtype=object)
         self.normalizer = Normalizer(
             nfc=nfc, remove_control=remove_control, simplify=simplify
         )
@@ -91,7 +98,11 @@ class Tokenizer(tf.Module):
             RaggedTensor int32 `(B, None)`.
         """
         strings = tf.convert_to_tensor(strings, tf.string)
-        return self._encode(self.normalizer(strings))
+        return self._tagged(
+            self.normalizer(strings),
+            self._encode,
+            lambda tags: tag_ids(tags, self.tags),
+        )
 
     def surface(self, strings):
         """What each token of each string looks like in the text.
@@ -105,7 +116,7 @@ class Tokenizer(tf.Module):
             white space around it. A token that is only space gives "".
         """
         strings = tf.convert_to_tensor(strings, tf.string)
-        pieces = self._pieces_of(self.normalizer(strings))
+        pieces = self._tagged(self.normalizer(strings), self._pieces_of)
         return tf.ragged.map_flat_values(squeeze, pieces)
 
     def detokenize(self, ids, replacements=None):
@@ -136,6 +147,11 @@ class Tokenizer(tf.Module):
         return self._join(ids.with_flat_values(strings))
 
     @property
+    def tags(self) -> list[str]:
+        """Tokens that may stand before a text, in the order of their ids."""
+        return self._tags.tolist()
+
+    @property
     def vocabulary_size(self) -> int:
         """Number of ids, the four reserved ones included."""
         raise NotImplementedError
@@ -146,11 +162,12 @@ class Tokenizer(tf.Module):
 
     def options(self) -> dict:
         """What the constructor was told, apart from the vocabulary."""
-        return {
+        options = {
             "nfc": self.normalizer.nfc,
             "remove_control": self.normalizer.remove_control,
             "simplify": self.normalizer.simplify,
         }
+        return options | ({"tags": self.tags} if self.tags else {})
 
     def fingerprint(self) -> str:
         """SHA-256 of what `save` writes: equal for equal tokenizers."""
@@ -186,6 +203,23 @@ class Tokenizer(tf.Module):
             "sha256": digest(content),
         }
         return (json.dumps(description, indent=2) + "\n").encode()
+
+    def _tagged(self, strings, split, of_tags=tf.identity):
+        """What stands for each string: for its tags, then for its text.
+
+        Args:
+            strings: normalised `(B,)`.
+            split: maps strings without tags to a RaggedTensor `(B, None)`.
+            of_tags: maps tags `(M,)` to the same kind of values.
+
+        Returns:
+            RaggedTensor `(B, None)`.
+        """
+        if not self.tags:
+            return split(strings)
+        tags, rest = split_tags(strings, self.tags)
+        tags = tf.ragged.map_flat_values(of_tags, tags)
+        return tf.concat([tags, split(rest)], axis=1)
 
     def _encode(self, strings):
         """Normalised strings `(B,)` to ragged int32 ids `(B, None)`."""

@@ -11,7 +11,7 @@ import os
 import random
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import sentencepiece
 import tensorflow as tf
@@ -30,6 +30,7 @@ from keras_transformer.languages import is_chinese
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.normalization import MARK, Normalizer, squeeze
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
+from keras_transformer.text.tags import split_tags
 from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
 from keras_transformer.text.word import WordTokenizer
 
@@ -67,6 +68,7 @@ def build_tokenizer(
     vocabulary_size: int | None = None,
     *,
     simplify: bool | None = None,
+    tags: Sequence[str] = (),
 ) -> Tokenizer:
     """The tokenizer of one side, or of both, from its training text.
 
@@ -81,6 +83,7 @@ def build_tokenizer(
         vocabulary_size: at most, the reserved tokens included. None:
             `DEFAULT_SIZES`.
         simplify: overrides what follows from `language`.
+        tags: tokens that may stand before a text, see `tags`.
 
     Raises:
         InputError: unknown kind, or no text.
@@ -97,6 +100,7 @@ def build_tokenizer(
         "remove_control": config.remove_control,
         "simplify": simplify,
     }
+    options = {**normalization, "tags": tags}
     if kind == "sentencepiece":
         model = train_sentencepiece(
             lines(),
@@ -104,22 +108,24 @@ def build_tokenizer(
             model_type=config.sentencepiece_model,
             seed=config.seed,
             normalizer=Normalizer(**normalization),
+            tags=tags,
         )
-        return SentencePieceTokenizer(model, **normalization)
+        return SentencePieceTokenizer(model, **options)
     if kind == "word":
-        cls, option = WordTokenizer, {"lowercase": config.lowercase}
+        cls = WordTokenizer
+        options["lowercase"] = config.lowercase
     else:
         cls = CharacterTokenizer
-        option = {"keep_latin_runs": config.keep_latin_runs}
+        options["keep_latin_runs"] = config.keep_latin_runs
     # Splitting needs no vocabulary; the one that counts has an empty one.
-    counting = cls(SPECIAL_TOKENS, **option, **normalization)
+    counting = cls([*SPECIAL_TOKENS, *tags], **options)
     counts = count_tokens(lines(), counting.split)
     if not counts:
         raise InputError(
             f"there is no text to take a {kind} vocabulary from. "
             "Accepted: at least one line that isn't blank"
         )
-    return cls(frequent_tokens(counts, size), **option, **normalization)
+    return cls(frequent_tokens(counts, size, tags), **options)
 
 
 def count_tokens(lines: Iterable[str], split) -> collections.Counter:
@@ -144,16 +150,19 @@ def count_tokens(lines: Iterable[str], split) -> collections.Counter:
     )
 
 
-def frequent_tokens(counts: collections.Counter, size: int) -> list[str]:
-    """The reserved tokens, then the most frequent ones, `size` in all.
+def frequent_tokens(
+    counts: collections.Counter, size: int, tags: Sequence[str] = ()
+) -> list[str]:
+    """The reserved tokens, tags, then the most frequent, `size` in all.
 
     Equally frequent tokens stand in the order of their code points, so that
     the same text always gives the same ids.
     """
-    for token in SPECIAL_TOKENS:
+    first = [*SPECIAL_TOKENS, *tags]
+    for token in first:
         counts.pop(token, None)
     ranked = sorted(counts, key=lambda token: (-counts[token], token))
-    return [*SPECIAL_TOKENS, *ranked[: size - len(SPECIAL_TOKENS)]]
+    return [*first, *ranked[: size - len(first)]]
 
 
 def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
@@ -171,6 +180,7 @@ def train_sentencepiece(
     seed: int = 1,
     max_sentences: int = MAX_SENTENCES,
     normalizer: Normalizer | None = None,
+    tags: Sequence[str] = (),
 ) -> bytes:
     """A SentencePiece model of the lines.
 
@@ -184,6 +194,7 @@ def train_sentencepiece(
             `max_sentences`.
         max_sentences: sentences held in memory.
         normalizer: what tokenization will do to text first.
+        tags: pieces of their own after the reserved ones; not trained on.
 
     Returns:
         The model's bytes, for `SentencePieceTokenizer`.
@@ -191,7 +202,7 @@ def train_sentencepiece(
     Raises:
         InputError: no text, or more characters than `vocabulary_size`.
     """
-    lines = _normalised(lines, normalizer or Normalizer())
+    lines = _normalised(lines, normalizer or Normalizer(), tags)
     lines = _sample((line for line in lines if line), max_sentences, seed)
     if not lines:
         raise InputError(
@@ -204,6 +215,9 @@ def train_sentencepiece(
         "vocab_size": vocabulary_size,
         "character_coverage": _character_coverage(lines, vocabulary_size),
     }
+    if tags:
+        # SentencePiece makes none of them from text.
+        options["control_symbols"] = [*tags]
     try:
         return _train(lines, options)
     except RuntimeError as error:
@@ -238,10 +252,13 @@ def _character_coverage(lines, vocabulary_size) -> float:
     return 1.0 if 2 * distinct <= vocabulary_size else 0.9995
 
 
-def _normalised(lines, normalizer) -> Iterator[str]:
+def _normalised(lines, normalizer, tags) -> Iterator[str]:
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
     def normalise(strings):
-        return squeeze(normalizer(strings))
+        strings = normalizer(strings)
+        if tags:
+            _, strings = split_tags(strings, tags)
+        return squeeze(strings)
 
     for batch in _batches(lines):
         for line in normalise(tf.constant(batch)).numpy():

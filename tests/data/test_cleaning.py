@@ -265,3 +265,9 @@ def test_outliers_lie_on_either_side():
     usual = UsualRatios(median=1.0, lowest=0.5, highest=2.0)
     found = usual.outliers(np.array([2, 3, 2, 2]), np.array([1, 1, 4, 5]))
     assert found.tolist() == [False, True, False, True]
+
+
+def test_tags_say_nothing_about_script_and_copies():
+    pairs = [("<BT> 你好", "hi"), ("<BT> hi", "hi")]
+    assert ScriptCheck("zh", "en")(pairs).tolist() == [True, False]
+    assert not_copied(pairs).tolist() == [True, False]

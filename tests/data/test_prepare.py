@@ -547,3 +547,36 @@ def test_tokenizers_of_other_settings_are_refused(prepared, corpus, tmp_path):
     with pytest.raises(InputError, match="manifest.json"):
         prepare([corpus], tmp_path / "out", config, tokenizers=tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_tags_are_tokens_of_the_source(write, tmp_path):
+    train = "".join(f"<BT> a {n}\t字{n}\n" for n in range(20))
+    dev = write("dev.tsv", "<BT> x 1\t文1\n")
+    config = DataConfig(source_tags=("<BT>",))
+    prepared = prepare(
+        [write("a.tsv", train)], tmp_path / "out", config, dev=dev
+    )
+    assert prepared.source_tokenizer.tags == ["<BT>"]
+    assert prepared.target_tokenizer.tags == []
+    assert "bt" not in prepared.source_tokenizer.tokens()
+    assert [*prepared.dev_pairs()] == [("<BT> x 1", "文1")]
+    assert all(s.startswith("<BT> a") for s, _ in texts(prepared, "train"))
+
+
+def test_a_tag_hides_no_leak(write, tmp_path):
+    train = write("train.tsv", "<BT> Hello.\t你好\n<BT> Bye.\t再见\n")
+    dev = write("dev.tsv", "hello\t你好啊\n")
+    config = DataConfig(remove_leaked="source", source_tags=("<BT>",))
+    prepared = prepare([train], tmp_path / "out", config, dev)
+    assert prepared.report["cleaning"]["train"]["leaked"] == 1
+
+
+def test_tags_of_existing_tokenizers_are_theirs(prepared, write, tmp_path):
+    config = DataConfig(source_tags=("<BT>",))
+    with pytest.raises(InputError, match=r"data.source_tags is \(\) there"):
+        prepare(
+            [write("a.tsv", "a\t字\n")],
+            tmp_path / "out",
+            config,
+            tokenizers=prepared.path,
+        )

@@ -1,0 +1,82 @@
+"""Tags: tokens before a text, such as <BT> or <2de>, that speak of all of it.
+
+A model learns from them that a source is a back-translation (Caswell, Chelba
+and Grangier 2019, Tagged Back-Translation) or which language is wanted
+(Johnson et al. 2017, Google's Multilingual Neural Machine Translation System).
+A tag is one token at the beginning of a text, in every kind of tokenizer;
+anywhere else, or in another case, its characters are text like others.
+"""
+
+import re
+
+import tensorflow as tf
+
+from keras_transformer.constants import SPECIAL_TOKENS, TAG
+from keras_transformer.errors import InputError
+from keras_transformer.text.normalization import WHITE_SPACE
+
+_LEADING = re.compile(rf"(?:{TAG}\s*)+")
+
+
+def without_tags(text: str) -> str:
+    """A text without what looks like tags at its beginning.
+
+    Two sentences are the same, whatever their tags; these needn't be known.
+    """
+    match = _LEADING.match(text)
+    return text[match.end() :] if match else text
+
+
+def split_tags(strings, tags):
+    """Tags at the beginning of texts, and the rest.
+
+    Args:
+        strings: normalised string tensor `(B,)`.
+        tags: those that are tokens, strings such as `<BT>`.
+
+    Returns:
+        RaggedTensor string `(B, None)` of tags, often none, and string `(B,)`.
+    """
+    one = "|".join(map(re.escape, tags))
+    rest = tf.strings.regex_replace(
+        strings, f"^[{WHITE_SPACE}]*(?:(?:{one})[{WHITE_SPACE}]*)+", ""
+    )
+    lengths = tf.strings.length(strings) - tf.strings.length(rest)
+    heads = tf.strings.substr(strings, tf.zeros_like(lengths), lengths)
+    heads = tf.strings.regex_replace(heads, f"[{WHITE_SPACE}]+", "")
+    heads = tf.strings.regex_replace(heads, ">", "> ")
+    return tf.strings.split(heads), rest
+
+
+def tag_ids(tags, known):
+    """The ids of tags: the first after the reserved tokens.
+
+    Args:
+        tags: string tensor `(M,)`, all of them known.
+        known: the tokenizer's tags, in the order of their ids.
+
+    Returns:
+        int32 `(M,)`.
+    """
+    same = tags[:, tf.newaxis] == tf.constant(known)  # (M, number of tags)
+    indices = tf.argmax(tf.cast(same, tf.int32), axis=1, output_type=tf.int32)
+    return indices + len(SPECIAL_TOKENS)
+
+
+def check_tags(tokens, tags):
+    """Refuses a vocabulary in which the tags aren't where their ids say.
+
+    Args:
+        tokens: the vocabulary's first tokens, in the order of their ids.
+        tags: of the tokenizer.
+
+    Raises:
+        InputError: the tags don't follow the reserved tokens.
+    """
+    first = len(SPECIAL_TOKENS)
+    stored = list(tokens[first : first + len(tags)])
+    if stored != list(tags):
+        raise InputError(
+            f"the tags {' '.join(tags)} don't follow the reserved tokens. "
+            f"Received: {' '.join(stored)}"
+        )

@@ -1,0 +1,190 @@
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import DataConfig
+from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
+from keras_transformer.errors import InputError
+from keras_transformer.text import (
+    CharacterTokenizer,
+    WordTokenizer,
+    build_tokenizer,
+    load_tokenizer,
+)
+from keras_transformer.text.sentencepiece import SentencePieceTokenizer
+from keras_transformer.text.tags import split_tags, without_tags
+from keras_transformer.text.tokenizer_training import train_sentencepiece
+
+TAGS = ("<BT>", "<2de>")
+LINES = ["the cat saw a star", "the dog saw BT stars", "2de 3 < 4 > 1"]
+KINDS = {
+    "word": {"source_tokenizer": "word"},
+    "character": {"source_tokenizer": "character"},
+    "latin runs": {"source_tokenizer": "character", "keep_latin_runs": True},
+    "unigram": {"source_tokenizer": "sentencepiece"},
+    "bpe": {"source_tokenizer": "sentencepiece", "sentencepiece_model": "bpe"},
+}
+
+
+def make(name, tags):
+    config = DataConfig(**KINDS[name])
+    lines = LINES * 5 + ([f"<BT> {LINES[0]}"] if tags else LINES[:1])
+    return build_tokenizer(
+        config.source_kind,
+        lambda: lines,
+        config,
+        "en",
+        60 + len(tags),
+        tags=tags,
+    )
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def pair(request):
+    """A tokenizer with tags, and the same without."""
+    return make(request.param, TAGS), make(request.param, ())
+
+
+def texts_of(tokenizer, ids):
+    return [[tokenizer.tokens()[i] for i in row] for row in ids.to_list()]
+
+
+def test_a_tag_is_one_token_before_those_of_the_text(pair):
+    tagged, plain = pair
+    text = "the cat saw a star"
+    own = texts_of(plain, plain.tokenize([text]))[0]
+    for start in ("<BT>", " <BT>  ", "<BT>\u3000", "<BT>\n"):
+        ids = tagged.tokenize([start + text])
+        assert texts_of(tagged, ids) == [["<BT>", *own]]
+    for start in ("<2de><BT> ", "<2de> <BT> "):
+        ids = tagged.tokenize([start + text])
+        assert texts_of(tagged, ids) == [["<2de>", "<BT>", *own]]
+
+
+def test_tags_take_the_first_ids_after_the_reserved(pair):
+    tagged, _ = pair
+    assert tuple(tagged.tokens()[:6]) == SPECIAL_TOKENS + TAGS
+    assert tagged.tokenize(["<2de>"]).to_list() == [[5]]
+    assert tagged.tokenize(["<BT> <2de>"]).to_list() == [[4, 5]]
+    assert not set(TAGS) & set(tagged.tokens()[6:])
+
+
+@pytest.mark.parametrize("text", ["the <BT> cat", "<bt> cat", "x<BT>", "< BT>"])
+def test_anywhere_else_it_is_text(pair, text):
+    tagged, plain = pair
+    ids = tagged.tokenize([text])
+    assert not {4, 5} & set(ids.flat_values.numpy())
+    known = texts_of(plain, plain.tokenize([text]))
+    assert texts_of(tagged, ids) == known
+
+
+def test_text_without_tags_is_tokenized_as_without_them(pair):
+    tagged, plain = pair
+    batch = [*LINES, "", "  "]
+    assert texts_of(tagged, tagged.tokenize(batch)) == texts_of(
+        plain, plain.tokenize(batch)
+    )
+
+
+def test_surface_is_one_for_one(pair):
+    tagged, plain = pair
+    batch = ["<BT> the Cat", "<2de>", "", "cat <BT>"]
+    surface = tagged.surface(batch)
+    assert surface.row_lengths().numpy().tolist() == (
+        tagged.tokenize(batch).row_lengths().numpy().tolist()
+    )
+    own = plain.surface(["the Cat"]).to_list()[0]
+    assert surface.to_list()[0] == [b"<BT>", *own]
+
+
+def test_detokenized_text_has_the_tag_and_gives_the_same_ids(pair):
+    tagged, _ = pair
+    ids = tagged.tokenize(["<BT> the cat saw a star", "<2de>"])
+    texts = tagged.detokenize(ids)
+    assert texts.numpy()[0].startswith(b"<BT>")
+    assert tagged.tokenize(texts).to_list() == ids.to_list()
+
+
+def test_saved_and_loaded_has_the_same_tags(pair, tmp_path):
+    tagged, plain = pair
+    tagged.save(tmp_path / "tagged")
+    loaded = load_tokenizer(tmp_path / "tagged")
+    assert loaded.tags == ["<BT>", "<2de>"]
+    assert loaded.fingerprint() == tagged.fingerprint()
+    batch = ["<BT> the cat"]
+    assert loaded.tokenize(batch).to_list() == tagged.tokenize(batch).to_list()
+    plain.save(tmp_path / "plain")
+    assert "tags" not in (tmp_path / "plain" / "tokenizer.json").read_text()
+
+
+def test_graph_code_does_the_same(pair):
+    tagged, _ = pair
+    batch = tf.constant(["<BT> the cat", "the <BT>", ""])
+    ids = tf.function(tagged.tokenize)(batch)
+    assert ids.to_list() == tagged.tokenize(batch).to_list()
+
+
+def test_vocabulary_must_have_the_tags_where_their_ids_are():
+    for kind in (WordTokenizer, CharacterTokenizer):
+        with pytest.raises(InputError, match="the tags <BT> don't follow"):
+            kind([*SPECIAL_TOKENS, "cat", "<BT>"], tags=("<BT>",))
+    model = train_sentencepiece(LINES * 5, 60)
+    with pytest.raises(InputError, match="the tags <BT> don't follow"):
+        SentencePieceTokenizer(model, tags=("<BT>",))
+
+
+def test_unknown_tags_are_text(pair):
+    tagged, _ = pair
+    ids = tagged.tokenize(["<XX> cat"]).to_list()[0]
+    assert len(ids) > 2 or ids[0] == UNK_ID
+
+
+def test_split_tags():
+    tags, rest = split_tags(tf.constant(["<BT> a <BT>", " b", "<2d>c"]), TAGS)
+    assert tags.to_list() == [[b"<BT>"], [], []]
+    assert rest.numpy().tolist() == [b"a <BT>", b" b", b"<2d>c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("<BT> a", "a"),
+        ("<BT><2de>  a <b>", "a <b>"),
+        ("a <BT>", "a <BT>"),
+        ("<< a", "<< a"),
+        ("", ""),
+    ],
+)
+def test_without_tags(text, rest):
+    assert without_tags(text) == rest
+
+
+@pytest.mark.parametrize(
+    "tags", [("BT",), ("<a b>",), ("<s>",), ("<BT>", "<BT>"), ("<>",)]
+)
+def test_configuration_refuses_what_is_no_tag(tags):
+    with pytest.raises(InputError, match="data.source_tags must be different"):
+        DataConfig(source_tags=tags)
+
+
+def test_vocabulary_has_space_beside_the_tags():
+    with pytest.raises(InputError, match="more than the 6 reserved tokens and"):
+        DataConfig(source_tags=TAGS, source_vocabulary_size=6)
+
+
+def test_a_saved_model_knows_the_tags(pair, tmp_path):
+    tagged, _ = pair
+    module = tf.Module()
+    module.tokenizer = tagged
+    signature = tf.TensorSpec([None], tf.string)
+
+    @tf.function(input_signature=[signature])
+    def ids(texts):
+        return {"ids": tagged.tokenize(texts).to_tensor()}
+
+    module.ids = ids
+    tf.saved_model.save(module, str(tmp_path), signatures=ids)
+    loaded = tf.saved_model.load(str(tmp_path)).signatures["serving_default"]
+    text = tf.constant(["<BT> the cat", "the <BT>"])
+    assert loaded(texts=text)["ids"].numpy().tolist() == (
+        tagged.tokenize(text).to_tensor().numpy().tolist()
+    )
