@@ -83,7 +83,7 @@ def run(arguments):
             "--verify-only FOLDER"
         )
     load_tensorflow()
-    from keras_transformer.export.deployment.server_files import (
+    from keras_transformer.deployment.model_configs import (
         require_model_name,
     )
     from keras_transformer.export.writer.saved_model import export_run
@@ -119,7 +119,7 @@ def run(arguments):
 
 def _write_server_files(arguments):
     """Those asked for, or those that are there and now are out of date."""
-    from keras_transformer.export.deployment.server_files import (
+    from keras_transformer.deployment.server_files import (
         refresh_server_files,
         write_server_files,
     )

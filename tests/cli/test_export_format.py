@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer.cli import export as command
 from keras_transformer.cli.main import main
-from keras_transformer.export.deployment.server_files import write_server_files
+from keras_transformer.deployment.server_files import write_server_files
 from keras_transformer.export.writer import saved_model
 from keras_transformer.export.writer.saved_model import ExportReport
 

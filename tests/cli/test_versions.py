@@ -81,7 +81,7 @@ def test_published_version_is_labelled(export, tmp_path, capsys):
 
 
 def test_changes_reach_the_servers_files(base, versions, capsys):
-    from keras_transformer.export.deployment.server_files import (
+    from keras_transformer.deployment.server_files import (
         write_server_files,
     )
 

@@ -2,7 +2,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.contract.layout import SIGNATURES
-from keras_transformer.export.deployment.server_files import template
+from keras_transformer.deployment.model_configs import batching_config
 from keras_transformer.export.warmup_requests import (
     MAX_BATCH,
     MAX_TEXTS,
@@ -61,7 +61,7 @@ def test_batches_are_each_row_and_all():
 
 
 def test_batch_is_one_that_a_batching_server_takes():
-    parameters = parse("BatchingParameters", template("batching.config"))
+    parameters = parse("BatchingParameters", batching_config())
     limit = parameters.max_batch_size.value
     texts = [str(number) for number in range(MAX_TEXTS)]
     batches = warmup_batches({"text": texts})

@@ -20,6 +20,8 @@ from keras_transformer.serving import (
     ServerFailedError,
     UnavailableError,
 )
+from keras_transformer.serving.client.grpc_transport import GrpcTransport
+from keras_transformer.serving.client.transport import Target
 from tests.serving.scripted import ScriptedGrpc, ScriptedRest, good
 
 QUICK = Backoff(first_seconds=0.01, longest_seconds=0.05, retries=3)
@@ -303,3 +305,45 @@ def test_errors_can_be_sent_to_another_process():
     copy = pickle.loads(pickle.dumps(error))
     assert str(copy) == str(error) == "there: 429 RESOURCE_EXHAUSTED: no"
     assert copy.retry_after == 2.0
+
+
+class Pods(Target):
+    """A name with several addresses, such as a headless service's."""
+
+    servers = ()
+
+    @property
+    def address(self):
+        ports = (server.url.rpartition(":")[2] for server in self.servers)
+        return "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports)
+
+
+def test_grpc_takes_turns_among_the_addresses_of_a_name():
+    servers = [ScriptedGrpc(None) for _ in range(3)]
+    target = type("Pods", (Pods,), {"servers": servers})
+    transport = GrpcTransport(target("grpc", "pods", 8500, "", "toy"))
+
+    def send():
+        deadline = time.monotonic() + 20
+        answer = transport.predict("", {"text": ["a"]}, deadline)
+        assert answer == {"text": ["a"]}
+
+    try:
+        end = time.monotonic() + 20
+        # Until all are connected, who is gets all.
+        while not all(server.requests for server in servers):
+            assert time.monotonic() < end
+            send()
+        before = [len(server.requests) for server in servers]
+        for _ in range(30):
+            send()
+        after = [len(server.requests) for server in servers]
+        assert [b - a for a, b in zip(before, after, strict=True)] == [10] * 3
+        # One that goes leaves its part to the others.
+        servers[0].close()
+        for _ in range(20):
+            send()
+    finally:
+        transport.close()
+        for server in servers:
+            server.close()

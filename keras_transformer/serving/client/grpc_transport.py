@@ -25,12 +25,16 @@ _OPTIONS = [
     # A server that comes back is found soon; the usual waits grow to minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
+    # Of a name with several addresses, such as that of all pods of a service,
+    # each gets its turn, and the name is asked for anew when one is lost.
+    ("grpc.lb_policy_name", "round_robin"),
+    ("grpc.dns_min_time_between_resolutions_ms", 1000),
 ]
 _PUSHBACK = "grpc-retry-pushback-ms"
 
 
 class GrpcTransport:
-    """Requests over one HTTP/2 connection; see `Transport`.
+    """Requests over an HTTP/2 connection to each address; see `Transport`.
 
     Args:
         target: the model.

@@ -4,13 +4,13 @@ import argparse
 import pathlib
 import re
 
-from keras_transformer.export.deployment.server_files import template
+from keras_transformer.deployment.model_configs import batching_config
 from scripts.benchmarks.models import export_forced, make_run
 
 _LENGTH = 20  # tokens of each translation, with random weights
 _THREADS = "tensorflow_intra_op_parallelism"
 NAMES = (
-    *re.findall(r"^(\w+) \{", template("batching.config"), re.MULTILINE),
+    *re.findall(r"^(\w+) \{", batching_config(), re.MULTILINE),
     _THREADS,
 )
 
@@ -40,7 +40,7 @@ def server_options(values: dict[str, int], scratch: pathlib.Path) -> list[str]:
         values: in place of what the exported `batching.config` says.
         scratch: where a file is written.
     """
-    text = template("batching.config")
+    text = batching_config()
     for name, value in values.items():
         line = re.compile(rf"^{name} .*", re.MULTILINE)
         text = line.sub(f"{name} {{ value: {value} }}", text)

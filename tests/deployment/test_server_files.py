@@ -3,7 +3,6 @@
 import http.server
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -13,14 +12,16 @@ import pytest
 import yaml
 from google.protobuf import text_format
 
-from keras_transformer.errors import InputError
-from keras_transformer.export.deployment.server_files import (
+from keras_transformer.deployment.server_files import (
     FLAGS,
     MARK,
     refresh_server_files,
     write_server_files,
 )
+from keras_transformer.errors import InputError
 from keras_transformer.export.registry.labels import roll_back, set_label
+from tests.deployment.conftest import add
+from tests.deployment.objects import load, one
 from tests.export.serving_messages import parse
 
 NAMES = (
@@ -31,19 +32,6 @@ NAMES = (
     "docker-compose.yml",
     "kubernetes.yaml",
 )
-
-
-def add(base, *versions):
-    for version in versions:
-        (base / version).mkdir(parents=True)
-        (base / version / "saved_model.pb").touch()
-    return base
-
-
-@pytest.fixture
-def base(tmp_path):
-    """A model's folder with versions that hold nothing real."""
-    return add(tmp_path / "saved_models" / "en_ZH.2", "1", "2", "007")
 
 
 @pytest.fixture
@@ -167,8 +155,10 @@ def test_dockerfile_holds_what_is_served(base):
     write_server_files(base)
     found = _instructions((base.parent / "Dockerfile").read_text("utf-8"))
     assert found[0] == ("FROM", "tensorflow/serving:2.20.0")
-    assert {name for name, _ in found} <= {"FROM", "COPY", "EXPOSE", "CMD"}
     copied = [shlex.split(rest) for name, rest in found if name == "COPY"]
+    # The server runs as that user, whatever the files' modes are.
+    assert ("USER", "10001:10001") in found
+    assert {words.pop(0) for words in copied} == {"--chown=10001:10001"}
     assert copied == [
         ["en_ZH.2/1/", "/models/en_ZH.2/1/"],
         ["en_ZH.2/007/", "/models/en_ZH.2/007/"],
@@ -232,54 +222,6 @@ def test_compose_asks_the_server_for_its_state(read, state, healthy):
 # Kubernetes
 
 
-@pytest.fixture
-def kubernetes(read):
-    """The objects of the manifest by their kind."""
-    objects = list(yaml.safe_load_all(read("kubernetes.yaml")))
-    by_kind = {item["kind"]: item for item in objects}
-    assert len(by_kind) == len(objects)
-    return by_kind
-
-
-def test_manifest_has_a_server_that_grows(kubernetes):
-    assert {kind: item["apiVersion"] for kind, item in kubernetes.items()} == {
-        "Deployment": "apps/v1",
-        "Service": "v1",
-        "HorizontalPodAutoscaler": "autoscaling/v2",
-        "PodDisruptionBudget": "policy/v1",
-    }
-    names = {item["metadata"]["name"] for item in kubernetes.values()}
-    assert names == {"en-zh-2-serving"}
-    spec = kubernetes["HorizontalPodAutoscaler"]["spec"]
-    assert spec["scaleTargetRef"] == {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "name": "en-zh-2-serving",
-    }
-    assert 1 < spec["minReplicas"] < spec["maxReplicas"]
-    (metric,) = spec["metrics"]
-    assert metric["resource"]["name"] == "cpu"
-    # A number here would undo the autoscaler's at each `apply`.
-    assert "replicas" not in kubernetes["Deployment"]["spec"]
-
-
-def test_manifests_selectors_and_ports_fit(kubernetes):
-    deployment = kubernetes["Deployment"]["spec"]
-    labels = deployment["template"]["metadata"]["labels"]
-    assert deployment["selector"]["matchLabels"] == labels
-    assert kubernetes["Service"]["spec"]["selector"] == labels
-    budget = kubernetes["PodDisruptionBudget"]["spec"]
-    assert budget["selector"]["matchLabels"] == labels
-    (container,) = deployment["template"]["spec"]["containers"]
-    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    assert ports == {"grpc": 8500, "rest": 8501}
-    for port in kubernetes["Service"]["spec"]["ports"]:
-        assert ports[port["targetPort"]] == port["port"]
-    # Without a request the autoscaler has nothing to measure by.
-    assert container["resources"]["requests"]["cpu"]
-    assert re.fullmatch("en-zh-2-serving:7-[0-9a-f]{8}", container["image"])
-
-
 def test_every_change_of_labels_is_another_image(base):
     images = set()
     for stable, canary in ((1, 2), (2, 1), (1, 2)):
@@ -287,7 +229,7 @@ def test_every_change_of_labels_is_another_image(base):
         set_label(base, "canary", canary)
         write_server_files(base)
         text = (base.parent / "kubernetes.yaml").read_text("utf-8")
-        deployment = next(yaml.safe_load_all(text))
+        deployment = one(load(text), "Deployment")
         spec = deployment["spec"]["template"]["spec"]
         images.add(spec["containers"][0]["image"])
         dockerfile = (base.parent / "Dockerfile").read_text("utf-8")
@@ -296,21 +238,6 @@ def test_every_change_of_labels_is_another_image(base):
         )
     # The third time the labels are those of the first.
     assert len(images) == 2
-
-
-def test_manifest_probes_the_model(kubernetes):
-    spec = kubernetes["Deployment"]["spec"]["template"]["spec"]
-    (container,) = spec["containers"]
-    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-        assert container[probe]["httpGet"] == {
-            "path": "/v1/models/en_ZH.2",
-            "port": "rest",
-        }
-    ready, alive = container["readinessProbe"], container["livenessProbe"]
-    assert (
-        ready["periodSeconds"] * ready["failureThreshold"]
-        < alive["periodSeconds"] * alive["failureThreshold"]
-    )
 
 
 # Written again

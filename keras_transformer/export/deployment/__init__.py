@@ -1,1 +1,0 @@
-"""Deployment: the files that a server is started with."""

@@ -1,0 +1,1 @@
+"""How many replicas a rate and a latency need."""

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Says how many replicas a rate and a latency need.
+
+    .venv/bin/python scripts/benchmarks/capacity --json > capacity.json
+    .venv/bin/python scripts/benchmarks/capacity \\
+        --report capacity.json --write docs/serving.md
+
+Measures how long batches take on one core, by size and sentence length, and
+what a request costs beside them. A queueing model (`queueing.py`) makes the
+table of these; a simulation with the measured times (`simulation.py`) and
+requests at random moments against the embedded server on one core (`load.py`)
+check it, at three loads. `--report` measures nothing and takes an earlier
+output; `--write` puts the tables into a page. Needs two cores, and that nothing
+else runs. Without `--saved-model` a model of the notebook's shape with random
+weights gives 20 tokens for each sentence.
+"""
+
+import argparse
+import contextlib
+import json
+import multiprocessing
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
+
+import numpy as np
+
+from keras_transformer.export.registry.version_folders import find_saved_model
+from scripts.benchmarks import command
+from scripts.benchmarks.capacity import service_times, table
+from scripts.benchmarks.capacity.load import poisson_load
+from scripts.benchmarks.capacity.queueing import BatchQueue
+from scripts.benchmarks.capacity.service_times import ServiceTimes
+from scripts.benchmarks.capacity.simulation import simulate
+from scripts.benchmarks.corpus import source_sentences
+from scripts.benchmarks.serving.load import ask, first_of, write_bodies
+from scripts.benchmarks.serving.measure import Server
+from scripts.benchmarks.serving.settings import model, server_options
+
+_LARGEST, _TIMEOUT = 64, 0.005  # of the exported batching.config
+_LATENCIES = (0.25, 0.5, 1.0, 2.0)
+_RATES = (10, 50, 100, 500, 1000)
+_ALONE = 40  # requests that are sent one after the other
+QUICK = {"rounds": 1, "batches": 6, "seconds": 15.0, "sentences": 240}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; the exit status."""
+    the_parser = parser()
+    options = command.parse(the_parser, arguments, QUICK)
+    if options.report:
+        report = json.loads(options.report.read_text(encoding="utf-8"))
+    elif len(os.sched_getaffinity(0)) < 2:
+        command.say(
+            f"{the_parser.prog}: needs two cores, one for the server and one "
+            "for what asks it"
+        )
+        return 2
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            report = _measure_all(options, pathlib.Path(scratch))
+        report = command.labelled(report, options)
+    command.say(table.page(report))
+    if options.write:
+        table.write_into(options.write, report)
+    if options.json:
+        print(json.dumps(report))
+    return 0
+
+
+def _measure_all(options, scratch):
+    base = model(options.saved_model, options.precision, scratch, options.data)
+    texts = source_sentences(options.input, options.sentences, options.data)
+    folder = find_saved_model(base)
+    command.say("the times of batches, on one core")
+    rows = _service_rows(folder, texts, options.batches)
+    lengths = list(map(len, texts))
+    command.say("the server, a request at a time")
+    alone, memory = _alone(base, texts, scratch)
+    usual = statistics.median(row[2] for row in rows if row[0] == 1)
+    overhead = max(0.0, alone - _TIMEOUT - usual)
+    times = ServiceTimes.fit(rows, lengths, overhead)
+    queue = BatchQueue(times, _LARGEST, _TIMEOUT)
+    checks = [
+        _check(options, base, texts, scratch, times, queue, load)
+        for load in options.loads
+    ]
+    return {
+        "environment": command.environment(),
+        "options": {k: str(v) for k, v in vars(options).items()},
+        "model": str(options.saved_model or "notebook, random, 20 tokens"),
+        "weights_mib": _size(folder / "variables") / 2**20,
+        "memory_mib": memory,
+        "service": service_times.table(rows),
+        "rows": rows,
+        "lengths": lengths,
+        "overhead_seconds": overhead,
+        "full_rate": queue.full_rate,
+        "checks": checks,
+        "rates": list(_RATES),
+        "capacities": [_capacity(queue, times, p99) for p99 in _LATENCIES],
+    }
+
+
+def _capacity(queue, times, p99):
+    rate = queue.bearable_rate(p99)
+    simulated = simulate(times, rate)["p99"] if rate else 0.0
+    return {"p99": p99, "rate": rate, "simulated_p99": simulated}
+
+
+def _check(options, base, texts, scratch, times, queue, load):
+    """A load by the model, by the simulation, and measured."""
+    rate = load * queue.full_rate
+    rounds = []
+    for number in range(options.rounds):
+        command.say(f"{rate:.1f} sentences a second, round {number + 1}")
+        rounds.append(
+            _measured(base, texts, scratch, rate, options.seconds, number)
+        )
+        command.say(f"  p99 {1000 * rounds[-1]['p99']:.0f} ms")
+    measured = {
+        name: statistics.median(one[name] for one in rounds)
+        for name in rounds[0]
+    }
+    return {
+        "load": load,
+        "rate": rate,
+        "model": {"p99": queue.latency(rate), "p50": queue.latency(rate, 0.5)},
+        "simulated": simulate(times, rate),
+        "measured": measured,
+        "p99_of_rounds": [one["p99"] for one in rounds],
+    }
+
+
+def _measured(base, texts, scratch, rate, seconds, seed):
+    with _server(base, scratch, texts) as server, _cores(last=True):
+        where = server.host, server.path, texts, rate
+        poisson_load(*where, min(5.0, seconds), seed + 1000)
+        result = poisson_load(*where, seconds, seed)
+        batch_size = server.batch_size()
+    if result["failed"] or not result["latencies"]:
+        raise SystemExit(f"{result['failed']} requests failed at {rate:.1f}/s")
+    p50, p95, p99 = np.quantile(result["latencies"], (0.5, 0.95, 0.99))
+    return {
+        "p50": float(p50),
+        "p95": float(p95),
+        "p99": float(p99),
+        "requests": len(result["latencies"]),
+        "late_p99": result["late"],
+        "batch_size": batch_size,
+    }
+
+
+def _alone(base, texts, scratch):
+    """Median seconds of a request that meets no other, and MiB."""
+    with _server(base, scratch, texts) as server, _cores(last=True):
+        found = []
+        for number in range(_ALONE):
+            text = texts[number % len(texts)]
+            body = json.dumps({"instances": [text]})
+            began = time.perf_counter()
+            ask(server.host, server.path, body)
+            found.append(time.perf_counter() - began)
+        return statistics.median(found), server.memory_mib()
+
+
+@contextlib.contextmanager
+def _server(base, scratch, texts):
+    """The embedded server with one worker, on the first core."""
+    options = server_options({"num_batch_threads": 1}, scratch)
+    # What a process starts has its cores.
+    with _cores(last=False):
+        server = Server(base, options)
+    with server:
+        bodies = write_bodies(scratch / "bodies", texts)
+        ask(server.host, server.path, first_of(bodies))
+        yield server
+
+
+@contextlib.contextmanager
+def _cores(last: bool):
+    """On the last core, or on the first alone; afterwards as before."""
+    before = os.sched_getaffinity(0)
+    core = max(before) if last else min(before)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _service_rows(folder, texts, batches):
+    """Measured in a process of its own, on the server's core."""
+    context = multiprocessing.get_context("spawn")
+    with _cores(last=False), context.Pool(1) as pool:
+        return pool.apply(service_times.measure, (folder, texts, batches))
+
+
+def _size(folder):
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def _loads(text):
+    return [float(part) for part in text.split(",")]
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = made.add_argument
+    add("--saved-model", type=pathlib.Path, help="a version, or their folder")
+    add("--precision", default="float32", help="of random weights")
+    add("--input", help="sentences, a line each, or a TSV's first column")
+    add("--sentences", type=int, default=960, help="different ones")
+    add("--batches", type=int, default=30, help="of each size")
+    add("--seconds", type=float, default=60.0, help="of each measurement")
+    add(
+        "--loads",
+        type=_loads,
+        default=[0.25, 0.5, 0.75],
+        metavar="PART,...",
+        help="that are checked, as parts of what full batches bear",
+    )
+    add("--report", type=pathlib.Path, metavar="JSON", help="measure nothing")
+    add("--write", type=pathlib.Path, metavar="PAGE", help="refresh its tables")
+    command.add_options(made)
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

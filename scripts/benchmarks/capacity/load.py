@@ -1,0 +1,92 @@
+"""Open-loop load: requests at random moments, however late the answers are.
+
+A latency counts from the moment at which the request was to be sent, so that
+a server that is late isn't asked less.
+"""
+
+import asyncio
+import json
+import random
+import time
+
+_TIMEOUT = 60
+
+
+def poisson_load(host: str, path: str, texts, rate, seconds, seed=0) -> dict:
+    """Sends requests of a sentence each over REST.
+
+    Args:
+        host: `host:port`.
+        path: of predict.
+        texts: sentences to draw from.
+        rate: requests a second.
+        seconds: how long.
+        seed: of moments and sentences.
+
+    Returns:
+        `latencies`, seconds, in the order of the moments; `failed`, how many
+        weren't answered with 200; `late`, the 99th percentile of how much
+        later than planned a request was sent, seconds.
+    """
+    draw = random.Random(seed)
+    plan, moment = [], 0.0
+    while (moment := moment + draw.expovariate(rate)) < seconds:
+        body = json.dumps({"instances": [draw.choice(texts)]}).encode()
+        plan.append((moment, body))
+    return asyncio.run(_send_all(host, path, plan))
+
+
+async def _send_all(host, path, plan):
+    connections, late = [], []
+    began = time.perf_counter() + 0.1
+    tasks = []
+    for moment, body in plan:
+        wait = began + moment - time.perf_counter()
+        if wait > 0:
+            await asyncio.sleep(wait)
+        late.append(time.perf_counter() - began - moment)
+        send = _send(host, path, body, began + moment, connections)
+        tasks.append(asyncio.create_task(send))
+    latencies = await asyncio.gather(*tasks)
+    for _, writer in connections:
+        writer.close()
+    late.sort()
+    answered = [latency for latency in latencies if latency is not None]
+    return {
+        "latencies": answered,
+        "failed": len(latencies) - len(answered),
+        "late": late[len(late) * 99 // 100] if late else 0.0,
+    }
+
+
+async def _send(host, path, body, planned, connections):
+    """The latency of one request; None: it wasn't answered well."""
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: {host}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    try:
+        async with asyncio.timeout(_TIMEOUT):
+            if connections:
+                reader, writer = connections.pop()
+            else:
+                name, _, port = host.rpartition(":")
+                reader, writer = await asyncio.open_connection(name, int(port))
+            writer.write(head.encode() + body)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            length = int(_header(answer, b"content-length"))
+            await reader.readexactly(length)
+    except (OSError, TimeoutError, EOFError, ValueError):
+        return None
+    connections.append((reader, writer))
+    if not answer.startswith(b"HTTP/1.1 200 "):
+        return None
+    return time.perf_counter() - planned
+
+
+def _header(answer, name):
+    for line in answer.split(b"\r\n")[1:]:
+        key, _, value = line.partition(b":")
+        if key.strip().lower() == name:
+            return value
+    raise ValueError(f"no {name.decode()}")

@@ -1,0 +1,142 @@
+"""The table of capacities, as docs/serving.md has it."""
+
+import math
+import pathlib
+
+_BEGIN = "<!-- Written by scripts/benchmarks/capacity. -->"
+_END = "<!-- End of what it wrote. -->"
+
+
+def write_into(path: pathlib.Path, report: dict):
+    """Puts the tables between the marks of a page, in place of the old ones.
+
+    Raises:
+        ValueError: the page has no such marks.
+    """
+    text = path.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not begin or not end:
+        raise ValueError(f"{path}: not between {_BEGIN} and {_END}")
+    content = f"{before}{begin}\n\n{page(report)}\n{end}{after}"
+    path.write_text(content, encoding="utf-8")
+
+
+def page(report: dict) -> str:
+    """The tables and the sentence on what was measured."""
+    environment = report["environment"]
+    said = ", ".join(f"{key} {environment[key]}" for key in sorted(environment))
+    parts = [
+        f"Measured with {said}; model: {report['model']}, weights of "
+        f"{report['weights_mib']:.0f} MiB; a server with one worker on one "
+        f"core takes {report['memory_mib']:.0f} MiB.",
+        "The time of a batch on one core, medians, and what a request costs "
+        f"beside it: {1000 * report['overhead_seconds']:.1f} ms.",
+        _service(report),
+        "Replicas of one core, by rate and by what 99 of 100 answers shall "
+        "take at most:",
+        _replicas(report),
+        "Checked: p99 by the model, by the simulation, and measured with "
+        "requests at random moments against the server on one core; loads "
+        "are parts of what full batches bear.",
+        _checks(report),
+    ]
+    if "quick" in report:
+        parts.insert(0, f"**Not to be quoted: {report['quick']}.**")
+    return "\n\n".join(parts) + "\n"
+
+
+def replicas(rate: float, bearable: float) -> int | None:
+    """How many workers bear a rate; None: no number does."""
+    return math.ceil(rate / bearable - 1e-9) if bearable > 0 else None
+
+
+def _service(report):
+    rows = []
+    for line in report["service"]:
+        row = [line["batch_size"]]
+        for part in ("shorter", "longer"):
+            if f"{part}_ms" in line:
+                row.append(f"{line[f'{part}_characters']:.0f}")
+                row.append(f"{line[f'{part}_ms']:.0f}")
+            else:
+                row += ["", ""]
+        row.append(
+            f"{1000 * line['batch_size'] / line['longer_ms']:.0f}"
+            if "longer_ms" in line
+            else ""
+        )
+        rows.append(row)
+    return _table(
+        (
+            "sentences in a batch",
+            "longest, characters",
+            "ms",
+            "longest, characters",
+            "ms",
+            "sentences/s",
+        ),
+        rows,
+    )
+
+
+def _replicas(report):
+    rates = report["rates"]
+    rows = []
+    for line in report["capacities"]:
+        needed = (replicas(rate, line["rate"]) for rate in rates)
+        cells = ["none will do" if n is None else n for n in needed]
+        rows.append(
+            (
+                f"{1000 * line['p99']:.0f} ms",
+                f"{line['rate']:.1f}",
+                f"{1000 * line['simulated_p99']:.0f} ms"
+                if line["rate"]
+                else "",
+                *cells,
+            )
+        )
+    return _table(
+        (
+            "p99",
+            "sentences/s a replica",
+            "simulated p99",
+            *(f"{rate:g}/s" for rate in rates),
+        ),
+        rows,
+    )
+
+
+def _checks(report):
+    rows = [
+        (
+            f"{line['load']:.0%}",
+            f"{line['rate']:.1f}",
+            f"{1000 * line['model']['p99']:.0f} ms",
+            f"{1000 * line['simulated']['p99']:.0f} ms",
+            f"{1000 * line['measured']['p99']:.0f} ms",
+            f"{line['simulated']['p99'] / line['measured']['p99'] - 1:+.0%}",
+            f"{line['simulated']['batch_size']:.1f} / "
+            f"{line['measured']['batch_size']:.1f}",
+        )
+        for line in report["checks"]
+    ]
+    return _table(
+        (
+            "load",
+            "sentences/s",
+            "model",
+            "simulation",
+            "measured",
+            "simulation to measured",
+            "in a batch, simulated / measured",
+        ),
+        rows,
+    )
+
+
+def _table(columns, rows):
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(
+        "| " + " | ".join(str(cell) for cell in line) + " |" for line in lines
+    )

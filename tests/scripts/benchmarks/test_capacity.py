@@ -1,0 +1,223 @@
+"""The capacity benchmark: its model and simulation against known queues."""
+
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from scripts.benchmarks.capacity import __main__ as benchmark
+from scripts.benchmarks.capacity import table
+from scripts.benchmarks.capacity.load import poisson_load
+from scripts.benchmarks.capacity.queueing import BatchQueue
+from scripts.benchmarks.capacity.service_times import ServiceTimes
+from scripts.benchmarks.capacity.simulation import simulate
+
+
+def linear(alone=0.05, each=0.01, slope=0.0, overhead=0.0):
+    """Times of `alone + each * size + slope * longest` seconds."""
+    rows = [
+        (size, longest, alone + each * size + slope * longest)
+        for size in (1, 2, 64)
+        for longest in (10, 30)
+    ]
+    return ServiceTimes.fit(rows, [10, 20, 30], overhead)
+
+
+def test_times_are_interpolated_between_what_was_measured():
+    times = linear(slope=0.001, overhead=0.002)
+    random = np.random.default_rng(0)
+    for size, longest in ((1, 10), (5, 20), (64, 30)):
+        expected = 0.05 + 0.012 * size + 0.001 * longest
+        assert times.seconds(size, longest, random) == pytest.approx(expected)
+    samples = times.samples(64, 8, random)
+    assert samples.shape == (65, 8)
+    assert (samples[0] == 0).all()
+    assert samples[64].max() == pytest.approx(0.05 + 64 * 0.012 + 0.03)
+
+
+def test_noise_makes_no_time_fall_with_length():
+    rows = [(1, 10, 0.05), (1, 30, 0.04), (1, 20, 0.06)]
+    times = ServiceTimes.fit(rows, [10])
+    assert times.lines[0].tolist() == [pytest.approx(0.05), 0.0]
+    # What the line leaves over is drawn again.
+    drawn = {times.seconds(1, 20, np.random.default_rng(n)) for n in range(40)}
+    assert sorted(drawn) == pytest.approx([0.04, 0.05, 0.06])
+
+
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
+def test_simulation_of_single_sentences_is_a_queue_that_is_known(load):
+    """M/D/1: the mean wait is S rho / (2 (1 - rho)); Pollaczek-Khinchine."""
+    times = linear(alone=0.0, each=0.01)
+    found = simulate(times, load * 100, 60_000, largest=1, timeout=0.0)
+    wait = 0.01 * load / (2 * (1 - load))
+    assert found["mean"] - 0.01 == pytest.approx(wait, rel=0.1)
+    assert found["batch_size"] == 1
+
+
+def test_simulated_workers_share_a_queue():
+    """M/D/2 waits less than half of M/D/1 at the same load."""
+    times = linear(alone=0.0, each=0.01)
+    one = simulate(times, 60, 40_000, largest=1, timeout=0.0)
+    two = simulate(times, 120, 40_000, 2, largest=1, timeout=0.0)
+    assert two["mean"] - 0.01 < 0.6 * (one["mean"] - 0.01)
+
+
+def test_who_is_alone_waits_for_company_and_is_computed():
+    found = simulate(linear(), 0.01, 500, timeout=0.005)
+    assert found["p50"] == pytest.approx(0.005 + 0.06)
+    queue = BatchQueue(linear(), timeout=0.005)
+    assert queue.latency(0.01, 0.5) == pytest.approx(0.065)
+
+
+@pytest.mark.parametrize("load", [0.1, 0.3, 0.5, 0.7, 0.85])
+@pytest.mark.parametrize("quantile", [0.5, 0.99])
+def test_model_and_simulation_agree(load, quantile):
+    times = linear(slope=0.002)
+    queue = BatchQueue(times)
+    rate = load * queue.full_rate
+    name = f"p{100 * quantile:.0f}"
+    simulated = simulate(times, rate)[name]
+    assert queue.latency(rate, quantile) == pytest.approx(simulated, rel=0.1)
+
+
+def test_rates_beyond_full_batches_are_never_borne():
+    queue = BatchQueue(linear())
+    assert queue.full_rate == pytest.approx(64 / (0.05 + 0.64))
+    assert queue.latency(queue.full_rate * 1.01) == float("inf")
+    assert queue.bearable_rate(0.05) == 0
+    rate = queue.bearable_rate(0.5)
+    assert 0 < rate < queue.bearable_rate(1.0) < queue.full_rate
+    assert queue.latency(rate) <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("rate", "bearable", "expected"),
+    [(100, 50, 2), (101, 50, 3), (1, 50, 1), (10, 0, None)],
+)
+def test_replicas(rate, bearable, expected):
+    assert table.replicas(rate, bearable) == expected
+
+
+@pytest.fixture
+def answering():
+    """Starts a server that answers after some seconds, with a status."""
+    import http.server
+
+    servers = []
+
+    def start(seconds=0.0, status=200):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):  # noqa: N802
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                bodies.append(json.loads(body))
+                time.sleep(seconds)
+                self.send_response(status)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def log_message(self, *_):
+                pass
+
+        bodies = []
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"127.0.0.1:{server.server_port}", bodies
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_load_is_open_whatever_the_server_does(answering):
+    """It sends at its own moments, and doesn't wait for answers."""
+    host, bodies = answering(seconds=0.5)
+    began = time.monotonic()
+    found = poisson_load(host, "/", ["a", "狗"], rate=50, seconds=1)
+    assert time.monotonic() - began < 5
+    # Poisson: 50 and 4 standard deviations.
+    assert 22 < len(found["latencies"]) == len(bodies) < 78
+    assert min(found["latencies"]) >= 0.5
+    assert {body["instances"][0] for body in bodies} == {"a", "狗"}
+    assert found["failed"] == 0
+
+
+def test_refused_requests_are_counted(answering):
+    host, _ = answering(status=503)
+    found = poisson_load(host, "/", ["a"], rate=20, seconds=1)
+    assert found["latencies"] == [] and found["failed"] > 3
+
+
+def report():
+    times = linear()
+    queue = BatchQueue(times)
+    measured = {"p99": 0.2, "batch_size": 2.0}
+    return {
+        "environment": {"cores": 2},
+        "model": "toy",
+        "weights_mib": 1.0,
+        "memory_mib": 400.0,
+        "overhead_seconds": 0.002,
+        "service": [{"batch_size": 1, "longer_characters": 9, "longer_ms": 60}],
+        "rates": [10, 1000],
+        "capacities": [
+            {"p99": 0.5, "rate": 40.0, "simulated_p99": 0.48},
+            {"p99": 0.01, "rate": 0.0, "simulated_p99": 0.0},
+        ],
+        "checks": [
+            {
+                "load": 0.5,
+                "rate": 40.0,
+                "model": {"p99": queue.latency(40)},
+                "simulated": simulate(times, 40, 2000),
+                "measured": measured,
+            }
+        ],
+    }
+
+
+def test_tables_replace_those_of_a_page(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    marks = f"before\n{table._BEGIN}\nold\n{table._END}\nafter\n"
+    page.write_text(marks)
+    source = tmp_path / "report.json"
+    source.write_text(json.dumps(report()))
+    words = ["--report", str(source), "--write", str(page)]
+    assert benchmark.main(words) == 0
+    text = page.read_text()
+    assert "old" not in text
+    assert text.startswith("before\n") and text.endswith("after\n")
+    assert "| 500 ms | 40.0 | 480 ms | 1 | 25 |" in text
+    assert "| 10 ms | 0.0 |  | none will do | none will do |" in text
+    # The second time nothing changes.
+    assert benchmark.main(words) == 0
+    assert page.read_text() == text
+    page.write_text("no marks")
+    with pytest.raises(ValueError, match="not between"):
+        benchmark.main(words)
+
+
+def test_the_guide_has_the_marks():
+    text = (benchmark.pathlib.Path(benchmark.__file__).parents[3]).joinpath(
+        "docs", "serving.md"
+    )
+    text = text.read_text(encoding="utf-8")
+    assert text.count(table._BEGIN) == text.count(table._END) == 1
+
+
+@pytest.mark.slow
+def test_measured_from_end_to_end(tmp_path, capsys):
+    words = ["--quick", "--batches", "2", "--seconds", "3", "--json"]
+    assert benchmark.main([*words, "--loads", "0.2"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "quick" in found
+    (check,) = found["checks"]
+    assert check["measured"]["requests"] > 3
+    assert check["simulated"]["p99"] > 0
