@@ -9,8 +9,9 @@ import time
 
 from tqdm import tqdm
 
-from keras_transformer.errors import InputError
+from keras_transformer.data.corpus import open_bytes
 from keras_transformer.files import replacing
+from keras_transformer.translation.text_files import decoded_lines
 
 # Seconds between two progress lines where there is no terminal.
 _LOG_INTERVAL = 20.0
@@ -39,21 +40,25 @@ class Progress(Closing):
         total: how many units there are, if known.
         unit: name of one.
         shown: whether anything is shown at all.
+        done: units that were done before.
     """
 
-    def __init__(self, description, total=None, unit="lines", shown=True):
+    def __init__(
+        self, description, total=None, unit="lines", shown=True, done=0
+    ):
         self._description = description
         self._total = total
         self._unit = unit
         self._last = time.monotonic()
         self._first = None  # time and units done at the first update
-        self._done = 0
+        self._done = done
         self._shown = shown
         self._bar = None
         if shown and sys.stderr.isatty():
             self._bar = tqdm(
                 desc=description,
                 total=total,
+                initial=done,
                 unit=f" {unit}",
                 leave=False,
                 dynamic_ncols=True,
@@ -171,23 +176,14 @@ def stop_on_signal():
 
 
 def input_lines(path):
-    """Yields the lines of a file, or of stdin if there is no path.
+    """Yields the lines of a file, plain or gzip, or of stdin if none is named.
 
     Raises:
-        InputError: a line isn't UTF-8.
+        InputError: a line isn't UTF-8, or a gzip file is damaged.
     """
-    name = path or "stdin"
-    source = (
-        open(path, "rb") if path else contextlib.nullcontext(sys.stdin.buffer)
-    )
-    with source as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError:
-                raise InputError(
-                    f"{name}, line {number}: not UTF-8. Accepted: UTF-8 text"
-                ) from None
+    stdin = contextlib.nullcontext(sys.stdin.buffer)
+    with open_bytes(path) if path else stdin as file:
+        yield from decoded_lines(file, path or "stdin")
 
 
 @contextlib.contextmanager

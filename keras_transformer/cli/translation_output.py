@@ -5,12 +5,12 @@ import json
 
 from keras_transformer.cli.console import input_lines
 from keras_transformer.cli.options import add_json_option, add_number
-from keras_transformer.errors import InputError
 from keras_transformer.translation.request import (
     Hypothesis,
     Translation,
     TranslationRequest,
 )
+from keras_transformer.translation.text_files import missing_prefix
 
 
 def add_request_options(parser):
@@ -74,11 +74,8 @@ def with_prefixes(lines, path):
         itertools.zip_longest(lines, input_lines(path), fillvalue=missing), 1
     ):
         if missing in pair:
-            fewer = "input" if pair[0] is missing else path
-            raise InputError(
-                f"{path}: a prefix for each line of input is needed, an empty "
-                f"line for none. Received: no line {number} in {fewer}"
-            )
+            shorter = "input" if pair[0] is missing else path
+            raise missing_prefix(path, number, shorter)
         yield tuple(text.rstrip("\r\n") for text in pair)
 
 

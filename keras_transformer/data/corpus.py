@@ -134,8 +134,7 @@ def unreadable(error: OSError) -> str:
 def open_bytes(path):
     """A readable binary file; gzip is recognised by name or first bytes."""
     with open(path, "rb") as raw:
-        compressed = raw.read(2) == _GZIP_MAGIC
-        raw.seek(0)
+        compressed = raw.peek(2)[:2] == _GZIP_MAGIC
         if compressed or os.fspath(path).endswith(".gz"):
             with gzip.open(raw, "rb") as file:
                 yield file

@@ -1,0 +1,76 @@
+"""Text files, plain or gzip: their lines and bytes, and what is wrong there."""
+
+import gzip
+import itertools
+import zlib
+from collections.abc import Iterable, Iterator
+
+from keras_transformer.errors import InputError
+
+_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
+
+
+def decoded_lines(
+    file: Iterable[bytes], name: str, first: int = 1
+) -> Iterator[str]:
+    """Yields lines as text, their ends included.
+
+    Args:
+        file: lines, as a binary file yields them.
+        name: the file's, for an error's message.
+        first: number of the first line.
+
+    Raises:
+        InputError: a line isn't UTF-8, or the gzip file is damaged.
+    """
+    lines = iter(file)
+    for number in itertools.count(first):
+        try:
+            line = next(lines, None)
+        except _DAMAGED as error:
+            where = f"{name}, line {number}"
+            raise InputError(f"{where}: damaged gzip file ({error})") from None
+        if line is None:
+            return
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise InputError(
+                f"{name}, line {number}: not UTF-8. Accepted: UTF-8 text"
+            ) from None
+        yield text
+
+
+def chunks(file, name: str, size: int = 1 << 20) -> Iterator[bytes]:
+    """Yields the bytes of a binary file in parts.
+
+    Args:
+        file: a binary file.
+        name: the file's, for an error's message.
+        size: bytes of a part.
+
+    Raises:
+        InputError: the gzip file is damaged.
+    """
+    while True:
+        try:
+            chunk = file.read(size)
+        except _DAMAGED as error:
+            raise InputError(f"{name}: damaged gzip file ({error})") from None
+        if not chunk:
+            return
+        yield chunk
+
+
+def missing_prefix(path: str, number: int, shorter: str) -> InputError:
+    """The error of a file that hasn't a prefix for each line of input.
+
+    Args:
+        path: of the prefixes.
+        number: of the first line that only one of the files has.
+        shorter: the file that lacks it.
+    """
+    return InputError(
+        f"{path}: a prefix for each line of input is needed, an empty line "
+        f"for none. Received: no line {number} in {shorter}"
+    )
