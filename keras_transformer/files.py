@@ -8,6 +8,7 @@ leaves the system's error as it is, with the target's name.
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -67,6 +68,17 @@ def remove_leftovers(folder: str | os.PathLike):
         for path in pathlib.Path(folder).rglob(pattern):
             if path.is_file():
                 path.unlink(missing_ok=True)
+
+
+def remove_leftovers_of(path: str | os.PathLike):
+    """Removes what `replacing` left for a target when its process was killed.
+
+    Nobody else may be writing there.
+    """
+    path = pathlib.Path(os.path.realpath(path))
+    name = glob.escape(path.name)
+    for left in path.parent.glob(f"{_HIDDEN}????????-{name}"):
+        left.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from keras_transformer.export.registry.version_folders import (
     find_saved_model,
 )
 from keras_transformer.files import read_json
+from keras_transformer.translation.factory import files_fingerprint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -198,6 +199,15 @@ class SavedTranslatorFactory:
     folder: str
     signature: str = layout.BEAM
     count: int = 1
+
+    def fingerprint(self) -> str:
+        """A digest of all files of the export.
+
+        Raises:
+            InputError: there is none.
+        """
+        folder = find_saved_model(self.folder)
+        return files_fingerprint(folder, folder.rglob("*"))
 
     def __call__(self) -> Callable[[list[str]], list[Translation]]:
         from keras_transformer.translation.request import translations_of

@@ -6,8 +6,14 @@ are in `export.saved_translator`.
 """
 
 import dataclasses
+import json
+import pathlib
+from collections.abc import Iterable
 
+from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.errors import InputError
+from keras_transformer.files import checksum, digest, read_yaml
 from keras_transformer.translation.request import (
     Translation,
     TranslationRequest,
@@ -36,6 +42,44 @@ class RunTranslatorFactory:
 
     def __call__(self) -> "RunTranslator":
         return RunTranslator(self)
+
+    def fingerprint(self) -> str:
+        """A digest of the weights and all else that it loads.
+
+        Raises:
+            InputError: it is no run, or has no such weights.
+        """
+        folder = pathlib.Path(self.folder)
+        path = folder / "config.yaml"
+        config = Config().updated(read_yaml(path), str(path))
+        weights = list(folder.glob(f"weights/{self.weights}.weights.h5"))
+        if not weights:
+            raise InputError(f"{folder}: no weights {self.weights!r} in it")
+        tokenizers = folder.glob("*_tokenizer/**/*")
+        settings = {
+            "model": config.to_dict()["model"],
+            "precision": config.training.precision,
+        }
+        return files_fingerprint(folder, [*weights, *tokenizers], settings)
+
+
+def files_fingerprint(
+    folder: pathlib.Path, paths: Iterable[pathlib.Path], settings=None
+) -> str:
+    """A digest of files below a folder, wherever it lies, and of settings.
+
+    Args:
+        folder: the folder.
+        paths: in any order; folders are left out.
+        settings: what counts beside them, JSON-able.
+    """
+    checksums = {
+        path.relative_to(folder).as_posix(): checksum(path)
+        for path in paths
+        if path.is_file()
+    }
+    content = json.dumps([checksums, settings], sort_keys=True)
+    return digest(content.encode())
 
 
 class RunTranslator:

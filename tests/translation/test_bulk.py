@@ -1,0 +1,263 @@
+"""Shards in turn: failures, retries, and others at the same work."""
+
+import contextlib
+import errno
+import os
+import shutil
+import threading
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.translation import bulk
+from keras_transformer.translation.bulk import (
+    LocalAttempt,
+    ShardWriting,
+    finish,
+    finished_lines,
+)
+from keras_transformer.translation.request import Hypothesis, Translation
+from keras_transformer.translation.shard_folder import open_folder
+from keras_transformer.translation.shard_manifest import BulkJob
+from keras_transformer.translation.shards import ShardReader
+from keras_transformer.translation.stream import one_by_one
+
+
+def shout(lines):
+    """Upper case; `kill` is as if a worker had died."""
+    for line in lines:
+        if line.startswith("kill"):
+            raise InputError("a translating worker was killed")
+    return [
+        Translation(line, [Hypothesis(line.upper(), 0.0)], "long" in line)
+        for line in lines
+    ]
+
+
+def plain(translation, number):
+    return f"{number} {translation.hypotheses[0].text}\n"
+
+
+class Bulk:
+    """Translates a text in 4 shards of 2 lines, and remembers what happens."""
+
+    def __init__(self, folder, lines):
+        self.input = folder / "in.txt"
+        self.input.write_bytes("".join(f"{x}\n" for x in lines).encode())
+        self.opened = []
+        self.truncated = []
+        self.progress = []
+        self.said = []
+        self.translate = shout
+        self.job = BulkJob(
+            *(str(self.input), None, str(folder / "out.txt"), 4),
+            *(2, "model", {}),
+        )
+        self.folder, _ = open_folder(self.job)
+
+    @contextlib.contextmanager
+    def open(self):
+        self.opened.append("begin")
+        yield one_by_one(lambda lines: self.translate(lines))
+        self.opened.append("end")
+
+    def finish(self, numbers=range(4), retries=2):
+        with (
+            ShardReader(self.input) as reader,
+            LocalAttempt(
+                self.folder,
+                reader,
+                ShardWriting(1, plain),
+                self.open,
+                self.truncated.append,
+                self.progress.append,
+            ) as attempt,
+        ):
+            return finish(
+                self.folder, numbers, attempt, retries, self.said.append
+            )
+
+    def result(self):
+        self.folder.join()
+        with open(self.job.output) as file:
+            return file.read()
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    monkeypatch.setattr(bulk, "BATCHES_A_WINDOW", 2)
+    made = []
+
+    def make(lines="abcdefgh"):
+        made.append(Bulk(tmp_path, lines))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.folder.__exit__()
+
+
+def expected(lines):
+    return "".join(f"{i} {line.upper()}\n" for i, line in enumerate(lines, 1))
+
+
+def test_all_shards_by_one_translator(make):
+    work = make()
+    assert work.finish() == {}
+    assert work.opened == ["begin", "end"]
+    assert sorted(set(work.progress)) == list(range(1, 9))
+    assert work.result() == expected("abcdefgh")
+
+
+def test_one_shard(make):
+    work = make()
+    assert work.finish([2]) == {}
+    assert work.folder.unfinished(range(4)) == [0, 1, 3]
+    assert work.folder.shard_path(2).read_text() == "5 E\n6 F\n"
+
+
+def test_finished_shards_are_skipped(make):
+    work = make()
+    work.finish([1, 3])
+    assert finished_lines(work.folder) == 4
+    work.progress.clear()
+    seen = []
+    work.translate = lambda lines: [seen.extend(lines), *shout(lines)][1:]
+    work.finish()
+    assert sorted(seen) == ["a", "b", "e", "f"]
+    assert sorted(set(work.progress)) == [5, 6, 7, 8]
+    assert work.result() == expected("abcdefgh")
+
+
+def test_nothing_left_opens_no_translator(make):
+    work = make()
+    work.finish()
+    work.opened.clear()
+    assert work.finish() == {}
+    assert work.opened == []
+
+
+def test_an_empty_text_opens_no_translator(make):
+    work = make("")
+    assert work.finish() == {}
+    assert work.opened == []
+    assert work.result() == ""
+
+
+def test_a_failed_shard_is_tried_again_after_the_others(make):
+    work = make(["a", "kill", "c", "d", "e", "f", "g", "h"])
+    assert work.finish(retries=2) == {0: "a translating worker was killed"}
+    assert work.said == [
+        f"shard 0 failed (try {n} of 3): a translating worker was killed"
+        for n in (1, 2, 3)
+    ]
+    assert work.folder.unfinished(range(4)) == [0]
+    # Another after each failure; the second does the other shards, too.
+    assert work.opened == ["begin", "end"] * 3
+
+
+def test_what_fails_once_is_mended(make):
+    work = make(["a", "b", "kill", "d", "e", "f", "g", "h"])
+    times = []
+
+    def once(lines):
+        if "kill" in lines and not times:
+            times.append(1)
+            raise InputError("dead")
+        return shout([line.replace("kill", "c") for line in lines])
+
+    work.translate = once
+    assert work.finish() == {}
+    assert work.said == ["shard 1 failed (try 1 of 3): dead"]
+    assert work.result() == expected("abcdefgh")
+
+
+def test_no_retries(make):
+    work = make(["kill"] + ["a"] * 7)
+    assert list(work.finish(retries=0)) == [0]
+    assert len(work.said) == 1
+
+
+def test_a_line_that_is_not_utf8_disturbs_no_worker(make):
+    work = make()
+    content = work.input.read_bytes().replace(b"c", b"\xff")
+    work.input.write_bytes(content)
+    left = work.finish(retries=1)
+    assert list(left) == [1] and "line 3: not UTF-8" in left[1]
+    assert len(work.said) == 2
+    assert work.opened == ["begin", "end"]
+    assert work.folder.unfinished(range(4)) == [1]
+
+
+def test_truncated_lines_have_their_numbers_in_the_text(make):
+    work = make(["a", "long", "c", "d", "e", "f", "long", "h"])
+    work.finish()
+    assert sorted(work.truncated) == [2, 7]
+
+
+def test_a_full_disk_ends_it_at_once(make, monkeypatch):
+    work = make()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        work.finish()
+    assert work.said == []
+
+
+def test_a_model_that_cannot_be_loaded_ends_it_at_once(make):
+    work = make()
+
+    @contextlib.contextmanager
+    def damaged():
+        raise InputError("weights: damaged")
+        yield
+
+    work.open = damaged
+    with pytest.raises(InputError, match="damaged"):
+        work.finish()
+
+
+def test_an_error_of_the_code_is_not_a_shards(make):
+    work = make()
+    work.translate = lambda lines: {}["bug"]
+    with pytest.raises(KeyError):
+        work.finish()
+
+
+def test_waits_for_what_others_do(make, monkeypatch):
+    work = make()
+    monkeypatch.setattr(bulk, "_POLL_SECONDS", 0.05)
+    claimed = {1, 3}
+
+    @contextlib.contextmanager
+    def claim(number):
+        yield number not in claimed and bool(work.folder.unfinished([number]))
+
+    def others():
+        """One finishes its shard, the other dies."""
+        with work.folder.writing_shard(1) as file:
+            file.write("3 theirs\n4 theirs\n")
+        claimed.clear()
+
+    monkeypatch.setattr(work.folder, "claim", claim)
+    timer = threading.Timer(0.5, others)
+    timer.start()
+    assert work.finish() == {}
+    timer.join()
+    result = work.result().splitlines()
+    assert result[2:4] == ["3 theirs", "4 theirs"]
+    assert result[6:] == ["7 G", "8 H"]
+
+
+def test_another_process_that_has_joined_ends_it(make):
+    work = make()
+
+    def joined(lines):
+        shutil.rmtree(work.job.folder)
+        return shout(lines)
+
+    work.translate = joined
+    assert work.finish() == {}

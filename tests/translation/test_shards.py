@@ -1,0 +1,178 @@
+"""Where a text is cut, and that nothing of it is lost."""
+
+import gzip
+import hashlib
+import itertools
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.translation import text_files
+from keras_transformer.translation.shards import ShardReader, cut, scan_text
+from keras_transformer.translation.stream import stream_lines
+
+TEXTS = {
+    "lines": b"".join(b"line %d\n" % i for i in range(23)),
+    "no last newline": b"a\nbb\nccc\ndddd",
+    "CR LF": b"a\r\n\r\nb\r\nc\r\nd\r\n",
+    "CR alone": b"a\rb\nc\rd\ne\n",
+    "empty": b"",
+    "one": b"one",
+    "blank": b"\n" * 9,
+    "other alphabets": "é中文\n𝔘\n".encode() * 8,
+    "a long line": b"x" * 3_000_000 + b"\ny\nz\n",
+}
+
+
+@pytest.fixture(params=["plain", "gzip"])
+def write(request, tmp_path):
+    """Writes a text; its path."""
+
+    def write(content, name="in"):
+        path = tmp_path / f"{name}.txt"
+        if request.param == "gzip":
+            path = path.with_suffix(".gz")
+            content = gzip.compress(content)
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def lines_of(path, shards):
+    with ShardReader(path) as reader:
+        return [list(reader.lines(shard)) for shard in shards]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8])
+@pytest.mark.parametrize("window", [1, 3, 100])
+@pytest.mark.parametrize("content", TEXTS.values(), ids=TEXTS)
+def test_shards_are_the_text_in_order(write, content, window, count):
+    path = write(content)
+    scan = scan_text(path, window)
+    expected = content.decode().splitlines(keepends=True)
+    if b"\r" in content:  # Which ends no line by itself.
+        expected = [f"{line}\n" for line in content.decode().split("\n")[:-1]]
+    assert scan.lines == len(expected)
+    assert scan.sha256 == hashlib.sha256(content).hexdigest()
+    assert scan.undecodable is None
+    shards = cut(scan, count, window)
+    assert [shard.number for shard in shards] == list(range(count))
+    assert [shard.begin for shard in shards[1:]] == [
+        shard.end for shard in shards[:-1]
+    ]
+    read = lines_of(path, shards)
+    assert list(itertools.chain(*read)) == expected
+    assert [len(lines) for lines in read] == [shard.lines for shard in shards]
+    for shard, before in zip(
+        shards, itertools.accumulate(map(len, read), initial=0), strict=False
+    ):
+        assert shard.line == before
+
+
+def test_chunks_may_end_anywhere(write, monkeypatch):
+    content = "é中\r\n\n𝔘b\n".encode() * 50
+    path = write(content)
+    expected = scan_text(path, 4)
+    for size in (1, 2, 3, 7):
+        monkeypatch.setattr(text_files.chunks, "__defaults__", (size,))
+        assert scan_text(path, 4) == expected
+
+
+def test_shards_begin_where_windows_do(write):
+    """So that every batch is one of the whole text's."""
+    lines = [f"{'x' * (i * 7 % 11)}{i}\n" for i in range(100)]
+    path = write("".join(lines).encode())
+
+    def batches(lines):
+        seen = []
+
+        def translate_batches(batches):
+            for batch in batches:
+                seen.append(batch)
+                yield batch
+
+        list(stream_lines(lines, translate_batches, batch_size=4, window=12))
+        return seen
+
+    shards = cut(scan_text(path, 12), 5, 12)
+    assert min(shard.lines for shard in shards) > 0
+    parts = [batches(part) for part in lines_of(path, shards)]
+    assert list(itertools.chain(*parts)) == batches(lines)
+
+
+def test_shards_have_about_as_many_lines():
+    scan = scan_text(__file__, 1)
+    sizes = {shard.lines for shard in cut(scan, 7, 1)}
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"a\n\xff\nb\n\xff\n", 2),
+        (b"a\nb\n\xe4\xb8", 3),
+        (b"a\n\xe4\xb8\nb", 2),
+        (b"\xc3\x28", 1),
+        (b"ok\n" * 500_000 + b"\x80\n", 500_001),
+    ],
+    ids=["two", "cut off", "cut off by a line end", "pair", "late"],
+)
+def test_the_first_line_that_is_not_utf8_is_known(write, content, line):
+    path = write(content)
+    scan = scan_text(path, 2)
+    assert scan.undecodable == line
+    shards = cut(scan, 3, 2)
+    bad = next(s for s in shards if s.line < line <= s.line + s.lines)
+    with ShardReader(path) as reader:
+        with pytest.raises(InputError, match=f"line {line}: not UTF-8"):
+            reader.check(bad)
+        for shard in shards:
+            if shard.number < bad.number:
+                reader.check(shard)
+
+
+def test_shards_are_read_in_any_order(write):
+    path = write(TEXTS["lines"])
+    shards = cut(scan_text(path, 2), 4, 2)
+    with ShardReader(path) as reader:
+        backwards = [list(reader.lines(shard)) for shard in shards[::-1]]
+    assert backwards[::-1] == lines_of(path, shards)
+
+
+def test_prefixes_go_with_their_lines(write, tmp_path):
+    path = write(b"a\r\nb\nc\nd\ne\n")
+    prefixes = tmp_path / "prefixes.txt"
+    prefixes.write_bytes(b"AAAA\n\nC\nDD\nE")
+    shards = cut(scan_text(path, 2), 2, 2, scan_text(prefixes, 2))
+    with ShardReader(path, prefixes) as reader:
+        read = [list(reader.lines(shard)) for shard in shards]
+    assert read == [
+        [("a", "AAAA"), ("b", "")],
+        [("c", "C"), ("d", "DD"), ("e", "E")],
+    ]
+
+
+@pytest.mark.parametrize("now", [b"a\nb\nlonger\nd\n", b"a\n", b""])
+def test_a_text_that_has_changed_is_noticed(write, now):
+    path = write(b"a\nb\nc\nd\n")
+    shards = cut(scan_text(path, 1), 2, 1)
+    path = write(now)
+    with pytest.raises(InputError, match="changed since it was cut"):
+        lines_of(path, shards)
+
+
+def test_damaged_gzip_is_named(tmp_path):
+    path = tmp_path / "in.gz"
+    whole = gzip.compress(TEXTS["lines"])
+    path.write_bytes(whole[:-12])
+    with pytest.raises(InputError, match=r"in.gz: damaged gzip file \("):
+        scan_text(path, 2)
+    path.write_bytes(whole)
+    shards = cut(scan_text(path, 2), 2, 2)
+    path.write_bytes(whole[:40])
+    with pytest.raises(InputError, match="in.gz, line .*: damaged gzip file"):
+        lines_of(path, shards)
+    path.write_bytes(b"no gzip")
+    with pytest.raises(InputError, match=r"in.gz: damaged gzip file \("):
+        scan_text(path, 2)
