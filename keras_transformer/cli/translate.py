@@ -3,18 +3,26 @@
 Reads stdin or a file, writes a line for a line in the same order, and keeps
 blank lines. Any number of lines: they are read a window at a time, and more
 than a few are translated by a process for each core, or in several requests
-at a time.
+at a time. With --shards a hundred million of them survive a kill, and many
+processes share them.
 
 example:
   echo "Good morning." | keras-transformer translate --run runs/en-zh
   keras-transformer translate --saved-model saved_models/en-zh < in.en > out.zh
   keras-transformer translate --server http://127.0.0.1:8501 --model en-zh
+  keras-transformer translate --run runs/en-zh --shards 64 --input big.txt \\
+      --output big.out
 """
 
 import contextlib
 import itertools
 import sys
 
+from keras_transformer.cli.bulk_translation import (
+    add_shard_options,
+    check_shard_options,
+    translate_in_shards,
+)
 from keras_transformer.cli.console import (
     Progress,
     input_lines,
@@ -73,7 +81,9 @@ def add_arguments(parser):
         help="of TensorFlow Serving or `serve`: http://HOST:8501 (REST) or "
         "grpc://HOST:8500",
     )
-    parser.add_argument("--input", metavar="FILE", help="default: stdin")
+    parser.add_argument(
+        "--input", metavar="FILE", help="plain or gzip; default: stdin"
+    )
     parser.add_argument("--output", metavar="FILE", help="default: stdout")
     add_weights_option(parser)
     add_request_options(parser)
@@ -98,6 +108,7 @@ def add_arguments(parser):
         "of each process (default: 1, the fastest with a worker a core)",
         default=1,
     )
+    add_shard_options(parser)
     group = parser.add_argument_group("with --server")
     group.add_argument(
         "--model", metavar="NAME", help="its name there (default: default)"
@@ -118,12 +129,24 @@ def add_arguments(parser):
 
 def run(arguments):
     _check_options(arguments)
+    check_shard_options(arguments)
     request = translation_request(arguments)
     if arguments.server:
         make = _of_server
     else:
         make = _of_export if arguments.saved_model else _of_run
     translator, batch_size = make(arguments, request)
+    if arguments.shards is not None:
+        translate_in_shards(
+            arguments,
+            request,
+            translator,
+            batch_size,
+            lambda lines: _translating(
+                translator, arguments, lines, batch_size
+            ),
+        )
+        return
     interactive = arguments.input is None and sys.stdin.isatty()
     if interactive:
         say("type a line to be translated; Ctrl-D ends")
@@ -238,6 +261,9 @@ def _of_run(arguments, request):
 
 def _of_export(arguments, request):
     """A translator factory of an export, and the batch size."""
+    from keras_transformer.export.registry.version_folders import (
+        find_saved_model,
+    )
     from keras_transformer.export.saved_translator import SavedTranslatorFactory
 
     if (
@@ -260,7 +286,10 @@ def _of_export(arguments, request):
     batch_size = saved_batch_size(arguments)
     signature = _signature(arguments, request, "--saved-model")
     factory = SavedTranslatorFactory(
-        arguments.saved_model, signature, request.count
+        # One version, whatever is published meanwhile.
+        str(find_saved_model(arguments.saved_model)),
+        signature,
+        request.count,
     )
     return factory, batch_size
 

@@ -1,0 +1,234 @@
+"""`translate --shards`: very many lines, by any number of processes."""
+
+import contextlib
+import dataclasses
+import functools
+import json
+import os
+from collections.abc import Callable
+
+from keras_transformer.cli.console import Progress, say
+from keras_transformer.cli.options import add_number
+from keras_transformer.cli.translation_output import format_translation
+from keras_transformer.errors import InputError
+from keras_transformer.translation.bulk import (
+    LocalAttempt,
+    ShardWriting,
+    finish,
+    finished_lines,
+    window_of,
+)
+from keras_transformer.translation.shard_folder import (
+    ShardFolder,
+    open_folder,
+    ranges,
+)
+from keras_transformer.translation.shard_manifest import BulkJob
+from keras_transformer.translation.shards import ShardReader
+from keras_transformer.version import __version__
+
+# Where Slurm and Kubernetes tell a task of an array its number.
+_NUMBER_VARIABLES = ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")
+_RETRIES = 2
+_LOCAL, _SPARK = "local", "spark"
+
+OpenTranslator = Callable[[int], contextlib.AbstractContextManager]
+
+
+def add_shard_options(parser):
+    """The options of bulk translation."""
+    group = parser.add_argument_group(
+        "in shards, for very many lines",
+        "The same command goes on where one was killed, and several may work "
+        "on the same shards at once; the result is that without --shards.",
+    )
+    add_number(
+        group,
+        "--shards",
+        "cut --input into N shards, translate each to a file in "
+        "OUTPUT.shards, skip those that are finished, and join them",
+    )
+    group.add_argument(
+        "--shard",
+        metavar="I",
+        help="translate shard I alone, from 0, and don't join. Default: "
+        f"{' or '.join(_NUMBER_VARIABLES)}, if set; all: all of them, whatever "
+        "is set",
+    )
+    group.add_argument(
+        "--join",
+        action="store_true",
+        help="join the shards and translate none; refused if any is missing",
+    )
+    add_number(
+        group,
+        "--retries",
+        f"how often a shard that failed is tried again (default: {_RETRIES})",
+    )
+
+
+def check_shard_options(arguments):
+    """Refuses options of shards without --shards, or that don't fit.
+
+    Raises:
+        InputError: names the option and what is accepted.
+    """
+    count = arguments.shards
+    if count is None:
+        for name in ("shard", "join", "retries"):
+            if getattr(arguments, name) not in (None, False):
+                raise InputError(f"--{name} goes with --shards")
+        return
+    if count < 1:
+        raise InputError(f"--shards must be 1 or more. Received: {count}")
+    if arguments.retries is not None and arguments.retries < 0:
+        raise InputError(
+            f"--retries must be 0 or more. Received: {arguments.retries}"
+        )
+    for name in ("input", "output"):
+        if getattr(arguments, name) is None:
+            raise InputError(f"--shards needs --{name}, a file")
+    if arguments.server:
+        raise InputError(
+            "--shards goes with --run or --saved-model: a server's model may "
+            "change between two shards"
+        )
+    if arguments.join and arguments.shard is not None:
+        raise InputError("--join joins all shards. Accepted: no --shard")
+
+
+def translate_in_shards(
+    arguments, request, factory, batch_size, open_translator: OpenTranslator
+):
+    """Translates the input's shards, or one of them, and joins them.
+
+    Args:
+        arguments: parsed, and checked by `check_shard_options`.
+        request: what is requested of each line.
+        factory: of the translator.
+        batch_size: lines translated together.
+        open_translator: from the number of lines, at most, to a context
+            manager of what translates batches.
+
+    Raises:
+        InputError: shards are left, or missing; see `open_folder`.
+    """
+    number = _chosen_shard(arguments)
+    job = _job(arguments, request, factory, batch_size)
+    if arguments.join and not job.folder.is_dir():
+        raise InputError(
+            f"{job.folder}: isn't there, so there is nothing to join. "
+            "Accepted: after `translate --shards`, the same options"
+        )
+    folder, undecodable = open_folder(job)
+    if folder is None:
+        say(f"{job.output} was joined already")
+        return
+    with folder:
+        if undecodable is not None:
+            say(
+                f"warning: {job.input}, line {undecodable}: not UTF-8; its "
+                "shard can't be translated"
+            )
+        if not arguments.join:
+            writing = ShardWriting(
+                batch_size,
+                functools.partial(format_translation, request=request),
+            )
+            left = _translate(
+                arguments, folder, writing, open_translator, number
+            )
+            _check_finished(folder, left)
+        if number is None:
+            folder.join()
+
+
+def _job(arguments, request, factory, batch_size) -> BulkJob:
+    """The job that the options describe."""
+    options = dataclasses.asdict(factory)
+    for name in ("folder", "request"):
+        options.pop(name, None)
+    options |= options.pop("decoding", {})
+    options |= dataclasses.asdict(request)
+    options |= {
+        "batch_size": batch_size,
+        "threads": arguments.threads,
+        "version": __version__,
+    }
+    return BulkJob(
+        arguments.input,
+        arguments.prefix,
+        arguments.output,
+        arguments.shards,
+        window_of(batch_size),
+        factory.fingerprint(),
+        # As it is read back.
+        json.loads(json.dumps(options)),
+    )
+
+
+def _translate(arguments, folder, writing, open_translator, number):
+    """Translates what is left; `{number: why it failed}`."""
+    count = len(folder.shards)
+    numbers = range(count) if number is None else [number]
+    if number is not None:
+        say(f"shard {number} of {count}")
+    left = sum(folder.shards[n].lines for n in folder.unfinished(numbers))
+
+    def truncated(line):
+        say(
+            f"warning: {arguments.input}, line {line}: more tokens than the "
+            "model has positions; the rest is left out"
+        )
+
+    with (
+        ShardReader(arguments.input, arguments.prefix) as reader,
+        Progress(
+            "translating",
+            sum(shard.lines for shard in folder.shards),
+            "sentences",
+            done=finished_lines(folder),
+        ) as progress,
+        LocalAttempt(
+            folder,
+            reader,
+            writing,
+            lambda: open_translator(left),
+            truncated,
+            progress.update,
+        ) as attempt,
+    ):
+        retries = _RETRIES if arguments.retries is None else arguments.retries
+        return finish(folder, numbers, attempt, retries, say)
+
+
+def _check_finished(folder: ShardFolder, left: dict[int, str]):
+    """Refuses to go on without shards that have failed."""
+    if left:
+        reason = next(iter(left.values()))
+        raise InputError(
+            f"{folder.path}: {len(left)} of {len(folder.shards)} shards are "
+            f"left: {ranges(sorted(left))} ({reason}). The same command tries "
+            "them again"
+        )
+
+
+def _chosen_shard(arguments) -> int | None:
+    """The shard that this process is to translate; None: all."""
+    if arguments.join:
+        return None
+    name, text = "--shard", arguments.shard
+    if text is None:
+        for variable in _NUMBER_VARIABLES:
+            if os.environ.get(variable):
+                name, text = variable, os.environ[variable]
+                break
+    if text in (None, "all"):
+        return None
+    last = arguments.shards - 1
+    if not (text.isascii() and text.isdigit() and int(text) <= last):
+        raise InputError(
+            f"{name} must be an integer from 0 to {last}, as there are "
+            f"{arguments.shards} shards, or all. Received: {text}"
+        )
+    return int(text)

@@ -1,0 +1,327 @@
+"""`translate --shards`: the same as without, whatever happens."""
+
+import gzip
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from keras_transformer.cli.main import main
+from keras_transformer.translation.factory import RunTranslatorFactory
+from keras_transformer.translation.request import Hypothesis, Translation
+from scripts.benchmarks.bulk_translation import __main__ as bulk_translation
+from tests.cli.conftest import start
+
+WORDS = ("zero", "one", "two", "three", "four", "five")
+# A batch of 2 makes shards of hundreds of lines.
+OPTIONS = ("--batch-size=2", "--beam-size=1", "--workers=1")
+
+
+@pytest.fixture(autouse=True)
+def no_array(monkeypatch):
+    """The machine of the tests may be a task of an array itself."""
+    for name in ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def text(count):
+    return "".join(
+        " ".join(WORDS[(i // 6**j) % 6] for j in range(i % 5)) + "\n"
+        for i in range(count)
+    )
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text(text(350))
+    return path
+
+
+def shout(lines):
+    """As a model would, with prefixes or without, but at once."""
+    texts = [
+        " ".join(line) if isinstance(line, tuple) else line for line in lines
+    ]
+    return [
+        Translation(text, [Hypothesis(text.upper(), 0.0)], len(text) > 100)
+        for text in texts
+    ]
+
+
+@pytest.fixture
+def translate(translate_by_model, monkeypatch):
+    """Translates to upper case; the rest is as it is."""
+    monkeypatch.setattr(RunTranslatorFactory, "__call__", lambda _: shout)
+    return translate_by_model
+
+
+@pytest.fixture
+def translate_by_model(run, source, tmp_path):
+    """Translates in this process; the output's bytes, None if there is none."""
+
+    def translate(*options, input=source, out="out.txt", status=0):
+        out = tmp_path / out
+        command = ["translate", "--run", run, "--input", input]
+        command += ["--output", out, *OPTIONS, *options]
+        assert main([str(word) for word in command]) == status
+        return out.read_bytes() if out.exists() else None
+
+    return translate
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--n-best=2", "--scores", "--beam-size=3"],
+        pytest.param(["--json", "--scores"], marks=pytest.mark.slow),
+    ],
+    ids=["text", "n-best", "JSON"],
+)
+def test_the_same_as_without_shards(translate_by_model, tmp_path, options):
+    expected = translate_by_model(*options, out="whole.txt")
+    assert translate_by_model("--shards=3", *options) == expected
+    assert expected.count(b"\n") >= 350
+    assert not list(tmp_path.glob("*.shards"))
+
+
+def test_the_same_with_prefixes(translate, tmp_path):
+    prefixes = tmp_path / "prefixes.txt"
+    prefixes.write_text("".join(["one\n", "\n"][i % 2] for i in range(350)))
+    options = [f"--prefix={prefixes}"]
+    expected = translate(*options, out="whole.txt")
+    assert translate("--shards=3", *options) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", 0),
+        (b"one two", 1),
+        (text(250).replace("\n", "\r\n").encode(), 250),
+        (text(250).encode() + b"one", 251),
+        (b"\n" * 250, 250),
+    ],
+    ids=["empty", "a line", "CR LF", "no last newline", "blank"],
+)
+@pytest.mark.parametrize("kind", ["plain", "gzip"])
+def test_texts_of_any_form(translate, tmp_path, content, lines, kind):
+    path = tmp_path / "text"
+    path.write_bytes(gzip.compress(content) if kind == "gzip" else content)
+    expected = translate(input=path, out="whole.txt")
+    assert expected.count(b"\n") == lines
+    assert translate("--shards=3", input=path) == expected
+
+
+@pytest.mark.slow
+def test_an_export_translates_in_shards(export, source, tmp_path):
+    outputs = []
+    for options in ([], ["--shards=2"]):
+        out = tmp_path / "out.txt"
+        command = ["translate", "--saved-model", export, "--input", source]
+        command += ["--output", out, *OPTIONS, *options]
+        assert main([str(word) for word in command]) == 0
+        outputs.append(out.read_bytes())
+    assert outputs[0] == outputs[1]
+
+
+def test_an_array_of_tasks_and_a_join(translate, monkeypatch, capsys):
+    expected = translate(out="whole.txt")
+    translate("--shards=4", "--shard=2")
+    monkeypatch.setenv("JOB_COMPLETION_INDEX", "1")
+    assert translate("--shards=4") is None
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
+    assert translate("--shards=4") is None
+    assert "shard 3 of 4" in capsys.readouterr().err
+    assert translate("--shards=4", "--join", status=2) is None
+    assert "1 of 4 shards are missing: 0" in capsys.readouterr().err
+    assert translate("--shards=4", "--shard=0") is None
+    assert translate("--shards=4", "--join") == expected
+
+
+def test_all_shards_in_a_task_of_another_array(translate, monkeypatch):
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "77")
+    assert translate("--shards=2", "--shard=all") is not None
+
+
+def test_a_line_that_is_not_utf8_spares_the_other_shards(
+    translate, source, tmp_path, capsys
+):
+    expected = translate(out="whole.txt").splitlines(keepends=True)
+    lines = source.read_bytes().splitlines(keepends=True)
+    lines[120] = b"\xff\n"
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"".join(lines))
+    assert translate("--shards=4", "--retries=1", input=bad, status=2) is None
+    said = capsys.readouterr().err.splitlines()
+    assert "bad.txt, line 121: not UTF-8" in said[0]
+    assert sum("shard 1 failed (try" in line for line in said) == 2
+    assert said[-1].startswith("keras-transformer: error: ")
+    assert "1 of 4 shards are left: 1 (" in said[-1]
+    shards = tmp_path / "out.txt.shards"
+    assert (shards / "00000-of-00004").read_bytes() == b"".join(expected[:100])
+    assert (shards / "00003-of-00004").read_bytes() == b"".join(expected[300:])
+
+
+def test_a_long_line_is_told_by_its_number(translate, tmp_path, capsys):
+    path = tmp_path / "long.txt"
+    path.write_text("one\n" * 150 + "two " * 30 + "\n")
+    translate("--shards=2", input=path)
+    assert "long.txt, line 151: more tokens" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--beam-size=2"], "beam_size 1 and not 2"),
+        (["--shards=3"], "2 shards and not 3"),
+        (["--n-best=1"], "n_best None and not 1"),
+        (["--weights=last"], "another model"),
+    ],
+    ids=["search", "shards", "request", "weights"],
+)
+def test_other_options_are_refused(translate, capsys, options, says):
+    translate("--shards=2", "--shard=0")
+    translate("--shards=2", *options, status=2)
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"out.txt.shards: begun with {says}. Accepted: " in said
+
+
+def test_another_input_is_refused(translate, source, capsys):
+    translate("--shards=2", "--shard=0")
+    source.write_text(text(351))
+    translate("--shards=2", status=2)
+    assert "begun with another input" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--shard=1"], ["--shard goes with --shards"]),
+        (["--join"], ["--join goes with --shards"]),
+        (["--retries=1"], ["--retries goes with --shards"]),
+        (["--shards=0"], ["--shards must be 1 or more", "0"]),
+        (["--shards=2"], ["--shards needs --output"]),
+        (["--shards=2", "--output=O"], ["O: not a file"]),
+        (["--shards=2", "--output=o", "--shard=2"], ["--shard", "0 to 1", "2"]),
+        (["--shards=2", "--output=o", "--shard=x"], ["--shard", "0 to 1", "x"]),
+        (["--shards=2", "--output=o", "--retries=-1"], ["--retries", "-1"]),
+        (["--shards=2", "--output=o", "--join", "--shard=1"], ["--join"]),
+        (["--shards=2", "--output=o", "--join"], ["o.shards: isn't there"]),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_bad_usage(refuses, run, source, tmp_path, monkeypatch, options, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "O").mkdir()
+    command = ["translate", "--run", run, "--input", source, *options]
+    refuses(*command, says=says)
+    assert sorted(os.listdir()) == ["O", "in.txt"]
+
+
+def test_shards_need_files_and_a_model_here(refuses, run, source):
+    shards = ["--shards=2", "--output=o"]
+    command = ["translate", "--run", run, *shards]
+    refuses(*command, says=["--shards needs --input"])
+    command = ["translate", "--server=http://x", "--input", source, *shards]
+    refuses(*command, says=["--shards goes with --run or --saved-model"])
+
+
+def test_a_run_that_is_none_leaves_nothing(refuses, source, tmp_path):
+    out = tmp_path / "out.txt"
+    command = ["translate", "--run", tmp_path / "no", "--input", source]
+    refuses(*command, "--shards=2", f"--output={out}", says=["no", "No such"])
+    assert not list(tmp_path.glob("out*"))
+
+
+def shards_in(folder):
+    return sorted(path.name for path in folder.glob("*-of-*"))
+
+
+def wait_for_shards(process, folder, count):
+    deadline = time.monotonic() + 300
+    while len(shards_in(folder)) < count:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_killed_process_is_gone_on_from(
+    run, translate_by_model, source, tmp_path
+):
+    source.write_text(text(2000))
+    expected = translate_by_model(out="whole.txt")
+    out = tmp_path / "out.txt"
+    folder = tmp_path / "out.txt.shards"
+    command = ["translate", "--run", run, "--input", source, "--output", out]
+    command += [*OPTIONS, "--shards=8"]
+    process = start(*command)
+    wait_for_shards(process, folder, 2)
+    process.kill()
+    process.communicate()
+    assert 2 <= len(shards_in(folder)) < 8 and not out.exists()
+    assert translate_by_model("--shards=8") == expected
+    assert not folder.exists() and not list(tmp_path.glob(".tmp-*"))
+
+
+@pytest.mark.slow
+def test_three_kills_and_two_processes_change_nothing(
+    run, translate_by_model, source, tmp_path
+):
+    """SIGKILL strikes processes with workers, wherever they are."""
+    source.write_text(text(12_000))
+    expected = translate_by_model(out="whole.txt")
+    folder = tmp_path / "out.txt.shards"
+    out = tmp_path / "out.txt"
+    command = ["translate", "--run", run, "--input", source, "--output", out]
+    command += ["--batch-size=2", "--beam-size=1", "--shards=40"]
+    command += ["--workers=2"]
+    for kill in range(3):
+        process = start(*command, start_new_session=True)
+        wait_for_shards(process, folder, 8 * (kill + 1))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert not out.exists()
+    processes = [start(*command) for _ in range(2)]
+    for process in processes:
+        _, err = process.communicate()
+        assert process.returncode == 0, err
+    assert out.read_bytes() == expected
+    assert not folder.exists() and not list(tmp_path.glob(".tmp-*"))
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_costs_one_more_try(
+    run, translate_by_model, source, tmp_path
+):
+    from tests.cli.test_translate_speed import children, is_worker
+
+    source.write_text(text(12_000))
+    expected = translate_by_model(out="whole.txt")
+    out = tmp_path / "out.txt"
+    command = ["translate", "--run", run, "--input", source, "--output", out]
+    command += ["--batch-size=2", "--beam-size=1", "--shards=12"]
+    process = start(*command, "--workers=2")
+    wait_for_shards(process, tmp_path / "out.txt.shards", 1)
+    worker = next(filter(is_worker, children(process.pid)))
+    os.kill(worker, signal.SIGKILL)
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    assert f"(process {worker}) was killed by SIGKILL" in err
+    assert "(try 1 of 3)" in err
+    assert out.read_bytes() == expected
+
+
+@pytest.mark.slow
+def test_the_measurement_of_bulk_translation(run, tmp_path, capsys):
+    options = ["--run", str(run), "--out", str(tmp_path), "--lines=8000"]
+    words = "--beam-size=1 --batch-size=2 --workers=2"
+    options += ["--shards=20", f"--translate={words}"]
+    assert bulk_translation.main(options) == 0
+    report = json.loads(capsys.readouterr().out)
+    killed = report["in shards, killed"]
+    assert killed["same"] and len(killed["killed at"]) == 3
+    assert report["without shards"]["lines a second"] > 0
