@@ -1,0 +1,1 @@
+"""Many lines translated in shards, killed and resumed."""
