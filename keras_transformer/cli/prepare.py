@@ -69,6 +69,12 @@ def add_arguments(parser):
         help="use the tokenizers of a run or of prepared data, make no new "
         "ones",
     )
+    add_number(
+        parser,
+        "--workers",
+        "processes; 1: only this one (default: one a core where the corpus is "
+        "large enough)",
+    )
     add_config_options(
         parser,
         ("data",),
@@ -110,6 +116,7 @@ def run(arguments):
             progress=stages,
             tokenizers=arguments.tokenizers,
             held_out=arguments.held_out,
+            workers=arguments.workers,
         )
     describe(prepared, arguments.out)
 

@@ -6,34 +6,36 @@ The checks, in their order; a pair is counted under the first that it fails:
 2. `wrong_script`: a side isn't in its language's script (option).
 3. `copied`: both sides are the same text (option).
 4. `leaked`: a held-out file has the pair too, or a side of it (option).
-5. `duplicate`: the same cleaned pair came before (option).
-6. `repeated_side`: one side came before often enough (option).
-7. `over_long`: a side has more than `max_length` tokens.
-8. `length_ratio`: the longer side has more than `max_length_ratio` times the
+5. `duplicate`: the same cleaned pair stands in the corpus already (option).
+6. `repeated_side`: one side stands in other pairs often enough (option).
+7. `shared_with_dev`: a side stands in the dev split that was taken from the
+   corpus.
+8. `over_long`: a side has more than `max_length` tokens.
+9. `length_ratio`: the longer side has more than `max_length_ratio` times the
    tokens of the shorter (option).
-9. `ratio_outlier`: the sides' lengths are in a ratio that is unusual in this
+10. `ratio_outlier`: the sides' lengths are in a ratio that is unusual in this
    corpus (option; see `UsualRatios`).
 
-The first six need text alone and run before the tokenizers exist; the others
-count tokens and run after.
+The first three look at one pair alone and are here, as are the last three and
+the second half of the first, which count tokens and run when the tokenizers
+exist. The others look at all pairs: see `data.selection`.
 """
 
 import collections
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.deduplication import PairFingerprints, SideLimits
+from keras_transformer.data.keys import without_tags
 from keras_transformer.languages import (
     fraction_in_scripts,
     scripts_of_language,
 )
-from keras_transformer.text.tags import without_tags
 
 REASONS = (
     "empty",
@@ -42,12 +44,12 @@ REASONS = (
     "leaked",
     "duplicate",
     "repeated_side",
+    "shared_with_dev",
     "over_long",
     "length_ratio",
     "ratio_outlier",
 )
-# Maps pairs to bool (N,), True for those to be kept. It gets the corpus in
-# order, chunk by chunk, and only what earlier checks kept.
+# Maps pairs to bool (N,), True for those to be kept.
 Check = Callable[[Sequence[Pair]], np.ndarray]
 
 _DEVIATIONS_PER_MAD = 1.4826
@@ -66,6 +68,11 @@ class CleaningReport:
 
     def drop(self, reason: str, count: int = 1):
         self.dropped[reason] += count
+
+    def add(self, read: int, dropped: Mapping[str, int]):
+        """Adds the counts of another part of the corpus."""
+        self.read += read
+        self.dropped.update(dropped)
 
     def to_dict(self) -> dict:
         """`read`, `kept` and one count per reason, in the checks' order."""
@@ -107,18 +114,11 @@ def clean_pairs(
     return cleaned
 
 
-def text_checks(
-    config: DataConfig, guard: Check | None = None
-) -> list[tuple[str, Check]]:
-    """The checks of text that a configuration asks for, in their order.
-
-    Args:
-        config: the options.
-        guard: a `LeakGuard` that knows what is held out, or None.
+def text_checks(config: DataConfig) -> list[tuple[str, Check]]:
+    """The checks of a pair's text that a configuration asks for, in order.
 
     Returns:
-        Each with the reason under which the pairs it drops are counted. They
-        remember what they got: made anew for each corpus.
+        Each with the reason under which the pairs it drops are counted.
     """
     checks = []
     if config.check_script:
@@ -126,13 +126,6 @@ def text_checks(
         checks.append(("wrong_script", check))
     if config.remove_copies:
         checks.append(("copied", not_copied))
-    if guard is not None:
-        checks.append(("leaked", guard))
-    if config.remove_duplicates:
-        checks.append(("duplicate", PairFingerprints().first_occurrences))
-    limits = config.max_targets_per_source, config.max_sources_per_target
-    if limits != (None, None):
-        checks.append(("repeated_side", SideLimits(*limits)))
     return checks
 
 
@@ -215,15 +208,18 @@ class RatioMeter:
 
     Takes memory for each different pair of lengths, of which there are no more
     than the square of the maximum length, whatever the corpus.
+
+    Attributes:
+        pairs: how often each (source length, target length) was added.
     """
 
     def __init__(self):
-        self._pairs = collections.Counter()
+        self.pairs = collections.Counter()
 
     def add(self, source_lengths: np.ndarray, target_lengths: np.ndarray):
         """Adds pairs of int `(N,)` lengths above 0."""
         lengths = (source_lengths.tolist(), target_lengths.tolist())
-        self._pairs.update(zip(*lengths, strict=True))
+        self.pairs.update(zip(*lengths, strict=True))
 
     def usual(self, deviations: float) -> UsualRatios | None:
         """The ratios within so many robust standard deviations of the median.
@@ -232,10 +228,10 @@ class RatioMeter:
             None where no ratio can be told from others: without pairs, or
             if more than half of them have the same ratio.
         """
-        if not self._pairs:
+        if not self.pairs:
             return None
-        lengths = np.array([*self._pairs], np.int64)  # (N, 2)
-        counts = np.array([*self._pairs.values()], np.int64)  # (N,)
+        lengths = np.array([*self.pairs], np.int64)  # (N, 2)
+        counts = np.array([*self.pairs.values()], np.int64)  # (N,)
         logarithms = np.log(lengths[:, 1]) - np.log(lengths[:, 0])
         median = _median(logarithms, counts)
         spread = _median(np.abs(logarithms - median), counts)

@@ -16,9 +16,9 @@ from keras_transformer.errors import InputError
 
 Pair = tuple[str, str]  # source, target
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
-_ACCEPTED_LINE = "source<TAB>target, further columns are ignored"
+ACCEPTED_LINE = "source<TAB>target, further columns are ignored"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,24 +103,55 @@ def read_lines(path: str | os.PathLike) -> Iterator[str]:
             CR alone at its line ends; the message names the file and the
             line.
     """
-    number = 0
+    with read_errors(path) as reading, open_bytes(path) as file:
+        for number, line in enumerate(file, start=1):
+            reading.line = number
+            if number == 1:
+                line = line.removeprefix(BYTE_ORDER_MARK)
+            yield decoded(line, path, number)
+        if reading.line == 1:
+            refuse_old_line_ends(line, path)
+
+
+@dataclasses.dataclass
+class Reading:
+    """How far a file has been read: the number of the last line."""
+
+    line: int = 0
+
+
+@contextlib.contextmanager
+def read_errors(path: str | os.PathLike) -> Iterator[Reading]:
+    """Words the errors of reading a file of a corpus.
+
+    Yields:
+        whose `line` is to be kept up by the reader.
+
+    Raises:
+        InputError: the file can't be read, or is a damaged gzip file.
+    """
+    reading = Reading()
     try:
-        with open_bytes(path) as file:
-            for number, line in enumerate(file, start=1):
-                if number == 1:
-                    line = line.removeprefix(_BYTE_ORDER_MARK)
-                yield _decoded(line, path, number)
-            if number == 1 and b"\r" in line.rstrip(b"\r\n"):
-                raise InputError(
-                    f"{path}: one line, with CR in it. Accepted: lines that "
-                    "end with LF or CR LF"
-                )
+        yield reading
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
-            f"{path}, after line {number}: damaged gzip file ({error})"
+            f"{path}, after line {reading.line}: damaged gzip file ({error})"
         ) from None
     except OSError as error:
         raise InputError(f"{path}: {unreadable(error)}") from None
+
+
+def refuse_old_line_ends(only_line: bytes, path: str | os.PathLike):
+    """Refuses a file whose one line has CR in it, where lines should end.
+
+    Raises:
+        InputError: it has.
+    """
+    if b"\r" in only_line.rstrip(b"\r\n"):
+        raise InputError(
+            f"{path}: one line, with CR in it. Accepted: lines that end with "
+            "LF or CR LF"
+        )
 
 
 def unreadable(error: OSError) -> str:
@@ -142,7 +173,12 @@ def open_bytes(path):
             yield raw
 
 
-def _decoded(line, path, number):
+def decoded(line: bytes, path: str | os.PathLike, number: int) -> str:
+    """A line as text, without its end.
+
+    Raises:
+        InputError: it isn't UTF-8; the message names file, line and byte.
+    """
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -163,7 +199,7 @@ def _table_pairs(path):
             yield "", ""
         else:
             raise InputError(
-                f"{path}, line {number}: one column. Accepted: {_ACCEPTED_LINE}"
+                f"{path}, line {number}: one column. Accepted: {ACCEPTED_LINE}"
             )
 
 
@@ -177,10 +213,21 @@ def _aligned_pairs(source, target):
             longer = (
                 count + 1 + sum(1 for _ in sources) + sum(1 for _ in targets)
             )
-            left_count = count if left is missing else longer
-            right_count = count if right is missing else longer
-            raise InputError(
-                f"{source} has {left_count} lines and {target} has "
-                f"{right_count}. Accepted: two files of equal length"
+            refuse_unequal_files(
+                CorpusFile(source, target),
+                count if left is missing else longer,
+                count if right is missing else longer,
             )
         yield left, right
+
+
+def refuse_unequal_files(file: CorpusFile, sources: int, targets: int):
+    """Refuses two files of so many lines.
+
+    Raises:
+        InputError: always.
+    """
+    raise InputError(
+        f"{file.source} has {sources} lines and {file.target} has {targets}. "
+        "Accepted: two files of equal length"
+    )

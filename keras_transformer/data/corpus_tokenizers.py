@@ -1,13 +1,16 @@
 """Tokenizers of a corpus: trained on its text, or taken from earlier data."""
 
+import collections
 import dataclasses
+import functools
 import itertools
 import os
 import pathlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from keras_transformer.config import Config
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.cleaned_text import CHUNK
+from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.data.prepared import (
     SOURCE_TOKENIZER,
     TARGET_TOKENIZER,
@@ -16,9 +19,17 @@ from keras_transformer.data.prepared import (
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
 from keras_transformer.languages import is_chinese, is_japanese
+from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
-from keras_transformer.text.tokenizer_training import build_tokenizer
+from keras_transformer.text.tokenizer_training import (
+    DEFAULT_SIZES,
+    MAX_SENTENCES,
+    build_tokenizer,
+    frequent_tokens,
+    lookup_tokenizer,
+)
 
+SIDES = ("source", "target")
 # What a tokenizer fixes of the data's configuration.
 _FIXED = (
     "source_language",
@@ -87,43 +98,87 @@ def existing_tokenizers(
     )
 
 
-def build_tokenizers(text, config, progress):
+def build_tokenizers(
+    config: DataConfig,
+    sentences: Callable[[int], Iterator[str]],
+    counts: Mapping[str, collections.Counter],
+) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of the source and of the target, which may be one.
 
     Args:
-        text: `CleanText` of the training pairs.
-        config: `DataConfig`.
-        progress: called with (stage, done, total), in lines.
+        config: of the data.
+        sentences: called with the index of a side; its training text, line
+            by line, in the order of shuffle keys. SentencePiece takes the
+            first `MAX_SENTENCES`.
+        counts: for each side whose tokenizer has a vocabulary of words or
+            characters, how often tokens occur; of the most frequent suffices.
+
+    Raises:
+        InputError: there is no text for a side.
     """
     if config.shared_vocabulary:
-        return _shared_tokenizers(text, config, progress)
+        return _shared_tokenizers(config, sentences)
     tokenizers = []
-    for side in ("source", "target"):
-        stage = stage_of(progress, f"{side} vocabulary", text.pairs)
-        tokenizer = build_tokenizer(
-            getattr(config, f"{side}_kind"),
-            lambda side=side, stage=stage: _counted(
-                getattr(text, f"{side}s")(), stage
-            ),
-            config,
-            getattr(config, f"{side}_language"),
-            getattr(config, f"{side}_vocabulary_size"),
-            tags=config.source_tags if side == "source" else (),
-        )
+    for index, side in enumerate(SIDES):
+        kind = getattr(config, f"{side}_kind")
+        size = vocabulary_size(config, side)
+        tags = side_tags(config, side)
+        if kind == "sentencepiece":
+            first = functools.partial(
+                itertools.islice, sentences(index), MAX_SENTENCES
+            )
+            language = getattr(config, f"{side}_language")
+            tokenizer = build_tokenizer(
+                kind, first, config, language, size, tags=tags
+            )
+        else:
+            tokens = frequent_tokens(counts[side], size, kind, tags)
+            tokenizer = side_tokenizer(config, side, tokens)
         tokenizers.append(tokenizer)
     return tuple(tokenizers)
 
 
-def _shared_tokenizers(text, config, progress):
+def vocabulary_size(config: DataConfig, side: str) -> int:
+    """How many tokens a side's vocabulary has at most."""
+    size = getattr(config, f"{side}_vocabulary_size")
+    return size or DEFAULT_SIZES[getattr(config, f"{side}_kind")]
+
+
+def side_tokenizer(
+    config: DataConfig, side: str, tokens: Sequence[str]
+) -> LookupTokenizer:
+    """The word or character tokenizer of a side, of these tokens."""
+    language = getattr(config, f"{side}_language")
+    return lookup_tokenizer(
+        getattr(config, f"{side}_kind"),
+        tokens,
+        config,
+        config.simplify_chinese and is_chinese(language),
+        side_tags(config, side),
+    )
+
+
+def counting_tokenizer(config: DataConfig, side: str) -> LookupTokenizer:
+    """The same without tokens: splitting needs no vocabulary."""
+    tokens = [*SPECIAL_TOKENS, *side_tags(config, side)]
+    return side_tokenizer(config, side, tokens)
+
+
+def side_tags(config: DataConfig, side: str) -> tuple[str, ...]:
+    """The tags that are tokens of a side: only the source has any."""
+    return config.source_tags if side == "source" else ()
+
+
+def _shared_tokenizers(config, sentences):
     """One SentencePiece model for both sides."""
     languages = config.source_language, config.target_language
-    stage = stage_of(progress, "vocabulary", 2 * text.pairs)
     # Simplifying harms neither side, unless one is Japanese.
     apart = any(is_japanese(language) for language in languages)
     tokenizer = build_tokenizer(
         "sentencepiece",
-        lambda: _counted(
-            itertools.chain(text.sources(), text.targets()), stage
+        lambda: itertools.chain.from_iterable(
+            itertools.islice(sentences(index), MAX_SENTENCES // 2)
+            for index in range(len(SIDES))
         ),
         config,
         # Chinese on either side asks for its treatment.
@@ -140,18 +195,3 @@ def _shared_tokenizers(text, config, progress):
         )
         for language in languages
     )
-
-
-def stage_of(progress, name, total):
-    """A `stage(done)` of a `Progress`."""
-    return lambda done: progress(name, done, total)
-
-
-def _counted(lines, stage):
-    """The lines, reported to `stage` as they pass."""
-    count = 0
-    for count, line in enumerate(lines, start=1):
-        if count % CHUNK == 0:
-            stage(count)
-        yield line
-    stage(count)

@@ -1,65 +1,42 @@
 """Preparation: a parallel corpus to a folder of ids.
 
-The text is read once and cleaned into a work file; the tokenizers, which see
-training text only, and the records are made from there.
+`data.sorted_text` cleans the corpus and brings it into the order of the
+shards, `data.encoded_text` makes tokenizers, which see training text only, and
+records of it. What is done to parts of the corpus are `data.corpus_tasks`.
 """
 
 import contextlib
 import dataclasses
-import itertools
+import functools
 import os
-import pathlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-
-import numpy as np
-import tensorflow as tf
+from collections.abc import Iterable, Iterator
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.constants import UNK_ID
-from keras_transformer.data.cleaned_text import (
-    CleanText,
-    Progress,
-    write_pairs,
-)
-from keras_transformer.data.cleaning import (
-    CleaningReport,
-    RatioMeter,
-    UsualRatios,
-    keep_by_length,
-)
+from keras_transformer.data.blocks import corpus_bytes
+from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
-from keras_transformer.data.corpus_tokenizers import (
-    build_tokenizers,
-    existing_tokenizers,
-    stage_of,
-)
+from keras_transformer.data.corpus_tasks import CorpusTasks
+from keras_transformer.data.corpus_tokenizers import SIDES, existing_tokenizers
+from keras_transformer.data.encoded_text import EncodedText, save_tokenizers
+from keras_transformer.data.partitions import PARTITION_BYTES
 from keras_transformer.data.prepared import (
-    DEV_PAIRS,
     FORMAT,
     FORMAT_VERSION,
     MANIFEST,
-    SOURCE_TOKENIZER,
-    TARGET_TOKENIZER,
     PreparedData,
     describe_corpus,
     fingerprint,
 )
-from keras_transformer.data.records import SplitWriter
-from keras_transformer.data.splits import (
-    clean_splits,
-    parse_dev,
-    require_pairs,
-)
+from keras_transformer.data.sorted_text import Do, SortedText
 from keras_transformer.errors import InputError
-from keras_transformer.files import (
-    check_free,
-    describe_file,
-    new_folder,
-    write_json,
-)
-from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.files import check_free, new_folder, write_json
+from keras_transformer.machine import usable_cores
 from keras_transformer.version import versions
+from keras_transformer.workers import Workers
+
+# Bytes of text; below, the start of workers takes longer than they save.
+_WORTH_WORKERS = 16 << 20
 
 
 def prepare(
@@ -71,17 +48,24 @@ def prepare(
     *,
     tokenizers: str | os.PathLike | None = None,
     held_out: Iterable[CorpusSpec] = (),
+    workers: int | None = None,
 ) -> PreparedData:
     """Turns a parallel corpus into a folder of prepared data.
 
-    The folder appears when all is written, or not at all. Memory is that of
-    the vocabularies and some 30 bytes a pair (170 with a fraction as `dev`);
-    on disk, the cleaned text stands beside the records until they are done.
+    The folder appears when all is written, or not at all. Memory doesn't grow
+    with the corpus: some 500 MiB for each worker, 512 MiB for the database of
+    the pairs' keys, and what SentencePiece takes for up to two million
+    sentences. On disk, the cleaned text stands beside the records until they
+    are done, and some 60 bytes a pair for the database.
+
+    Pairs stand in an order at random that follows from their text and the
+    seed: how they are ordered in the corpus, and how many workers there are,
+    doesn't matter.
 
     Of a dev file, pairs that are empty or over-long are left out and counted,
     nothing else: what is measured shouldn't depend on how training data is
     cleaned. With a fraction, the dev pairs come from the cleaned corpus, and
-    count as read in dev, not in training.
+    count as read in dev, not in training; see `selection.dev_steps`.
 
     Args:
         train: corpus files, see `CorpusFile.parse`.
@@ -95,6 +79,8 @@ def prepare(
         held_out: further corpus files, such as test sets, whose pairs
             `config.remove_leaked` keeps out of training, as those of a dev
             file; nothing else is made of them.
+        workers: processes that do the work, 1: this one; None: one a core,
+            if the corpus is large enough.
 
     Returns:
         The prepared data. Its `report` has `cleaning` (counts for `train`
@@ -106,210 +92,172 @@ def prepare(
     Raises:
         InputError: `out` is taken or can't be written, a corpus file or the
             tokenizers can't be used, no pair is left, or `held_out` is given
-            and `config.remove_leaked` is "none". Nothing is left behind then.
+            and `config.remove_leaked` is "none"; or a worker was killed.
+            Nothing is left behind then.
     """
-    files = [CorpusFile.parse(spec) for spec in train]
-    held_out = [CorpusFile.parse(spec) for spec in held_out]
-    dev = parse_dev(dev)
-    if not files:
-        raise InputError("no training file. Accepted: one or more")
-    if held_out and config.remove_leaked == "none":
-        raise InputError(
-            "held-out files need data.remove_leaked. Accepted: pair, source "
-            "or side. Received: none"
-        )
+    inputs = _Inputs(
+        [CorpusFile.parse(spec) for spec in train],
+        parse_dev(dev),
+        [CorpusFile.parse(spec) for spec in held_out],
+    )
+    inputs.check(config)
     check_free(out)
-    inputs = {
-        "train": describe_corpus(files),
-        "dev": describe_corpus([dev]) if isinstance(dev, CorpusFile) else dev,
-    }
+    described = inputs.describe()
     existing = tokenizers and existing_tokenizers(tokenizers, config)
     prints = [tokenizer.fingerprint() for tokenizer in existing or ()]
     if existing:
-        folder = str(tokenizers)
-        inputs["tokenizers"] = {"folder": folder, "fingerprints": prints}
-    if held_out:
-        inputs["held_out"] = describe_corpus(held_out)
+        name = str(tokenizers)
+        described["tokenizers"] = {"folder": name, "fingerprints": prints}
+    size = corpus_bytes(inputs.train)
+    workers = choose_workers(workers, size)
+    partitions = max(1, -(-size // PARTITION_BYTES))
     progress = progress or (lambda stage, done, total: None)
     with new_folder(out) as folder:
-        work = folder / "work"
-        work.mkdir()
-        texts, overlap = clean_splits(
-            files, dev, work, config, progress, held_out
-        )
-        splits, measured = _encode(texts, folder, config, progress, existing)
-        shutil.rmtree(work)
+        (folder / "work").mkdir()
+        with _doing(folder, config, partitions, workers) as do:
+            text = SortedText(folder, config, do, partitions, progress)
+            overlap, counts = _sort(text, inputs, config, existing)
+            parts = _encode(
+                text, folder, config, do, progress, existing, counts
+            )
+        shutil.rmtree(folder / "work")
+        parts["report"]["dev_overlap"] = overlap
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "fingerprint": fingerprint(
-                inputs["train"],
-                inputs["dev"],
+                described["train"],
+                described["dev"],
                 config,
                 prints,
-                inputs.get("held_out"),
+                described.get("held_out"),
             ),
             "config": dataclasses.asdict(config),
-            "counts": {name: text.report.kept for name, text in texts.items()},
-            "report": {
-                "cleaning": {
-                    name: text.report.to_dict() for name, text in texts.items()
-                },
-                "dev_overlap": overlap,
-                **measured,
-            },
+            **parts,
             "versions": versions(),
-            "input": inputs,
-            "splits": splits,
+            "input": described,
         }
         write_json(folder / MANIFEST, manifest)
     return PreparedData.load(out)
 
 
-def _encode(texts, folder, config, progress, tokenizers):
-    """Builds (if None are given) and saves the tokenizers; writes records.
+def parse_dev(dev: CorpusSpec | float | None) -> CorpusFile | float | None:
+    """A corpus file, a fraction or None; a fraction may be text."""
+    if dev is None:
+        return None
+    try:
+        fraction = float(dev)
+    except (TypeError, ValueError):
+        return CorpusFile.parse(dev)
+    if not 0 < fraction < 1:
+        raise InputError(
+            f"dev fraction {dev}. Accepted: above 0 and below 1, or a file"
+        )
+    return fraction
+
+
+def choose_workers(requested: int | None, size: int) -> int:
+    """How many processes are to prepare data; 1: the one that asks.
+
+    Args:
+        requested: what the user says; None: as many as are worth it.
+        size: bytes of text.
+
+    Raises:
+        InputError: fewer than 1 are requested.
+    """
+    if requested is None:
+        return usable_cores() if size >= _WORTH_WORKERS else 1
+    if requested < 1:
+        raise InputError(f"workers must be 1 or more. Received: {requested}")
+    return requested
+
+
+@dataclasses.dataclass(frozen=True)
+class _Inputs:
+    """The files that data is prepared of; of dev it may be a fraction."""
+
+    train: list[CorpusFile]
+    dev: CorpusFile | float | None
+    held_out: list[CorpusFile]
+
+    def check(self, config):
+        if not self.train:
+            raise InputError("no training file. Accepted: one or more")
+        if self.held_out and config.remove_leaked == "none":
+            raise InputError(
+                "held-out files need data.remove_leaked. Accepted: pair, "
+                "source or side. Received: none"
+            )
+
+    def describe(self) -> dict:
+        described = {"train": describe_corpus(self.train), "dev": self.dev}
+        if self.dev_file:
+            described["dev"] = describe_corpus([self.dev])
+        if self.held_out:
+            described["held_out"] = describe_corpus(self.held_out)
+        return described
+
+    @property
+    def dev_file(self) -> CorpusFile | None:
+        return self.dev if isinstance(self.dev, CorpusFile) else None
+
+    @property
+    def dev_fraction(self) -> float | None:
+        return self.dev if isinstance(self.dev, float) else None
+
+
+@contextlib.contextmanager
+def _doing(folder, config, partitions, workers) -> Iterator[Do]:
+    """What does tasks: this process, or others until the end."""
+    tasks = functools.partial(CorpusTasks, folder, config, partitions)
+    if workers == 1:
+        yield functools.partial(map, tasks())
+    else:
+        factory = functools.partial(tasks, threads=1)
+        with Workers(factory, workers, doing="preparing") as pool:
+            yield pool.map
+
+
+def _sort(text, inputs, config, existing):
+    """Reads, cleans, selects and sorts; dev's overlap, counts of tokens."""
+    counted = [
+        side
+        for side in SIDES
+        if not existing and getattr(config, f"{side}_kind") != "sentencepiece"
+    ]
+    with text:
+        text.hold_out(inputs.held_out, inputs.dev_file)
+        text.read(inputs.train)
+        overlap = text.select(inputs.dev_fraction)
+        return overlap, text.sort(counted)
+
+
+def _encode(text, folder, config, do, progress, tokenizers, counts):
+    """Makes tokenizers, if None are given, and records; parts of the manifest.
 
     Returns:
-        Two parts of the manifest: `splits`, and what `report` has of tokens.
+        `counts`, `report` and `splits`.
     """
-    tokenizers = tokenizers or build_tokenizers(
-        texts["train"], config, progress
+    encoded = EncodedText(
+        folder, config, do, text.shards, text.reports, progress
     )
-    names = (SOURCE_TOKENIZER, TARGET_TOKENIZER)
-    for name, tokenizer in zip(names, tokenizers, strict=True):
-        tokenizer.save(folder / name)
+    tokenizers = tokenizers or encoded.build_tokenizers(counts)
+    save_tokenizers(tokenizers, folder)
     source, target = (tokenizer.vocabulary_size for tokenizer in tokenizers)
-    measured = {
-        "usual_ratios": None,
-        "vocabulary_sizes": {"source": source, "target": target},
-        "dev_unknown_share": None,
-    }
-    splits, usual = {}, None
+    usual = None
     if config.length_ratio_deviations:
-        text = texts["train"]
-        stage = stage_of(progress, "measuring train", text.pairs)
-        usual = measure_ratios(text, tokenizers, config, stage)
-        measured["usual_ratios"] = usual and dataclasses.asdict(usual)
-    for split, text in texts.items():
-        splits[split], tokens = encode_split(
-            text,
-            folder,
-            split,
-            tokenizers,
-            config,
-            stage_of(progress, f"writing {split}", text.pairs),
-            usual,
-        )
-        require_pairs(text, split)
-        if split == "dev":
-            measured["dev_unknown_share"] = tokens.unknown_fraction()
-    return splits, measured
-
-
-class TokenCounts:
-    """Counts tokens and unknown ones, for each side."""
-
-    def __init__(self):
-        self._tokens = np.zeros(2, np.int64)
-        self._unknown = np.zeros(2, np.int64)
-
-    def add(self, *sides: tf.RaggedTensor):
-        for side, ids in enumerate(sides):
-            values = ids.flat_values.numpy()
-            self._tokens[side] += len(values)
-            self._unknown[side] += int((values == UNK_ID).sum())
-
-    def unknown_fraction(self) -> dict[str, float]:
-        """Unknown tokens over tokens, `source` and `target`."""
-        fractions = self._unknown / np.maximum(self._tokens, 1)
-        return {"source": float(fractions[0]), "target": float(fractions[1])}
-
-
-def measure_ratios(
-    text: CleanText,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    config: DataConfig,
-    progress: Callable[[int], None],
-) -> UsualRatios | None:
-    """The usual length ratios of the pairs that pass all other checks.
-
-    Args:
-        text: the corpus; tokenized here and not changed.
-        tokenizers: of the source and of the target.
-        config: gives `length_ratio_deviations` and the other checks.
-        progress: called with the pairs done so far.
-    """
-    meter = RatioMeter()
-    done = 0
-    for chunk, _, lengths in _tokenized(text, tokenizers):
-        kept = keep_by_length(*lengths, config, CleaningReport())
-        meter.add(*(side[kept] for side in lengths))
-        done += len(chunk)
-        progress(done)
-    return meter.usual(config.length_ratio_deviations)
-
-
-def encode_split(
-    text: CleanText,
-    folder: pathlib.Path,
-    split: str,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    config: DataConfig,
-    progress: Callable[[int], None],
-    usual: UsualRatios | None,
-) -> tuple[dict, TokenCounts]:
-    """Writes the records of one split, of dev also the text.
-
-    Only training pairs are checked for their length ratio.
-
-    Args:
-        text: what to encode; pairs left out here are added to its report.
-        folder: where the shards and the lengths file go.
-        split: "train" or "dev", the first part of their names.
-        tokenizers: of the source and of the target.
-        config: maximum length, length ratio, shard size and seed.
-        progress: called with the pairs done so far.
-        usual: the length ratios that training pairs may have; None: any.
-
-    Returns:
-        The split's part of the manifest, and its tokens counted.
-    """
-    counts = TokenCounts()
-    is_dev = split == "dev"
-    done = 0
-    with contextlib.ExitStack() as stack:
-        writer = stack.enter_context(
-            SplitWriter(
-                folder, split, text.pairs, config.shard_size, config.seed
-            )
-        )
-        text_file = is_dev and stack.enter_context(
-            open(folder / DEV_PAIRS, "w", encoding="utf-8", newline="\n")
-        )
-        for chunk, ids, lengths in _tokenized(text, tokenizers):
-            kept = keep_by_length(
-                *lengths, config, text.report, not is_dev, usual
-            )
-            sides = [tf.ragged.boolean_mask(side, kept) for side in ids]
-            writer.write(*(side.to_list() for side in sides))
-            counts.add(*sides)
-            if text_file:
-                write_pairs(text_file, itertools.compress(chunk, kept))
-            done += len(chunk)
-            progress(done)
-        described = writer.finish()
-    if is_dev:
-        described["text"] = describe_file(folder / DEV_PAIRS)
-    return described, counts
-
-
-def _tokenized(text, tokenizers) -> Iterator[tuple]:
-    """Chunks of pairs, the ids of both sides, and how many they are."""
-    for chunk in text.chunks():
-        ids = [
-            tokenizer.tokenize(tf.constant(lines))
-            for tokenizer, lines in zip(
-                tokenizers, zip(*chunk, strict=True), strict=True
-            )
-        ]
-        yield chunk, ids, [side.row_lengths().numpy() for side in ids]
+        usual = encoded.usual_ratios()
+    splits, unknown = encoded.encode(usual)
+    reports = text.reports.items()
+    return {
+        "counts": {split: report.kept for split, report in reports},
+        "report": {
+            "cleaning": {split: report.to_dict() for split, report in reports},
+            "dev_overlap": None,
+            "usual_ratios": usual and dataclasses.asdict(usual),
+            "vocabulary_sizes": {"source": source, "target": target},
+            "dev_unknown_share": unknown,
+        },
+        "splits": splits,
+    }

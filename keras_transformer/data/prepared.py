@@ -27,6 +27,8 @@ MANIFEST = "manifest.json"
 DEV_PAIRS = "dev.tsv"
 SOURCE_TOKENIZER = "source_tokenizer"
 TARGET_TOKENIZER = "target_tokenizer"
+# Raised where the same files give other pairs in other shards than before.
+_PREPARATION = 2
 _REMEDY = "prepare the data again"
 _SECTIONS = {
     "config": dict,
@@ -122,7 +124,7 @@ class PreparedData:
         return lengths
 
     def dev_pairs(self) -> Iterator[tuple[str, str]]:
-        """The cleaned text of the dev pairs, in their order in the input."""
+        """The cleaned text of the dev pairs; those of a file in its order."""
         if "dev" not in self.manifest["splits"]:
             return iter(())
         return read_pairs([self.path / DEV_PAIRS])
@@ -215,6 +217,7 @@ def fingerprint(
         return [file["sha256"] for file in files]
 
     parts = {
+        "preparation": _PREPARATION,
         "train": contents(train),
         "dev": contents(dev) if isinstance(dev, list) else dev,
         "config": dataclasses.asdict(config),

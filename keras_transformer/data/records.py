@@ -6,109 +6,127 @@ int32 `(N, 2)` in the order of the records, from which the number of batches
 follows without reading a shard.
 """
 
-import array
-import contextlib
+import errno
 import pathlib
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.files import describe_file
+from keras_transformer.files import describe_file, disk_error
 
 _FEATURES = {
     name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
     for name in ("source_ids", "target_ids")
 }
 
-# All shards of a split are open at once while it is written.
-MAXIMUM_SHARDS = 256
+
+def shard_name(split: str, shard: int, shards: int) -> str:
+    return f"{split}-{shard:05d}-of-{shards:05d}.tfrecord"
 
 
-class SplitWriter:
-    """Spreads the pairs of one split over its shards, at random.
-
-    A shard is thus a sample of the whole corpus, whatever the order of the
-    corpus, and shuffling can work shard by shard. A context manager. Holds 8
-    bytes a pair, the lengths.
+def write_shard(
+    path: pathlib.Path,
+    batches: Iterable[tuple[tf.RaggedTensor, tf.RaggedTensor]],
+) -> np.ndarray:
+    """Writes a shard.
 
     Args:
-        folder: where the files go.
-        split: the first part of their names.
-        pairs: how many pairs are expected at most; sets the shards' number.
-        shard_size: pairs a shard; more if there were over 256 shards.
-        seed: decides which shard a pair goes to.
+        path: of the file.
+        batches: plain source and target ids, each ragged int32 `(B, None)`.
+
+    Returns:
+        The lengths of the pairs' sides, int32 `(N, 2)`.
+
+    Raises:
+        OSError: it can't be written.
     """
+    tables = [np.empty((0, 2), np.int32)]
+    try:
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for sides in batches:
+                for pair in zip(*map(_rows, sides), strict=True):
+                    writer.write(serialize(*pair))
+                lengths = [side.row_lengths().numpy() for side in sides]
+                tables.append(np.stack(lengths, axis=1).astype(np.int32))
+    except tf.errors.OpError as error:
+        # TensorFlow's errors can't be sent from process to process.
+        full = error.error_code == tf.errors.RESOURCE_EXHAUSTED
+        number = errno.ENOSPC if full else errno.EIO
+        raise OSError(number, disk_error(error), str(path)) from None
+    return np.concatenate(tables)
 
-    def __init__(
-        self,
-        folder: pathlib.Path,
-        split: str,
-        pairs: int,
-        shard_size: int,
-        seed: int,
-    ):
-        count = min(max(1, -(-pairs // shard_size)), MAXIMUM_SHARDS)
-        self._folder = folder
-        self._lengths_name = f"{split}.lengths.npy"
-        self._shard_names = [
-            f"{split}-{i:05d}-of-{count:05d}.tfrecord" for i in range(count)
-        ]
-        self._lengths = [array.array("i") for _ in range(count)]
-        self._random = np.random.default_rng(seed)
-        self._stack = contextlib.ExitStack()
 
-    def __enter__(self):
-        with contextlib.ExitStack() as stack:
-            self._writers = [
-                stack.enter_context(
-                    tf.io.TFRecordWriter(str(self._folder / name))
-                )
-                for name in self._shard_names
-            ]
-            self._stack = stack.pop_all()
-        return self
+def join_lengths(
+    folder: pathlib.Path, split: str, lengths: Sequence[pathlib.Path]
+) -> dict:
+    """Joins the lengths of a split's shards to its lengths file.
 
-    def __exit__(self, *error):
-        return self._stack.__exit__(*error)
+    Args:
+        folder: where the shards are, and the file goes.
+        split: "train" or "dev".
+        lengths: `.npy` files of what `write_shard` returns, shard by shard.
 
-    def write(self, source_ids: list[list[int]], target_ids: list[list[int]]):
-        """Appends pairs of plain ids, one list of ids a sentence."""
-        shards = self._random.integers(len(self._writers), size=len(source_ids))
-        for shard, source, target in zip(
-            shards.tolist(), source_ids, target_ids, strict=True
-        ):
-            self._writers[shard].write(serialize(source, target))
-            self._lengths[shard].extend((len(source), len(target)))
-
-    def finish(self) -> dict:
-        """Closes the shards and writes the lengths file.
-
-        Returns:
-            The split's part of the manifest: `pairs`, `lengths` and `shards`,
-            each file with `name`, `pairs`, `bytes` and `sha256`.
-        """
-        self._stack.close()
-        tables = [np.array(part).reshape(-1, 2) for part in self._lengths]
-        lengths_path = self._folder / self._lengths_name
-        np.save(lengths_path, np.concatenate(tables).astype(np.int32))
-        shards = [
-            describe_file(self._folder / name) | {"pairs": len(table)}
-            for name, table in zip(self._shard_names, tables, strict=True)
-        ]
-        return {
-            "pairs": sum(map(len, tables)),
-            "lengths": describe_file(lengths_path),
-            "shards": shards,
-        }
+    Returns:
+        The file as the manifest lists it.
+    """
+    tables = [np.load(path, mmap_mode="r") for path in lengths]
+    target = folder / f"{split}.lengths.npy"
+    header = {
+        "descr": np.lib.format.dtype_to_descr(np.dtype(np.int32)),
+        "fortran_order": False,
+        "shape": (sum(map(len, tables)), 2),
+    }
+    with open(target, "wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for table in tables:
+            file.write(table.tobytes())
+    return describe_file(target)
 
 
 def serialize(source_ids: list[int], target_ids: list[int]) -> bytes:
-    """One pair of plain ids as a record."""
-    example = tf.train.Example()
-    features = example.features.feature
-    features["source_ids"].int64_list.value.extend(source_ids)
-    features["target_ids"].int64_list.value.extend(target_ids)
-    return example.SerializeToString()
+    """One pair of plain ids as a record.
+
+    The bytes of a `tf.train.Example`, in the encoding of Protocol Buffers,
+    but five times as fast as by its Python classes.
+    """
+    features = _feature(_SOURCE, source_ids) + _feature(_TARGET, target_ids)
+    return b"\n" + _VARINTS[len(features)] + features
+
+
+class _Varints(dict):
+    """Integers from 0 as Protocol Buffers write them: 7 bits a byte."""
+
+    def __missing__(self, value):
+        digits, rest = [], value
+        while rest > 127:
+            digits.append(rest & 127 | 128)
+            rest >>= 7
+        encoded = self[value] = bytes([*digits, rest])
+        return encoded
+
+
+_VARINTS = _Varints()
+_SOURCE, _TARGET = b"\n\nsource_ids", b"\n\ntarget_ids"
+
+
+def _feature(name, ids):
+    """A named list of integers, as an entry of an example's features."""
+    packed = b"".join(map(_VARINTS.__getitem__, ids))
+    values = b"\n" + _VARINTS[len(packed)] + packed
+    int64_list = b"\x1a" + _VARINTS[len(values)] + values
+    entry = name + b"\x12" + _VARINTS[len(int64_list)] + int64_list
+    return b"\n" + _VARINTS[len(entry)] + entry
+
+
+def _rows(side):
+    """The rows of a RaggedTensor as lists."""
+    values = side.flat_values.numpy().tolist()
+    ends = side.row_splits.numpy().tolist()
+    return [
+        values[start:end]
+        for start, end in zip(ends[:-1], ends[1:], strict=True)
+    ]
 
 
 def parse(records: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:

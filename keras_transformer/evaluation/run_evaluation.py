@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 import tensorflow as tf
 
+from keras_transformer.chinese import simplify
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
 from keras_transformer.data.model_inputs import pair_batches
@@ -14,7 +15,6 @@ from keras_transformer.errors import InputError
 from keras_transformer.evaluation.bleu_chrf import scores
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.languages import is_chinese
-from keras_transformer.text.chinese import simplify
 from keras_transformer.training.run import Run
 from keras_transformer.translation.details import text_translator
 from keras_transformer.translation.stream import translate_lines

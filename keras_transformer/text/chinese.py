@@ -1,22 +1,13 @@
-"""Traditional to simplified Chinese, with OpenCC's dictionaries."""
+"""Traditional to simplified Chinese, with OpenCC's dictionaries, in a graph."""
 
-import functools
-import importlib.resources
 import re
-from collections.abc import Iterable, Iterator
 
-import opencc
 import tensorflow as tf
+
+from keras_transformer.chinese import simplified
 
 # Wraps phrases for a moment; the normalizer lets none through from outside.
 _MARK = "\ufdd0"
-
-
-def simplify(lines: Iterable[str]) -> Iterator[str]:
-    """Each line as OpenCC writes it in simplified characters (t2s)."""
-    converter = _converter()
-    for line in lines:
-        yield converter.convert(line)
 
 
 class Simplifier(tf.Module):
@@ -32,8 +23,8 @@ class Simplifier(tf.Module):
 
     def __init__(self):
         super().__init__()
-        phrases = _simplified("TSPhrases.txt")
-        characters = _simplified("TSCharacters.txt")
+        phrases = simplified("TSPhrases.txt")
+        characters = simplified("TSCharacters.txt")
         # RE2 takes the first alternative that fits: longest first.
         longest_first = sorted(phrases, key=len, reverse=True)
         self._pattern = "(" + "|".join(map(re.escape, longest_first)) + ")"
@@ -70,24 +61,6 @@ class Simplifier(tf.Module):
 
         points = tf.ragged.map_flat_values(replace, points)
         return tf.strings.unicode_encode(points, "UTF-8")
-
-
-@functools.cache
-def _converter():
-    return opencc.OpenCC("t2s")
-
-
-@functools.cache
-def _simplified(name):
-    """The entries of one of OpenCC's dictionaries, with what it makes of them.
-
-    Asking OpenCC instead of reading its second column settles which of
-    several values it takes.
-    """
-    path = importlib.resources.files("opencc") / "dictionary" / name
-    lines = path.read_text(encoding="utf-8").splitlines()
-    keys = [line.split("\t")[0] for line in lines if line]
-    return dict(zip(keys, simplify(keys), strict=True))
 
 
 def _table(keys, values, default):

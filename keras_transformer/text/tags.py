@@ -11,20 +11,9 @@ import re
 
 import tensorflow as tf
 
-from keras_transformer.constants import SPECIAL_TOKENS, TAG
+from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from keras_transformer.text.normalization import WHITE_SPACE
-
-_LEADING = re.compile(rf"(?:{TAG}\s*)+")
-
-
-def without_tags(text: str) -> str:
-    """A text without what looks like tags at its beginning.
-
-    Two sentences are the same, whatever their tags; these needn't be known.
-    """
-    match = _LEADING.match(text)
-    return text[match.end() :] if match else text
 
 
 def split_tags(strings, tags):

@@ -28,6 +28,7 @@ from keras_transformer.constants import (
 from keras_transformer.errors import InputError
 from keras_transformer.languages import is_chinese
 from keras_transformer.text.character import CharacterTokenizer
+from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.normalization import MARK, Normalizer, squeeze
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.tags import split_tags
@@ -95,12 +96,7 @@ def build_tokenizer(
     if simplify is None:
         simplify = config.simplify_chinese and is_chinese(language)
     size = vocabulary_size or DEFAULT_SIZES[kind]
-    normalization = {
-        "nfc": config.nfc,
-        "remove_control": config.remove_control,
-        "simplify": simplify,
-    }
-    options = {**normalization, "tags": tags}
+    normalization = _normalization(config, simplify)
     if kind == "sentencepiece":
         model = train_sentencepiece(
             lines(),
@@ -110,22 +106,46 @@ def build_tokenizer(
             normalizer=Normalizer(**normalization),
             tags=tags,
         )
-        return SentencePieceTokenizer(model, **options)
-    if kind == "word":
-        cls = WordTokenizer
-        options["lowercase"] = config.lowercase
-    else:
-        cls = CharacterTokenizer
-        options["keep_latin_runs"] = config.keep_latin_runs
+        return SentencePieceTokenizer(model, tags=tags, **normalization)
     # Splitting needs no vocabulary; the one that counts has an empty one.
-    counting = cls([*SPECIAL_TOKENS, *tags], **options)
+    first = [*SPECIAL_TOKENS, *tags]
+    counting = lookup_tokenizer(kind, first, config, simplify, tags)
     counts = count_tokens(lines(), counting.split)
-    if not counts:
-        raise InputError(
-            f"there is no text to take a {kind} vocabulary from. "
-            "Accepted: at least one line that isn't blank"
-        )
-    return cls(frequent_tokens(counts, size, tags), **options)
+    tokens = frequent_tokens(counts, size, kind, tags)
+    return lookup_tokenizer(kind, tokens, config, simplify, tags)
+
+
+def lookup_tokenizer(
+    kind: str,
+    tokens: Sequence[str],
+    config: DataConfig,
+    simplify: bool,
+    tags: Sequence[str] = (),
+) -> LookupTokenizer:
+    """A tokenizer of these tokens.
+
+    Args:
+        kind: "word" or "character".
+        tokens: all of them, in the order of their ids.
+        config: how text becomes tokens.
+        simplify: whether Chinese text is simplified.
+        tags: those of the tokens that may stand before a text.
+    """
+    options = {**_normalization(config, simplify), "tags": tags}
+    if kind == "word":
+        return WordTokenizer(tokens, lowercase=config.lowercase, **options)
+    return CharacterTokenizer(
+        tokens, keep_latin_runs=config.keep_latin_runs, **options
+    )
+
+
+def _normalization(config, simplify):
+    """The options of `Normalizer`."""
+    return {
+        "nfc": config.nfc,
+        "remove_control": config.remove_control,
+        "simplify": simplify,
+    }
 
 
 def count_tokens(lines: Iterable[str], split) -> collections.Counter:
@@ -151,13 +171,24 @@ def count_tokens(lines: Iterable[str], split) -> collections.Counter:
 
 
 def frequent_tokens(
-    counts: collections.Counter, size: int, tags: Sequence[str] = ()
+    counts: collections.Counter,
+    size: int,
+    kind: str = "word",
+    tags: Sequence[str] = (),
 ) -> list[str]:
     """The reserved tokens, tags, then the most frequent, `size` in all.
 
     Equally frequent tokens stand in the order of their code points, so that
     the same text always gives the same ids.
+
+    Raises:
+        InputError: there is no token; says of which kind.
     """
+    if not counts:
+        raise InputError(
+            f"there is no text to take a {kind} vocabulary from. "
+            "Accepted: at least one line that isn't blank"
+        )
     first = [*SPECIAL_TOKENS, *tags]
     for token in first:
         counts.pop(token, None)

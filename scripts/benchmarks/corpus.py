@@ -102,8 +102,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def split(tsv, train, dev):
     """Writes the lines of a TSV to two, groups of sentences whole."""
-    from keras_transformer.data.leaks import pair_keys
-    from keras_transformer.data.splits import choose_dev, sentence_groups
+    from scripts.benchmarks.sentence_groups import (
+        choose_dev,
+        pair_keys,
+        sentence_groups,
+    )
 
     lines = tsv.read_text(encoding="utf-8").splitlines(keepends=True)
     pairs = [tuple(line.split("\t")[:2]) for line in lines]

@@ -96,6 +96,7 @@ def test_a_pair_counts_under_the_first_reason_that_applies():
         "leaked": 0,
         "duplicate": 0,
         "repeated_side": 0,
+        "shared_with_dev": 0,
         "over_long": 2,
         "length_ratio": 1,
         "ratio_outlier": 0,
@@ -136,18 +137,12 @@ def test_an_outlier_is_what_no_other_check_drops():
 # Checks of text.
 
 
-def test_only_duplicates_are_looked_for_by_default():
-    assert [name for name, _ in text_checks(DataConfig())] == ["duplicate"]
-    config = DataConfig(
-        check_script=True,
-        remove_copies=True,
-        remove_duplicates=False,
-        max_sources_per_target=3,
-    )
+def test_no_text_is_looked_at_by_default():
+    assert text_checks(DataConfig()) == []
+    config = DataConfig(check_script=True, remove_copies=True)
     assert [name for name, _ in text_checks(config)] == [
         "wrong_script",
         "copied",
-        "repeated_side",
     ]
 
 
@@ -185,9 +180,7 @@ def test_a_copy_is_equal_text_with_letters(source, target, kept):
 
 
 def test_no_pair_is_no_trouble():
-    config = DataConfig(
-        check_script=True, remove_copies=True, max_targets_per_source=1
-    )
+    config = DataConfig(check_script=True, remove_copies=True)
     for _, check in text_checks(config):
         assert check([]).tolist() == []
         assert check([("a", "书")]).tolist() == [True]
@@ -244,7 +237,7 @@ def test_the_same_whatever_the_chunks(lengths):
 
 def test_memory_is_for_different_lengths_only(lengths):
     meter = measured(np.concatenate([lengths] * 3))
-    assert len(meter._pairs) == len({*map(tuple, lengths.tolist())})
+    assert len(meter.pairs) == len({*map(tuple, lengths.tolist())})
 
 
 def test_equal_ratios_or_no_pair_leave_nothing_to_tell_apart():

@@ -1,23 +1,31 @@
+import errno
 import hashlib
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.data import records
-from keras_transformer.data.records import SplitWriter, parse, serialize
+from keras_transformer.data.records import (
+    join_lengths,
+    parse,
+    serialize,
+    write_shard,
+)
 
 PAIRS = [([5, 6, 7], [8]), ([], [9, 10]), ([11], [])]
 
 
-def read(folder, description):
-    """(source, target) ids of every record, shard after shard."""
-    names = [str(folder / shard["name"]) for shard in description["shards"]]
-    pairs = []
-    for record in tf.data.TFRecordDataset(names):
-        source, target = parse(record[tf.newaxis])
-        pairs.append((source.to_list()[0], target.to_list()[0]))
-    return pairs
+def ragged(rows):
+    return tf.ragged.constant(rows, tf.int32, ragged_rank=1)
+
+
+def example(source_ids, target_ids):
+    """A record as TensorFlow's own classes write it."""
+    record = tf.train.Example()
+    features = record.features.feature
+    features["source_ids"].int64_list.value.extend(source_ids)
+    features["target_ids"].int64_list.value.extend(target_ids)
+    return record
 
 
 def test_records_give_back_their_ids():
@@ -27,56 +35,69 @@ def test_records_give_back_their_ids():
     assert target.to_list() == [pair[1] for pair in PAIRS]
 
 
-def test_split_has_shards_lengths_and_their_description(tmp_path):
+@pytest.mark.parametrize("length", [0, 1, 2, 40, 60, 64, 127, 128, 3000])
+def test_records_are_examples_of_tensorflow(length):
+    random = np.random.default_rng(length)
+    sides = [random.integers(0, 2**bits, length).tolist() for bits in (7, 22)]
+    written = tf.train.Example.FromString(serialize(*sides))
+    assert written == example(*sides)
+    edges = [0, 1, 127, 128, 16383, 16384, 2**21 - 1, 2**21, 2**31 - 1]
+    assert tf.train.Example.FromString(serialize(edges, [])) == example(
+        edges, []
+    )
+
+
+def test_records_of_tensorflow_are_read_too():
+    records = [example(*pair).SerializeToString() for pair in PAIRS]
+    source, target = parse(records)
+    assert source.to_list() == [pair[0] for pair in PAIRS]
+    assert target.to_list() == [pair[1] for pair in PAIRS]
+
+
+def test_a_shard_has_its_pairs_in_order(tmp_path):
     pairs = [([n] * (n % 5), [n, n + 1]) for n in range(250)]
-    with SplitWriter(tmp_path, "train", len(pairs), 100, seed=1) as writer:
-        for start in range(0, 250, 50):
-            sources, targets = zip(*pairs[start : start + 50], strict=True)
-            writer.write(sources, targets)
-        description = writer.finish()
-    assert [shard["name"] for shard in description["shards"]] == [
-        f"train-0000{n}-of-00003.tfrecord" for n in range(3)
+    batches = [
+        [ragged([pair[side] for pair in pairs[start:end]]) for side in (0, 1)]
+        for start, end in [(0, 100), (100, 100), (100, 250)]
     ]
-    assert description["pairs"] == 250
-    found = read(tmp_path, description)
-    assert sorted(found) == sorted(pairs)
-    lengths = np.load(tmp_path / description["lengths"]["name"])
+    path = tmp_path / "a.tfrecord"
+    lengths = write_shard(path, batches)
     assert lengths.dtype == np.int32
-    assert lengths.tolist() == [[len(s), len(t)] for s, t in found]
-    for shard in description["shards"]:
-        content = (tmp_path / shard["name"]).read_bytes()
-        assert shard["bytes"] == len(content)
-        assert shard["sha256"] == hashlib.sha256(content).hexdigest()
-        assert 50 < shard["pairs"] < 120
+    assert lengths.tolist() == [[n % 5, 2] for n in range(250)]
+    records = tf.data.TFRecordDataset([str(path)]).batch(1000)
+    source, target = parse(records.get_single_element())
+    read = zip(source.to_list(), target.to_list(), strict=True)
+    assert list(read) == pairs
 
 
-def test_a_shard_is_a_sample_of_the_whole_corpus(tmp_path):
-    with SplitWriter(tmp_path, "train", 1000, 500, seed=1) as writer:
-        writer.write([[n] for n in range(1000)], [[n] for n in range(1000)])
-        description = writer.finish()
-    first = read(tmp_path, description)[: description["shards"][0]["pairs"]]
-    assert 400 < np.mean([source[0] for source, _ in first]) < 600
+def test_an_empty_shard_is_written(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    assert write_shard(path, []).shape == (0, 2)
+    assert path.stat().st_size == 0
 
 
-def test_same_seed_writes_the_same_shards(tmp_path):
-    digests = []
-    for seed in (1, 1, 2):
-        with SplitWriter(tmp_path, "train", 100, 50, seed) as writer:
-            writer.write([[n] for n in range(100)], [[n] for n in range(100)])
-            description = writer.finish()
-        digests.append([shard["sha256"] for shard in description["shards"]])
-    assert digests[0] == digests[1] != digests[2]
+def test_lengths_of_all_shards_are_one_file(tmp_path):
+    tables = [
+        np.arange(2 * n, dtype=np.int32).reshape(n, 2) for n in (3, 0, 5000)
+    ]
+    paths = [tmp_path / f"{n}.npy" for n in range(3)]
+    for path, table in zip(paths, tables, strict=True):
+        np.save(path, table)
+    described = join_lengths(tmp_path, "train", paths)
+    content = (tmp_path / described["name"]).read_bytes()
+    assert described["name"] == "train.lengths.npy"
+    assert described["sha256"] == hashlib.sha256(content).hexdigest()
+    joined = np.load(tmp_path / described["name"], mmap_mode="r")
+    assert joined.dtype == np.int32
+    np.testing.assert_array_equal(joined, np.concatenate(tables))
 
 
-def test_number_of_open_files_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(records, "MAXIMUM_SHARDS", 4)
-    with SplitWriter(tmp_path, "train", 1000, 10, seed=1) as writer:
-        writer.write([[1]], [[2]])
-        assert len(writer.finish()["shards"]) == 4
-
-
-def test_failing_disk_is_not_hidden(tmp_path):
-    with pytest.raises(tf.errors.OpError):
-        with SplitWriter(tmp_path / "none", "train", 10, 10, seed=1) as writer:
-            writer.write([[1]], [[2]])
-            writer.finish()
+def test_failing_disk_is_an_error_of_the_system(tmp_path):
+    # That of TensorFlow's couldn't come back from a worker process.
+    with pytest.raises(OSError, match="No such file") as caught:
+        write_shard(tmp_path / "none" / "a", [(ragged([[1]]), ragged([[2]]))])
+    assert caught.value.errno == errno.EIO
+    with pytest.raises(OSError) as caught:
+        batch = ragged([[1] * 100] * 9999), ragged([[2]] * 9999)
+        write_shard("/dev/full", [batch])
+    assert caught.value.errno == errno.ENOSPC

@@ -2,6 +2,7 @@ import random
 
 import pytest
 
+from keras_transformer import chinese as opencc_text
 from keras_transformer.text import chinese
 
 
@@ -17,7 +18,7 @@ def _in_graph(simplifier, lines):
 def test_traditional_becomes_simplified(simplifier):
     lines = ["漢語 abc", "計畫瞭解乾隆", "", "简体"]
     expected = ["汉语 abc", "计划了解乾隆", "", "简体"]
-    assert list(chinese.simplify(lines)) == expected
+    assert list(opencc_text.simplify(lines)) == expected
     assert _in_graph(simplifier, lines) == expected
 
 
@@ -25,15 +26,15 @@ def test_graph_equals_opencc_on_real_sentences(simplifier, shared):
     path = shared / "data" / "tatoeba" / "train.tsv"
     lines = path.read_text(encoding="utf-8").splitlines()
     sentences = [line.split("\t")[1] for line in lines]
-    simplified = list(chinese.simplify(sentences))
+    simplified = list(opencc_text.simplify(sentences))
     assert _in_graph(simplifier, sentences) == simplified
     # Text that is simplified already stays as it is.
     assert _in_graph(simplifier, simplified) == simplified
 
 
 def test_graph_equals_opencc_on_random_phrases(simplifier):
-    phrases = list(chinese._simplified("TSPhrases.txt"))
-    characters = list(chinese._simplified("TSCharacters.txt"))
+    phrases = list(opencc_text.simplified("TSPhrases.txt"))
+    characters = list(opencc_text.simplified("TSCharacters.txt"))
     generator = random.Random(0)
     lines = [
         "，".join(generator.choices(phrases, k=2))
@@ -45,10 +46,20 @@ def test_graph_equals_opencc_on_random_phrases(simplifier):
         for line, graph, opencc in zip(
             lines,
             _in_graph(simplifier, lines),
-            chinese.simplify(lines),
+            opencc_text.simplify(lines),
             strict=True,
         )
         if graph != opencc
     ]
     # Overlapping phrases, which hardly ever meet.
     assert len(differences) <= 2
+
+
+def test_opencc_is_asked_wherever_it_would_change_something(shared):
+    convert = opencc_text._converter().convert
+    path = shared / "data" / "tatoeba" / "train.tsv"
+    lines = path.read_text(encoding="utf-8").splitlines()[::20]
+    for name in ("TSPhrases.txt", "TSCharacters.txt"):
+        entries = opencc_text.simplified(name)
+        lines += [f"{key}，{value}{key}" for key, value in entries.items()]
+    assert list(opencc_text.simplify(lines)) == [*map(convert, lines)]

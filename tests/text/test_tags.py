@@ -3,6 +3,7 @@ import tensorflow as tf
 
 from keras_transformer.config import DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
+from keras_transformer.data.keys import without_tags
 from keras_transformer.errors import InputError
 from keras_transformer.text import (
     CharacterTokenizer,
@@ -11,7 +12,7 @@ from keras_transformer.text import (
     load_tokenizer,
 )
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
-from keras_transformer.text.tags import split_tags, without_tags
+from keras_transformer.text.tags import split_tags
 from keras_transformer.text.tokenizer_training import train_sentencepiece
 
 TAGS = ("<BT>", "<2de>")

@@ -1,0 +1,159 @@
+"""Blocks: a corpus in pieces of some megabytes, as bytes, to be told about.
+
+One process reads files, plain or gzip, and hands blocks of whole lines to
+those that make pairs of them.
+"""
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from keras_transformer.data.corpus import (
+    ACCEPTED_LINE,
+    BYTE_ORDER_MARK,
+    CorpusFile,
+    Pair,
+    decoded,
+    open_bytes,
+    read_errors,
+    refuse_old_line_ends,
+    refuse_unequal_files,
+)
+from keras_transformer.errors import InputError
+
+BLOCK_BYTES = 4 << 20
+
+
+class Block(NamedTuple):
+    """Some lines of a corpus, undecoded.
+
+    Attributes:
+        corpus: the index of the file in the corpus.
+        file: what the lines are of.
+        first_line: the number of the first one, from 1.
+        source: lines of the TSV file, or of the file of sources.
+        target: the lines of the other file that belong to them; None for a
+            TSV file.
+    """
+
+    corpus: int
+    file: CorpusFile
+    first_line: int
+    source: bytes
+    target: bytes | None = None
+
+    def pairs(self) -> list[Pair]:
+        """The pairs as written, without line ends.
+
+        Raises:
+            InputError: a line isn't UTF-8, or has one column.
+        """
+        sources = self._lines(self.source, self.file.source)
+        if self.target is not None:
+            targets = self._lines(self.target, self.file.target)
+            return list(zip(sources, targets, strict=True))
+        return [
+            self._columns(number, line) for number, line in enumerate(sources)
+        ]
+
+    def _columns(self, number, line):
+        columns = line.split("\t", 2)
+        if len(columns) > 1:
+            return columns[0], columns[1]
+        if not line.strip():
+            return "", ""
+        raise InputError(
+            f"{self.file.source}, line {self.first_line + number}: one column. "
+            f"Accepted: {ACCEPTED_LINE}"
+        )
+
+    def _lines(self, content, path):
+        try:
+            lines = content.decode("utf-8").split("\n")
+        except UnicodeDecodeError:
+            # Line by line, to name the one that isn't.
+            for number, line in enumerate(content.split(b"\n")):
+                decoded(line, path, self.first_line + number)
+            raise
+        if not lines[-1]:
+            lines.pop()  # After the last line's end.
+        if b"\r" in content:
+            return [line.removesuffix("\r") for line in lines]
+        return lines
+
+
+def read_blocks(
+    files: Iterable[CorpusFile], size: int = BLOCK_BYTES
+) -> Iterator[Block]:
+    """Yields the files' lines in blocks, in order.
+
+    Args:
+        files: of the corpus.
+        size: bytes of source text in a block, at least, unless the file ends.
+
+    Raises:
+        InputError: as `CorpusFile.pairs`, but for what `Block.pairs` raises.
+    """
+    for corpus, file in enumerate(files):
+        one = _table_blocks if file.target is None else _aligned_blocks
+        yield from one(corpus, file, size)
+
+
+def corpus_bytes(files: Iterable[CorpusFile]) -> int:
+    """About so many bytes of text the files have, gzip unpacked."""
+    paths = [path for file in files for path in file.paths]
+    return sum(
+        os.path.getsize(path) * (4 if path.suffix == ".gz" else 1)
+        for path in paths
+    )
+
+
+def _table_blocks(corpus, file, size):
+    number = 1
+    for content in _contents(file.source, size):
+        yield Block(corpus, file, number, content)
+        number += _count_lines(content)
+
+
+def _aligned_blocks(corpus, file, size):
+    number = 1
+    sources = _contents(file.source, size)
+    with read_errors(file.target) as reading, open_bytes(file.target) as lines:
+        for source in sources:
+            count = _count_lines(source)
+            target = b"".join(itertools.islice(lines, count))
+            target = _without_mark(target, number)
+            read = _count_lines(target)
+            reading.line = number + read - 1
+            if read < count:
+                count += sum(map(_count_lines, sources))
+                refuse_unequal_files(
+                    file, number - 1 + count, number - 1 + read
+                )
+            yield Block(corpus, file, number, source, target)
+            number += count
+        if rest := sum(1 for _ in lines):
+            refuse_unequal_files(file, number - 1, number - 1 + rest)
+
+
+def _contents(path, size):
+    """The content of a file, cut at ends of lines; without a mark."""
+    with read_errors(path) as reading, open_bytes(path) as file:
+        while content := file.read(size):
+            content += file.readline()
+            content = _without_mark(content, reading.line + 1)
+            reading.line += _count_lines(content)
+            yield content
+            last = content
+        if reading.line == 1:
+            refuse_old_line_ends(last, path)
+
+
+def _without_mark(content, number):
+    return content.removeprefix(BYTE_ORDER_MARK) if number == 1 else content
+
+
+def _count_lines(content):
+    """Lines in some bytes; the last may have no end."""
+    return content.count(b"\n") + (content[-1:] not in (b"\n", b""))

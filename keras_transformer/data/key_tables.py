@@ -1,0 +1,140 @@
+"""Key tables: the numbers of all pairs in DuckDB, on disk.
+
+Memory is bounded, whatever the corpus: what doesn't fit is written beside the
+database. The SQL is that of `data.selection`.
+"""
+
+import contextlib
+import errno
+import pathlib
+from collections.abc import Iterator, Mapping
+
+import duckdb
+import numpy as np
+
+from keras_transformer.data.selection import Step
+
+# Rows that wait in memory before they are inserted together.
+_WAITING = 1 << 18
+_THREAD_MEMORY = 128 << 20  # bytes, what DuckDB advises at least
+_LEAST_MEMORY = 512 << 20
+_MOST_THREADS = 8
+
+
+class KeyTables:
+    """Tables of a new database.
+
+    Args:
+        folder: for the database and what doesn't fit in memory.
+        threads: that DuckDB uses, at most.
+
+    Raises:
+        OSError: of all methods, the disk is full or fails.
+    """
+
+    def __init__(self, folder: pathlib.Path, threads: int):
+        threads = min(threads, _MOST_THREADS)
+        memory = max(_LEAST_MEMORY, threads * _THREAD_MEMORY)
+        with _system_errors():
+            self._connection = duckdb.connect(
+                str(folder / "keys.duckdb"),
+                config={
+                    "memory_limit": f"{memory}B",
+                    "threads": threads,
+                    "temp_directory": str(folder / "spill"),
+                    "preserve_insertion_order": False,
+                },
+            )
+            self._connection.execute("SET enable_progress_bar = false")
+        self._waiting = {}
+
+    def close(self):
+        """Closes the database; its files stay."""
+        self._connection.close()
+
+    def create(self, table: str, **columns: str):
+        """Makes an empty table of columns with these types."""
+        types = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        with _system_errors():
+            self._connection.execute(f"CREATE TABLE {table} ({types})")
+        self._waiting[table] = {name: [] for name in columns}
+
+    def insert(self, table: str, columns: Mapping[str, np.ndarray]):
+        """Adds rows to a table that `create` has made.
+
+        Args:
+            table: its name.
+            columns: for each column, its `(N,)` values.
+        """
+        waiting = self._waiting[table]
+        for name, parts in waiting.items():
+            parts.append(columns[name])
+        if sum(map(len, parts)) >= _WAITING:
+            self._insert_waiting(table)
+
+    def make(self, step: Step) -> int:
+        """Makes a table by a query; the number of its rows."""
+        self.insert_all()
+        with _system_errors():
+            self._connection.execute(
+                f"CREATE TABLE {step.table} AS {step.query}"
+            )
+        return self.number(f"SELECT count(*) FROM {step.table}")
+
+    def drop(self, table: str):
+        """Removes a table, and what waits for it."""
+        self._waiting.pop(table, None)
+        with _system_errors():
+            self._connection.execute(f"DROP TABLE {table}")
+
+    def number(self, query: str) -> int:
+        """The one number that a query gives."""
+        self.insert_all()
+        with _system_errors():
+            return self._connection.execute(query).fetchone()[0]
+
+    def arrays(self, query: str) -> list[np.ndarray]:
+        """The columns that a query gives, each `(N,)`."""
+        self.insert_all()
+        with _system_errors():
+            return list(self._connection.execute(query).fetchnumpy().values())
+
+    def insert_all(self):
+        """Inserts the rows that wait."""
+        for table in self._waiting:
+            self._insert_waiting(table)
+
+    def _insert_waiting(self, table):
+        waiting = self._waiting[table]
+        rows = {
+            name: np.concatenate(parts)
+            for name, parts in waiting.items()
+            if parts
+        }
+        if not any(map(len, rows.values())):
+            return
+        with _system_errors():
+            self._connection.register("waiting_rows", rows)
+            self._connection.execute(
+                f"INSERT INTO {table} SELECT {', '.join(rows)} "
+                "FROM waiting_rows"
+            )
+            self._connection.unregister("waiting_rows")
+        for parts in waiting.values():
+            parts.clear()
+
+
+@contextlib.contextmanager
+def _system_errors() -> Iterator[None]:
+    """Turns DuckDB's errors of a disk into the system's."""
+    try:
+        yield
+    except duckdb.Error as error:
+        text = str(error).partition("\n")[0]
+        # It runs out of memory when it may write no more beside it.
+        out_of_memory = isinstance(error, duckdb.OutOfMemoryException)
+        if out_of_memory or "No space left" in text:
+            raise OSError(errno.ENOSPC, text) from error
+        if isinstance(error, duckdb.IOException):
+            raise OSError(errno.EIO, text) from error
+        raise

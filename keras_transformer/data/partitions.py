@@ -1,0 +1,124 @@
+"""Partitions: the text of a corpus in files by range of shuffle key.
+
+Text passes through here while a corpus is prepared, so that it never has to be
+in memory: what a block has is added to the files of all partitions; then each
+partition by itself is sorted, and what is kept of it goes to the shards that
+its range meets.
+"""
+
+import os
+import pathlib
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from keras_transformer.data.corpus import Pair
+from keras_transformer.data.keys import shard_of
+
+CHUNK = 4096  # pairs handled together
+# Of a partition's text; a few times as much in memory while it is sorted.
+PARTITION_BYTES = 16 << 20
+_KEY_DIGITS = 16
+
+
+def add_to_partitions(
+    folder: pathlib.Path,
+    partitions: int,
+    pairs: Sequence[Pair],
+    shuffle_keys: np.ndarray,
+):
+    """Adds pairs to the files of their partitions, this process' own.
+
+    Args:
+        folder: with a folder for each partition, see `partition_folder`.
+        partitions: how many.
+        pairs: cleaned.
+        shuffle_keys: int64 `(N,)`.
+    """
+    lines = [
+        f"{key:0{_KEY_DIGITS}x}\t{source}\t{target}\n"
+        for key, (source, target) in zip(
+            shuffle_keys.tolist(), pairs, strict=True
+        )
+    ]
+    lines.sort()
+    owners = shard_of(np.sort(shuffle_keys), partitions)
+    for partition, start, end in _groups(owners):
+        path = partition_folder(folder, partition) / str(os.getpid())
+        with open(path, "ab") as file:
+            file.write("".join(lines[start:end]).encode())
+
+
+def partition_folder(folder: pathlib.Path, partition: int) -> pathlib.Path:
+    """Where the files of a partition are."""
+    return folder / f"partition-{partition:06d}"
+
+
+def take_partition(
+    folder: pathlib.Path, partition: int
+) -> tuple[np.ndarray, list[bytes]]:
+    """Reads a partition and removes its files.
+
+    Returns:
+        The shuffle keys of its pairs, int64 `(N,)`, ascending; and each pair
+        as a line, without an end.
+    """
+    paths = sorted(partition_folder(folder, partition).iterdir())
+    lines = []
+    for path in paths:
+        lines += path.read_bytes().split(b"\n")[:-1]
+    lines.sort()
+    digits = b"".join([line[:_KEY_DIGITS] for line in lines])
+    keys = np.frombuffer(bytes.fromhex(digits.decode()), ">u8")
+    for path in paths:
+        path.unlink()
+    return (
+        keys.astype(np.int64),
+        [line[_KEY_DIGITS + 1 :] for line in lines],
+    )
+
+
+def write_pieces(
+    folder: pathlib.Path,
+    partition: int,
+    lines: Sequence[bytes],
+    shuffle_keys: np.ndarray,
+    shards: int,
+):
+    """Writes sorted pairs of a partition to pieces of the shards they are in.
+
+    Args:
+        folder: of the split's pieces.
+        partition: where the pairs come from.
+        lines: N pairs, without ends of lines.
+        shuffle_keys: int64 `(N,)`, ascending.
+        shards: of the split.
+    """
+    for shard, start, end in _groups(shard_of(shuffle_keys, shards)):
+        write_piece(folder, shard, partition, lines[start:end])
+
+
+def write_piece(
+    folder: pathlib.Path, shard: int, piece: int, lines: Iterable[bytes]
+):
+    """Writes one piece of a shard; pieces are read by rising number."""
+    path = folder / f"{shard:06d}" / f"{piece:06d}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+
+
+def read_pieces(folder: pathlib.Path, shard: int) -> Iterator[list[Pair]]:
+    """Yields the pairs of a shard, in order, in lists of up to `CHUNK`."""
+    for path in sorted((folder / f"{shard:06d}").glob("*")):
+        lines = path.read_bytes().decode().split("\n")[:-1]
+        for start in range(0, len(lines), CHUNK):
+            yield [
+                tuple(line.split("\t")) for line in lines[start : start + CHUNK]
+            ]
+
+
+def _groups(owners):
+    """Yields (owner, start, end) of each run in int `(N,)`, ascending."""
+    numbers, starts = np.unique(owners, return_index=True)
+    ends = np.append(starts, len(owners))[1:].tolist()
+    yield from zip(numbers.tolist(), starts.tolist(), ends, strict=True)

@@ -1,0 +1,181 @@
+"""Selection: which of the cleaned pairs are trained on, said in SQL.
+
+A pair is a row of numbers (see `data.keys`); its text isn't looked at. The
+queries keep to what DuckDB and Spark both understand, so that one machine and
+many keep the same pairs. Every query makes a table of the one before:
+
+1. `leaked`: a held-out file has the pair too, or a side of it (option).
+2. `duplicate`: one of equal pairs stays (option).
+3. `repeated_side`: of the pairs with one source, those that come first in the
+   order of their shuffle keys stay, and then the same for targets (option).
+4. The dev split, where it is a fraction of the corpus: whole sources, in the
+   order of their keys. `shared_with_dev`: what has a target of dev isn't
+   trained on.
+
+The pairs are in no order but that of their keys: what stays doesn't depend on
+the order of the corpus.
+"""
+
+import dataclasses
+
+from keras_transformer.config.data import DataConfig
+from keras_transformer.data.keys import KEY_BITS
+
+PAIRS, HELD_OUT, DEV, TRAIN = "pairs", "held_out", "dev", "train"
+# A source is not taken for dev if one of its targets stands in more pairs than
+# this: training would lose each of them, and with them every "Yes.".
+_MOST_SHARED = 10
+_CANDIDATES_PER_PAIR = 4
+_FEWEST_CANDIDATES = 100_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """A query that makes a table.
+
+    Attributes:
+        table: its name.
+        query: the SQL.
+        reason: under which the pairs are counted that this step leaves out of
+            the table before; None: nothing is dropped.
+    """
+
+    table: str
+    query: str
+    reason: str | None = None
+
+
+def columns(config: DataConfig) -> tuple[str, ...]:
+    """The columns of the table `pairs`, 64-bit integers.
+
+    `corpus` numbers the training files. The last two, fingerprints of both
+    sides' plain texts, are there where pairs are counted by side.
+    """
+    names = ("shuffle_key", "source_key", "target_key", "corpus")
+    if _limits(config):
+        names += ("source_text", "target_text")
+    return names
+
+
+def cleaning_steps(config: DataConfig) -> list[Step]:
+    """The steps from the table `pairs` to the pairs that may be used.
+
+    With `config.remove_leaked` there has to be a table `held_out` with the
+    columns `source_key` and `target_key`.
+    """
+    steps, table = [], PAIRS
+    if config.remove_leaked != "none":
+        steps.append(Step("unleaked", _not_leaked(config, table), "leaked"))
+        table = "unleaked"
+    if config.remove_duplicates:
+        keys = ", ".join(name for name in columns(config) if name != "corpus")
+        query = (
+            f"SELECT {keys}, min(corpus) AS corpus FROM {table} GROUP BY {keys}"
+        )
+        steps.append(Step("distinct_pairs", query, "duplicate"))
+        table = "distinct_pairs"
+    for side, limit in _limits(config):
+        query = (
+            f"SELECT {', '.join(columns(config))} FROM (SELECT *, row_number() "
+            f"OVER (PARTITION BY {side}_text ORDER BY shuffle_key) AS number "
+            f"FROM {table}) AS numbered WHERE number <= {limit}"
+        )
+        table = f"limited_by_{side}"
+        steps.append(Step(table, query, "repeated_side"))
+    return steps
+
+
+def _limits(config):
+    """The limited sides, each with how many pairs of a text may stay."""
+    limits = {
+        "source": config.max_targets_per_source,
+        "target": config.max_sources_per_target,
+    }
+    return [(side, n) for side, n in limits.items() if n is not None]
+
+
+def _not_leaked(config, table):
+    select = f"SELECT {table}.* FROM {table}"
+    same = {
+        side: f"{table}.{side}_key = {HELD_OUT}_{side}s.{side}_key"
+        for side in ("source", "target")
+    }
+    join = {
+        side: f"ANTI JOIN {HELD_OUT} AS {HELD_OUT}_{side}s ON {same[side]}"
+        for side in same
+    }
+    if config.remove_leaked == "source":
+        return f"{select} {join['source']}"
+    if config.remove_leaked == "side":
+        return f"{select} {join['source']} {join['target']}"
+    return (
+        f"{select} ANTI JOIN {HELD_OUT} "
+        f"ON {table}.source_key = {HELD_OUT}.source_key "
+        f"AND {table}.target_key = {HELD_OUT}.target_key"
+    )
+
+
+def dev_steps(table: str, pairs: int, fraction: float) -> list[Step]:
+    """The steps from the pairs that may be used to `dev` and `train`.
+
+    Dev takes sources whole, in the order of their keys, until it would exceed
+    its fraction. It passes over sources that have more pairs than that, and
+    those with a target that stands in more than ten pairs.
+
+    Args:
+        table: of the pairs.
+        pairs: how many they are.
+        fraction: of them, for dev at most.
+    """
+    wanted = int(pairs * fraction)
+    # More than are wanted, few of many: they are numbered in one process.
+    share = _CANDIDATES_PER_PAIR * fraction + _FEWEST_CANDIDATES / pairs
+    last = min(int(share * 2**KEY_BITS), 2**KEY_BITS - 1)
+    candidates = (
+        f"SELECT source_key, target_key FROM {table} WHERE source_key <= {last}"
+    )
+    common = (
+        f"SELECT {table}.target_key FROM {table} SEMI JOIN dev_candidates "
+        f"ON {table}.target_key = dev_candidates.target_key "
+        f"GROUP BY {table}.target_key HAVING count(*) > {_MOST_SHARED}"
+    )
+    suitable = (
+        "SELECT dev_candidates.source_key AS source_key, count(*) AS pairs "
+        "FROM dev_candidates LEFT JOIN common_targets "
+        "ON dev_candidates.target_key = common_targets.target_key "
+        "GROUP BY dev_candidates.source_key HAVING "
+        f"count(*) <= {wanted} AND count(common_targets.target_key) = 0"
+    )
+    sources = (
+        "SELECT source_key FROM (SELECT source_key, sum(pairs) OVER "
+        f"(ORDER BY source_key) AS total FROM ({suitable}) AS suitable) "
+        f"AS totals WHERE total <= {wanted}"
+    )
+    same_source = f"ON {table}.source_key = dev_sources.source_key"
+    dev = f"SELECT {table}.* FROM {table} SEMI JOIN dev_sources {same_source}"
+    train = (
+        f"SELECT {table}.* FROM {table} ANTI JOIN dev_sources {same_source} "
+        f"ANTI JOIN {DEV} ON {table}.target_key = {DEV}.target_key"
+    )
+    return [
+        Step("dev_candidates", candidates),
+        Step("common_targets", common),
+        Step("dev_sources", sources),
+        Step(DEV, dev),
+        Step(TRAIN, train, "shared_with_dev"),
+    ]
+
+
+def overlap_query(train: str, dev: str) -> str:
+    """Counts the pairs of one table of which another holds a side.
+
+    Args:
+        train: the table that may hold a side.
+        dev: the table whose pairs are counted, of few rows.
+    """
+    matches = " OR ".join(
+        f"{side}_key IN (SELECT {train}.{side}_key FROM {train} SEMI JOIN {dev}"
+        f" ON {train}.{side}_key = {dev}.{side}_key)"
+        for side in ("source", "target")
+    )
+    return f"SELECT count(*) FROM {dev} WHERE {matches}"

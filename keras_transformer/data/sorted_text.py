@@ -1,0 +1,268 @@
+"""Sorted text: a corpus, cleaned, selected, in the order of its shards.
+
+Text is cleaned block by block and lies in partitions; which of it is kept,
+`data.selection` says by the pairs' keys, in a database on disk; then each
+partition is sorted into the text of the shards. No step holds more than a
+block or a partition, so that memory doesn't grow with the corpus.
+"""
+
+import collections
+import itertools
+import pathlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from keras_transformer.config.data import DataConfig
+from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.data.blocks import read_blocks
+from keras_transformer.data.cleaned_text import Cleaner, Progress
+from keras_transformer.data.cleaning import CleaningReport
+from keras_transformer.data.corpus import CorpusFile, read_pairs
+from keras_transformer.data.corpus_tokenizers import vocabulary_size
+from keras_transformer.data.key_tables import KeyTables
+from keras_transformer.data.keys import key_range, pair_keys
+from keras_transformer.data.partitions import (
+    CHUNK,
+    partition_folder,
+    write_piece,
+)
+from keras_transformer.data.selection import (
+    DEV,
+    HELD_OUT,
+    PAIRS,
+    TRAIN,
+    Step,
+    cleaning_steps,
+    columns,
+    dev_steps,
+    overlap_query,
+)
+from keras_transformer.errors import InputError
+from keras_transformer.machine import usable_cores
+
+# Does tasks of `CorpusTasks`, here or in workers, and gives their results in
+# order.
+Do = Callable[[Iterable[tuple]], Iterator]
+
+
+class SortedText:
+    """The steps to the text of the shards, in their order; and the counts.
+
+    A context manager, which has a database while it is open.
+
+    Attributes:
+        reports: the counts of cleaning, by split.
+        shards: how many each split will have.
+
+    Args:
+        folder: where the prepared data will be, with a folder `work` for
+            what goes again.
+        config: of the data.
+        do: see `Do`.
+        partitions: of the text.
+        progress: called with (stage, pairs done, how many or None).
+    """
+
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        config: DataConfig,
+        do: Do,
+        partitions: int,
+        progress: Progress,
+    ):
+        self.reports = {TRAIN: CleaningReport()}
+        self.shards = {}
+        self._folder = folder
+        self._work = folder / "work"
+        self._config = config
+        self._do = do
+        self._partitions = partitions
+        self._progress = progress
+        self._tables = None
+        self._sorted = []  # splits whose text is in the partitions
+
+    def __enter__(self) -> "SortedText":
+        self._tables = KeyTables(self._work, usable_cores())
+        return self
+
+    def __exit__(self, *_):
+        self._tables.close()
+
+    def hold_out(self, held_out: list[CorpusFile], dev: CorpusFile | None):
+        """Reads what training mustn't have, and a dev file.
+
+        Of dev, the empty pairs go; the others stand in the file's order.
+
+        Raises:
+            InputError: a file can't be used, or no dev pair is left.
+        """
+        for table in (HELD_OUT, DEV)[: 1 if dev is None else 2]:
+            self._tables.create(table, source_key="BIGINT", target_key="BIGINT")
+        for pairs in _chunks(read_pairs(held_out), CHUNK):
+            self._insert_keys(HELD_OUT, pairs)
+        if dev is None:
+            return
+        report = self.reports[DEV] = CleaningReport()
+        clean = Cleaner(self._config, check=False)
+        for pairs in _chunks(read_pairs([dev]), self._config.shard_size):
+            pairs = clean(pairs, report)
+            self._insert_keys(HELD_OUT, pairs)
+            self._insert_keys(DEV, pairs)
+            lines = (f"{source}\t{target}".encode() for source, target in pairs)
+            shard = self.shards.get(DEV, 0)
+            write_piece(self._work / DEV, shard, 0, lines)
+            self.shards[DEV] = shard + 1
+            self._progress("reading dev", report.read, None)
+        require_pairs(report, str(dev))
+
+    def _insert_keys(self, table, pairs):
+        keys = pair_keys(pairs, self._config.seed)
+        self._tables.insert(
+            table, {"source_key": keys.source, "target_key": keys.target}
+        )
+
+    def read(self, files: list[CorpusFile]):
+        """Reads and cleans the corpus.
+
+        Raises:
+            InputError: a file can't be used, or no pair is left.
+        """
+        names = columns(self._config)
+        self._tables.create(PAIRS, **dict.fromkeys(names, "BIGINT"))
+        for partition in range(self._partitions):
+            partition_folder(self._work, partition).mkdir()
+        report = self.reports[TRAIN]
+        tasks = (("clean", block) for block in read_blocks(files))
+        for cleaned in self._do(tasks):
+            report.add(cleaned.read, cleaned.dropped)
+            self._tables.insert(PAIRS, cleaned.keys)
+            self._progress("reading train", report.read, None)
+        require_pairs(report, " ".join(map(str, files)))
+
+    def select(self, fraction: float | None) -> int | None:
+        """Settles which pairs are trained on, and which are dev.
+
+        Args:
+            fraction: of the pairs, for dev; None: none are taken.
+
+        Returns:
+            If there is a dev file, its pairs of which a side stands in
+            training; else None.
+
+        Raises:
+            InputError: a split is empty.
+        """
+        report = self.reports[TRAIN]
+        table, pairs = PAIRS, report.kept
+        for step in cleaning_steps(self._config):
+            left = self._tables.make(step)
+            self._tables.drop(table)
+            report.drop(step.reason, pairs - left)
+            table, pairs = step.table, left
+        require_pairs(report, TRAIN)
+        counts = {TRAIN: pairs}
+        overlap = None
+        if fraction is not None:
+            counts = self._take_dev(table, pairs, fraction)
+            table = TRAIN
+        elif DEV in self.reports:
+            overlap = self._tables.number(overlap_query(table, DEV))
+        for split, name in {TRAIN: table, DEV: DEV}.items():
+            if split in counts:
+                query = f"SELECT shuffle_key FROM {name} ORDER BY shuffle_key"
+                self._tables.make(Step(f"sorted_{split}", query))
+                self._sorted.append(split)
+                self._tables.drop(name)
+                shards = -(-counts[split] // self._config.shard_size)
+                self.shards[split] = max(1, shards)
+        return overlap
+
+    def _take_dev(self, table, pairs, fraction):
+        """Makes the tables of the splits; how many pairs each has."""
+        counts = {
+            step.table: self._tables.make(step)
+            for step in dev_steps(table, pairs, fraction)
+        }
+        self._tables.drop(table)
+        dev, train = counts[DEV], counts[TRAIN]
+        if not dev or not train:
+            raise InputError(
+                f"dev fraction {fraction:g} of {pairs} pairs leaves a split "
+                "empty. Accepted: a fraction that holds out a sentence or "
+                "more whose translations few others have, or a file"
+            )
+        report = self.reports[TRAIN]
+        report.drop("shared_with_dev", pairs - dev - train)
+        report.read -= dev
+        self.reports[DEV] = CleaningReport()
+        self.reports[DEV].read = dev
+        return {TRAIN: train, DEV: dev}
+
+    def sort(self, counted: Sequence[str]) -> dict[str, collections.Counter]:
+        """Sorts the text that is kept into the order of the shards.
+
+        Args:
+            counted: the sides whose tokens are to be counted.
+
+        Returns:
+            For each, how often its most frequent tokens stand in training,
+            as many as a vocabulary may have.
+        """
+        for side in counted:
+            self._tables.create(f"{side}_tokens", token="VARCHAR", n="BIGINT")
+        tasks = (
+            ("sort", partition, self._kept(partition), self.shards, counted)
+            for partition in range(self._partitions)
+        )
+        for done, results in enumerate(self._do(tasks), start=1):
+            for side, (tokens, counts) in zip(counted, results, strict=True):
+                tokens = np.array(tokens, object)
+                self._tables.insert(
+                    f"{side}_tokens", {"token": tokens, "n": counts}
+                )
+            total = self.reports[TRAIN].kept
+            self._progress("sorting", total * done // self._partitions, total)
+        return {side: self._most_frequent(side) for side in counted}
+
+    def _kept(self, partition):
+        """The shuffle keys of a partition that each split has, ascending."""
+        first, last = key_range(partition, self._partitions)
+        return {
+            split: self._tables.arrays(
+                f"SELECT shuffle_key FROM sorted_{split} WHERE shuffle_key "
+                f"BETWEEN {first} AND {last} ORDER BY shuffle_key"
+            )[0]
+            for split in self._sorted
+        }
+
+    def _most_frequent(self, side):
+        # As many again as are reserved, in case the text has those.
+        reserved = len(SPECIAL_TOKENS) + len(self._config.source_tags)
+        limit = vocabulary_size(self._config, side) + reserved
+        tokens, counts = self._tables.arrays(
+            f"SELECT token, CAST(sum(n) AS BIGINT) AS total FROM {side}_tokens "
+            f"GROUP BY token ORDER BY total DESC, token LIMIT {limit}"
+        )
+        pairs = zip(tokens.tolist(), counts.tolist(), strict=True)
+        return collections.Counter(dict(pairs))
+
+
+def require_pairs(report: CleaningReport, name: str):
+    """Refuses a text of which nothing is left.
+
+    Raises:
+        InputError: no pair was read, or none was kept; then with the counts.
+    """
+    if report.kept:
+        return
+    if not report.read:
+        raise InputError(f"{name}: no sentence pair. Accepted: one or more")
+    raise InputError(f"{name}: no sentence pair is left ({report})")
+
+
+def _chunks(pairs, size):
+    """The pairs in order, in lists of up to `size`."""
+    pairs = iter(pairs)
+    return iter(lambda: list(itertools.islice(pairs, size)), [])

@@ -1,0 +1,293 @@
+"""Worker processes that do tasks, whose results come in order.
+
+Python computes on one core, and TensorFlow doesn't survive a fork: processes
+are started anew. What they are to do is sent as a factory, because objects of
+TensorFlow can't be pickled.
+"""
+
+import collections
+import contextlib
+import itertools
+import multiprocessing
+import os
+import pickle
+import queue
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import wait
+from typing import Any
+
+from keras_transformer.errors import InputError
+
+# Tasks that a worker holds: one that it does and the next one.
+_PER_WORKER = 2
+# Tasks handed out for each worker whose results weren't yielded yet. More than
+# it holds, so that one long task doesn't make the others wait.
+_AHEAD = 4
+# Seconds that a worker has to end by itself.
+_END_SECONDS = 5.0
+
+Factory = Callable[[], Callable[[Any], Any]]
+
+
+class Workers:
+    """Processes that do tasks. A context manager.
+
+    Entering starts them all and waits until they are ready; leaving ends
+    them, whatever they are doing. They end, too, when this process dies.
+
+    Args:
+        factory: a callable that can be pickled. Called in each worker, it
+            returns a function from a task to its result, which both can be
+            pickled too. What that function has spent on compiling, in
+            seconds, may be its attribute `compile_seconds`.
+        count: how many.
+        prepare: called first in each worker, without arguments; anything
+            that can be pickled by its name.
+        doing: what they do, for messages: "translating".
+        remedy: what may help when one runs out of memory, for messages.
+
+    Raises:
+        InputError: on entering, the factory's; later, a worker was killed or
+            ran out of memory.
+    """
+
+    def __init__(
+        self,
+        factory: Factory,
+        count: int,
+        prepare: Callable[[], None] | None = None,
+        *,
+        doing: str,
+        remedy: str = "Try fewer workers",
+    ):
+        if count < 1:
+            raise InputError(f"workers must be 1 or more. Received: {count}")
+        # As bytes, because to unpickle a factory may import TensorFlow, and
+        # that is for the worker to do when all is set.
+        self._factory = pickle.dumps(factory)
+        self._count = count
+        self._prepare = prepare
+        self._words = doing, remedy
+        self._numbers = itertools.count()
+        self._workers = []
+
+    def __enter__(self):
+        try:
+            with _interrupts_blocked():
+                for _ in range(self._count):
+                    self._workers.append(
+                        _Worker(self._factory, self._prepare, self._words)
+                    )
+            for worker in self._workers:
+                worker.receive()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def process_ids(self) -> list[int]:
+        """The workers' process ids."""
+        return [worker.process.pid for worker in self._workers]
+
+    @property
+    def compile_seconds(self) -> float:
+        """What all workers together have spent on compiling, in seconds."""
+        return sum(worker.compile_seconds for worker in self._workers)
+
+    def map(self, tasks: Iterable) -> Iterator:
+        """Yields the result of each task, in order.
+
+        Reads at most four tasks a worker ahead, so that memory is bounded. An
+        empty list of things to do has an empty list of results.
+        """
+        tasks = iter(tasks)
+        waiting = collections.deque()  # numbers of the tasks out, in order
+        done = {}
+        exhausted = False
+        while True:
+            while len(waiting) < _AHEAD * self._count and (
+                worker := self._least_busy()
+            ):
+                task = next(tasks, None)
+                if task is None:
+                    exhausted = True
+                    break
+                number = next(self._numbers)
+                waiting.append(number)
+                if task == []:
+                    done[number] = []
+                else:
+                    worker.send(number, task)
+            if exhausted and not waiting:
+                return
+            while waiting and waiting[0] in done:
+                yield done.pop(waiting.popleft())
+            if waiting or not self._least_busy():
+                for number, result in self._finished():
+                    # Others belong to a stream that was left early.
+                    if waiting and number >= waiting[0]:
+                        done[number] = result
+
+    def _least_busy(self):
+        """The worker with the least to do, None if all have enough."""
+        worker = min(self._workers, key=lambda worker: worker.out)
+        return worker if worker.out < _PER_WORKER else None
+
+    def _finished(self):
+        """Waits, and yields (number, result) of what has come back."""
+        connections = {worker.connection: worker for worker in self._workers}
+        for connection in wait(connections):
+            yield connections[connection].receive()
+
+    def close(self):
+        """Ends all workers."""
+        # All are told before any is waited for.
+        for worker in self._workers:
+            worker.connection.close()
+        for worker in self._workers:
+            worker.end()
+        self._workers = []
+
+
+class _Worker:
+    """One process, as its parent sees it.
+
+    Attributes:
+        process: the process.
+        connection: the pipe to it.
+        out: tasks sent and not come back.
+        compile_seconds: what it has spent on compiling.
+    """
+
+    def __init__(self, factory, prepare, words):
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(
+            target=run_worker,
+            args=(theirs, factory, prepare, words),
+            name="keras-transformer worker",
+            daemon=True,
+        )
+        self.process.start()
+        # Held by the worker alone, the pipe tells of its death.
+        theirs.close()
+        self.out = 0
+        self.compile_seconds = 0.0
+        self._doing, self._remedy = words
+
+    def send(self, number, task):
+        self.out += 1
+        try:
+            self.connection.send((number, task))
+        except (BrokenPipeError, ConnectionResetError):
+            # What it said last may tell why it ended.
+            self.receive()
+            raise self._death() from None
+
+    def receive(self):
+        """What it says next: (number, result)."""
+        try:
+            number, result, error, compile_seconds = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            raise self._death() from None
+        if error is not None:
+            raise error
+        self.out -= number is not None
+        self.compile_seconds = compile_seconds
+        return number, result
+
+    def _death(self):
+        self.process.join(_END_SECONDS)
+        code = self.process.exitcode
+        if code is not None and code < 0:
+            how = f"was killed by {signal.Signals(-code).name}"
+        else:
+            how = f"ended with status {code}"
+        return InputError(
+            f"a {self._doing} worker (process {self.process.pid}) {how}; out "
+            f"of memory is the usual cause. {self._remedy}"
+        )
+
+    def end(self):
+        self.process.join(_END_SECONDS)
+        if self.process.exitcode is None:
+            self.process.kill()
+            self.process.join()
+        self.process.close()
+
+
+@contextlib.contextmanager
+def _interrupts_blocked():
+    """Starts processes with SIGINT blocked: their parent ends them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def run_worker(connection, factory: bytes, prepare, words: tuple[str, str]):
+    """Does what comes through a pipe until its other end is closed.
+
+    Says `(number, result, error, compile_seconds)`: once with number None
+    when it is ready, then for every `(number, task)`. After an error it ends.
+
+    Args:
+        connection: `multiprocessing.connection.Connection`.
+        factory: see `Workers`, pickled.
+        prepare: called first, without arguments; or None.
+        words: `doing` and `remedy` of `Workers`.
+    """
+    # Ctrl-C goes to the whole terminal; the parent decides what ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    tasks = queue.SimpleQueue()
+    threading.Thread(
+        target=_receive, args=(connection, tasks), daemon=True
+    ).start()
+    number = None
+    try:
+        if prepare is not None:
+            prepare()
+        work = pickle.loads(factory)()
+        connection.send((None, None, None, 0.0))
+        while True:
+            number, task = tasks.get()
+            result = work(task)
+            seconds = getattr(work, "compile_seconds", 0.0)
+            connection.send((number, result, None, seconds))
+    except BrokenPipeError:
+        pass  # The parent has gone.
+    except Exception as error:
+        connection.send((number, None, _portable(error, *words), 0.0))
+    finally:
+        connection.close()
+
+
+def _receive(connection, tasks):
+    """Takes in what comes, so that the parent never waits to send.
+
+    Ends the process when the parent has gone, even in the midst of a task.
+    """
+    try:
+        while True:
+            tasks.put(connection.recv())
+    except (EOFError, OSError):
+        os._exit(1)
+
+
+def _portable(error, doing, remedy):
+    """The error as one that the parent can raise."""
+    if isinstance(error, InputError | OSError | MemoryError):
+        return error
+    if type(error).__name__ == "ResourceExhaustedError":
+        return InputError(f"a {doing} worker ran out of memory. {remedy}")
+    text = "".join(traceback.format_exception(error))
+    return RuntimeError(f"in a {doing} worker:\n{text}")

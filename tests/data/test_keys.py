@@ -1,0 +1,90 @@
+import hashlib
+
+import numpy as np
+import pytest
+
+from keras_transformer.data.keys import (
+    fingerprints,
+    key_range,
+    pair_keys,
+    sentence_keys,
+    shard_of,
+)
+
+
+def key(text):
+    return next(iter(sentence_keys([text])))
+
+
+def test_key_ignores_case_width_punctuation_and_script():
+    assert key("Don't STOP!") == key("dont stop") == "dontstop"
+    assert key("ＡＢＣ　１２") == "abc12"
+    assert key("這是漢語。") == key("这是汉语") == "这是汉语"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("की", "का", False),  # vowel signs, which aren't letters to Python
+        ("ที่", "ทุ", False),
+        ("မိ", "မု", False),
+        ("கீ", "கா", False),
+        ("مَلِك", "ملك", True),  # points, which are mostly left out
+        ("שָׁלוֹם", "שלום", True),
+        ("ok \u2764\ufe0f", "ok \u2764", True),
+    ],
+)
+def test_key_has_the_signs_that_tell_words_apart(one, other, same):
+    assert (key(one) == key(other)) == same
+
+
+def test_texts_without_letters_stay_apart():
+    assert key("?!") != key("...")
+
+
+def test_fingerprints_follow_text_purpose_and_seed():
+    one = fingerprints(["a", "b", "a"], "source", 1)
+    assert one.dtype == np.int64
+    assert one[0] == one[2] != one[1]
+    assert (one >= 0).all()
+    assert (one != fingerprints(["a", "b", "a"], "target", 1)).all()
+    assert (one != fingerprints(["a", "b", "a"], "source", 2)).all()
+    assert fingerprints([], "source").shape == (0,)
+
+
+def test_fingerprints_are_those_of_every_machine():
+    # What was prepared here and there has to be the same.
+    seven = (7).to_bytes(8, "little")
+    for text in ("a", "嗨"):
+        digest = hashlib.blake2b(
+            text.encode(), digest_size=8, salt=seven, person=b"shuffle"
+        ).digest()
+        value = int.from_bytes(digest, "little") >> 1
+        assert fingerprints([text], "shuffle", 7).tolist() == [value]
+    assert fingerprints(["a"], "shuffle", 7) == 6748810589136103424
+
+
+def test_keys_of_pairs_have_a_side_in_common_where_sentences_are_the_same():
+    keys = pair_keys([("Hi.", "嗨。"), ("hi", "你好"), ("嗨", "Hi!")])
+    assert keys.source[0] == keys.source[1] != keys.source[2]
+    assert keys.target[0] != keys.target[1]
+    assert len(np.unique(keys.shuffle)) == 3
+    # A source and a target never meet.
+    assert not set(keys.source.tolist()) & set(keys.target.tolist())
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 7, 256, 1000])
+def test_shards_are_ranges_of_keys_and_like_in_size(shards):
+    keys = np.sort(fingerprints(map(str, range(20_000)), "shuffle"))
+    owners = shard_of(keys, shards)
+    assert (np.diff(owners) >= 0).all()
+    counts = np.bincount(owners, minlength=shards)
+    expected = 20_000 / shards
+    assert (abs(counts - expected) < 6 * expected**0.5).all()
+    for shard in {0, shards // 2, shards - 1}:
+        first, last = key_range(shard, shards)
+        ends = np.array([first, last])
+        assert shard_of(ends, shards).tolist() == [shard, shard]
+        assert counts[shard] == ((keys >= first) & (keys <= last)).sum()
+    assert key_range(0, shards)[0] == 0
+    assert key_range(shards - 1, shards)[1] == 2**63 - 1

@@ -1,0 +1,194 @@
+"""Which pairs are kept, by the SQL that prepares data: in DuckDB."""
+
+import collections
+import random
+
+import numpy as np
+import pytest
+
+from keras_transformer.config import DataConfig
+from keras_transformer.data.key_tables import KeyTables
+from keras_transformer.data.keys import fingerprints, pair_keys
+from keras_transformer.data.selection import (
+    cleaning_steps,
+    columns,
+    dev_steps,
+    overlap_query,
+)
+
+HELD_OUT = [("Go home!", "Geh heim!"), ("I see.", "Ich sehe.")]
+TRAINING = [
+    ("go home", "Geh heim."),  # both sides
+    ("Go home.", "Geh!"),  # its source
+    ("Off you go", "geh heim"),  # its target
+    ("Go home!", "Ich sehe."),  # both sides, of two pairs
+    ("Geh heim!", "Go home!"),  # the other way round
+]
+
+
+@pytest.fixture
+def tables(tmp_path):
+    tables = KeyTables(tmp_path, 2)
+    yield tables
+    tables.close()
+
+
+def fill(tables, table, pairs, config=None):
+    """Makes a table of pairs; its rows know their pairs by shuffle key."""
+    config = config or DataConfig()
+    keys = pair_keys(pairs)
+    rows = {f"{name}_key": values for name, values in keys._asdict().items()}
+    rows["corpus"] = np.zeros(len(pairs), np.int64)
+    for index, side in enumerate(("source", "target")):
+        rows[f"{side}_text"] = fingerprints([p[index] for p in pairs], "text")
+    names = columns(config)
+    tables.create(table, **dict.fromkeys(names, "BIGINT"))
+    tables.insert(table, {name: rows[name] for name in names})
+    return dict(zip(keys.shuffle.tolist(), pairs, strict=True))
+
+
+def select(tables, pairs, config):
+    """The pairs that are left, and the counts of those that aren't."""
+    by_key = fill(tables, "pairs", pairs, config)
+    table, counts, left = "pairs", collections.Counter(), len(pairs)
+    for step in cleaning_steps(config):
+        rows = tables.make(step)
+        counts[step.reason] += left - rows
+        table, left = step.table, rows
+    (keys,) = tables.arrays(f"SELECT shuffle_key FROM {table} ORDER BY 1")
+    return [by_key[key] for key in keys.tolist()], counts
+
+
+@pytest.mark.parametrize(
+    ("match", "kept"),
+    [
+        ("pair", [0, 1, 1, 1, 1]),
+        ("source", [0, 0, 1, 0, 1]),
+        ("side", [0, 0, 0, 0, 1]),
+    ],
+)
+def test_what_is_held_out_is_dropped(tables, match, kept):
+    fill(tables, "held_out", HELD_OUT)
+    config = DataConfig(remove_leaked=match)
+    left, counts = select(tables, TRAINING, config)
+    wanted = [pair for pair, keep in zip(TRAINING, kept, strict=True) if keep]
+    assert set(left) == set(wanted)
+    assert counts == {"leaked": 5 - len(wanted), "duplicate": 0}
+
+
+def test_nothing_held_out_drops_nothing(tables):
+    fill(tables, "held_out", [])
+    left, _ = select(tables, TRAINING, DataConfig(remove_leaked="side"))
+    assert len(left) == 5
+
+
+@pytest.mark.parametrize("remove", [False, True])
+def test_one_of_equal_pairs_stays(tables, remove):
+    pairs = [("a", "b"), ("a", "c"), ("a", "b"), ("d", "b"), ("a", "b")]
+    config = DataConfig(remove_duplicates=remove)
+    left, counts = select(tables, pairs, config)
+    assert sorted(left) == sorted(set(pairs) if remove else pairs)
+    assert counts.total() == (2 if remove else 0)
+
+
+def test_limits_hold_and_leave_as_many_as_they_allow(tables):
+    random.seed(2)
+    pairs = [
+        (str(random.randrange(40)), str(random.randrange(60)))
+        for _ in range(1000)
+    ]
+    pairs = list(dict.fromkeys(pairs))
+    config = DataConfig(max_targets_per_source=5, max_sources_per_target=3)
+    left, counts = select(tables, pairs, config)
+    sources, targets = zip(*left, strict=True)
+    assert max(map(sources.count, sources)) == 5
+    assert max(map(targets.count, targets)) == 3
+    assert counts["repeated_side"] == len(pairs) - len(left)
+    assert set(sources) == {source for source, _ in pairs}
+
+
+def test_a_pair_that_its_source_drops_does_not_count_for_its_target(tables):
+    pairs = [("a", "x"), ("a", "y"), ("b", "y")]
+    config = DataConfig(max_targets_per_source=1, max_sources_per_target=1)
+    left, _ = select(tables, pairs, config)
+    # Whichever of the pairs with a stays, y is in one at most.
+    assert [source for source, _ in left].count("a") in (0, 1)
+    assert sum(target == "y" for _, target in left) == 1
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_what_stays_does_not_depend_on_the_order_of_the_corpus(tmp_path, limit):
+    random.seed(3)
+    pairs = [(str(n % 17), str(n % 23)) for n in range(300)]
+    config = DataConfig(max_sources_per_target=limit)
+    results = []
+    for number in range(2):
+        random.shuffle(pairs)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        tables = KeyTables(folder, 2)
+        results.append(select(tables, pairs, config))
+        tables.close()
+    assert results[0] == results[1]
+
+
+def take_dev(tables, pairs, fraction):
+    """The pairs of dev, those of training, and how many are in neither."""
+    by_key = fill(tables, "rows", pairs)
+    for step in dev_steps("rows", len(pairs), fraction):
+        tables.make(step)
+    splits = [
+        [
+            by_key[key]
+            for key in tables.arrays(
+                f"SELECT shuffle_key FROM {split} ORDER BY 1"
+            )[0].tolist()
+        ]
+        for split in ("dev", "train")
+    ]
+    return *splits, len(pairs) - sum(map(len, splits))
+
+
+def test_dev_is_whole_sources_up_to_its_share(tables):
+    pairs = [(f"source {n // 3}", f"target {n}") for n in range(3000)]
+    dev, train, lost = take_dev(tables, pairs, 0.1)
+    assert len(dev) == 300
+    assert lost == 0
+    assert not {source for source, _ in dev} & {source for source, _ in train}
+
+
+def test_training_has_no_side_of_dev(tables):
+    random.seed(4)
+    pairs = [
+        (f"Source {random.randrange(900)}!", f"target {random.randrange(800)}")
+        for _ in range(1500)
+    ]
+    pairs = list(dict.fromkeys(pairs))
+    dev, train, lost = take_dev(tables, pairs, 0.05)
+    assert 0.04 * len(pairs) < len(dev) <= 0.05 * len(pairs)
+    assert 0 < lost < 2 * len(dev)
+    dev_keys, keys = pair_keys(dev), pair_keys(train)
+    assert not np.isin(dev_keys.source, keys.source).any()
+    assert not np.isin(dev_keys.target, keys.target).any()
+    assert tables.number(overlap_query("train", "dev")) == 0
+
+
+def test_what_many_pairs_share_stays_in_training(tables):
+    pairs = [(f"question {n}", "Yes." if n % 2 else f"{n}") for n in range(200)]
+    pairs += [("a source of its own", f"target {n}") for n in range(50)]
+    dev, train, lost = take_dev(tables, pairs, 0.1)
+    assert len(dev) == 25
+    assert lost == 0
+    assert all(target.isdigit() for _, target in dev)
+
+
+def test_dev_follows_from_the_seed():
+    pairs = [(str(n), str(n)) for n in range(100)]
+    first, second = (pair_keys(pairs, seed).source for seed in (1, 2))
+    assert (np.argsort(first) != np.argsort(second)).any()
+
+
+def test_overlap_counts_dev_pairs_with_a_side_in_training(tables):
+    fill(tables, "dev", [("a", "b"), ("c", "d"), ("e", "f"), ("A!", "x")])
+    fill(tables, "train", [("a.", "z"), ("y", "D"), ("f", "e"), ("A", "z")])
+    assert tables.number(overlap_query("train", "dev")) == 3
