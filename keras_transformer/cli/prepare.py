@@ -1,12 +1,15 @@
 """Reads a parallel corpus, cleans it, builds the tokenizers, writes ids.
 
 Input is a TSV (source, target, further columns ignored), or two files line
-by line written as SOURCE,TARGET; .gz too; several after one --train.
+by line written as SOURCE,TARGET; .gz too; several after one --train or more.
+What exists under the whole name, * and # included, is a file.
 
 example:
   keras-transformer prepare --train train.tsv --dev dev.tsv --out data/en-zh
   keras-transformer prepare --train a.de.gz,a.en.gz b.tsv --dev 0.01 \\
       --source-language de --target-language en --out data/de-en
+  keras-transformer prepare --train real.tsv 'made.tsv*0.3#BT' --dev dev.tsv \\
+      --out data/mixed
   keras-transformer prepare --train news.tsv --tokenizers runs/en-zh \\
       --out data/news
 """
@@ -29,9 +32,12 @@ def add_arguments(parser):
     parser.add_argument(
         "--train",
         nargs="+",
+        action="extend",
         required=True,
-        metavar="FILE",
-        help="TSV files or SOURCE,TARGET pairs of files",
+        metavar="FILE[*WEIGHT][#TAG]",
+        help="TSV files or SOURCE,TARGET pairs of files; *0.3 takes 30 %% of "
+        "a file's pairs, *3 each of them three times, #BT puts the token <BT> "
+        "before their sources; may be repeated",
     )
     parser.add_argument(
         "--dev",
@@ -127,6 +133,9 @@ def describe(prepared, out):
     rows = [
         (name, _counted(counts)) for name, counts in report["cleaning"].items()
     ]
+    corpora = report["corpora"]
+    if len(corpora) > 1 or any(c["weight"] != 1 or c["tag"] for c in corpora):
+        rows += [("corpus", _corpus(corpus)) for corpus in corpora]
     if report["usual_ratios"]:
         lowest, highest = (
             report["usual_ratios"][key] for key in ("lowest", "highest")
@@ -154,6 +163,16 @@ def describe(prepared, out):
             "training; scores on them will be too good "
             "(--set data.remove_leaked=side leaves those out of training)"
         )
+
+
+def _corpus(corpus):
+    """One corpus of several, with what becomes of its pairs."""
+    tag = f"{corpus['tag']} " if corpus["tag"] else ""
+    return (
+        f"{tag}{corpus['name']}: {corpus['read']:,} read, "
+        f"{corpus['left']:,} left, times {corpus['weight']:.4g} are "
+        f"{corpus['trained']:,} in an epoch"
+    )
 
 
 def _counted(counts):

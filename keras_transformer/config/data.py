@@ -17,6 +17,7 @@ TokenizerKind = Literal["auto", "word", "character", "sentencepiece"]
 _LENGTH_RATIO = Rule("0 (no limit) or at least 1", lambda x: x == 0 or x >= 1)
 _DEVIATIONS = Rule("0 (no limit) or more", lambda value: value >= 0)
 _SIZE = Rule("more than the 4 reserved tokens", lambda value: value > 4)
+_TEMPERATURE = Rule("at least 1", lambda value: value >= 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +36,8 @@ class DataConfig(Section):
     # unigram or bpe: how SentencePiece finds its pieces
     sentencepiece_model: Literal["unigram", "bpe"] = "unigram"
     shared_vocabulary: bool = False  # one SentencePiece model for both sides
-    # Tokens that may stand before a source, such as <BT>
+    # Tokens that may stand before a source, such as <BT>; those of `FILE#TAG`
+    # are added
     source_tags: tuple[str, ...] = ()
     lowercase: bool = True  # word tokenizers only, as in the notebooks
     keep_latin_runs: bool = False  # character tokenizers: "TF2" is one token
@@ -54,6 +56,9 @@ class DataConfig(Section):
     # Training pairs to drop because a dev or held-out file has the same pair,
     # the same source or either side; none: they are kept
     remove_leaked: Literal["none", "pair", "source", "side"] = "none"
+    # Languages of few pairs are repeated until their shares are n^(1/T), n the
+    # pairs of corpora with a tag; 1: as many as there are
+    temperature: Annotated[float, _TEMPERATURE] = 1.0
     # Different translations kept of a text; None: all
     max_targets_per_source: PositiveInt | None = None
     max_sources_per_target: PositiveInt | None = None

@@ -10,10 +10,12 @@ The checks, in their order; a pair is counted under the first that it fails:
 6. `repeated_side`: one side stands in other pairs often enough (option).
 7. `shared_with_dev`: a side stands in the dev split that was taken from the
    corpus.
-8. `over_long`: a side has more than `max_length` tokens.
-9. `length_ratio`: the longer side has more than `max_length_ratio` times the
+8. `not_sampled`: its corpus has a weight, and the fraction of it that is
+   trained on leaves the pair out (option).
+9. `over_long`: a side has more than `max_length` tokens.
+10. `length_ratio`: the longer side has more than `max_length_ratio` times the
    tokens of the shorter (option).
-10. `ratio_outlier`: the sides' lengths are in a ratio that is unusual in this
+11. `ratio_outlier`: the sides' lengths are in a ratio that is unusual in this
    corpus (option; see `UsualRatios`).
 
 The first three look at one pair alone and are here, as are the last three and
@@ -45,6 +47,7 @@ REASONS = (
     "duplicate",
     "repeated_side",
     "shared_with_dev",
+    "not_sampled",
     "over_long",
     "length_ratio",
     "ratio_outlier",
@@ -56,15 +59,21 @@ _DEVIATIONS_PER_MAD = 1.4826
 
 
 class CleaningReport:
-    """Counts of the pairs read, kept and dropped, by reason."""
+    """Counts of the pairs read, kept and dropped, by reason.
+
+    Attributes:
+        read: pairs of the files.
+        repeated: copies that the weights of corpora add to them.
+    """
 
     def __init__(self):
         self.read = 0
+        self.repeated = 0
         self.dropped = collections.Counter({reason: 0 for reason in REASONS})
 
     @property
     def kept(self) -> int:
-        return self.read - self.dropped.total()
+        return self.read + self.repeated - self.dropped.total()
 
     def drop(self, reason: str, count: int = 1):
         self.dropped[reason] += count
@@ -75,9 +84,13 @@ class CleaningReport:
         self.dropped.update(dropped)
 
     def to_dict(self) -> dict:
-        """`read`, `kept` and one count per reason, in the checks' order."""
-        counts = {reason: self.dropped[reason] for reason in REASONS}
-        return {"read": self.read, "kept": self.kept, **counts}
+        """`read`, `kept`, a count for each reason in order, `repeated`."""
+        return {
+            "read": self.read,
+            "kept": self.kept,
+            **{reason: self.dropped[reason] for reason in REASONS},
+            "repeated": self.repeated,
+        }
 
     def __str__(self):
         return ", ".join(f"{k} {v}" for k, v in self.to_dict().items())

@@ -9,7 +9,7 @@ import collections
 import functools
 import itertools
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +24,9 @@ from keras_transformer.data.cleaning import (
     UsualRatios,
     keep_by_length,
 )
+from keras_transformer.data.corpus import Pair
 from keras_transformer.data.keys import fingerprints, pair_keys
+from keras_transformer.data.mixing import copies, repetitions, tagged
 from keras_transformer.data.partitions import (
     add_to_partitions,
     read_pieces,
@@ -43,14 +45,46 @@ class CleanedBlock(NamedTuple):
     """What cleaning made of a block.
 
     Attributes:
+        corpus: that it is of, an index.
         read: pairs.
         dropped: of them, by reason.
         keys: the columns of the table `pairs`, each int64 `(N,)`.
     """
 
+    corpus: int
     read: int
     dropped: dict[str, int]
     keys: dict[str, np.ndarray]
+
+
+class KeptPairs(NamedTuple):
+    """Which pairs of a partition go to a split.
+
+    Attributes:
+        keys: their shuffle keys, int64 `(N,)`, ascending; the text of a key
+            that stands there again does so, too.
+        corpora: int64 `(N,)`, the index of the corpus of each; None: of one.
+        weights: of each corpus, see `mixing.repetitions`; None: all 1.
+    """
+
+    keys: np.ndarray
+    corpora: np.ndarray | None = None
+    weights: Sequence[float] | None = None
+
+
+class SortedPartition(NamedTuple):
+    """What sorting made of a partition.
+
+    Attributes:
+        counts: for each counted side, how often tokens stand in training.
+        trained: int64 `(number of corpora,)`, training pairs, if there are
+            weights.
+        not_sampled: pairs that the weights leave out.
+    """
+
+    counts: list["SideCounts"]
+    trained: np.ndarray | int = 0
+    not_sampled: int = 0
 
 
 class EncodedShard(NamedTuple):
@@ -95,53 +129,59 @@ class CorpusTasks:
         name, *arguments = task
         return getattr(self, name)(*arguments)
 
-    def clean(self, block: Block) -> CleanedBlock:
-        """Cleans pairs; adds their text to the partitions."""
+    def clean(self, block: Block, tag: str | None) -> CleanedBlock:
+        """Cleans pairs; adds their text to the partitions.
+
+        Args:
+            block: some lines of a corpus.
+            tag: that its sources get; None: none.
+        """
         report = CleaningReport()
-        pairs = self._cleaner(block.pairs(), report)
-        seed = self._config.seed
-        keys = pair_keys(pairs, seed)
-        add_to_partitions(self._work, self._partitions, pairs, keys.shuffle)
-        table = {
-            f"{name}_key": values for name, values in keys._asdict().items()
-        }
-        table["corpus"] = np.full(len(pairs), block.corpus)
-        for index, side in enumerate(SIDES):
-            name = f"{side}_text"
-            if name in columns(self._config):
-                texts = (pair[index] for pair in pairs)
-                table[name] = fingerprints(texts, "text", seed)
-        return CleanedBlock(report.read, dict(report.dropped), table)
+        pairs = list(tagged(block.pairs(), tag))
+        pairs = self._cleaner(pairs, report)
+        keys = key_columns(pairs, block.corpus, self._config)
+        add_to_partitions(
+            self._work, self._partitions, pairs, keys["shuffle_key"]
+        )
+        return CleanedBlock(
+            block.corpus, report.read, dict(report.dropped), keys
+        )
 
     def sort(
         self,
         partition: int,
-        kept: Mapping[str, np.ndarray],
+        kept: Mapping[str, KeptPairs],
         shards: Mapping[str, int],
         counted: tuple[str, ...],
-    ) -> list[SideCounts]:
+    ) -> SortedPartition:
         """Sorts a partition; writes what is kept of it, by split and shard.
 
         Args:
             partition: its number.
-            kept: for each split, the shuffle keys to keep, int64 `(N,)`,
-                ascending; the text of a key that stands there again does so,
-                too.
+            kept: for each split, what is kept.
             shards: of each split.
             counted: the sides whose tokens are to be counted.
-
-        Returns:
-            For each of those sides, how often tokens stand in training text.
         """
         keys, lines = take_partition(self._work, partition)
-        for split, wanted in kept.items():
-            texts = [lines[i] for i in np.searchsorted(keys, wanted).tolist()]
+        for split, (wanted, corpora, weights) in kept.items():
+            indices = np.searchsorted(keys, wanted)
+            if weights is not None:
+                times = repetitions(wanted, np.take(weights, corpora))
+                of, wanted = copies(wanted, times)
+                order = np.argsort(wanted, kind="stable")
+                wanted, indices = wanted[order], indices[of[order]]
+            texts = [lines[i] for i in indices.tolist()]
             write_pieces(
                 self._work / split, partition, texts, wanted, shards[split]
             )
             if split == "train":
                 counts = [self._count(side, texts) for side in counted]
-        return counts
+                result = SortedPartition(counts)
+                if weights is not None:
+                    trained = np.bincount(corpora[of], minlength=len(weights))
+                    left_out = int((times == 0).sum())
+                    result = SortedPartition(counts, trained, left_out)
+        return result
 
     def _count(self, side, lines):
         from keras_transformer.text.tokenizer_training import count_tokens
@@ -251,6 +291,27 @@ class CorpusTasks:
             tf.config.threading.set_intra_op_parallelism_threads(self._threads)
         except RuntimeError:
             pass  # Threads can't be changed once TensorFlow has begun.
+
+
+def key_columns(
+    pairs: Sequence[Pair], corpus: int, config: DataConfig
+) -> dict[str, np.ndarray]:
+    """The columns of the table `pairs`, each int64 `(N,)`.
+
+    Args:
+        pairs: N of them, cleaned.
+        corpus: that they are of, an index.
+        config: says which columns, and the seed.
+    """
+    keys = pair_keys(pairs, config.seed)
+    table = {f"{name}_key": values for name, values in keys._asdict().items()}
+    table["corpus"] = np.full(len(pairs), corpus)
+    for index, side in enumerate(SIDES):
+        name = f"{side}_text"
+        if name in columns(config):
+            texts = (pair[index] for pair in pairs)
+            table[name] = fingerprints(texts, "text", config.seed)
+    return table
 
 
 def _token_counts(side):

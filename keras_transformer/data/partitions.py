@@ -6,6 +6,9 @@ partition by itself is sorted, and what is kept of it goes to the shards that
 its range meets.
 """
 
+import contextlib
+import heapq
+import itertools
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -94,26 +97,48 @@ def write_pieces(
         shuffle_keys: int64 `(N,)`, ascending.
         shards: of the split.
     """
+    keys = shuffle_keys.tolist()
     for shard, start, end in _groups(shard_of(shuffle_keys, shards)):
-        write_piece(folder, shard, partition, lines[start:end])
+        write_piece(folder, shard, partition, lines[start:end], keys[start:end])
 
 
 def write_piece(
-    folder: pathlib.Path, shard: int, piece: int, lines: Iterable[bytes]
+    folder: pathlib.Path,
+    shard: int,
+    piece: int,
+    lines: Iterable[bytes],
+    keys: Iterable[int],
 ):
-    """Writes one piece of a shard; pieces are read by rising number."""
+    """Writes one piece of a shard.
+
+    Args:
+        folder: of the split's pieces.
+        shard: its number.
+        piece: its number, another one for each piece of a shard.
+        lines: N pairs, without ends of lines.
+        keys: N numbers that ascend, by which pieces are merged.
+    """
     path = folder / f"{shard:06d}" / f"{piece:06d}"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    with open(path, "wb") as file:
+        file.writelines(
+            b"%0*x\t%b\n" % (_KEY_DIGITS, key, line)
+            for key, line in zip(keys, lines, strict=True)
+        )
 
 
 def read_pieces(folder: pathlib.Path, shard: int) -> Iterator[list[Pair]]:
     """Yields the pairs of a shard, in order, in lists of up to `CHUNK`."""
-    for path in sorted((folder / f"{shard:06d}").glob("*")):
-        lines = path.read_bytes().decode().split("\n")[:-1]
-        for start in range(0, len(lines), CHUNK):
+    with contextlib.ExitStack() as stack:
+        pieces = [
+            stack.enter_context(open(path, "rb"))
+            for path in sorted((folder / f"{shard:06d}").glob("*"))
+        ]
+        lines = heapq.merge(*pieces)
+        while chunk := list(itertools.islice(lines, CHUNK)):
+            text = b"".join(chunk).decode()
             yield [
-                tuple(line.split("\t")) for line in lines[start : start + CHUNK]
+                tuple(line.split("\t")[1:]) for line in text.split("\n")[:-1]
             ]
 
 

@@ -19,13 +19,14 @@ from keras_transformer.data.corpus import CorpusFile, CorpusSpec
 from keras_transformer.data.corpus_tasks import CorpusTasks
 from keras_transformer.data.corpus_tokenizers import SIDES, existing_tokenizers
 from keras_transformer.data.encoded_text import EncodedText, save_tokenizers
+from keras_transformer.data.mixing import WeightedCorpus, with_tags
 from keras_transformer.data.partitions import PARTITION_BYTES
 from keras_transformer.data.prepared import (
     FORMAT,
     FORMAT_VERSION,
     MANIFEST,
     PreparedData,
-    describe_corpus,
+    describe_corpora,
     fingerprint,
 )
 from keras_transformer.data.sorted_text import Do, SortedText
@@ -40,10 +41,10 @@ _WORTH_WORKERS = 16 << 20
 
 
 def prepare(
-    train: Iterable[CorpusSpec],
+    train: Iterable[WeightedCorpus | CorpusSpec],
     out: str | os.PathLike,
     config: DataConfig,
-    dev: CorpusSpec | float | None = None,
+    dev: WeightedCorpus | CorpusSpec | float | None = None,
     progress: Progress | None = None,
     *,
     tokenizers: str | os.PathLike | None = None,
@@ -68,7 +69,8 @@ def prepare(
     count as read in dev, not in training; see `selection.dev_steps`.
 
     Args:
-        train: corpus files, see `CorpusFile.parse`.
+        train: corpora, each with a weight and a tag if wanted; see
+            `WeightedCorpus.parse`.
         out: the target path, a folder that doesn't exist or is empty.
         config: languages, tokenizers, cleaning.
         dev: a corpus file; or the fraction of the pairs to hold out, above 0
@@ -84,10 +86,10 @@ def prepare(
 
     Returns:
         The prepared data. Its `report` has `cleaning` (counts for `train`
-        and `dev`), `dev_overlap` (pairs of a dev file of which a side stands
-        in training), `usual_ratios` (`UsualRatios` or None),
-        `vocabulary_sizes` and `dev_unknown_share` (unknown tokens over
-        tokens), by side.
+        and `dev`), `corpora` (see `Mixture.describe`), `dev_overlap` (pairs
+        of a dev file of which a side stands in training), `usual_ratios`
+        (`UsualRatios` or None), `vocabulary_sizes` and `dev_unknown_share`
+        (unknown tokens over tokens), by side.
 
     Raises:
         InputError: `out` is taken or can't be written, a corpus file or the
@@ -96,10 +98,11 @@ def prepare(
             Nothing is left behind then.
     """
     inputs = _Inputs(
-        [CorpusFile.parse(spec) for spec in train],
+        [WeightedCorpus.parse(spec) for spec in train],
         parse_dev(dev),
-        [CorpusFile.parse(spec) for spec in held_out],
+        [WeightedCorpus(CorpusFile.parse(spec)) for spec in held_out],
     )
+    config = with_tags(config, inputs.tagged)
     inputs.check(config)
     check_free(out)
     described = inputs.describe()
@@ -108,7 +111,7 @@ def prepare(
     if existing:
         name = str(tokenizers)
         described["tokenizers"] = {"folder": name, "fingerprints": prints}
-    size = corpus_bytes(inputs.train)
+    size = corpus_bytes(corpus.file for corpus in inputs.train)
     workers = choose_workers(workers, size)
     partitions = max(1, -(-size // PARTITION_BYTES))
     progress = progress or (lambda stage, done, total: None)
@@ -141,14 +144,26 @@ def prepare(
     return PreparedData.load(out)
 
 
-def parse_dev(dev: CorpusSpec | float | None) -> CorpusFile | float | None:
-    """A corpus file, a fraction or None; a fraction may be text."""
+def parse_dev(
+    dev: WeightedCorpus | CorpusSpec | float | None,
+) -> WeightedCorpus | float | None:
+    """A corpus, a fraction or None; a fraction may be text.
+
+    Raises:
+        InputError: a fraction out of range, or a corpus with a weight.
+    """
     if dev is None:
         return None
     try:
         fraction = float(dev)
     except (TypeError, ValueError):
-        return CorpusFile.parse(dev)
+        corpus = WeightedCorpus.parse(dev)
+        if corpus.weight != 1:
+            raise InputError(
+                f"{corpus}: a weight. Accepted: a dev file without; weights "
+                "are for training"
+            ) from None
+        return corpus
     if not 0 < fraction < 1:
         raise InputError(
             f"dev fraction {dev}. Accepted: above 0 and below 1, or a file"
@@ -177,9 +192,9 @@ def choose_workers(requested: int | None, size: int) -> int:
 class _Inputs:
     """The files that data is prepared of; of dev it may be a fraction."""
 
-    train: list[CorpusFile]
-    dev: CorpusFile | float | None
-    held_out: list[CorpusFile]
+    train: list[WeightedCorpus]
+    dev: WeightedCorpus | float | None
+    held_out: list[WeightedCorpus]
 
     def check(self, config):
         if not self.train:
@@ -191,16 +206,21 @@ class _Inputs:
             )
 
     def describe(self) -> dict:
-        described = {"train": describe_corpus(self.train), "dev": self.dev}
+        described = {"train": describe_corpora(self.train), "dev": self.dev}
         if self.dev_file:
-            described["dev"] = describe_corpus([self.dev])
+            described["dev"] = describe_corpora([self.dev])
         if self.held_out:
-            described["held_out"] = describe_corpus(self.held_out)
+            described["held_out"] = describe_corpora(self.held_out)
         return described
 
     @property
-    def dev_file(self) -> CorpusFile | None:
-        return self.dev if isinstance(self.dev, CorpusFile) else None
+    def tagged(self) -> list[WeightedCorpus]:
+        """The corpora whose tags are tokens."""
+        return self.train + ([self.dev] if self.dev_file else [])
+
+    @property
+    def dev_file(self) -> WeightedCorpus | None:
+        return self.dev if isinstance(self.dev, WeightedCorpus) else None
 
     @property
     def dev_fraction(self) -> float | None:
@@ -254,6 +274,7 @@ def _encode(text, folder, config, do, progress, tokenizers, counts):
         "counts": {split: report.kept for split, report in reports},
         "report": {
             "cleaning": {split: report.to_dict() for split, report in reports},
+            "corpora": text.mixture.describe(),
             "dev_overlap": None,
             "usual_ratios": usual and dataclasses.asdict(usual),
             "vocabulary_sizes": {"source": source, "target": target},

@@ -11,7 +11,8 @@ import numpy as np
 
 from keras_transformer.config import Config
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.corpus import CorpusFile, read_pairs, unreadable
+from keras_transformer.data.corpus import read_pairs, unreadable
+from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
     check_file,
@@ -178,18 +179,20 @@ def _read_manifest(path):
     return manifest
 
 
-def describe_corpus(files: Iterable[CorpusFile]) -> list[dict]:
-    """Each file of a corpus, in order: `name`, `bytes`, `sha256`.
+def describe_corpora(corpora: Iterable[WeightedCorpus]) -> list[dict]:
+    """Each file, in order: `name`, `bytes`, `sha256`, `weight` and `tag`.
+
+    Those of the last two that are none are left out.
 
     Raises:
         InputError: a file can't be read, or could be read only once.
     """
     described = []
-    for path in (path for file in files for path in file.paths):
+    for corpus, path in ((c, path) for c in corpora for path in c.paths):
         if path.is_fifo():
             raise InputError(f"{path}: is a pipe. Accepted: a file on disk")
         try:
-            described.append(describe_file(path))
+            described.append(describe_file(path) | corpus.settings())
         except OSError as error:
             raise InputError(f"{path}: {unreadable(error)}") from None
     return described
@@ -205,16 +208,21 @@ def fingerprint(
     """SHA-256 of all that decides the prepared ids.
 
     Args:
-        train: `describe_corpus` of the training files.
+        train: `describe_corpora` of the training files.
         dev: the same of the dev files, or the fraction, or None.
         config: the data configuration.
         tokenizers: fingerprints of those that were there before; none for
             those that follow from the rest.
-        held_out: `describe_corpus` of further held-out files.
+        held_out: `describe_corpora` of further held-out files.
     """
 
     def contents(files):
-        return [file["sha256"] for file in files]
+        return [
+            [file["sha256"], file.get("weight", 1), file.get("tag")]
+            if {"weight", "tag"} & file.keys()
+            else file["sha256"]
+            for file in files
+        ]
 
     parts = {
         "preparation": _PREPARATION,

@@ -18,10 +18,11 @@ from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.data.blocks import read_blocks
 from keras_transformer.data.cleaned_text import Cleaner, Progress
 from keras_transformer.data.cleaning import CleaningReport
-from keras_transformer.data.corpus import CorpusFile, read_pairs
+from keras_transformer.data.corpus_tasks import KeptPairs
 from keras_transformer.data.corpus_tokenizers import vocabulary_size
 from keras_transformer.data.key_tables import KeyTables
 from keras_transformer.data.keys import key_range, pair_keys
+from keras_transformer.data.mixing import Mixture, WeightedCorpus
 from keras_transformer.data.partitions import (
     CHUNK,
     partition_folder,
@@ -54,6 +55,7 @@ class SortedText:
     Attributes:
         reports: the counts of cleaning, by split.
         shards: how many each split will have.
+        mixture: of the corpora, once they are read.
 
     Args:
         folder: where the prepared data will be, with a folder `work` for
@@ -90,7 +92,9 @@ class SortedText:
     def __exit__(self, *_):
         self._tables.close()
 
-    def hold_out(self, held_out: list[CorpusFile], dev: CorpusFile | None):
+    def hold_out(
+        self, held_out: list[WeightedCorpus], dev: WeightedCorpus | None
+    ):
         """Reads what training mustn't have, and a dev file.
 
         Of dev, the empty pairs go; the others stand in the file's order.
@@ -100,19 +104,19 @@ class SortedText:
         """
         for table in (HELD_OUT, DEV)[: 1 if dev is None else 2]:
             self._tables.create(table, source_key="BIGINT", target_key="BIGINT")
-        for pairs in _chunks(read_pairs(held_out), CHUNK):
+        for pairs in _chunks(_pairs(held_out), CHUNK):
             self._insert_keys(HELD_OUT, pairs)
         if dev is None:
             return
         report = self.reports[DEV] = CleaningReport()
         clean = Cleaner(self._config, check=False)
-        for pairs in _chunks(read_pairs([dev]), self._config.shard_size):
+        for pairs in _chunks(dev.pairs(), self._config.shard_size):
             pairs = clean(pairs, report)
             self._insert_keys(HELD_OUT, pairs)
             self._insert_keys(DEV, pairs)
             lines = (f"{source}\t{target}".encode() for source, target in pairs)
             shard = self.shards.get(DEV, 0)
-            write_piece(self._work / DEV, shard, 0, lines)
+            write_piece(self._work / DEV, shard, 0, lines, range(len(pairs)))
             self.shards[DEV] = shard + 1
             self._progress("reading dev", report.read, None)
         require_pairs(report, str(dev))
@@ -123,8 +127,8 @@ class SortedText:
             table, {"source_key": keys.source, "target_key": keys.target}
         )
 
-    def read(self, files: list[CorpusFile]):
-        """Reads and cleans the corpus.
+    def read(self, corpora: list[WeightedCorpus]):
+        """Reads and cleans the corpora.
 
         Raises:
             InputError: a file can't be used, or no pair is left.
@@ -134,9 +138,15 @@ class SortedText:
         for partition in range(self._partitions):
             partition_folder(self._work, partition).mkdir()
         report = self.reports[TRAIN]
-        tasks = (("clean", block) for block in read_blocks(files))
+        files = [corpus.file for corpus in corpora]
+        tasks = (
+            ("clean", block, corpora[block.corpus].tag)
+            for block in read_blocks(files)
+        )
+        self.mixture = Mixture(corpora)
         for cleaned in self._do(tasks):
             report.add(cleaned.read, cleaned.dropped)
+            self.mixture.read[cleaned.corpus] += cleaned.read
             self._tables.insert(PAIRS, cleaned.keys)
             self._progress("reading train", report.read, None)
         require_pairs(report, " ".join(map(str, files)))
@@ -169,15 +179,27 @@ class SortedText:
             table = TRAIN
         elif DEV in self.reports:
             overlap = self._tables.number(overlap_query(table, DEV))
+        counts[TRAIN] = self._weigh(table)
         for split, name in {TRAIN: table, DEV: DEV}.items():
             if split in counts:
-                query = f"SELECT shuffle_key FROM {name} ORDER BY shuffle_key"
+                query = (
+                    f"SELECT shuffle_key, corpus FROM {name} "
+                    "ORDER BY shuffle_key"
+                )
                 self._tables.make(Step(f"sorted_{split}", query))
                 self._sorted.append(split)
                 self._tables.drop(name)
                 shards = -(-counts[split] // self._config.shard_size)
                 self.shards[split] = max(1, shards)
         return overlap
+
+    def _weigh(self, table):
+        """Settles the weights of corpora; about the pairs of an epoch."""
+        corpora, counts = self._tables.arrays(
+            f"SELECT corpus, count(*) AS n FROM {table} GROUP BY corpus"
+        )
+        left = dict(zip(corpora.tolist(), counts.tolist(), strict=True))
+        return self.mixture.weigh(left, self._config.temperature)
 
     def _take_dev(self, table, pairs, fraction):
         """Makes the tables of the splits; how many pairs each has."""
@@ -216,26 +238,42 @@ class SortedText:
             ("sort", partition, self._kept(partition), self.shards, counted)
             for partition in range(self._partitions)
         )
+        not_sampled = 0
         for done, results in enumerate(self._do(tasks), start=1):
-            for side, (tokens, counts) in zip(counted, results, strict=True):
+            self.mixture.add(results.trained)
+            not_sampled += results.not_sampled
+            for side, (tokens, counts) in zip(
+                counted, results.counts, strict=True
+            ):
                 tokens = np.array(tokens, object)
                 self._tables.insert(
                     f"{side}_tokens", {"token": tokens, "n": counts}
                 )
             total = self.reports[TRAIN].kept
             self._progress("sorting", total * done // self._partitions, total)
+        if self.mixture.is_weighted:
+            report = self.reports[TRAIN]
+            report.repeated = (
+                sum(self.mixture.trained) + not_sampled - report.kept
+            )
+            report.drop("not_sampled", not_sampled)
+            require_pairs(report, TRAIN)
         return {side: self._most_frequent(side) for side in counted}
 
     def _kept(self, partition):
         """The shuffle keys of a partition that each split has, ascending."""
         first, last = key_range(partition, self._partitions)
-        return {
-            split: self._tables.arrays(
-                f"SELECT shuffle_key FROM sorted_{split} WHERE shuffle_key "
-                f"BETWEEN {first} AND {last} ORDER BY shuffle_key"
-            )[0]
-            for split in self._sorted
-        }
+        kept = {}
+        for split in self._sorted:
+            weighted = split == TRAIN and self.mixture.is_weighted
+            names = "shuffle_key, corpus" if weighted else "shuffle_key"
+            arrays = self._tables.arrays(
+                f"SELECT {names} FROM sorted_{split} WHERE shuffle_key "
+                f"BETWEEN {first} AND {last} ORDER BY {names}"
+            )
+            weights = (self.mixture.weights,) if weighted else ()
+            kept[split] = KeptPairs(*arrays, *weights)
+        return kept
 
     def _most_frequent(self, side):
         # As many again as are reserved, in case the text has those.
@@ -260,6 +298,10 @@ def require_pairs(report: CleaningReport, name: str):
     if not report.read:
         raise InputError(f"{name}: no sentence pair. Accepted: one or more")
     raise InputError(f"{name}: no sentence pair is left ({report})")
+
+
+def _pairs(corpora):
+    return itertools.chain.from_iterable(corpus.pairs() for corpus in corpora)
 
 
 def _chunks(pairs, size):

@@ -97,9 +97,11 @@ def test_a_pair_counts_under_the_first_reason_that_applies():
         "duplicate": 0,
         "repeated_side": 0,
         "shared_with_dev": 0,
+        "not_sampled": 0,
         "over_long": 2,
         "length_ratio": 1,
         "ratio_outlier": 0,
+        "repeated": 0,
     }
 
 

@@ -1,5 +1,6 @@
 import errno
 import hashlib
+import importlib
 import itertools
 import json
 import os
@@ -154,9 +155,11 @@ def test_every_reason_is_counted(write, tmp_path):
             "duplicate": 3,
             "repeated_side": 0,
             "shared_with_dev": 0,
+            "not_sampled": 0,
             "over_long": 1,
             "length_ratio": 1,
             "ratio_outlier": 0,
+            "repeated": 0,
         }
     }
     assert prepared.counts == {"train": 2}
@@ -245,9 +248,11 @@ def test_dev_file_keeps_duplicates_and_uneven_pairs(write, corpus, tmp_path):
         "duplicate": 0,
         "repeated_side": 0,
         "shared_with_dev": 0,
+        "not_sampled": 0,
         "over_long": 1,
         "length_ratio": 0,
         "ratio_outlier": 0,
+        "repeated": 0,
     }
     assert list(prepared.dev_pairs()) == [
         ("the cat", "猫"),
@@ -583,3 +588,132 @@ def test_tags_of_existing_tokenizers_are_theirs(prepared, write, tmp_path):
             config,
             tokenizers=prepared.path,
         )
+
+
+def test_weights_repeat_and_sample_after_deduplication(write, tmp_path):
+    real = write("real.tsv", "".join(f"a {n}\t字{n}\n" for n in range(20)))
+    made = write(
+        "made.tsv",
+        "".join(f"b {n}\t字{n}\n" for n in range(1000)) + "a 1\t字1\n",
+    )
+    prepared = prepare(
+        [f"{real}*2.5", f"{made}*0.3#BT"], tmp_path / "out", DataConfig()
+    )
+    first, second = prepared.report["corpora"]
+    assert (first["read"], first["left"]) == (20, 20)
+    assert (second["read"], second["left"]) == (1001, 1001)
+    assert 40 <= first["trained"] <= 60
+    assert 250 < second["trained"] < 350
+    assert first["weight"] == 2.5 and second["tag"] == "<BT>"
+    found = texts(prepared, "train")
+    real_pairs = [pair for pair in found if not pair[0].startswith("<BT>")]
+    assert len(real_pairs) == first["trained"]
+    assert {real_pairs.count(pair) for pair in real_pairs} == {2, 3}
+    made_pairs = [pair for pair in found if pair[0].startswith("<BT>")]
+    assert len(made_pairs) == len(set(made_pairs)) == second["trained"]
+    cleaning = prepared.report["cleaning"]["train"]
+    assert cleaning["kept"] == len(found) == prepared.counts["train"]
+    assert cleaning["read"] == 1021
+    assert cleaning["not_sampled"] == 1001 - second["trained"]
+    assert cleaning["repeated"] == first["trained"] - 20
+
+
+def test_a_pair_of_two_corpora_counts_for_the_first(write, tmp_path):
+    first = write("first.tsv", "a\t字\nb\t文\n")
+    second = write("second.tsv", "b\t文\nc\t中\n")
+    prepared = prepare([first, f"{second}*3"], tmp_path / "out", DataConfig())
+    assert [c["left"] for c in prepared.report["corpora"]] == [2, 1]
+    assert prepared.counts["train"] == 2 + 3
+
+
+def test_temperature_repeats_small_languages(write, tmp_path):
+    large = write("large.tsv", "".join(f"a {n}\t字{n}\n" for n in range(400)))
+    small = write("small.tsv", "".join(f"b {n}\t字{n}\n" for n in range(100)))
+    prepared = prepare(
+        [f"{large}#2zh", f"{small}#2ja"],
+        tmp_path / "out",
+        DataConfig(temperature=2.0),
+    )
+    trained = [c["trained"] for c in prepared.report["corpora"]]
+    assert trained == [400, 200]  # 400^(1/2) to 100^(1/2)
+
+
+def test_tags_are_tokens_of_the_source_in_every_split(write, tmp_path):
+    lines = "".join(f"a {n}\t字{n}\n" for n in range(200))
+    dev = write("dev.tsv", "x 1\t文1\n")
+    prepared = prepare(
+        [f"{write('a.tsv', lines)}#2zh"],
+        tmp_path / "out",
+        DataConfig(source_tags=("<BT>",)),
+        f"{dev}#2zh",
+    )
+    assert prepared.config.source_tags == ("<BT>", "<2zh>")
+    assert prepared.source_tokenizer.tags == ["<BT>", "<2zh>"]
+    assert prepared.target_tokenizer.tags == []
+    assert [*prepared.dev_pairs()] == [("<2zh> x 1", "文1")]
+    assert all(s.startswith("<2zh> ") for s, _ in texts(prepared, "train"))
+
+
+def test_a_tag_hides_no_leak_of_a_corpus(write, tmp_path):
+    train = write("train.tsv", "Hello.\t你好\nBye.\t再见\n")
+    dev = write("dev.tsv", "hello\t你好啊\n")
+    config = DataConfig(remove_leaked="source")
+    prepared = prepare([f"{train}#BT"], tmp_path / "out", config, dev)
+    assert prepared.report["cleaning"]["train"]["leaked"] == 1
+
+
+def test_fingerprint_covers_weights_and_tags(write, tmp_path):
+    path = write("a.tsv", "".join(f"a {n}\t字{n}\n" for n in range(20)))
+    specs = (str(path), f"{path}*2", f"{path}*3", f"{path}#x", f"{path}#y")
+    prints = [
+        prepare([spec], tmp_path / str(n), DataConfig()).fingerprint
+        for n, spec in enumerate(specs)
+    ]
+    assert len(set(prints)) == len(prints)
+    described = PreparedData.load(tmp_path / "1").manifest["input"]["train"]
+    assert described[0]["weight"] == 2
+
+
+def test_nothing_left_of_a_sample_is_refused(write, tmp_path):
+    path = write("a.tsv", "a\t字\n")
+    with pytest.raises(InputError, match="no sentence pair is left"):
+        prepare([f"{path}*1e-9"], tmp_path / "out", DataConfig())
+
+
+def test_a_dev_file_takes_no_weight(write, tmp_path):
+    path = write("a.tsv", "a\t字\n")
+    with pytest.raises(InputError, match="a weight. Accepted: a dev file"):
+        prepare([path], tmp_path / "out", DataConfig(), f"{path}*2")
+
+
+def test_tokenizers_without_a_tag_are_refused(prepared, write, tmp_path):
+    path = write("a.tsv", "a\t字\n")
+    with pytest.raises(InputError, match=r"data.source_tags is \(\) there"):
+        prepare(
+            [f"{path}#BT"],
+            tmp_path / "out",
+            prepared.config,
+            tokenizers=prepared.path,
+        )
+
+
+def test_copies_are_the_same_in_any_number_of_partitions(
+    write, tmp_path, monkeypatch
+):
+    lines = "".join(f"a {n}\t字{n}\n" for n in range(500))
+    path = write("a.tsv", lines)
+    config = DataConfig(shard_size=200)
+    one = prepare([f"{path}*3.5"], tmp_path / "one", config)
+    module = importlib.import_module("keras_transformer.data.prepare")
+    monkeypatch.setattr(module, "PARTITION_BYTES", 700)
+    many = prepare([f"{path}*3.5"], tmp_path / "many", config)
+    assert one.manifest["splits"] == many.manifest["splits"]
+    assert one.report == many.report
+    # No batch is full of copies.
+    shards = [
+        tf.data.TFRecordDataset(str(file)).batch(1000).get_single_element()
+        for file in one.files("train")
+    ]
+    assert len(shards) > 5
+    for records in shards:
+        assert len(set(records.numpy())) > 0.6 * len(records)

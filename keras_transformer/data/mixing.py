@@ -1,0 +1,281 @@
+"""Mixing: several corpora in one, each with a weight and, if wanted, a tag.
+
+A weight of 2 is each pair two times in an epoch; 0.3 a sample of 30 % of the
+pairs; 2.3 both. The sample follows from the pairs and the seed: the same in
+each epoch, in each process, and whatever the order of the files. Weights work
+on what cleaning, deduplication and the dev split left of a corpus, of the
+training pairs only.
+
+With a temperature T above 1, languages with few pairs are trained on more
+often than they are there: shares are proportional to n^(1/T), n the pairs of
+a language (Arivazhagan et al. 2019, Massively Multilingual Neural Machine
+Translation in the Wild). No pair is lost to that: the largest language stays
+as it is, the others are repeated.
+"""
+
+import collections
+import dataclasses
+import math
+import os
+import pathlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from keras_transformer.config.data import DataConfig
+from keras_transformer.constants import TAG, TAG_NAME
+from keras_transformer.data.corpus import CorpusFile, CorpusSpec, Pair
+from keras_transformer.errors import InputError
+
+# Of splitmix64 (Steele, Lea and Flood 2014, Fast Splittable Pseudorandom Number
+# Generators).
+_MULTIPLIERS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
+_LARGEST_KEY = np.uint64(2**63 - 1)
+_STEP = np.uint64(int(2**63 * (math.sqrt(5) - 1) / 2))
+_TAG_SUFFIX = re.compile(rf"(?s)(.+)#(?:({TAG})|({TAG_NAME}))")
+_WEIGHT_SUFFIX = re.compile(r"(?s)(.+)\*([^*]+)")
+
+
+@dataclasses.dataclass(frozen=True)
+class WeightedCorpus:
+    """A corpus file, how often its pairs are trained on, and their tag.
+
+    Args:
+        file: the text.
+        weight: above 0; see the module.
+        tag: what stands before each source, such as `<BT>`; None: nothing.
+
+    Raises:
+        InputError: the weight is none, or the tag isn't one.
+    """
+
+    file: CorpusFile
+    weight: float = 1.0
+    tag: str | None = None
+
+    def __post_init__(self):
+        if not (math.isfinite(self.weight) and self.weight > 0):
+            raise InputError(
+                f"{self.file}: weight {self.weight:g}. Accepted: a number "
+                "above 0"
+            )
+        if self.tag is not None and not re.fullmatch(TAG, self.tag):
+            raise InputError(
+                f"{self.file}: tag {self.tag!r}. Accepted: letters, digits, "
+                "_ and - between < and >"
+            )
+
+    @classmethod
+    def parse(cls, spec: "WeightedCorpus | CorpusSpec") -> "WeightedCorpus":
+        """The corpus that a person names as `FILE*WEIGHT#TAG`.
+
+        Weight and tag may both be left out. What exists under the whole name
+        is taken for a file: `a*2` is the file of that name, if there is one,
+        and then `a*2*1` names it, too.
+
+        Args:
+            spec: as `CorpusFile.parse` takes it, a string also with
+                `*WEIGHT`, `#TAG` or `*WEIGHT#TAG` at its end; the tag with or
+                without `<>`.
+
+        Raises:
+            InputError: as of `CorpusFile.parse`, or the weight is 0 or less.
+        """
+        if isinstance(spec, cls):
+            return spec
+        if not isinstance(spec, str):
+            return cls(CorpusFile.parse(spec))
+        name, tag, weight = spec, None, 1.0
+        if not _exists(name) and (match := _TAG_SUFFIX.fullmatch(name)):
+            name = match[1]
+            tag = match[2] or f"<{match[3]}>"
+        if not _exists(name) and (match := _WEIGHT_SUFFIX.fullmatch(name)):
+            try:
+                name, weight = match[1], float(match[2])
+            except ValueError:
+                pass  # A name with * in it.
+        return cls(CorpusFile.parse(name), weight, tag)
+
+    @property
+    def paths(self) -> list[pathlib.Path]:
+        """The one or two files on disk."""
+        return self.file.paths
+
+    def settings(self) -> dict:
+        """Weight and tag, as manifests list them; those that are none, not."""
+        settings = {} if self.weight == 1 else {"weight": self.weight}
+        return settings | ({"tag": self.tag} if self.tag else {})
+
+    def pairs(self) -> Iterator[Pair]:
+        """As `CorpusFile.pairs`, sources with the tag before them."""
+        return tagged(self.file.pairs(), self.tag)
+
+    def __str__(self):
+        weight = "" if self.weight == 1 else f"*{self.weight:g}"
+        tag = f"#{self.tag}" if self.tag else ""
+        return f"{self.file}{weight}{tag}"
+
+
+def tagged(pairs: Iterable[Pair], tag: str | None) -> Iterator[Pair]:
+    """Pairs with a tag, if there is one, before sources that have text."""
+    if tag is None:
+        return iter(pairs)
+    return (
+        (f"{tag} {source}" if source.strip() else source, target)
+        for source, target in pairs
+    )
+
+
+def _exists(name):
+    """Whether a name is that of a file, or of two with a comma between."""
+    return os.path.exists(name) or all(map(os.path.exists, name.split(",")))
+
+
+def effective_weights(
+    corpora: Sequence[WeightedCorpus],
+    counts: Sequence[int],
+    temperature: float,
+) -> list[float]:
+    """How often the pairs of each corpus are to be trained on.
+
+    Args:
+        corpora: those of the training data.
+        counts: what is left of each, in pairs.
+        temperature: see the module; corpora with the same tag are one
+            language, and each without a tag is one by itself.
+
+    Returns:
+        Their weights, times what the temperature makes of their languages.
+    """
+    languages = [
+        i if corpus.tag is None else corpus.tag
+        for i, corpus in enumerate(corpora)
+    ]
+    pairs = collections.Counter()
+    for language, count in zip(languages, counts, strict=True):
+        pairs[language] += count
+    largest = max(pairs.values())
+    return [
+        corpus.weight
+        # Shares n^(1/T), of n pairs each, as multiples of the largest's.
+        * ((largest / max(pairs[language], 1)) ** (1 - 1 / temperature))
+        for corpus, language in zip(corpora, languages, strict=True)
+    ]
+
+
+def repetitions(keys: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """How often each pair stands in an epoch: int64 `(N,)`, 0 or more.
+
+    Args:
+        keys: int64 or uint64 `(N,)`, digests of the pairs and the seed.
+        weights: float64 `(N,)`, those of the corpora that the pairs are of.
+    """
+    whole = np.floor(weights)
+    # Mixed: in the order of the keys themselves the sample would be a run.
+    draws = _mixed(keys.astype(np.uint64)) / 2.0**64
+    return whole.astype(np.int64) + (draws < weights - whole)
+
+
+def _mixed(values):
+    """Other digests of uint64 `(N,)` digests (splitmix64's last steps)."""
+    values = (values ^ (values >> np.uint64(30))) * _MULTIPLIERS[0]
+    values = (values ^ (values >> np.uint64(27))) * _MULTIPLIERS[1]
+    return values ^ (values >> np.uint64(31))
+
+
+def with_tags(
+    config: DataConfig, corpora: Sequence[WeightedCorpus]
+) -> DataConfig:
+    """A configuration whose `source_tags` has those of the corpora, too."""
+    tags = dict.fromkeys(config.source_tags)
+    tags.update((c.tag, None) for c in corpora if c.tag is not None)
+    if len(tags) == len(config.source_tags):
+        return config
+    return dataclasses.replace(config, source_tags=tuple(tags))
+
+
+class Mixture:
+    """Corpora in their proportions, and what becomes of their pairs.
+
+    Attributes:
+        weights: how often each corpus' pairs are trained on, temperature
+            included; see `effective_weights`.
+        read: pairs of each.
+        left: those that cleaning, deduplication and the dev split left.
+        trained: pairs of an epoch, copies included, before their lengths are
+            checked.
+
+    Args:
+        corpora: of the training data.
+    """
+
+    def __init__(self, corpora: Sequence[WeightedCorpus]):
+        self._corpora = corpora
+        self.weights = [corpus.weight for corpus in corpora]
+        self.read = [0] * len(corpora)
+        self.left = [0] * len(corpora)
+        self.trained = [0] * len(corpora)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether any pair isn't there exactly once in an epoch."""
+        return any(weight != 1 for weight in self.weights)
+
+    def weigh(self, left: Mapping[int, int], temperature: float) -> int:
+        """Settles the weights; returns about how many pairs an epoch has.
+
+        Args:
+            left: pairs of each corpus that has any, by its index.
+            temperature: see `effective_weights`.
+        """
+        self.left = [left.get(i, 0) for i in range(len(self._corpora))]
+        self.weights = effective_weights(self._corpora, self.left, temperature)
+        if not self.is_weighted:
+            self.trained = self.left
+        pairs = zip(self.left, self.weights, strict=True)
+        return round(sum(count * weight for count, weight in pairs))
+
+    def add(self, trained: Sequence[int] | int):
+        """Adds training pairs of each corpus, of a part of the data."""
+        if self.is_weighted:
+            added = np.add(self.trained, trained)
+            self.trained = added.tolist()
+
+    def describe(self) -> list[dict]:
+        """What the report of prepared data says of each corpus."""
+        return [
+            {
+                "name": ",".join(path.name for path in corpus.paths),
+                "tag": corpus.tag,
+                "weight": self.weights[i],
+                "read": self.read[i],
+                "left": self.left[i],
+                "trained": self.trained[i],
+            }
+            for i, corpus in enumerate(self._corpora)
+        ]
+
+
+def copies(
+    keys: np.ndarray, times: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs of an epoch, each with a shuffle key of its own.
+
+    The first copy of a pair keeps the key of the pair. The others stand far
+    from it and from each other, so that a batch hardly has two of them: key
+    number n is n golden sections of the range further on.
+
+    Args:
+        keys: the shuffle keys of N pairs, int64 `(N,)`, ascending or not.
+        times: how often each stands in an epoch, int64 `(N,)`.
+
+    Returns:
+        Indices into the pairs and the keys, both int64 `(times.sum(),)`, the
+        copies of a pair side by side.
+    """
+    indices = np.repeat(np.arange(len(keys)), times)
+    starts = np.cumsum(times) - times
+    number = np.arange(len(indices)) - starts[indices]
+    moved = keys[indices].astype(np.uint64) + number.astype(np.uint64) * _STEP
+    return indices, (moved & _LARGEST_KEY).astype(np.int64)

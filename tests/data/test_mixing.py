@@ -1,0 +1,147 @@
+import os
+
+import numpy as np
+import pytest
+
+from keras_transformer.data.corpus import CorpusFile
+from keras_transformer.data.mixing import (
+    WeightedCorpus,
+    copies,
+    effective_weights,
+    repetitions,
+)
+from keras_transformer.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("spec", "file", "weight", "tag"),
+    [
+        ("a.tsv", "a.tsv", 1, None),
+        ("a.tsv*0.3", "a.tsv", 0.3, None),
+        ("a.tsv#BT", "a.tsv", 1, "<BT>"),
+        ("a.tsv#<BT>", "a.tsv", 1, "<BT>"),
+        ("a.tsv*2.5#2de", "a.tsv", 2.5, "<2de>"),
+        ("a.en,a.de*3#x", "a.en,a.de", 3, "<x>"),
+        ("gs://b/a.tsv*1e-2", "gs://b/a.tsv", 0.01, None),
+        ("a*2*3", "a*2", 3, None),
+        ("a#b#c", "a#b", 1, "<c>"),
+        ("a*b.tsv", "a*b.tsv", 1, None),
+        ("a#b.tsv", "a#b.tsv", 1, None),
+    ],
+)
+def test_spec_names_file_weight_and_tag(spec, file, weight, tag):
+    corpus = WeightedCorpus.parse(spec)
+    assert corpus == WeightedCorpus(CorpusFile.parse(file), weight, tag)
+    assert WeightedCorpus.parse(str(corpus)) == corpus
+
+
+def test_what_exists_under_the_whole_name_is_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a*2", "a#b", "c*2#d", "e*2", "e.en*2", "e.de*2"):
+        (tmp_path / name).write_text("x\ty\n")
+    for spec in ("a*2", "a#b", "c*2#d"):
+        assert str(WeightedCorpus.parse(spec).file) == spec
+    corpus = WeightedCorpus.parse("e*2#t")
+    assert (str(corpus.file), corpus.weight, corpus.tag) == ("e*2", 1, "<t>")
+    corpus = WeightedCorpus.parse("a*2*1")
+    assert (str(corpus.file), corpus.weight) == ("a*2", 1)
+    corpus = WeightedCorpus.parse("e.en*2,e.de*2")
+    assert [os.fspath(path) for path in corpus.file.paths] == [
+        "e.en*2",
+        "e.de*2",
+    ]
+
+
+@pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf"])
+def test_weight_is_above_0(weight):
+    with pytest.raises(InputError, match=r"a.tsv: weight .*Accepted: a number"):
+        WeightedCorpus.parse(f"a.tsv*{weight}")
+
+
+def test_tag_stands_before_each_source_that_has_text(write):
+    path = write("a.tsv", "Hi.\tx\n\n \ty\n")
+    corpus = WeightedCorpus(CorpusFile(path), tag="<BT>")
+    assert [*corpus.pairs()] == [("<BT> Hi.", "x"), ("", ""), (" ", "y")]
+
+
+KEYS = np.sort(
+    np.random.default_rng(1).integers(0, 2**63, 4000, dtype=np.int64)
+)
+
+
+def test_whole_weights_repeat_each_pair():
+    assert repetitions(KEYS, np.full(4000, 3.0)).tolist() == [3] * 4000
+
+
+def test_a_fraction_is_a_sample_and_a_whole_part_is_added():
+    times = repetitions(KEYS, np.full(4000, 0.3))
+    assert set(times) == {0, 1}
+    assert abs(times.mean() - 0.3) < 0.02
+    more = repetitions(KEYS, np.full(4000, 2.3))
+    np.testing.assert_array_equal(more, times + 2)
+
+
+def test_a_sample_follows_from_the_keys_and_is_no_run_of_them():
+    times = repetitions(KEYS, np.full(4000, 0.3))
+    reverse = repetitions(KEYS[::-1], np.full(4000, 0.3))
+    np.testing.assert_array_equal(times, reverse[::-1])
+    for tenth in np.split(times, 10):
+        assert abs(tenth.mean() - 0.3) < 0.08
+    larger = repetitions(KEYS, np.full(4000, 0.5))
+    assert (larger >= times).all()
+
+
+def corpora(*tags):
+    return [
+        WeightedCorpus(CorpusFile.parse(f"{n}.tsv"), tag=tag)
+        for n, tag in enumerate(tags)
+    ]
+
+
+def test_temperature_makes_shares_n_to_the_1_over_t():
+    counts = np.array([100_000, 10_000, 100])
+    weights = effective_weights(corpora(None, None, None), counts, 5.0)
+    shares = counts * weights
+    np.testing.assert_allclose(
+        shares / shares.sum(), counts**0.2 / (counts**0.2).sum()
+    )
+    assert weights[0] == 1
+
+
+def test_temperature_1_changes_nothing():
+    assert effective_weights(corpora(None, "<a>"), [5, 500], 1.0) == [1, 1]
+
+
+def test_corpora_of_one_tag_are_one_language():
+    weights = effective_weights(
+        corpora("<de>", "<de>", "<nl>"), [60, 40, 10], 2.0
+    )
+    np.testing.assert_allclose(weights, [1, 1, 10**0.5])
+
+
+def test_weights_multiply_what_temperature_makes():
+    first, second = corpora(None, None)
+    second = WeightedCorpus(second.file, 0.5)
+    weights = effective_weights([first, second], [100, 25], 2.0)
+    np.testing.assert_allclose(weights, [1, 0.5 * 2])
+
+
+def test_an_empty_corpus_does_no_harm():
+    assert effective_weights(corpora(None, None), [100, 0], 3.0)[0] == 1
+
+
+def test_copies_have_keys_far_from_each_other():
+    times = np.arange(4000) % 5
+    indices, keys = copies(KEYS, times)
+    assert np.bincount(indices, minlength=4000).tolist() == times.tolist()
+    assert keys.min() >= 0
+    first = np.flatnonzero(np.diff(indices, prepend=-1))
+    np.testing.assert_array_equal(keys[first], KEYS[times > 0])
+    four = np.sort(keys[indices == 4])
+    assert np.diff(four).min() > 2**63 // 10
+
+
+def test_pairs_that_stand_once_keep_their_keys():
+    indices, keys = copies(KEYS, np.ones(4000, np.int64))
+    np.testing.assert_array_equal(indices, np.arange(4000))
+    np.testing.assert_array_equal(keys, KEYS)
