@@ -1,0 +1,37 @@
+import json
+
+from keras_transformer.cli.main import main
+
+
+def write(folder, name, word, count):
+    lines = [f"{word} {n} .\t{word} {n} !\n" for n in range(count)]
+    path = folder / name
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def test_train_is_repeated_with_weights_and_tags(tmp_path, capsys):
+    real = write(tmp_path, "real.tsv", "a", 100)
+    odd = write(tmp_path, "odd*2", "b", 50)
+    made = write(tmp_path, "made.tsv", "c", 300)
+    out = tmp_path / "out"
+    options = ["--train", f"{real}*2", str(odd), "--train", f"{made}*0.5#BT"]
+    options += ["--out", str(out), "--target-language", "en"]
+    options += ["--target-tokenizer", "word"]
+    assert main(["prepare", *options]) == 0
+    said = capsys.readouterr().out
+    assert "real.tsv: 100 read, 100 left, times 2 are 200 in an epoch" in said
+    assert "odd*2: 50 read, 50 left, times 1 are 50 in an epoch" in said
+    assert "<BT> made.tsv: 300 read, 300 left, times 0.5 are" in said
+    assert main(["info", str(out), "--json"]) == 0
+    corpora = json.loads(capsys.readouterr().out)["report"]["corpora"]
+    assert [corpus["weight"] for corpus in corpora] == [2, 1, 0.5]
+    assert 120 < corpora[2]["trained"] < 180
+
+
+def test_a_weight_of_0_is_bad_input(tmp_path, capsys):
+    path = write(tmp_path, "a.tsv", "a", 3)
+    options = ["--train", f"{path}*0", "--out", str(tmp_path / "out")]
+    assert main(["prepare", *options]) == 2
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "weight 0. Accepted: a number above 0" in said
