@@ -21,11 +21,14 @@ class BatchSize:
         multiple: lengths count as if rounded up to a multiple of this. Above
             1 batches have few shapes: they are to be padded to such lengths
             and to `rows`.
+        replicas: devices that share a batch, to each of which the same number
+            of pairs goes.
     """
 
     tokens: int
     sentences: int | None = None
     multiple: int = 1
+    replicas: int = 1
 
     def rounded(self, lengths):
         """Lengths, int of any shape, as they count."""

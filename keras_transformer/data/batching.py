@@ -59,6 +59,10 @@ class TrainingBatches:
         sampling: resamples each batch's subword segmentations; None: the
             stored ids. Batches are planned by those, and the sampled ones are
             mostly more, so that a batch may exceed its tokens.
+        replicas: devices that share a batch: the pairs of each batch are
+            padded to a multiple of it.
+        share: (index, count): the rows of each batch that this process
+            reads, one of so many equal parts.
 
     Raises:
         InputError: the lengths file is damaged.
@@ -74,8 +78,13 @@ class TrainingBatches:
         seed: int = 1,
         length_multiple: int = 1,
         sampling: SubwordSampling | None = None,
+        replicas: int = 1,
+        share: tuple[int, int] = (0, 1),
     ):
-        self._size = BatchSize(batch_tokens, batch_sentences, length_multiple)
+        self._size = BatchSize(
+            batch_tokens, batch_sentences, length_multiple, replicas
+        )
+        self._share = share
         self._seed = seed
         self._sampling = sampling
         self._pools = ShufflePools(prepared, "train", shuffle_buffer)
@@ -122,7 +131,11 @@ class TrainingBatches:
     def _build(self):
         dataset = tf.data.Dataset.from_tensors(0).flat_map(self._epoch_pools)
         dataset = batches_of_pools(
-            dataset, self._plan, self._size, self._sampling and self._sample
+            dataset,
+            self._plan,
+            self._size,
+            self._sampling and self._sample,
+            self._share,
         )
         # `assert_cardinality` would fix it when the dataset is made.
         dataset.cardinality = lambda: tf.constant(
@@ -174,6 +187,8 @@ def evaluation_batches(
     batch_tokens: int = 4096,
     batch_sentences: int | None = None,
     length_multiple: int = 1,
+    replicas: int = 1,
+    share: tuple[int, int] = (0, 1),
 ) -> tf.data.Dataset:
     """A split in batches, once, unshuffled: every pair, by length.
 
@@ -183,19 +198,21 @@ def evaluation_batches(
         batch_tokens: positions of a batch on either side, padding included.
         batch_sentences: if set, pairs a batch, used instead of tokens.
         length_multiple: as for `TrainingBatches`.
+        replicas: likewise.
+        share: likewise.
 
     Returns:
         A dataset of known cardinality, as `TrainingBatches.dataset` but for
         the order.
     """
-    size = BatchSize(batch_tokens, batch_sentences, length_multiple)
+    size = BatchSize(batch_tokens, batch_sentences, length_multiple, replicas)
     pools = ShufflePools(prepared, split, _EVALUATION_POOL)
     counts = pools.count_batches(size, shuffled=False)
     dataset = tf.data.Dataset.range(len(counts)).flat_map(
         lambda group: pools.read(group).map(lambda _, records: (records, ()))
     )
     dataset = batches_of_pools(
-        dataset, lambda lengths: plan_pool(lengths, size), size
+        dataset, lambda lengths: plan_pool(lengths, size), size, share=share
     )
     return dataset.apply(
         tf.data.experimental.assert_cardinality(sum(map(sum, counts)))
@@ -282,6 +299,7 @@ def batches_of_pools(
     plan: Callable[..., list[np.ndarray]],
     size: BatchSize,
     resample: Callable[..., tuple] | None = None,
+    share: tuple[int, int] = (0, 1),
 ) -> tf.data.Dataset:
     """Cuts pools into padded batches; the next pool is made ready meanwhile.
 
@@ -294,6 +312,7 @@ def batches_of_pools(
             `batches_left` counts the batches of the pool from this one on and
             seeds the sampling: it is the same wherever an epoch goes on.
             None: the ids stay.
+        share: (index, count), see `TrainingBatches`.
     """
 
     def flat_plan(*arguments):
@@ -322,7 +341,10 @@ def batches_of_pools(
             sides = tf.gather(sources, row), tf.gather(targets, row)
             if resample is not None:
                 sides = resample(*sides, *arguments, batches_left)
-            return pad_to_few_shapes(*model_inputs(*sides), size)
+            features, labels = pad_to_few_shapes(*model_inputs(*sides), size)
+            return tf.nest.map_structure(
+                lambda ids: _own_rows(ids, *share), (features, labels)
+            )
 
         batches_left = tf.range(rows.nrows(), 0, -1)
         return tf.data.Dataset.from_tensor_slices((rows, batches_left)).map(
@@ -331,3 +353,11 @@ def batches_of_pools(
 
     pools = pools.map(planned).prefetch(1)
     return pools.flat_map(gathered).prefetch(tf.data.AUTOTUNE)
+
+
+def _own_rows(ids, index, count):
+    """The rows `(B / count, T)` of one of `count` processes, of `(B, T)`."""
+    if count == 1:
+        return ids
+    rows = tf.shape(ids)[0] // count
+    return ids[index * rows : (index + 1) * rows]

@@ -44,13 +44,16 @@ def pad_to_few_shapes(features: dict, labels: tf.Tensor, size: BatchSize):
 
     What is added is PAD and counts for nothing.
     """
-    if size.multiple == 1:
+    if size.multiple == 1 and size.replicas == 1:
         return features, labels
     shapes = {name: tf.shape(ids) for name, ids in features.items()}
     pairs, source = tf.unstack(shapes["source_ids"])
     source = size.rounded(source)
     target = size.rounded(shapes["target_ids"][1])
-    rows = tf.maximum(pairs, size.rows(tf.maximum(source, target)))
+    rows = pairs
+    if size.multiple > 1:
+        rows = tf.maximum(pairs, size.rows(tf.maximum(source, target)))
+    rows = -(-rows // size.replicas) * size.replicas
 
     def padded(ids, length):  # (pairs, length before) to (rows, length)
         more = [rows - pairs, length - tf.shape(ids)[1]]

@@ -8,6 +8,8 @@ import time
 
 import keras
 
+from keras_transformer.training import hosts
+
 # By `training.best_by`: the name of the score, and whether more is better.
 _CRITERIA = {"loss": ("cross_entropy", False), "bleu": ("bleu", True)}
 
@@ -35,6 +37,7 @@ class Speed(keras.callbacks.Callback):
             self._first_count = float(self._cross_entropy.count)
 
     def on_train_batch_end(self, batch, logs=None):
+        hosts.synchronized(self.model)
         self._train_seconds = time.perf_counter() - self._start
         self._count = float(self._cross_entropy.count)
         if logs is not None:
@@ -88,6 +91,8 @@ class History(keras.callbacks.Callback):
         earlier = [e for e in self._run.history() if e["epoch"] <= epoch]
         line = {"epoch": epoch + 1}
         line.update((key, float(value)) for key, value in logs.items())
+        if not hosts.is_chief():
+            return
         self._run.write_history([*earlier, line])
 
 
@@ -129,6 +134,8 @@ class TensorBoard(keras.callbacks.Callback):
         self._writer = None
 
     def on_epoch_end(self, epoch, logs=None):
+        if not hosts.is_chief():
+            return
         import tensorflow as tf
 
         if self._writer is None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import replacing
+from keras_transformer.training import hosts
 
 FORMAT = 1
 _NOTE = "note"
@@ -78,7 +79,9 @@ class Checkpoint(keras.callbacks.Callback):
             "keep_best": self._keep_best.memory,
             "seconds": self._speed.seconds() if batch else 0.0,
         }
-        save_checkpoint(self.path, self.model, note)
+        hosts.synchronized(self.model)
+        if hosts.is_chief():
+            save_checkpoint(self.path, self.model, note)
 
     def restore(self, model) -> int:
         """Puts the saved state back.
@@ -106,7 +109,7 @@ def save_checkpoint(path, model, note: dict):
         model: compiled and built `keras.Model`.
         note: JSON-able; where in the data the model stands.
     """
-    arrays = {name: variable.numpy() for name, variable in _variables(model)}
+    arrays = {name: np.asarray(variable) for name, variable in _variables(model)}
     text = json.dumps({"format": FORMAT, **note})
     arrays[_NOTE] = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
     with replacing(path) as temporary:

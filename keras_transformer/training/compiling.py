@@ -1,7 +1,7 @@
 """Loss, optimizer and metrics of a model that is to be trained."""
 
 import numpy as np
-from keras import ops
+from keras import backend, ops
 
 from keras_transformer.config.training import TrainingConfig
 from keras_transformer.constants import END_ID
@@ -28,7 +28,8 @@ def compile_model(model, training: TrainingConfig, d_model: int):
         optimizer=_optimizer(training, d_model),
         loss=SmoothedCrossEntropy(training.label_smoothing),
         metrics=[cross_entropy, Perplexity(), TokenAccuracy()],
-        jit_compile=training.jit_compile,
+        # On JAX, XLA is the only compiler.
+        jit_compile=training.jit_compile or backend.backend() == "jax",
     )
     model.optimizer.build(model.trainable_variables)
     # Keras makes the metrics' variables at the first update; a checkpoint

@@ -18,6 +18,7 @@ from keras_transformer.data.subword_sampling import subword_sampling
 from keras_transformer.errors import InputError
 from keras_transformer.files import remove_leftovers
 from keras_transformer.text.vectors import load_vectors
+from keras_transformer.training import hosts
 from keras_transformer.training.averaging import EpochAverage, MovingAverage
 from keras_transformer.training.callbacks import (
     DevScores,
@@ -85,7 +86,9 @@ def fit(
     observer = observer or Observer()
     training = run.config.training
     _check_same_data(run, prepared)
-    remove_leftovers(run.folder)
+    if hosts.is_chief():
+        remove_leftovers(run.folder)
+    hosts.wait("start")
     path = run.folder / "checkpoint.npz"
     resume = resume and _has_checkpoint(path, run)
     # Keras draws the seeds of weights and dropout from it. Its own
@@ -194,6 +197,8 @@ def _training_batches(run, prepared):
         sampling=subword_sampling(
             run.config, (run.source_tokenizer, run.target_tokenizer)
         ),
+        replicas=hosts.replicas(),
+        share=(hosts.index(), hosts.count()),
     )
 
 
@@ -205,6 +210,8 @@ def _dev_batches(prepared, training):
         "dev",
         batch_tokens=training.batch_tokens,
         length_multiple=training.length_multiple,
+        replicas=hosts.replicas(),
+        share=(hosts.index(), hosts.count()),
     )
 
 

@@ -6,6 +6,8 @@ A run is refused here, before anything is written.
 import dataclasses
 import os
 
+import keras
+
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
 from keras_transformer.machine import (
@@ -30,7 +32,9 @@ def for_this_machine(config: Config) -> Config:
     """
     chosen = {}
     if config.training.threads is None:
-        chosen["threads"] = 1 if has_gpu() else usable_cores()
+        # XLA shares an operation out among the cores itself.
+        one = keras.backend.backend() == "jax" or has_gpu()
+        chosen["threads"] = 1 if one else usable_cores()
     if config.training.precision == "auto":
         chosen["precision"] = (
             "mixed_bfloat16" if multiplies_bfloat16() else "float32"

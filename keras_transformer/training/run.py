@@ -30,6 +30,7 @@ from keras_transformer.files import (
 )
 from keras_transformer.models import build_transformer
 from keras_transformer.text.tokenizer import load_tokenizer
+from keras_transformer.training import hosts
 from keras_transformer.training.preflight import (
     check_continues,
     check_fits,
@@ -175,6 +176,8 @@ class Run:
             scores: `{name: float}`, what was measured of them.
             averaged_epochs: of how many epochs they are the mean, if so.
         """
+        if not hosts.is_chief():
+            return
         notes = {"epoch": epoch, "scores": scores}
         if averaged_epochs:
             notes["averaged_epochs"] = averaged_epochs
@@ -182,6 +185,8 @@ class Run:
 
     def promote_average(self):
         """Makes the average of epochs the best: weights, notes, scores."""
+        if not hosts.is_chief():
+            return
         path = self.weights_path("average")
         notes = read_notes(path)
         del notes["sha256"]
@@ -207,7 +212,8 @@ class Run:
             scores: JSON-able.
         """
         self.manifest["scores"][name] = scores
-        write_json(self.folder / "manifest.json", self.manifest)
+        if hosts.is_chief():
+            write_json(self.folder / "manifest.json", self.manifest)
 
     def history(self) -> list[dict]:
         """A dict per finished epoch: epoch, losses, rate, seconds."""
