@@ -74,10 +74,8 @@ class Section:
 
 def field_types(section: type[Section]) -> dict[str, Any]:
     """The plain type of each field: without rules, words as `str`."""
-    return {
-        name: str if typing.get_origin(hint) is Literal else hint
-        for name, hint in typing.get_type_hints(section).items()
-    }
+    hints = typing.get_type_hints(section)
+    return {name: _with_plain_words(hint) for name, hint in hints.items()}
 
 
 def require(condition, name, accepted, value):
@@ -129,6 +127,14 @@ def typed(where, value, annotation):
             f"{where} takes {_KINDS[kind]}. Received: {value!r}{quotes}"
         )
     return value
+
+
+def _with_plain_words(annotation):
+    """The type with `str` in place of a `Literal`."""
+    kind = _without_none(annotation)
+    if typing.get_origin(kind) is not Literal:
+        return annotation
+    return str if kind is annotation else str | None
 
 
 def _without_none(annotation):

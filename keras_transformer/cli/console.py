@@ -6,15 +6,19 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 
 from tqdm import tqdm
 
+from keras_transformer import jax_runtime
 from keras_transformer.data.corpus import open_bytes
+from keras_transformer.errors import InputError
 from keras_transformer.files import replacing
 from keras_transformer.translation.text_files import decoded_lines
 
-# Seconds between two progress lines where there is no terminal.
-_LOG_INTERVAL = 20.0
+# Seconds between two progress lines where there is no terminal, and between two
+# notes behind a bar.
+_LOG_INTERVAL, _NOTE_INTERVAL = 20.0, 0.5
 
 
 def say(text: str):
@@ -64,19 +68,26 @@ class Progress(Closing):
                 dynamic_ncols=True,
             )
 
-    def update(self, done: int, note: str = ""):
-        """So many units are done; `note` is shown behind them."""
+    def update(self, done: int, note: Callable[[], str] = str):
+        """So many units are done.
+
+        Args:
+            done: how many.
+            note: gives what is shown behind them; called only when it is shown.
+        """
+        now = time.monotonic()
         if self._bar is not None:
-            self._bar.set_postfix_str(note, refresh=False)
+            if now - self._last >= _NOTE_INTERVAL:
+                self._last = now
+                self._bar.set_postfix_str(note(), refresh=False)
             self._bar.update(done - self._bar.n)
             return
-        now = time.monotonic()
         self._first = self._first or (now, done)
         if self._shown and now - self._last >= _LOG_INTERVAL:
             self._last = now
             of = f"/{self._total}" if self._total else ""
             line = f"{self._description}: {done}{of} {self._unit}"
-            say(f"{line}{self._rate(now, done)} {note}".rstrip())
+            say(f"{line}{self._rate(now, done)} {note()}".rstrip())
 
     def _rate(self, now, done):
         began, before = self._first
@@ -115,15 +126,42 @@ class Stages(Closing):
             self._progress = None
 
 
-def load_tensorflow():
-    """Imports TensorFlow without the chatter of its C++ start-up."""
+def load_tensorflow(backend: str = "tensorflow"):
+    """Imports TensorFlow without the chatter of its C++ start-up.
+
+    Args:
+        backend: what Keras is to compute on.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    # Text, data and export are TensorFlow's, so the command line is.
-    os.environ["KERAS_BACKEND"] = "tensorflow"
+    # Text, data and export are TensorFlow's, so most of the command line is.
+    os.environ["KERAS_BACKEND"] = backend
     if "tensorflow" in sys.modules:
         return
     with _quiet_stderr():
         import tensorflow  # noqa: F401
+
+
+def load_jax():
+    """Has JAX train, beside a TensorFlow that reads data on the processor.
+
+    Raises:
+        InputError: JAX isn't installed, or this process uses Keras already.
+    """
+    if not jax_runtime.is_installed():
+        raise InputError(
+            "--backend jax: JAX isn't installed. Accepted: the backend "
+            "tensorflow, or pip install 'keras-transformer[jax]', with "
+            "jax[cuda12] or jax[tpu] on an accelerator"
+        )
+    keras = sys.modules.get("keras")
+    if keras is not None and keras.backend.backend() != "jax":
+        raise InputError(
+            "--backend jax: Keras already runs on "
+            f"{keras.backend.backend()} here. Accepted: a process of its own"
+        )
+    load_tensorflow("jax")
+    jax_runtime.leave_devices_to_jax()
+    jax_runtime.keep_programs()
 
 
 @contextlib.contextmanager

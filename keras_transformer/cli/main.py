@@ -128,7 +128,8 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         if not _is_out_of_resources(error):
             raise
-        return _fail(f"out of memory or disk: {error.message.splitlines()[0]}")
+        text = getattr(error, "message", str(error))
+        return _fail(f"out of memory or disk: {text.splitlines()[0]}")
     return 0
 
 
@@ -146,6 +147,9 @@ def _interrupt(number, frame):
 
 
 def _is_out_of_resources(error) -> bool:
+    # JAX has one class for all that goes wrong while a program runs.
+    if type(error).__name__ == "JaxRuntimeError":
+        return str(error).startswith("RESOURCE_EXHAUSTED")
     tensorflow = sys.modules.get("tensorflow")
     return tensorflow is not None and isinstance(
         error, tensorflow.errors.ResourceExhaustedError

@@ -9,12 +9,16 @@ example:
   keras-transformer train --data data/news --from runs/en-zh --out runs/news
 """
 
+import contextlib
 import dataclasses
+import os
 import pathlib
 
+from keras_transformer import jax_runtime
 from keras_transformer.cli.console import (
     Closing,
     Progress,
+    load_jax,
     load_tensorflow,
     say,
     stop_on_signal,
@@ -31,6 +35,7 @@ from keras_transformer.presets import PRESETS
 
 SECTIONS = ("model", "training", "decoding")
 DEFAULT_PRESET = "small"
+BACKENDS = ("tensorflow", "jax")
 
 # Options that name a key of the training section.
 DIRECT = ("seed", "batch_tokens", "batch_sentences", "precision", "threads")
@@ -51,6 +56,12 @@ def add_arguments(parser):
     )
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run in --out"
+    )
+    parser.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        help="what computes: tensorflow (default), or jax, for GPUs and TPUs "
+        "(extra [jax]); also by the variable KERAS_BACKEND",
     )
     add_number(parser, "--epochs", "passes over the data")
     add_number(parser, "--seed", "of weights, order and dropout")
@@ -92,7 +103,8 @@ def run(arguments):
     config = resolve_config(
         arguments, SECTIONS, {"training": direct}, DEFAULT_PRESET, taken_over
     )
-    load_tensorflow()
+    backend = arguments.backend or os.environ.get("KERAS_BACKEND")
+    load_jax() if backend == "jax" else load_tensorflow()
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.machine import use_threads
     from keras_transformer.training.preflight import for_this_machine
@@ -100,7 +112,8 @@ def run(arguments):
 
     # Threads before tokenizers, which are TensorFlow's first operations.
     if arguments.resume:
-        use_threads(run_config(arguments.out).training.threads or 1)
+        if backend != "jax":
+            use_threads(run_config(arguments.out).training.threads or 1)
         run = Run.load(arguments.out)
         _continue_with(run, arguments, config)
         prepared = PreparedData.load(arguments.data)
@@ -111,7 +124,8 @@ def run(arguments):
                 "to go on with it, or a new or empty folder"
             )
         config = for_this_machine(config)
-        use_threads(config.training.threads)
+        if backend != "jax":
+            use_threads(config.training.threads)
         initial = arguments.initial and Run.load(arguments.initial)
         prepared = PreparedData.load(arguments.data)
         run = Run.create(arguments.out, config, prepared, initial)
@@ -125,15 +139,16 @@ def train(run, prepared, resume=False) -> str:
     Returns:
         a line about the best epoch.
     """
-    from keras_transformer.evaluation.run_evaluation import dev_scorer
+    from keras_transformer.evaluation.dev_scores import dev_scorer
+    from keras_transformer.training import hosts
     from keras_transformer.training.checkpoint import Interrupted
     from keras_transformer.training.fit import fit
 
-    observer = TrainingProgress(run.config.training)
-    measure = None
+    scorer = contextlib.nullcontext()
     if run.config.training.bleu_every:
-        measure = dev_scorer(run, prepared.dev_pairs())
-    with observer, stop_on_signal() as stop_requested:
+        scorer = dev_scorer(run, prepared.dev_pairs(), say)
+    observer = TrainingProgress(run.config.training, hosts.on_jax())
+    with observer, scorer as measure, stop_on_signal() as stop_requested:
         try:
             fit(
                 run,
@@ -226,10 +241,13 @@ class TrainingProgress(Closing):
 
     Args:
         training: `TrainingConfig` of the run.
+        compiles: whether JAX compiles a program for each shape of a batch,
+            whose number and time are told.
     """
 
-    def __init__(self, training):
+    def __init__(self, training, compiles=False):
         self._training = training
+        self._compilations = jax_runtime.Compilations() if compiles else None
         self._epochs = training.epochs
         self._progress = None
         self._total = None
@@ -257,7 +275,7 @@ class TrainingProgress(Closing):
         if self._progress is None:
             title = f"epoch {epoch}/{self._epochs}"
             self._progress = Progress(title, self._total, "steps")
-        self._progress.update(batch, _short(logs))
+        self._progress.update(batch, lambda: _short(logs))
 
     def epoch(self, epoch, logs):
         self.close()
@@ -270,6 +288,16 @@ class TrainingProgress(Closing):
             f"epoch {epoch}/{self._epochs} {_short(logs)} "
             f"{logs['seconds']:.0f} s" + (f"; dev{dev}" if dev else "")
         )
+        if self._compilations is not None:
+            self._tell_compiled(*self._compilations.taken())
+
+    def _tell_compiled(self, programs, loaded, seconds):
+        """Of an epoch in which there were shapes of batches for the first time."""
+        if programs:
+            say(
+                f"{programs} programs compiled in {seconds:.1f} s of it, "
+                f"{loaded} of them from disk"
+            )
 
     def close(self):
         if self._progress is not None:

@@ -42,11 +42,15 @@ class TrainingConfig(Section):
     # Parts of a batch computed at the same time, a thread each. None: as many
     # as there are cores, 1 with a GPU.
     threads: PositiveInt | None = None
-    # XLA: a program is compiled for each shape of a batch, so it wants a
-    # length_multiple of 8 or more.
+    # XLA, on TensorFlow: a program is compiled for each shape of a batch, so it
+    # wants length_buckets geometric, or a length_multiple of 8 or more.
     jit_compile: bool = False
     # lengths of a batch are padded to a multiple
     length_multiple: PositiveInt = 1
+    # exact: pairs of nearly the same length share a batch, in many shapes;
+    # geometric: lengths are padded to a few that grow by a quarter, so that few
+    # programs are compiled. None: geometric on JAX, exact on TensorFlow.
+    length_buckets: Literal["exact", "geometric"] | None = None
     seed: Seed = 1  # of initial weights, dropout and the order of batches
     shuffle_buffer: PositiveInt = 100_000  # pairs shuffled and sorted together
     # steps between checkpoints for --resume
@@ -78,10 +82,11 @@ class TrainingConfig(Section):
 
     def __post_init__(self):
         super().__post_init__()
+        few_shapes = self.length_buckets == "geometric"
         self.require(
             "length_multiple",
-            "8 or more with training.jit_compile",
-            self.length_multiple >= 8 or not self.jit_compile,
+            "8 or more with training.jit_compile, or length_buckets geometric",
+            self.length_multiple >= 8 or few_shapes or not self.jit_compile,
         )
         self.require(
             "bleu_every",

@@ -6,8 +6,12 @@ same number of steps, known before the first.
 """
 
 import dataclasses
+import math
 
 import numpy as np
+
+_GROWTH = 1.25  # of geometric lengths, from one to the next
+_NONE = 2  # positions of a source without tokens: START and END
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +25,12 @@ class BatchSize:
         multiple: lengths count as if rounded up to a multiple of this. Above
             1 batches have few shapes: they are to be padded to such lengths
             and to `rows`.
+        buckets: if given, lengths count as if rounded up to the next of
+            these, rising ones, and `multiple` is not used. Batches have few
+            shapes then, too.
+        padded_lengths: rising lengths to which batches are to be padded
+            although they are planned by exact ones, and to few numbers of
+            pairs: other shapes, the same pairs.
         replicas: devices that share a batch, to each of which the same number
             of pairs goes.
     """
@@ -28,15 +38,77 @@ class BatchSize:
     tokens: int
     sentences: int | None = None
     multiple: int = 1
+    buckets: tuple[int, ...] = ()
+    padded_lengths: tuple[int, ...] = ()
     replicas: int = 1
+
+    @property
+    def has_few_shapes(self) -> bool:
+        """Whether batches are padded to more than their longest pair."""
+        return bool(self.multiple > 1 or self.buckets or self.padded_lengths)
 
     def rounded(self, lengths):
         """Lengths, int of any shape, as they count."""
+        if self.buckets:
+            return _next_length(lengths, self.buckets)
         return -(-lengths // self.multiple) * self.multiple
 
     def rows(self, longest):
         """The most pairs of a batch whose longer side is `longest`, or 0."""
         return self.sentences or self.tokens // longest
+
+    def padded_shape(self, pairs: int, source: int, target: int):
+        """What a batch is padded to.
+
+        Args:
+            pairs: that it has.
+            source: positions of its longest source.
+            target: likewise of its longest target.
+
+        Returns:
+            rows and lengths of source and target, int64 `(3,)`.
+        """
+        lengths = self.rounded(np.array([source, target]))
+        fewest = longest = lengths.max()
+        if self.padded_lengths:
+            lengths = _next_length(lengths, self.padded_lengths)
+            # The shortest that are padded to the same length: as many pairs
+            # as are planned with any of them.
+            shorter = [n for n in self.padded_lengths if n < longest]
+            fewest = max(shorter, default=_NONE) + 1
+        rows = pairs
+        if self.has_few_shapes:
+            rows = max(pairs, self.rows(fewest))
+        rows = -(-rows // self.replicas) * self.replicas
+        return np.array([rows, *lengths], np.int64)
+
+
+def geometric_lengths(
+    longest: int, multiple: int = 1, shortest: int = 8
+) -> tuple[int, ...]:
+    """Lengths that grow by a quarter, for `BatchSize.buckets`.
+
+    With them a corpus of short sentences has a quarter of the shapes that
+    exact lengths have, and half the padding of multiples of 8.
+
+    Args:
+        longest: the last one.
+        multiple: all others are multiples of it, and even.
+        shortest: the first one, before it is rounded up.
+    """
+    step = math.lcm(2, multiple)
+    lengths, length = [], shortest
+    while (rounded := math.ceil(length / step) * step) < longest:
+        lengths.append(rounded)
+        length = max(rounded * _GROWTH, rounded + step)
+    return (*lengths, longest)
+
+
+def _next_length(lengths, accepted):
+    """The next accepted length of each; its own beyond the last."""
+    accepted = np.array(accepted)
+    indices = np.searchsorted(accepted, lengths)
+    return np.maximum(lengths, accepted[np.minimum(indices, len(accepted) - 1)])
 
 
 def plan_pool(

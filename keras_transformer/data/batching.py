@@ -56,6 +56,8 @@ class TrainingBatches:
         length_multiple: above 1, batches have few shapes, as XLA wants them:
             lengths are padded to a multiple of it, and pairs without tokens
             fill a batch up.
+        length_buckets: as `BatchSize.buckets`, in place of the multiple.
+        padded_lengths: as of `BatchSize`.
         sampling: resamples each batch's subword segmentations; None: the
             stored ids. Batches are planned by those, and the sampled ones are
             mostly more, so that a batch may exceed its tokens.
@@ -77,12 +79,19 @@ class TrainingBatches:
         shuffle_buffer: int = 100_000,
         seed: int = 1,
         length_multiple: int = 1,
+        length_buckets: tuple[int, ...] = (),
+        padded_lengths: tuple[int, ...] = (),
         sampling: SubwordSampling | None = None,
         replicas: int = 1,
         share: tuple[int, int] = (0, 1),
     ):
         self._size = BatchSize(
-            batch_tokens, batch_sentences, length_multiple, replicas
+            batch_tokens,
+            batch_sentences,
+            length_multiple,
+            length_buckets,
+            padded_lengths,
+            replicas,
         )
         self._share = share
         self._seed = seed
@@ -121,11 +130,9 @@ class TrainingBatches:
         for group, pool, lengths in self._pools.lengths():
             tokens += int(lengths.sum())
             for batch in self._plan(lengths, self.epoch, group, pool, 0):
-                shape = self._size.rounded(lengths[batch].max(axis=0))  # (2,)
-                rows = len(batch)
-                if self._size.multiple > 1:
-                    rows = max(rows, self._size.rows(shape.max()))
-                positions += int(shape.sum()) * rows
+                longest = lengths[batch].max(axis=0)  # (2,)
+                rows, *shape = self._size.padded_shape(len(batch), *longest)
+                positions += int(rows * sum(shape))
         return 1 - tokens / positions
 
     def _build(self):
@@ -187,6 +194,8 @@ def evaluation_batches(
     batch_tokens: int = 4096,
     batch_sentences: int | None = None,
     length_multiple: int = 1,
+    length_buckets: tuple[int, ...] = (),
+    padded_lengths: tuple[int, ...] = (),
     replicas: int = 1,
     share: tuple[int, int] = (0, 1),
 ) -> tf.data.Dataset:
@@ -198,6 +207,8 @@ def evaluation_batches(
         batch_tokens: positions of a batch on either side, padding included.
         batch_sentences: if set, pairs a batch, used instead of tokens.
         length_multiple: as for `TrainingBatches`.
+        length_buckets: likewise.
+        padded_lengths: likewise.
         replicas: likewise.
         share: likewise.
 
@@ -205,7 +216,14 @@ def evaluation_batches(
         A dataset of known cardinality, as `TrainingBatches.dataset` but for
         the order.
     """
-    size = BatchSize(batch_tokens, batch_sentences, length_multiple, replicas)
+    size = BatchSize(
+        batch_tokens,
+        batch_sentences,
+        length_multiple,
+        length_buckets,
+        padded_lengths,
+        replicas,
+    )
     pools = ShufflePools(prepared, split, _EVALUATION_POOL)
     counts = pools.count_batches(size, shuffled=False)
     dataset = tf.data.Dataset.range(len(counts)).flat_map(

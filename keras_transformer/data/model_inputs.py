@@ -40,20 +40,18 @@ def model_inputs(sources: tf.RaggedTensor, targets: tf.RaggedTensor):
 
 
 def pad_to_few_shapes(features: dict, labels: tf.Tensor, size: BatchSize):
-    """Pads lengths to a multiple, and pairs to as many as a batch may have.
+    """Pads lengths and the number of pairs as the size of batches has it.
 
     What is added is PAD and counts for nothing.
     """
-    if size.multiple == 1 and size.replicas == 1:
+    if not size.has_few_shapes and size.replicas == 1:
         return features, labels
-    shapes = {name: tf.shape(ids) for name, ids in features.items()}
-    pairs, source = tf.unstack(shapes["source_ids"])
-    source = size.rounded(source)
-    target = size.rounded(shapes["target_ids"][1])
-    rows = pairs
-    if size.multiple > 1:
-        rows = tf.maximum(pairs, size.rows(tf.maximum(source, target)))
-    rows = -(-rows // size.replicas) * size.replicas
+    pairs, source = tf.unstack(tf.shape(features["source_ids"]))
+    target = tf.shape(features["target_ids"])[1]
+    shape = tf.numpy_function(
+        size.padded_shape, [pairs, source, target], tf.int64, stateful=False
+    )
+    rows, source, target = tf.unstack(tf.cast(shape, tf.int32), 3)
 
     def padded(ids, length):  # (pairs, length before) to (rows, length)
         more = [rows - pairs, length - tf.shape(ids)[1]]

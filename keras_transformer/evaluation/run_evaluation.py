@@ -1,7 +1,6 @@
 """Evaluation of a run on a test set: cross-entropy, BLEU and chrF."""
 
 import dataclasses
-import functools
 import time
 from collections.abc import Callable, Iterable
 
@@ -13,12 +12,11 @@ from keras_transformer.constants import PAD_ID
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.bleu_chrf import scores
-from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.languages import is_chinese
 from keras_transformer.training.run import Run
 from keras_transformer.translation.details import text_translator
 from keras_transformer.translation.stream import translate_lines
-from keras_transformer.translation.translator import Translator, greedy
+from keras_transformer.translation.translator import Translator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +73,7 @@ def evaluate_run(
         InputError: there is no pair, or the weights are damaged.
     """
     decoding = decoding or run.config.decoding
-    sources, references = _columns(run, pairs)
+    sources, references = text_columns(run, pairs)
     model = run.load_model(which)
     batches = pair_batches(
         zip(sources, references, strict=True),
@@ -99,35 +97,6 @@ def evaluate_run(
         length_penalty=decoding.length_penalty,
         seconds=round(seconds, 2),
     )
-
-
-def dev_scorer(
-    run: Run, pairs: Iterable[tuple[str, str]]
-) -> Callable[..., dict]:
-    """A `measure` for `training.fit`: BLEU and chrF of greedy translations.
-
-    Args:
-        run: the run that is being trained.
-        pairs: dev sentences; held in memory.
-    """
-    sources, references = _columns(run, pairs)
-    decoding = greedy(run.config.decoding)
-
-    @functools.cache  # tracing the search takes longer than using it
-    def steps_and_translator(model):
-        steps = IncrementalTransformer(model)
-        tokenizers = run.source_tokenizer, run.target_tokenizer
-        return steps, Translator(*tokenizers, steps, decoding).translate
-
-    def measure(model):
-        steps, translate = steps_and_translator(model)
-        steps.refresh(model)
-        hypotheses = _translations(translate, sources, decoding)
-        language = run.config.data.target_language
-        measured = scores(hypotheses, references, language)
-        return {"bleu": measured.bleu, "chrf": measured.chrf}
-
-    return measure
 
 
 def cross_entropy(model, dataset) -> tuple[float, int]:
@@ -193,7 +162,12 @@ def _translations(translate, sources, decoding, progress=None):
     )
 
 
-def _columns(run, pairs):
+def text_columns(run: Run, pairs: Iterable[tuple[str, str]]):
+    """Sources and references of pairs, as a run of theirs is measured on.
+
+    Raises:
+        InputError: there is no pair.
+    """
     pairs = list(pairs)
     if not pairs:
         raise InputError("no sentence pair to evaluate on. Accepted: 1 or more")

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.ops import attention_scores
+from keras_transformer.ops import attention, attention_weights
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -170,7 +170,7 @@ class MultiHeadAttention(keras.layers.Layer):
         """
         query = self._project_query(query)
         keys = self._split_heads(key, self._key)
-        return self._weights(query, keys, attention_mask)
+        return attention_weights(query, keys, attention_mask)
 
     def _can_fuse_qkv(self):
         """Whether queries, keys and values of one input are one product."""
@@ -218,26 +218,20 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _attend(self, query, keys, values, attention_mask, training):
         """`attend` for queries that `_project_query` made."""
-        weights = self._weights(query, keys, attention_mask, training)
         # (B, N, T, H)
-        context = self._dropout.matmul(weights, values, training=training)
+        context = attention(
+            query,
+            keys,
+            values,
+            attention_mask,
+            *self._dropout.drawn(training),
+            gradient=bool(training),
+        )
         context = ops.transpose(context, (0, 2, 1, 3))  # (B, T, N, H)
         length = ops.shape(context)[1]
         # (B * T, D)
         context = self._output(ops.reshape(context, (-1, self.d_model)))
         return ops.reshape(context, (-1, length, self.d_model))  # (B, T, D)
-
-    def _weights(self, query, keys, attention_mask, training=None):
-        """`(B, N, T, S)` of queries from `_project_query` and keys."""
-        bias = None
-        if attention_mask is not None:
-            # Finite, so that a row without any key stays a number. Added, as
-            # that passes gradients on without another look at the mask.
-            bias = ops.where(attention_mask, 0.0, -1e9)
-            # Broadcasts to (B, N, T, S); (B, 1, 1, S) for padding alone.
-            bias = ops.expand_dims(bias, axis=-3)
-        scores = attention_scores(query, keys, bias, gradient=bool(training))
-        return ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
 
     def _split_heads(self, x, projection):
         """What `projection` makes of x `(B, length, D)`, in heads."""

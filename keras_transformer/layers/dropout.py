@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_transformer.ops import dropout, dropout_matmul, relu_dropout
+from keras_transformer.ops import dropout, relu_dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -21,20 +21,15 @@ class Dropout(keras.layers.Dropout):
             return super().call(inputs, training=training)
         return dropout(inputs, self.rate, self.seed_generator)
 
-    def matmul(self, inputs, other, training=False):
-        """The matrix product of what the layer makes of `inputs` and `other`.
-
-        Args:
-            inputs: float `(..., T, S)`.
-            other: float `(..., S, H)`.
-            training: bool, whether dropout is applied.
+    def drawn(self, training):
+        """The rate and the seed generator, for operations that drop inside.
 
         Returns:
-            float `(..., T, H)`.
+            both, or 0 and None where nothing is dropped.
         """
         if not self._drops(training):
-            return ops.matmul(self(inputs, training=training), other)
-        return dropout_matmul(inputs, other, self.rate, self.seed_generator)
+            return 0.0, None
+        return self.rate, self.seed_generator
 
     def _drops(self, training):
         return training and self.rate > 0 and self.noise_shape is None

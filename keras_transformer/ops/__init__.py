@@ -39,6 +39,61 @@ def dense(inputs, kernel, bias=None, transposed=False, kernel_gradient=False):
 
 
 @dispatched
+def attention(
+    queries,
+    keys,
+    values,
+    mask=None,
+    rate=0.0,
+    seed_generator=None,
+    gradient=False,
+):
+    """What each query attends to: values, by weights that dropout thins out.
+
+    Args:
+        queries: float `(B, N, T, H)`, scaled.
+        keys: float `(B, N, S, H)`.
+        values: float `(B, N, S, H)`.
+        mask: bool, broadcasts to `(B, T, S)`, True keeps; None: all. A query
+            whose keys are all masked attends to them evenly.
+        rate: float, the fraction of weights that is dropped; 0: none.
+        seed_generator: as of `dropout`; not used with a rate of 0.
+        gradient: bool, whether gradients will be asked for.
+
+    Returns:
+        float `(B, N, T, H)`.
+
+    Reference: Vaswani et al. 2017, equation 1.
+    """
+    weights = attention_weights(queries, keys, mask, gradient)
+    if not rate:
+        return ops.matmul(weights, values)
+    return dropout_matmul(weights, values, rate, seed_generator)
+
+
+def attention_weights(queries, keys, mask=None, gradient=False):
+    """How much each query attends to each key, without dropout.
+
+    Args:
+        queries, keys, mask, gradient: as of `attention`.
+
+    Returns:
+        as `queries`, `(B, N, T, S)`; the last axis sums to 1.
+
+    Reference: Vaswani et al. 2017, equation 1, the softmax.
+    """
+    bias = None
+    if mask is not None:
+        # Finite, so that a row without any key stays a number. Added, as that
+        # passes gradients on without another look at the mask.
+        bias = ops.where(mask, 0.0, -1e9)
+        # Broadcasts to (B, N, T, S); (B, 1, 1, S) for padding alone.
+        bias = ops.expand_dims(bias, axis=-3)
+    scores = attention_scores(queries, keys, bias, gradient=gradient)
+    return ops.cast(ops.softmax(scores, axis=-1), queries.dtype)
+
+
+@dispatched
 def attention_scores(queries, keys, bias=None, gradient=False):
     """How well queries fit keys, plus a bias such as that of a mask.
 

@@ -13,6 +13,12 @@ import keras
 # Backend -> operation -> module with the kernel. What isn't here runs the
 # reference.
 KERNELS = {
+    "jax": {
+        "attention": "fused_attention",
+        "dropout": "random_dropout",
+        "smoothed_nll": "token_losses",
+        "token_nll": "token_losses",
+    },
     "tensorflow": {
         "adam_update": "training_step",
         "argmax": "token_losses",

@@ -9,6 +9,7 @@ import time
 import keras
 
 from keras_transformer.training import hosts
+from keras_transformer.training.step_logs import StepLogs
 
 # By `training.best_by`: the name of the score, and whether more is better.
 _CRITERIA = {"loss": ("cross_entropy", False), "bleu": ("bleu", True)}
@@ -29,22 +30,19 @@ class Speed(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         self._start = time.perf_counter()
-        self._train_seconds = 0.0
-        self._first_count = self._count = 0.0
+        self._first_count = 0.0
+        self._of_steps = None
 
     def on_train_batch_begin(self, batch, logs=None):
         if batch == 0:  # a resumed epoch's earlier tokens are in by now
             self._first_count = float(self._cross_entropy.count)
 
-    def on_train_batch_end(self, batch, logs=None):
-        hosts.synchronized(self.model)
-        self._train_seconds = time.perf_counter() - self._start
-        self._count = float(self._cross_entropy.count)
-        if logs is not None:
-            logs.update(self._readings())
+    def on_test_begin(self, logs=None):
+        # The dev set's metrics take the place of these.
+        self._of_steps = self.readings()
 
     def on_epoch_end(self, epoch, logs=None):
-        logs.update(self._readings())
+        logs.update(self._of_steps or self.readings())
         logs["seconds"] = self.seconds()
         self.seconds_before = 0.0
 
@@ -52,12 +50,17 @@ class Speed(keras.callbacks.Callback):
         """Seconds spent on the present epoch, resumed parts included."""
         return self.seconds_before + time.perf_counter() - self._start
 
-    def _readings(self):
-        tokens = self._count - self._first_count
-        rate = tokens / self._train_seconds if self._train_seconds else 0.0
+    def readings(self) -> dict:
+        """Learning rate, and target tokens per second of the epoch so far.
+
+        Waits until the device has done the steps that it was given.
+        """
+        hosts.synchronized(self.model)
+        tokens = float(self._cross_entropy.count) - self._first_count
+        seconds = time.perf_counter() - self._start
         return {
             "learning_rate": float(self.model.optimizer.learning_rate),
-            "tokens_per_second": rate,
+            "tokens_per_second": tokens / seconds,
         }
 
 
@@ -103,17 +106,20 @@ class Report(keras.callbacks.Callback):
         observer: object with `step(epoch, batch, logs)`, batch counting
             from 1 in its epoch, and `epoch(epoch, logs)`; epochs count
             from 1.
+        speed: `Speed`, whose readings are part of a step's logs.
     """
 
-    def __init__(self, observer):
+    def __init__(self, observer, speed):
         super().__init__()
         self._observer = observer
+        self._speed = speed
         self.first_batch = 0
 
     def on_epoch_begin(self, epoch, logs=None):
         self._epoch = epoch + 1
 
     def on_train_batch_end(self, batch, logs=None):
+        logs = StepLogs(logs, self._speed.readings)
         self._observer.step(self._epoch, self.first_batch + batch + 1, logs)
 
     def on_epoch_end(self, epoch, logs=None):

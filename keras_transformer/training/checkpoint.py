@@ -109,7 +109,10 @@ def save_checkpoint(path, model, note: dict):
         model: compiled and built `keras.Model`.
         note: JSON-able; where in the data the model stands.
     """
-    arrays = {name: np.asarray(variable) for name, variable in _variables(model)}
+    arrays = {
+        name: keras.ops.convert_to_numpy(variable)
+        for name, variable in _variables(model)
+    }
     text = json.dumps({"format": FORMAT, **note})
     arrays[_NOTE] = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
     with replacing(path) as temporary:

@@ -9,6 +9,7 @@ import random
 
 import keras
 
+from keras_transformer.data.batch_plan import geometric_lengths
 from keras_transformer.data.batching import (
     TrainingBatches,
     evaluation_batches,
@@ -33,6 +34,7 @@ from keras_transformer.training.checkpoint import Checkpoint
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.freezing import freeze
 from keras_transformer.training.run import INITIAL
+from keras_transformer.training.step_logs import UnreadLogs
 from keras_transformer.training.weights import load_weights
 
 
@@ -103,10 +105,10 @@ def fit(
     freeze(model, training.freeze)
     cross_entropy = compile_model(model, training, run.config.model.d_model)
     batches = _training_batches(run, prepared)
-    dev = _dev_batches(prepared, training)
+    dev = _dev_batches(prepared, run.config)
     speed = Speed(cross_entropy)
     keep_best = KeepBest(run)
-    report = Report(observer)
+    report = Report(observer, speed)
     checkpoint = Checkpoint(
         path, batches, keep_best, speed, training, stop_requested
     )
@@ -134,7 +136,7 @@ def fit(
                 initial_epoch=start,
                 epochs=end,
                 validation_data=dev,
-                callbacks=callbacks,
+                callbacks=_callback_list(callbacks, model, end),
                 shuffle=False,  # the batches do that
                 verbose=0,
             )
@@ -151,6 +153,13 @@ def _dev_callbacks(run, dev, measure):
         yield dev_scores
     if training.average_epochs:
         yield EpochAverage(run, dev, dev_scores)
+
+
+def _callback_list(callbacks, model, epochs):
+    """The callbacks, on JAX in a list that doesn't read each step's logs."""
+    if not hosts.on_jax():
+        return callbacks
+    return UnreadLogs(callbacks, add_history=True, model=model, epochs=epochs)
 
 
 def _history_callbacks(run):
@@ -193,7 +202,7 @@ def _training_batches(run, prepared):
         batch_sentences=training.batch_sentences,
         shuffle_buffer=training.shuffle_buffer,
         seed=training.seed,
-        length_multiple=training.length_multiple,
+        **_lengths(run.config),
         sampling=subword_sampling(
             run.config, (run.source_tokenizer, run.target_tokenizer)
         ),
@@ -202,17 +211,29 @@ def _training_batches(run, prepared):
     )
 
 
-def _dev_batches(prepared, training):
+def _dev_batches(prepared, config):
     if not prepared.counts.get("dev"):
         return None
     return evaluation_batches(
         prepared,
         "dev",
-        batch_tokens=training.batch_tokens,
-        length_multiple=training.length_multiple,
+        batch_tokens=config.training.batch_tokens,
+        **_lengths(config),
         replicas=hosts.replicas(),
         share=(hosts.index(), hosts.count()),
     )
+
+
+def _lengths(config):
+    """How the lengths of batches are grouped and padded."""
+    longest, multiple = config.model.max_length, config.training.length_multiple
+    if config.training.length_buckets == "geometric":
+        return {"length_buckets": geometric_lengths(longest, multiple)}
+    options = {"length_multiple": multiple}
+    if hosts.on_jax() and multiple == 1:
+        # The run keeps its batches, but each shape would be a program.
+        options["padded_lengths"] = geometric_lengths(longest, shortest=4)
+    return options
 
 
 def _spans(batches, first_epoch, epochs):

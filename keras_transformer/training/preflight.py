@@ -6,8 +6,7 @@ A run is refused here, before anything is written.
 import dataclasses
 import os
 
-import keras
-
+from keras_transformer import jax_runtime
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
 from keras_transformer.machine import (
@@ -16,6 +15,7 @@ from keras_transformer.machine import (
     usable_cores,
 )
 from keras_transformer.models import build_transformer
+from keras_transformer.training import hosts
 from keras_transformer.training.freezing import freeze
 
 # START and END on a source; START on what the decoder reads.
@@ -25,20 +25,26 @@ _FREE = ("dropout", "attention_dropout", "feedforward_dropout")
 
 
 def for_this_machine(config: Config) -> Config:
-    """The configuration with threads and precision chosen, if they are open.
+    """The configuration with what it leaves open chosen: see `left_open`.
 
-    A run keeps them, wherever it goes on: its weights depend on both, as
-    dropout is drawn for each micro-batch.
+    A run keeps it, wherever it goes on: its weights depend on its batches and
+    their precision, and dropout is drawn for each micro-batch.
     """
     chosen = {}
     if config.training.threads is None:
         # XLA shares an operation out among the cores itself.
-        one = keras.backend.backend() == "jax" or has_gpu()
+        one = hosts.on_jax() or has_gpu()
         chosen["threads"] = 1 if one else usable_cores()
     if config.training.precision == "auto":
-        chosen["precision"] = (
-            "mixed_bfloat16" if multiplies_bfloat16() else "float32"
+        fast = (
+            jax_runtime.multiplies_bfloat16()
+            if hosts.on_jax()
+            else multiplies_bfloat16()
         )
+        chosen["precision"] = "mixed_bfloat16" if fast else "float32"
+    if config.training.length_buckets is None:
+        few = hosts.on_jax() and config.training.length_multiple == 1
+        chosen["length_buckets"] = "geometric" if few else "exact"
     return config.updated({"training": chosen})
 
 
@@ -49,6 +55,8 @@ def left_open(config: Config) -> tuple[str, ...]:
         names.append("threads")
     if config.training.precision == "auto":
         names.append("precision")
+    if config.training.length_buckets is None:
+        names.append("length_buckets")
     return tuple(names)
 
 
@@ -140,8 +148,9 @@ def _check_lengths(config, prepared):
         if pairs:
             lengths = prepared.lengths(split).max(axis=0)
             longest = max(longest, *(int(n) for n in lengths + _FRAMES))
-    multiple = config.training.length_multiple
-    longest = -(-longest // multiple) * multiple
+    if config.training.length_buckets != "geometric":
+        multiple = config.training.length_multiple
+        longest = -(-longest // multiple) * multiple
     if longest > config.model.max_length:
         raise InputError(
             f"{prepared.path}: the longest sentence takes {longest} positions. "

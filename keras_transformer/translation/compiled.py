@@ -9,17 +9,15 @@ import collections
 import functools
 import os
 import pathlib
-import platform
 import time
-from importlib import metadata
 
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
+from keras_transformer.disk_caches import private_cache_folder
 from keras_transformer.errors import InputError
-from keras_transformer.files import digest
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.constraints import max_output_lengths
 from keras_transformer.search.from_config import needs_alignment
@@ -269,19 +267,17 @@ def enable_disk_cache() -> pathlib.Path | None:
     """Keeps what XLA compiles on disk, for later processes to use again.
 
     TensorFlow 2.21 does this for processors and GPUs if an environment
-    variable names a folder before its first operation. Its programs fit one
-    kind of machine and aren't checked, so the folder's name has a digest of
-    what they depend on. A damaged file fails the function that needs it: see
-    `clear_disk_cache`. A folder that the variable already names is left.
+    variable names a folder before its first operation: see
+    `disk_caches.private_cache_folder`. A damaged file fails the function that
+    needs it: see `clear_disk_cache`. A folder that the variable already names
+    is left.
 
     Returns:
-        the folder; None if none can be made.
+        the folder; None if there can be none.
     """
     if disk_cache_folder() is None:
-        path = _default_cache_folder()
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError:
+        path = private_cache_folder("xla", "tensorflow")
+        if path is None:
             return None
         flags = [os.environ.get(_CACHE_VARIABLE, ""), f"{_CACHE_OPTION}{path}"]
         os.environ[_CACHE_VARIABLE] = " ".join(filter(None, flags))
@@ -303,22 +299,3 @@ def clear_disk_cache() -> bool:
     for file in files:
         file.unlink(missing_ok=True)
     return bool(files)
-
-
-def _default_cache_folder():
-    base = os.environ.get("XDG_CACHE_HOME")
-    base = pathlib.Path(base) if base else pathlib.Path.home() / ".cache"
-    facts = [platform.machine(), metadata.version("tensorflow"), _processor()]
-    machine = digest("\n".join(facts).encode())[:16]
-    return base / "keras_transformer" / f"xla-{machine}"
-
-
-def _processor():
-    """What the processor can do, as Linux tells it."""
-    try:
-        text = pathlib.Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return platform.processor()
-    names = ("model name", "flags", "Features")
-    lines = [line for line in text.splitlines() if line.startswith(names)]
-    return "\n".join(sorted(set(lines)))

@@ -5,6 +5,7 @@ gets a process of its own with one thread.
 """
 
 import functools
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from keras_transformer import workers
@@ -102,3 +103,14 @@ def set_threads(threads: int):
         tf.config.threading.set_intra_op_parallelism_threads(threads)
     except RuntimeError:
         pass  # Threads can't be changed once TensorFlow has begun.
+
+
+def use_tensorflow():
+    """Has a new process compute on TensorFlow, and on the processor.
+
+    To be called before Keras is imported; as `prepare` of `Workers` where
+    another backend has the accelerator.
+    """
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

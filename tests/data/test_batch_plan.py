@@ -4,6 +4,7 @@ import pytest
 from keras_transformer.data.batch_plan import (
     BatchSize,
     count_batches,
+    geometric_lengths,
     plan_pool,
 )
 
@@ -15,6 +16,8 @@ SIZES = [
     BatchSize(1, sentences=64),
     BatchSize(1, sentences=1),
     BatchSize(300, multiple=8),
+    BatchSize(300, buckets=geometric_lengths(64)),
+    BatchSize(300, padded_lengths=geometric_lengths(64)),
 ]
 
 
@@ -83,3 +86,64 @@ def test_shuffling_changes_which_pairs_meet_and_their_order():
     assert len(together[0] & together[1]) < len(plans[0]) / 4
     first_lengths = [lengths[batch[0], 1] for batch in plans[0]]
     assert first_lengths != sorted(first_lengths)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"longest": 40}, (8, 10, 14, 18, 24, 30, 38, 40)),
+        ({"longest": 38}, (8, 10, 14, 18, 24, 30, 38)),
+        ({"longest": 45, "multiple": 8}, (8, 16, 24, 32, 40, 45)),
+        ({"longest": 20, "multiple": 3}, (12, 18, 20)),
+        ({"longest": 12, "shortest": 4}, (4, 6, 8, 10, 12)),
+        ({"longest": 5}, (5,)),
+    ],
+)
+def test_geometric_lengths_grow_by_a_quarter(options, expected):
+    assert geometric_lengths(**options) == expected
+
+
+def test_few_lengths_count_as_if_rounded_up():
+    size = BatchSize(100, buckets=(8, 10, 14))
+    lengths = np.array([[1, 8], [9, 14], [15, 20]])
+    expected = [[8, 8], [10, 14], [15, 20]]
+    np.testing.assert_array_equal(size.rounded(lengths), expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "batch", "expected"),
+    [
+        ({}, (3, 7, 9), (3, 7, 9)),
+        ({"replicas": 4}, (5, 7, 9), (8, 7, 9)),
+        ({"multiple": 8}, (3, 7, 9), (6, 8, 16)),
+        ({"buckets": (8, 10, 14)}, (3, 7, 9), (10, 8, 10)),
+        ({"buckets": (8, 10, 14), "replicas": 4}, (3, 7, 9), (12, 8, 10)),
+        ({"buckets": (8, 10), "sentences": 32}, (3, 7, 9), (32, 8, 10)),
+        # 9 positions are the fewest that are padded to 10: 11 pairs of them.
+        ({"padded_lengths": (8, 10, 14)}, (10, 7, 10), (11, 8, 10)),
+        ({"padded_lengths": (8, 10, 14)}, (2, 3, 4), (33, 8, 8)),
+        ({"padded_lengths": (8, 10, 14)}, (1, 99, 4), (6, 99, 8)),
+    ],
+)
+def test_what_a_batch_is_padded_to(options, batch, expected):
+    size = BatchSize(100, **options)
+    assert tuple(size.padded_shape(*batch)) == expected
+
+
+def test_every_batch_of_a_shape_has_room_in_it():
+    lengths = pool(1000)
+    exact = BatchSize(300)
+    padded = BatchSize(300, padded_lengths=geometric_lengths(64, shortest=4))
+    plans = [
+        plan_pool(lengths, size, np.random.default_rng(3))
+        for size in (exact, padded)
+    ]
+    shapes = [set(), set()]
+    for batch, same in zip(*plans, strict=True):
+        np.testing.assert_array_equal(batch, same)
+        longest = lengths[batch].max(axis=0)
+        for size, found in zip((exact, padded), shapes, strict=True):
+            shape = size.padded_shape(len(batch), *longest)
+            assert (shape >= [len(batch), *longest]).all()
+            found.add(tuple(shape))
+    assert len(shapes[1]) < len(shapes[0]) / 2

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_transformer.config import DataConfig
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.data.batch_plan import geometric_lengths
 from keras_transformer.data.batching import (
     TrainingBatches,
     evaluation_batches,
@@ -155,6 +156,50 @@ def test_a_multiple_of_lengths_gives_few_shapes(prepared, sentences):
         assert len(labels) == (sentences or max(1, 200 // longest))
     found = padding_share(batches.dataset)
     assert batches.padding_share() == pytest.approx(found, abs=1e-6)
+
+
+@pytest.mark.parametrize("sentences", [None, 32])
+def test_geometric_lengths_give_few_shapes(prepared, sentences):
+    lengths = geometric_lengths(40)
+    options = {"batch_sentences": sentences, "length_buckets": lengths}
+    batches = training(prepared, **options)
+    found = batches_of(batches.dataset)
+    wanted = sorted(stored_pairs(prepared, "train"))
+    assert sorted(pairs_in(map(without_blank, found))) == wanted
+    assert len(found) == batches.batches_per_epoch
+    for features, labels in found:
+        longest = max(features["source_ids"].shape[1], labels.shape[1])
+        assert {labels.shape[1], features["source_ids"].shape[1]} <= {*lengths}
+        assert len(labels) == (sentences or max(1, 200 // longest))
+    found = padding_share(batches.dataset)
+    assert batches.padding_share() == pytest.approx(found, abs=1e-6)
+
+
+def test_padded_lengths_leave_the_batches_as_they_are(prepared):
+    lengths = geometric_lengths(40, shortest=4)
+    plain, padded = (
+        training(prepared, padded_lengths=padded) for padded in ((), lengths)
+    )
+    ours = batches_of(padded.dataset)
+    theirs = batches_of(plain.dataset)
+    assert [sorted(unframed(batch)) for batch in theirs] == [
+        sorted(unframed(without_blank(batch))) for batch in ours
+    ]
+    shapes = [
+        {(f["source_ids"].shape, y.shape) for f, y in found}
+        for found in (ours, theirs)
+    ]
+    assert len(shapes[0]) < len(shapes[1])
+    share = padding_share(padded.dataset)
+    assert padded.padding_share() == pytest.approx(share, abs=1e-6)
+    dev = [
+        evaluation_batches(
+            prepared, "dev", batch_tokens=200, padded_lengths=padded
+        )
+        for padded in ((), lengths)
+    ]
+    theirs, ours = map(batches_of, dev)
+    assert pairs_in(theirs) == pairs_in(map(without_blank, ours))
 
 
 def test_order_follows_from_seed_and_epoch(prepared):

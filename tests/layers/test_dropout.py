@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.layers.dropout import ActivationDropout, Dropout
+from keras_transformer.ops import dropout_matmul
 from tests.layers.checks import check_layer
 
 SHAPE = (3, 50, 67)  # not a multiple of the eight numbers drawn at a time
@@ -98,6 +99,12 @@ def test_gradients_go_where_the_values_went():
     np.testing.assert_allclose(tape.gradient(output, x), output / 2)
 
 
+def dropped_product(layer, x, y):
+    """The product of `x` and `y`, by the operation that drops inside."""
+    rate, seed_generator = layer.drawn(training=True)
+    return dropout_matmul(x, y, rate, seed_generator) if rate else x @ y
+
+
 @pytest.mark.parametrize("batch", [2, 1])
 @pytest.mark.parametrize("rate", [0.0, 0.4, 0.999])
 def test_a_product_is_that_of_what_is_kept(rate, batch):
@@ -107,7 +114,7 @@ def test_a_product_is_that_of_what_is_kept(rate, batch):
     weights = random.normal(size=(2, 3, 5, 4)).astype("float32")
     found = []
     for product in (
-        lambda: Dropout(rate, seed=1).matmul(x, y, training=True),
+        lambda: dropped_product(Dropout(rate, seed=1), x, y),
         lambda: tf.matmul(Dropout(rate, seed=1)(x, training=True), y),
     ):
         with tf.GradientTape() as tape:
@@ -119,16 +126,15 @@ def test_a_product_is_that_of_what_is_kept(rate, batch):
 
 
 def test_a_product_drops_nothing_outside_training():
-    x, y = np.ones((2, 3), "float32"), np.ones((3, 4), "float32")
-    np.testing.assert_array_equal(Dropout(0.5).matmul(x, y), x @ y)
+    assert Dropout(0.5).drawn(training=False) == (0.0, None)
+    assert Dropout(0.0).drawn(training=True) == (0.0, None)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_a_product_of_lower_precision(dtype):
     ones = tf.ones((40, 50), dtype)
-    product = Dropout(0.25, dtype=dtype).matmul(
-        ones, tf.transpose(ones[:1]), training=True
-    )
+    layer = Dropout(0.25, dtype=dtype)
+    product = dropped_product(layer, ones, tf.transpose(ones[:1]))
     assert product.dtype == ones.dtype
 
 

@@ -17,6 +17,9 @@ def test_it_wants_few_shapes(config):
     with pytest.raises(InputError, match="length_multiple must be 8 or more"):
         config.updated({"training": {"jit_compile": True}})
 
+    few = {"jit_compile": True, "length_buckets": "geometric"}
+    assert config.updated({"training": few}).training.jit_compile
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])

@@ -43,13 +43,32 @@ def test_open_values_are_chosen(monkeypatch, fast, precision):
     monkeypatch.setattr(preflight, "has_gpu", lambda: False)
     monkeypatch.setattr(preflight, "usable_cores", lambda: 3)
     config = Config().updated({"training": {"precision": "auto"}})
-    assert preflight.left_open(config) == ("threads", "precision")
+    opened = "threads", "precision", "length_buckets"
+    assert preflight.left_open(config) == opened
     training = preflight.for_this_machine(config).training
     assert (training.threads, training.precision) == (3, precision)
+    assert training.length_buckets == "exact"
+
+
+@pytest.mark.parametrize(
+    ("multiple", "buckets"), [(1, "geometric"), (8, "exact")]
+)
+def test_jax_has_few_shapes_and_shares_operations_out(
+    monkeypatch, multiple, buckets
+):
+    monkeypatch.setattr(preflight.hosts, "on_jax", lambda: True)
+    fast = preflight.jax_runtime
+    monkeypatch.setattr(fast, "multiplies_bfloat16", lambda: True)
+    values = {"precision": "auto", "length_multiple": multiple}
+    config = Config().updated({"training": values})
+    training = preflight.for_this_machine(config).training
+    assert (training.threads, training.precision) == (1, "mixed_bfloat16")
+    assert training.length_buckets == buckets
 
 
 def test_given_values_stay():
     given = {"threads": 2, "precision": "mixed_float16"}
+    given["length_buckets"] = "geometric"
     config = Config().updated({"training": given})
     assert preflight.left_open(config) == ()
     assert preflight.for_this_machine(config) == config
@@ -62,3 +81,4 @@ def test_a_run_keeps_what_was_chosen(config, prepared, tmp_path, monkeypatch):
     kept = Run.load(tmp_path / "run").config.training
     assert kept.precision == "mixed_bfloat16"
     assert kept.threads is not None
+    assert kept.length_buckets == "exact"

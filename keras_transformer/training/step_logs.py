@@ -1,0 +1,75 @@
+"""Logs of steps, read from the device no oftener than they are looked at.
+
+To read a number the host waits until the device has computed it; before it
+has handed out the next step the device then has nothing to do.
+"""
+
+import collections
+from collections.abc import Callable, Mapping
+
+import keras
+
+# Steps handed out to the device that may not have ended.
+_STEPS_AHEAD = 4
+
+
+class StepLogs(Mapping):
+    """The logs of a step, read when the first of them is asked for.
+
+    To be read before the next step begins.
+
+    Args:
+        scores: `{name: number}`, numbers that may be the device's.
+        readings: gives more of them, when called.
+    """
+
+    def __init__(self, scores: Mapping, readings: Callable[[], dict]):
+        self._scores = scores
+        self._readings = readings
+        self._read = None
+
+    def _all(self):
+        if self._read is None:
+            scores = {name: float(n) for name, n in self._scores.items()}
+            self._read = {**scores, **self._readings()}
+        return self._read
+
+    def __getitem__(self, name):
+        return self._all()[name]
+
+    def __iter__(self):
+        return iter(self._all())
+
+    def __len__(self):
+        return len(self._all())
+
+
+class UnreadLogs(keras.callbacks.CallbackList):
+    """Callbacks that get the logs of a step as JAX's arrays, unread.
+
+    Keras' own list reads them after each step. Here the host runs ahead of
+    the device, by few steps: a signal, a full memory and a damaged shard are
+    told soon, and inputs don't pile up.
+
+    Takes the arguments of `keras.callbacks.CallbackList`.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._under_way = collections.deque()
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._wait(logs)
+        for callback in self.callbacks:
+            callback.on_train_batch_end(batch, logs)
+
+    def on_test_batch_end(self, batch, logs=None):
+        self._wait(logs)
+        for callback in self.callbacks:
+            callback.on_test_batch_end(batch, logs)
+
+    def _wait(self, logs):
+        """Waits until only few of the steps handed out haven't ended."""
+        self._under_way.append(logs["loss"])
+        if len(self._under_way) > _STEPS_AHEAD:
+            self._under_way.popleft().block_until_ready()

@@ -1,0 +1,118 @@
+"""`train --backend jax`: what it prints, and what TensorFlow makes of the run."""
+
+import json
+import re
+import signal
+import sys
+
+import pytest
+
+from keras_transformer import jax_runtime
+from keras_transformer.cli.main import main
+from tests.cli.conftest import TRAIN_OPTIONS, start
+from tests.cli.test_interruption import wait_until
+from tests.on_jax import run_on_jax
+
+# A cache of its own, so that everything is compiled here.
+OPTIONS = [*TRAIN_OPTIONS, "--epochs=2", "--set=training.bleu_every=1"]
+
+
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    """A run of the toy corpus on JAX, and what training it said."""
+    folder = tmp_path_factory.mktemp("jax")
+    options = ["--data", data, "--out", folder / "run", *OPTIONS]
+    command = ["-m", "keras_transformer", "train", "--backend", "jax"]
+    cache = {"XDG_CACHE_HOME": str(folder / "cache"), "KERAS_BACKEND": ""}
+    done = run_on_jax(*command, *options, **cache)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stderr
+
+
+def test_padding_and_compiling_are_told(trained):
+    folder, said = trained
+    assert re.search(r"14 steps an epoch, \d+\.\d% padding", said)
+    first = re.search(r"(\d+) programs compiled in ([\d.]+) s of it, 0", said)
+    assert int(first[1]) >= 2 and float(first[2]) > 0
+    assert said.count("programs compiled") == 1
+    (cache,) = (folder / "cache" / "keras_transformer").iterdir()
+    assert cache.name.startswith("jax-") and list(cache.iterdir())
+    assert cache.stat().st_mode & 0o777 == 0o700
+    assert "Traceback" not in said and "Warning" not in said
+
+
+def test_dev_bleu_is_that_of_the_weights(trained, data, corpus, capsys):
+    folder, _ = trained
+    lines = (folder / "run" / "history.jsonl").read_text().splitlines()
+    last = json.loads(lines[-1])
+    options = ["--run", str(folder / "run"), "--weights", "last", "--json"]
+    options += ["--beam-size", "1", "--input", str(corpus / "dev.tsv")]
+    capsys.readouterr()
+    assert main(["evaluate", *options]) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert last["val_bleu"] == pytest.approx(measured["bleu"], abs=1e-6)
+    expected = pytest.approx(measured["cross_entropy"], rel=1e-5)
+    assert last["val_cross_entropy"] == expected
+    assert not list(folder.rglob("dev.*"))
+
+
+def test_tensorflow_translates_and_goes_on(trained, data, tmp_path, capsys):
+    run = str(trained[0] / "run")
+    (tmp_path / "in.txt").write_text("one two\n")
+    options = ["--run", run, "--input", str(tmp_path / "in.txt")]
+    assert main(["translate", *options]) == 0
+    options = ["--data", str(data), "--out", run, *OPTIONS]
+    assert main(["train", *options, "--resume", "--epochs=3"]) == 0
+    assert "epoch 3/3" in capsys.readouterr().err
+    lines = (trained[0] / "run" / "history.jsonl").read_text().splitlines()
+    assert len(lines) == 3
+
+
+@pytest.mark.slow
+def test_tensorflow_exports_it(trained, tmp_path):
+    run, out = str(trained[0] / "run"), str(tmp_path / "export")
+    assert main(["export", "--run", run, "--out", out]) == 0
+
+
+def test_a_stopped_run_is_resumed(data, tmp_path):
+    out = tmp_path / "run"
+    options = ["--data", data, "--out", out, *TRAIN_OPTIONS, "--epochs=3"]
+    options += ["--backend", "jax"]
+    if not jax_runtime.is_installed():
+        pytest.skip("jax isn't installed: pip install '.[jax]'")
+    process = start("train", *options)
+    wait_until((out / "checkpoint.npz").exists, process)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 2
+    assert err.splitlines()[-1].endswith("train ... --resume")
+    command = ["-m", "keras_transformer", "train", *options, "--resume"]
+    done = run_on_jax(*command)
+    assert done.returncode == 0, done.stderr
+    assert len((out / "history.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_missing_jax_is_told(data, tmp_path, refuses, monkeypatch):
+    monkeypatch.setattr(jax_runtime, "is_installed", lambda: False)
+    options = ["--data", data, "--out", tmp_path / "run", "--backend", "jax"]
+    says = ["JAX isn't installed", "keras-transformer[jax]"]
+    refuses("train", *options, says=says)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_on_tensorflow_stays_there(
+    data, tmp_path, refuses, monkeypatch
+):
+    assert "keras" in sys.modules
+    monkeypatch.setattr(jax_runtime, "is_installed", lambda: True)
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    options = ["--data", data, "--out", tmp_path / "run"]
+    says = ["Keras already runs on tensorflow"]
+    refuses("train", *options, says=says)
+
+
+def test_an_unknown_backend_is_refused(data, tmp_path, capsys):
+    options = ["--data", str(data), "--out", str(tmp_path / "run")]
+    with pytest.raises(SystemExit):
+        main(["train", *options, "--backend", "torch"])
+    assert "tensorflow" in capsys.readouterr().err

@@ -1,0 +1,129 @@
+"""`fit` on JAX: the same seed, resumes, options, and what the host reads."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from keras_transformer.training.checkpoint import Interrupted
+from keras_transformer.training.fit import Observer, fit
+from keras_transformer.training.run import Run
+from tests.toy_models import (
+    Recorder,
+    assert_same_weights,
+    fit_in_two_parts,
+)
+
+
+def history(run):
+    lines = (run.folder / "history.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def whole(prepared, config, tmp_path_factory):
+    """A run of three epochs that nothing interrupts, but much watches."""
+    watched = config.updated(
+        {"training": {"bleu_every": 2, "tensorboard": True}}
+    )
+    run = Run.create(tmp_path_factory.mktemp("run") / "run", watched, prepared)
+    recorder = Recorder()
+    model = fit(
+        run, prepared, observer=recorder, measure=lambda model: {"bleu": 12.5}
+    )
+    return run, model, recorder
+
+
+def test_loss_falls_and_everything_is_written(whole):
+    run, _, recorder = whole
+    lines = history(run)
+    assert [line["epoch"] for line in lines] == [1, 2, 3]
+    assert lines[-1]["val_cross_entropy"] < lines[0]["val_cross_entropy"]
+    for key in ("tokens_per_second", "learning_rate", "seconds", "loss"):
+        assert lines[-1][key] > 0
+    assert [line.get("val_bleu") for line in lines] == [None, 12.5, None]
+    assert run.config.training.length_buckets == "geometric"
+    assert run.config.training.threads == 1
+    assert list((run.folder / "logs").iterdir())
+    losses = [loss for _, _, loss in recorder.steps]
+    assert losses[-1] < losses[0]
+
+
+def test_last_and_best_weights_are_the_model(whole):
+    run, model, _ = whole
+    for which in ("last", "best"):
+        assert_same_weights((model, run.load_model(which)))
+
+
+def test_the_same_seed_gives_the_same_run(whole, prepared, config, tmp_path):
+    run, model, recorder = whole
+    again, theirs = Run.create(tmp_path / "run", config, prepared), Recorder()
+    assert_same_weights((model, fit(again, prepared, observer=theirs)))
+    assert theirs.steps == recorder.steps
+
+
+@pytest.mark.parametrize("stop_after", [3, 14])
+def test_an_interrupted_run_goes_on_as_if_never_stopped(
+    prepared, config, whole, tmp_path, stop_after
+):
+    run, model = fit_in_two_parts(
+        tmp_path / "run", config, prepared, stop_after
+    )
+    assert_same_weights((model, whole[1]), 1e-6)
+    losses = [[line["loss"] for line in history(r)] for r in (run, whole[0])]
+    np.testing.assert_allclose(*losses, rtol=1e-6)
+
+
+class Silent(Observer):
+    """Reads nothing."""
+
+
+def test_no_step_is_read_that_is_not_looked_at(
+    prepared, config, tmp_path, monkeypatch
+):
+    read = []
+    array = type(jax.numpy.ones(()))
+    plain = array.__float__
+    monkeypatch.setattr(
+        array, "__float__", lambda self: read.append(1) or plain(self)
+    )
+    counts = []
+    for observer in (Silent(), Recorder()):
+        run = Run.create(tmp_path / str(len(counts)), config, prepared)
+        del read[:]
+        fit(run, prepared, observer=observer)
+        counts.append(len(read))
+    epochs, steps = config.training.epochs, 14 * config.training.epochs
+    assert counts[0] <= 12 * epochs
+    assert counts[1] >= counts[0] + steps
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "training",
+    [
+        {"ema": 0.9, "average_epochs": 2},
+        {"accumulate_steps": 3, "gradient_clip": 1.0},
+        {"r_drop": 1.0, "threads": 2},
+        {"precision": "mixed_float16"},
+        {"precision": "mixed_bfloat16", "freeze": ["encoder_layer_*"]},
+        {"label_smoothing": 0.0, "early_stopping": 1},
+    ],
+    ids=lambda training: " ".join(training),
+)
+def test_options_train_and_go_on(prepared, config, tmp_path, training):
+    config = config.updated({"training": training})
+    run = Run.create(tmp_path / "whole", config, prepared)
+    model = fit(run, prepared)
+    losses = [line["val_cross_entropy"] for line in history(run)]
+    assert losses[-1] < losses[0]
+    _, resumed = fit_in_two_parts(tmp_path / "parts", config, prepared, 20)
+    assert_same_weights((model, resumed), 1e-5)
+
+
+def test_a_stop_is_a_checkpoint(prepared, config, tmp_path):
+    run, recorder = Run.create(tmp_path / "run", config, prepared), Recorder(2)
+    with pytest.raises(Interrupted):
+        fit(run, prepared, observer=recorder, stop_requested=recorder.stop)
+    assert (run.folder / "checkpoint.npz").is_file()

@@ -1,0 +1,170 @@
+"""JAX's kernels against the references."""
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer import ops
+from keras_transformer.ops import dispatch
+from keras_transformer.ops.jax import fused_attention
+
+RNG = np.random.default_rng(1)
+LABELS = np.array([[4, 6, 3], [5, 3, 0]], dtype="int32")
+
+
+@pytest.mark.parametrize("operation", sorted(dispatch.KERNELS["jax"]))
+def test_every_kernel_of_the_table_is_there(operation):
+    assert callable(getattr(ops, operation).reference)
+    assert callable(dispatch.find_kernel("jax", operation))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("token_nll", ()), ("smoothed_nll", (0.12, 0.02, 0))],
+)
+def test_losses_agree_with_the_reference(name, options):
+    logits = jnp.array(RNG.normal(size=(2, 3, 7)), "float32")
+    operation = getattr(ops, name)
+
+    def of(function):
+        loss, gradient = jax.value_and_grad(
+            lambda logits: jnp.sum(jnp.sin(function(LABELS, logits, *options)))
+        )(logits)
+        return function(LABELS, logits, *options), loss, gradient
+
+    for ours, expected in zip(
+        of(dispatch.find_kernel("jax", name)),
+        of(operation.reference),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, expected, atol=1e-5)
+
+
+def dropped(rate, seed=1, shape=(3, 50, 67), dtype="float32"):
+    generator = keras.random.SeedGenerator(seed)
+    return np.array(
+        ops.dropout(jnp.ones(shape, dtype), rate, generator), "float32"
+    )
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.99])
+def test_dropout_drops_its_share_and_keeps_the_mean(rate):
+    output = dropped(rate, shape=(400, 501))
+    share = (output == 0).mean()
+    assert share == pytest.approx(rate, abs=0.005)
+    kept = np.unique(output[output > 0])
+    assert len(kept) == 1  # all that is kept is scaled alike
+    shares = np.floor(rate * 256) / 256, np.floor(rate * 256 + 1) / 256
+    expected = np.array([1 / (1 - s) for s in shares if s < 1])
+    assert np.abs(kept[0] / expected - 1).min() < 1e-6
+
+
+def test_the_shares_of_calls_average_to_the_rate():
+    generator = keras.random.SeedGenerator(1)
+    ones = jnp.ones((4, 16))
+    draw = jax.jit(lambda key: ops.dropout(ones, 0.1, _Fixed(key)).max())
+    scales = [float(draw(generator.next())) for _ in range(600)]
+    shares = 1 - 1 / np.array(scales)
+    assert set(np.round(256 * shares)) == {25, 26}
+    assert np.mean(256 * shares) == pytest.approx(25.6, abs=0.08)
+
+
+class _Fixed:
+    """A seed generator that gives a key."""
+
+    def __init__(self, key):
+        self._key = key
+
+    def next(self):
+        return self._key
+
+
+def test_every_index_is_dropped_as_often():
+    draw = jax.jit(lambda key: ops.dropout(jnp.ones((8, 9)), 0.5, _Fixed(key)))
+    generator = keras.random.SeedGenerator(3)
+    kept = sum(np.array(draw(generator.next())) > 0 for _ in range(400))
+    # 72 binomial counts of 400 with a standard deviation of 10.
+    assert kept.min() > 150 and kept.max() < 250
+
+
+def test_calls_and_seeds_differ_and_repeat():
+    generator = keras.random.SeedGenerator(1)
+    ones = jnp.ones((3, 50, 67))
+    first, second = (np.array(ops.dropout(ones, 0.5, generator)) for _ in "12")
+    assert (first != second).mean() > 0.4
+    np.testing.assert_array_equal(first, dropped(0.5, seed=1))
+    assert (first != dropped(0.5, seed=2)).mean() > 0.4
+
+
+@pytest.mark.parametrize("rate", [1e-7, 0.9999])
+def test_rates_at_the_ends(rate):
+    assert (dropped(rate) == 0).mean() == pytest.approx(rate, abs=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_lower_precision(dtype):
+    generator = keras.random.SeedGenerator(1)
+    output = ops.dropout(jnp.ones((30, 500), dtype), 0.25, generator)
+    assert output.dtype == dtype
+    assert float((output == 0).mean()) == pytest.approx(0.25, abs=0.02)
+
+
+def test_dropout_passes_gradients_where_the_values_went():
+    def total(x):
+        result = ops.dropout(x, 0.5, keras.random.SeedGenerator(1))
+        return jnp.sum(result), result
+
+    gradient, output = jax.grad(total, has_aux=True)(jnp.full((9, 50), 2.0))
+    np.testing.assert_allclose(gradient, output / 2)
+
+
+def heads(*shape, dtype="bfloat16"):
+    return jnp.array(RNG.normal(size=shape), dtype)
+
+
+def test_attention_is_the_reference_on_a_processor():
+    arguments = heads(2, 2, 4, 8), heads(2, 2, 6, 8), heads(2, 2, 6, 8)
+    assert fused_attention.attention(*arguments) is NotImplemented
+    assert ops.attention(*arguments).shape == (2, 2, 4, 8)
+
+
+def test_fused_attention_agrees_with_the_reference(monkeypatch):
+    """As far as it can be seen without cuDNN: layout, mask, scale."""
+    plain = jax.nn.dot_product_attention
+
+    def by_xla(*arguments, implementation, **options):
+        assert implementation == "cudnn"
+        return plain(*arguments, **options, implementation="xla")
+
+    monkeypatch.setattr(jax.nn, "dot_product_attention", by_xla)
+    monkeypatch.setattr(fused_attention, "_cudnn", lambda: True)
+    arguments = heads(2, 2, 4, 8), heads(2, 2, 6, 8), heads(2, 2, 6, 8)
+    mask = np.ones((2, 1, 6), bool)
+    mask[1, :, 4:] = False
+    for chosen in (None, mask, np.broadcast_to(mask, (2, 4, 6))):
+        ours = fused_attention.attention(*arguments, chosen)
+        expected = ops.attention.reference(*arguments, chosen)
+        np.testing.assert_allclose(
+            ours.astype("float32"), expected.astype("float32"), atol=0.03
+        )
+    hidden = fused_attention.attention(*arguments, np.zeros((2, 1, 6), bool))
+    assert np.isfinite(hidden.astype("float32")).all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rate": 0.1},
+        {"queries": heads(2, 2, 5, 8)},
+        {"queries": heads(2, 2, 4, 8, dtype="float32")},
+        {"queries": heads(2, 2, 4, 12), "keys": heads(2, 2, 6, 12)},
+    ],
+    ids=["dropout", "odd length", "float32", "width"],
+)
+def test_fused_attention_leaves_the_rest_to_the_reference(change, monkeypatch):
+    monkeypatch.setattr(fused_attention, "_cudnn", lambda: True)
+    arguments = {"queries": heads(2, 2, 4, 8), "keys": heads(2, 2, 6, 8)}
+    arguments |= {"values": heads(2, 2, 6, 8), **change}
+    assert fused_attention.attention(**arguments) is NotImplemented

@@ -1,0 +1,124 @@
+"""One run on two backends: losses, weights, checkpoints, batches."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keras_transformer.training.checkpoint import Interrupted
+from keras_transformer.training.fit import fit
+from keras_transformer.training.run import Run
+from tests.on_jax import run_on_jax
+from tests.toy_models import Recorder, assert_same_weights
+
+NO_DROPOUT = dict.fromkeys(
+    ("dropout", "attention_dropout", "feedforward_dropout"), 0.0
+)
+TRAIN = """
+import json, sys
+from keras_transformer.cli.console import load_jax
+load_jax()
+from keras_transformer.data.prepared import PreparedData
+from keras_transformer.training.checkpoint import Interrupted
+from keras_transformer.training.fit import fit
+from keras_transformer.training.run import Run
+from tests.toy_models import Recorder
+folder, data, stop, resume = sys.argv[1:]
+recorder = Recorder(float(stop))
+try:
+    fit(Run.load(folder), PreparedData.load(data), resume=resume == "True",
+        observer=recorder, stop_requested=recorder.stop)
+except Interrupted:
+    pass
+print(json.dumps(recorder.steps))
+"""
+
+
+def train(backend, run, data, stop=float("inf"), resume=False):
+    """Trains a run; `(epoch, batch, loss)` of each step."""
+    if backend == "jax":
+        options = run.folder, data.path, stop, resume
+        done = run_on_jax("-c", TRAIN, *options)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return [tuple(step) for step in json.loads(done.stdout)]
+    recorder = Recorder(stop)
+    try:
+        fit(
+            Run.load(run.folder),
+            data,
+            resume=resume,
+            observer=recorder,
+            stop_requested=recorder.stop,
+        )
+    except Interrupted:
+        pass
+    return recorder.steps
+
+
+@pytest.fixture(scope="module")
+def initial(prepared, config, tmp_path_factory):
+    """Weights that all runs here start from: initial ones of TensorFlow."""
+    folder = tmp_path_factory.mktemp("initial") / "run"
+    run = Run.create(folder, config.updated({"model": NO_DROPOUT}), prepared)
+    run.save_weights(run.build_model(), "best", 1, {})
+    return run
+
+
+@pytest.fixture
+def create(prepared, config, initial, tmp_path):
+    """Makes runs that differ in their training section."""
+
+    def create(name, **training):
+        changes = {"model": NO_DROPOUT, "training": training}
+        changed = config.updated(changes)
+        return Run.create(tmp_path / name, changed, prepared, initial)
+
+    return create
+
+
+def losses(steps):
+    return [loss for _, _, loss in steps]
+
+
+OPTIONS = [
+    {"length_buckets": "exact"},
+    {"length_buckets": "geometric"},
+    {"accumulate_steps": 3, "gradient_clip": 0.5, "ema": 0.9},
+    {"r_drop": 0.5, "threads": 2, "label_smoothing": 0.0},
+    {"freeze": ("encoder_layer_*",), "average_epochs": 2},
+]
+
+
+@pytest.mark.parametrize(
+    "training",
+    [OPTIONS[0], *(pytest.param(o, marks=pytest.mark.slow) for o in OPTIONS[1:])],
+    ids=lambda training: " ".join(training),
+)
+def test_losses_are_the_same(training, create, prepared):
+    runs, steps = [], []
+    for backend in ("tensorflow", "jax"):
+        runs.append(create(backend, **training))
+        steps.append(train(backend, runs[-1], prepared))
+    assert [step[:2] for step in steps[0]] == [step[:2] for step in steps[1]]
+    np.testing.assert_allclose(*map(losses, steps), rtol=1e-4)
+    lines = [run.history()[-1] for run in runs]
+    assert set(lines[0]) == set(lines[1])
+    for name in lines[0]:
+        if name not in ("seconds", "tokens_per_second"):
+            assert lines[1][name] == pytest.approx(lines[0][name], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("jax", "tensorflow"), ("tensorflow", "jax")]
+)
+def test_a_run_goes_on_on_the_other_backend(first, second, create, prepared):
+    """The same pairs in the same batches, in other shapes on JAX."""
+    whole, parts = create("whole"), create("parts")
+    expected = train("tensorflow", whole, prepared)
+    steps = train(first, parts, prepared, stop=18)
+    assert len(steps) == 18
+    steps += train(second, parts, prepared, resume=True)
+    assert [step[:2] for step in steps] == [step[:2] for step in expected]
+    np.testing.assert_allclose(losses(steps), losses(expected), rtol=1e-4)
+    models = [run.load_model("last") for run in (whole, parts)]
+    assert_same_weights(models, 0.02)
