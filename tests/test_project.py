@@ -137,6 +137,10 @@ def test_lock_satisfies_the_ranges_of_the_project():
 
 def test_lock_holds_every_dependency_of_what_it_holds():
     versions = locked()
+    installed = {canonicalize_name(d.name) for d in metadata.distributions()}
+    missing = sorted(set(versions) - installed)
+    if missing:
+        pytest.skip(f"not set up by scripts/test.sh: no {', '.join(missing)}")
     for name in versions:
         for text in metadata.requires(name) or []:
             needed = Requirement(text)

@@ -175,12 +175,18 @@ def aligned_translator(**decoding):
 
 
 class Recorder:
-    """An `Observer` that remembers, and asks to stop after some steps."""
+    """An `Observer` that remembers, and asks to stop after some steps.
 
-    def __init__(self, stop_after=math.inf):
+    Args:
+        stop_after: how many.
+        score: what it remembers of each step.
+    """
+
+    def __init__(self, stop_after=math.inf, score="loss"):
         self.steps = []
         self.epochs = []
         self._stop_after = stop_after
+        self._score = score
 
     def start(self, model, batches):
         pass
@@ -189,7 +195,7 @@ class Recorder:
         pass
 
     def step(self, epoch, batch, logs):
-        self.steps.append((epoch, batch, float(logs["loss"])))
+        self.steps.append((epoch, batch, float(logs[self._score])))
 
     def epoch(self, epoch, logs):
         self.epochs.append((epoch, dict(logs)))

@@ -149,9 +149,9 @@ def load_jax():
     """
     if not jax_runtime.is_installed():
         raise InputError(
-            "--backend jax: JAX isn't installed. Accepted: the backend "
-            "tensorflow, or pip install 'keras-transformer[jax]', with "
-            "jax[cuda12] or jax[tpu] on an accelerator"
+            "--backend jax: JAX isn't installed. Accepted: --backend "
+            "tensorflow, or pip install '.[jax]' in the project's folder, and "
+            "'jax[cuda12]' or 'jax[tpu]' on an accelerator"
         )
     keras = sys.modules.get("keras")
     if keras is not None and keras.backend.backend() != "jax":

@@ -292,7 +292,7 @@ class TrainingProgress(Closing):
             self._tell_compiled(*self._compilations.taken())
 
     def _tell_compiled(self, programs, loaded, seconds):
-        """Of an epoch in which there were shapes of batches for the first time."""
+        """What an epoch with new shapes of batches took for them."""
         if programs:
             say(
                 f"{programs} programs compiled in {seconds:.1f} s of it, "

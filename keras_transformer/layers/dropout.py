@@ -1,7 +1,6 @@
 """Dropout layers that take the operations of `keras_transformer.ops`."""
 
 import keras
-from keras import ops
 
 from keras_transformer.ops import dropout, relu_dropout
 

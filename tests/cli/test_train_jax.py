@@ -1,4 +1,4 @@
-"""`train --backend jax`: what it prints, and what TensorFlow makes of the run."""
+"""`train --backend jax`: what it tells, and what TensorFlow makes of a run."""
 
 import json
 import re
@@ -95,7 +95,7 @@ def test_a_stopped_run_is_resumed(data, tmp_path):
 def test_a_missing_jax_is_told(data, tmp_path, refuses, monkeypatch):
     monkeypatch.setattr(jax_runtime, "is_installed", lambda: False)
     options = ["--data", data, "--out", tmp_path / "run", "--backend", "jax"]
-    says = ["JAX isn't installed", "keras-transformer[jax]"]
+    says = ["JAX isn't installed", ".[jax]", "jax[cuda12]"]
     refuses("train", *options, says=says)
     assert list(tmp_path.iterdir()) == []
 

@@ -42,7 +42,9 @@ def _cudnn_serves(queries, keys):
     half = queries.dtype in (jnp.bfloat16, jnp.float16)
     (length, width), sources = queries.shape[-2:], keys.shape[-2]
     even = length % 2 == sources % 2 == 0
-    return half and even and width % 8 == 0 and width <= _WIDEST_HEAD and _cudnn()
+    return (
+        half and even and width % 8 == 0 and width <= _WIDEST_HEAD and _cudnn()
+    )
 
 
 def _cudnn():

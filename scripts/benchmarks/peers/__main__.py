@@ -3,6 +3,10 @@
     python scripts/benchmarks/peers setup
     python scripts/benchmarks/peers train --steps 120
     python scripts/benchmarks/peers decode
+    python scripts/benchmarks/peers torch --batches FILE --model FILE
+
+`torch` measures PyTorch's own Transformer on batches that are given, with the
+Python that `--python` names, which has to have torch.
 
 `setup` makes two environments, of OpenNMT-tf 2.32 and CTranslate2 4.8.5, with
 the exact versions of `opennmt_tf.txt` and `ctranslate2.txt`; `train` measures
@@ -50,6 +54,8 @@ _MODEL = ("--model", HERE / "opennmt_model.py", "--config", "config.yml")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
     options = _parser().parse_args(arguments)
+    if options.command == "torch":
+        return _train_torch(options)
     data = corpus_folder(options.data)
     if options.command != "setup" and data is None:
         print(f"peers: {MISSING}", file=sys.stderr)
@@ -172,6 +178,15 @@ def _config(steps):
     }
 
 
+def _train_torch(options) -> int:
+    """Prints what PyTorch reaches; the exit status."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    files = options.batches.resolve(), options.model.resolve()
+    script = HERE / "torch_train.py"
+    print(_run(options.python, script, *files, capture=True).strip())
+    return 0
+
+
 def _decode(options) -> dict:
     """CTranslate2's rates by cell, with a model of hardly trained weights."""
     if not (WORK / "ctranslate2_model").exists():
@@ -232,6 +247,9 @@ def _parser():
     commands.add_parser("setup", parents=[common])
     train = commands.add_parser("train", parents=[common])
     train.add_argument("--steps", type=int, default=120)
+    torch = commands.add_parser("torch")
+    torch.add_argument("--batches", type=pathlib.Path, required=True)
+    torch.add_argument("--model", type=pathlib.Path, required=True)
     decode = commands.add_parser("decode", parents=[common])
     decode.add_argument("--sentences", type=int, default=640)
     decode.add_argument("--repeats", type=int, default=3)

@@ -26,6 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 from keras_transformer.machine import usable_cores
 from scripts.benchmarks import command
 from scripts.benchmarks.corpus import corpus_folder, prepare_data
+from scripts.benchmarks.training import jax_report
 from scripts.benchmarks.training.measure import (
     Setting,
     dev_loss,
@@ -47,9 +48,14 @@ TOLERANCE = 1.01  # of the dev loss, relative to float32's
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
-    return command.run(
-        _parser(), arguments, QUICK, _measure_all, "settings", _line
+    parser = _parser()
+    on_jax = parser.parse_args(arguments).backend == "jax"
+    measure, line = (
+        (jax_report.measure_all, jax_report.line)
+        if on_jax
+        else (_measure_all, _line)
     )
+    return command.run(parser, arguments, QUICK, measure, "settings", line)
 
 
 def _measure_all(options, scratch):
@@ -174,6 +180,10 @@ def _parser():
     precisions = ["float32", "mixed_bfloat16", "mixed_float16"]
     add("--precision", nargs="+", default=precisions[:2], choices=precisions)
     add("--threads", type=int, nargs="+", default=[usable_cores()])
+    add("--backend", choices=["tensorflow", "jax"], default="tensorflow")
+    presets = ["notebook", "base", "big"]
+    add("--preset", choices=presets, default=presets[0], help="on JAX")
+    add("--torch-python", default=sys.executable, help="a Python with torch")
     add("--batch-sentences", type=int, default=128)
     add("--warm-up", type=int, default=20, help="steps")
     # More than the notebook's epoch: its longest batch decides the memory.
@@ -181,7 +191,7 @@ def _parser():
     add("--dev-loss", action="store_true", help="also train an epoch")
     add("--peer-steps", type=int, default=230)
     command.add_options(parser)
-    command.add_peer_options(parser, "OpenNMT-tf")
+    command.add_peer_options(parser, "OpenNMT-tf, on JAX with PyTorch")
     return parser
 
 

@@ -1,0 +1,200 @@
+"""One measurement of training on JAX, in a process of its own.
+
+Shapes of batches are compiled in a first pass over the same batches; then the
+clock runs, over `fit` as `train` calls it: batches are read, put on the device
+and trained on, and no step's numbers are read.
+"""
+
+import contextlib
+import os
+import resource
+import time
+
+import numpy as np
+
+from scripts.benchmarks.training.measure import flops
+
+_MATRIX = 4096  # rows and columns of the product that a device is rated by
+# FLOP a second in bfloat16, without sparsity, as the makers' data sheets say.
+PEAKS = {
+    "NVIDIA A100": 312e12,
+    "NVIDIA H100 PCIe": 756e12,
+    "NVIDIA H100": 989e12,
+    "NVIDIA H200": 989e12,
+    "NVIDIA L4": 121e12,
+    "TPU v4": 275e12,
+    "TPU v5 lite": 197e12,
+    "TPU v5p": 459e12,
+    "TPU v6 lite": 918e12,
+}
+
+
+def measure(precision, run_folder, data_folder, steps, batches_path) -> dict:
+    """Trains over so many steps, after a pass that compiles their shapes.
+
+    Args:
+        precision: "float32", "mixed_bfloat16" or "mixed_float16".
+        run_folder: of the run.
+        data_folder: of its prepared data.
+        steps: how many.
+        batches_path: an `.npz` file that the batches are written to, for a
+            peer.
+
+    Returns:
+        rates, arithmetic and memory; see `scripts/benchmarks/training`.
+    """
+    _start()
+    import jax
+
+    from keras_transformer.jax_runtime import Compilations
+    from keras_transformer.training.step_logs import UnreadLogs
+
+    compilations = Compilations()
+    model, dataset = _prepared(precision, run_folder, data_folder, steps)
+    clock = _clock()
+    model.fit(
+        dataset,
+        epochs=2,
+        shuffle=False,
+        verbose=0,
+        callbacks=UnreadLogs([clock], add_history=True, model=model, epochs=2),
+    )
+    programs, loaded, compile_seconds = compilations.taken()
+    seconds = clock.seconds[1]
+    device = jax.local_devices()[0]
+    memory = _device_memory(device)
+    features = [features for features, _ in dataset.as_numpy_iterator()]
+    np.savez(batches_path, **dict(_arrays(features)))
+    source_tokens, target_tokens, arithmetic, padding = _counts(model, features)
+    return {
+        "device": device.device_kind,
+        "tokens_per_second": (source_tokens + target_tokens) / seconds,
+        "source_tokens_per_second": source_tokens / seconds,
+        "target_tokens_per_second": target_tokens / seconds,
+        "steps_per_second": steps / seconds,
+        "padding": padding,
+        "programs": programs,
+        "from_disk": loaded,
+        "compile_seconds": compile_seconds,
+        "tflops": arithmetic / seconds / 1e12,
+        "peak_tflops": _peak(device.device_kind),
+        "device_memory_mib": memory,
+    }
+
+
+def matrix_rate() -> dict:
+    """The device's own large product, FLOP a second by precision."""
+    _start()
+    import jax
+    import jax.numpy as jnp
+
+    rates = {}
+    for name in ("float32", "bfloat16"):
+        a = jax.random.normal(jax.random.key(1), (_MATRIX, _MATRIX), name)
+        product = jax.jit(jnp.matmul)
+        product(a, a).block_until_ready()
+        best = float("inf")
+        for _ in range(5):
+            started = time.perf_counter()
+            product(a, a).block_until_ready()
+            best = min(best, time.perf_counter() - started)
+        rates[name] = 2 * _MATRIX**3 / best
+    return rates
+
+
+def _start():
+    """JAX as Keras' backend, as `train` starts it."""
+    from keras_transformer.cli.console import load_jax
+
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    load_jax()
+
+
+def _prepared(precision, run_folder, data_folder, steps):
+    """The model, compiled, and the first batches of an epoch."""
+    from keras_transformer.data.batch_plan import geometric_lengths
+    from keras_transformer.data.batching import TrainingBatches
+    from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.training.compiling import compile_model
+    from keras_transformer.training.run import Run
+
+    run = Run.load(run_folder)
+    values = {"training": {"precision": precision}}
+    run.config = run.config.updated(values)
+    training = run.config.training
+    model = run.build_model(micro_batches=1)
+    compile_model(model, training, run.config.model.d_model)
+    batches = TrainingBatches(
+        PreparedData.load(data_folder),
+        batch_tokens=training.batch_tokens,
+        batch_sentences=training.batch_sentences,
+        shuffle_buffer=training.shuffle_buffer,
+        seed=training.seed,
+        length_buckets=geometric_lengths(run.config.model.max_length),
+    )
+    return model, batches.dataset.repeat().take(steps)
+
+
+def _clock():
+    """A callback that measures each epoch's seconds of training."""
+    import keras
+
+    class Clock(keras.callbacks.Callback):
+        def on_train_begin(self, logs=None):
+            self.seconds = []
+
+        def on_epoch_begin(self, epoch, logs=None):
+            self._started = time.perf_counter()
+
+        def on_epoch_end(self, epoch, logs=None):
+            # Keras has read the epoch's metrics, for which all steps had to
+            # end.
+            self.seconds.append(time.perf_counter() - self._started)
+
+    return Clock()
+
+
+def _device_memory(device):
+    """MiB at most on the device; on a processor of the process."""
+    stats = None
+    with contextlib.suppress(Exception):  # Not every device has them.
+        stats = device.memory_stats()
+    if stats and "peak_bytes_in_use" in stats:
+        return stats["peak_bytes_in_use"] / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _arrays(features):
+    """Names and ids of batches, as a peer reads them."""
+    for number, batch in enumerate(features):
+        for name, ids in batch.items():
+            yield f"{name}/{number:05d}", ids
+
+
+def _counts(model, features):
+    """Source and target tokens, operations, and the share of padding.
+
+    Tokens are counted as OpenNMT-tf counts them: the source's without START
+    and END, the target's with END; padding never.
+    """
+    sources = targets = arithmetic = positions = real = 0
+    for batch in features:
+        source, target = (
+            np.count_nonzero(batch[name], axis=1)
+            for name in ("source_ids", "target_ids")
+        )
+        pairs = np.count_nonzero(target)
+        sources += int(source.sum()) - 2 * pairs
+        targets += int(target.sum())
+        arithmetic += flops(model, source, target)
+        real += int(source.sum() + target.sum())
+        positions += sum(ids.size for ids in batch.values())
+    return sources, targets, arithmetic, 1 - real / positions
+
+
+def _peak(kind):
+    """TFLOP a second in bfloat16 of a device, None if it isn't known."""
+    for name, peak in PEAKS.items():
+        if kind.startswith(name):
+            return peak / 1e12
+    return None
