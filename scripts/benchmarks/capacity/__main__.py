@@ -10,7 +10,8 @@ what a request costs beside them. A queueing model (`queueing.py`) makes the
 table of these; a simulation with the measured times (`simulation.py`) and
 requests at random moments against the embedded server on one core (`load.py`)
 check it, at three loads. `--report` measures nothing and takes an earlier
-output; `--write` puts the tables into a page. Needs two cores, and that nothing
+output; `--write` puts the tables into a page. `--memory` measures what a server
+takes, through TensorFlow's C API. Needs two cores, and that nothing
 else runs. Without `--saved-model` a model of the notebook's shape with random
 weights gives 20 tokens for each sentence.
 """
@@ -33,7 +34,7 @@ import numpy as np
 
 from keras_transformer.export.registry.version_folders import find_saved_model
 from scripts.benchmarks import command
-from scripts.benchmarks.capacity import service_times, table
+from scripts.benchmarks.capacity import memory, service_times, table
 from scripts.benchmarks.capacity.load import poisson_load
 from scripts.benchmarks.capacity.queueing import BatchQueue
 from scripts.benchmarks.capacity.service_times import ServiceTimes
@@ -54,6 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
     the_parser = parser()
     options = command.parse(the_parser, arguments, QUICK)
+    if options.memory:
+        print(json.dumps(_memory(options)))
+        return 0
     if options.report:
         report = json.loads(options.report.read_text(encoding="utf-8"))
     elif len(os.sched_getaffinity(0)) < 2:
@@ -72,6 +76,18 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         print(json.dumps(report))
     return 0
+
+
+def _memory(options):
+    """What a server's process takes, measured in one without Python's."""
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        where = options.saved_model, options.precision, scratch, options.data
+        folder = find_saved_model(model(*where))
+        texts = source_sentences(options.input, options.sentences, options.data)
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            measured = pool.apply(memory.measure, (folder, texts))
+        return {"weights": _size(folder / "variables") / 2**20, **measured}
 
 
 def _measure_all(options, scratch):
@@ -230,6 +246,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="PART,...",
         help="that are checked, as parts of what full batches bear",
     )
+    add("--memory", action="store_true", help="measure that alone, in MiB")
     add("--report", type=pathlib.Path, metavar="JSON", help="measure nothing")
     add("--write", type=pathlib.Path, metavar="PAGE", help="refresh its tables")
     command.add_options(made)

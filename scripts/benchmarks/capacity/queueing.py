@@ -16,6 +16,7 @@ import numpy as np
 
 _DRAWS = 16  # of the time of a batch of each size
 _MOMENTS = 8  # of an arrival, during a batch
+_LEAST = 1e-6  # probability of what is looked at
 _COMPANY = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)  # quantiles of others
 
 
@@ -112,18 +113,18 @@ class BatchQueue:
         waiting, sizes = self._chain(rate)
         parts = []
         first = waiting[0] * sizes[0]  # (M + 1,), the first and its company
-        for size in np.flatnonzero(first > 1e-9):
+        for size in np.flatnonzero(first > _LEAST):
             times = self._timeout + self._times[size]
             parts.append((times, np.full(_DRAWS, first[size] / _DRAWS)))
         company = waiting[: self._largest] @ sizes[: self._largest]
-        for size in np.flatnonzero(company > 1e-9):
+        for size in np.flatnonzero(company > _LEAST):
             times = self._timeout / 2 + self._times[size]
             weight = company[size] * rate * self._timeout / _DRAWS
             parts.append((times, np.full(_DRAWS, weight)))
-        for size in np.flatnonzero(company > 1e-9):
+        for size in np.flatnonzero(company > _LEAST):
             parts.append(self._during(rate, size, 0, company[size]))
         for state in range(self._largest, self._states):
-            if waiting[state] > 1e-9:
+            if waiting[state] > _LEAST:
                 left = state - self._largest
                 part = self._during(rate, self._largest, left, waiting[state])
                 parts.append(part)
@@ -132,21 +133,20 @@ class BatchQueue:
 
     def _during(self, rate, size, left, weight):
         """Who comes while a batch runs, and `left` others wait already."""
-        seconds, weights = [], []
-        for time in self._times[size]:
-            others = _poisson_quantiles(rate * time)
-            for moment in (np.arange(_MOMENTS) + 0.5) / _MOMENTS:
-                ahead = (left + others * moment) // self._largest
-                rest = left + 1 + others - ahead * self._largest
-                own = rest + rate * self._timeout
-                own = np.clip(own.round(), 1, self._largest).astype(int)
-                before = (1 - moment) * time + ahead * self._times[-1].mean()
-                wait = np.where(rest < self._largest, self._timeout, 0.0)
-                found = (before + wait)[:, None] + self._times[own]
-                seconds.append(found.ravel())
-                weights.append(np.full(found.size, time / found.size))
-        seconds, weights = np.concatenate(seconds), np.concatenate(weights)
-        return seconds, weights * weight * rate / (_DRAWS * _MOMENTS)
+        times = self._times[size][:, None, None]  # (R, 1, 1)
+        moments = (np.arange(_MOMENTS) + 0.5) / _MOMENTS
+        moments = moments[:, None]  # (U, 1)
+        others = _company(rate * self._times[size])[:, None, :]  # (R, 1, Q)
+        ahead = (left + others * moments) // self._largest  # (R, U, Q)
+        rest = left + 1 + others - ahead * self._largest
+        own = (rest + rate * self._timeout).round()
+        own = own.clip(1, self._largest).astype(int)
+        wait = np.where(rest < self._largest, self._timeout, 0.0)
+        before = (1 - moments) * times + ahead * self._times[-1].mean() + wait
+        seconds = before[..., None] + self._times[own]  # (R, U, Q, R)
+        weights = np.broadcast_to(times[..., None], seconds.shape)
+        share = weight * rate / seconds.size
+        return seconds.ravel(), share * weights.ravel()
 
 
 def _poisson(mean, number):
@@ -159,7 +159,11 @@ def _poisson(mean, number):
     return np.exp(counts * np.log(mean) - mean - logarithms)
 
 
-def _poisson_quantiles(mean):
-    number = int(mean + 6 * np.sqrt(mean) + 10)
-    passed = np.cumsum(_poisson(mean, number))
-    return np.searchsorted(passed, _COMPANY).clip(0, number).astype(float)
+def _company(means):
+    """Quantiles of Poisson distributions, (R, Q) of means (R,)."""
+    rows = []
+    for mean in means:
+        number = int(mean + 6 * np.sqrt(mean) + 10)
+        passed = np.cumsum(_poisson(mean, number))
+        rows.append(np.searchsorted(passed, _COMPANY))
+    return np.array(rows, float)

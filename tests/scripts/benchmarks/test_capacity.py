@@ -6,7 +6,11 @@ import time
 
 import numpy as np
 import pytest
+from tensorflow.core.framework.types_pb2 import DT_FLOAT
+from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
+from keras_transformer.serving.server.batching import Batcher
+from keras_transformer.serving.server.config_files import BatchingParameters
 from scripts.benchmarks.capacity import __main__ as benchmark
 from scripts.benchmarks.capacity import table
 from scripts.benchmarks.capacity.load import poisson_load
@@ -221,3 +225,60 @@ def test_measured_from_end_to_end(tmp_path, capsys):
     (check,) = found["checks"]
     assert check["measured"]["requests"] > 3
     assert check["simulated"]["p99"] > 0
+
+
+class Sleeping:
+    """A servable whose batches take the seconds that a line gives."""
+
+    name = "sleeping"
+
+    def __init__(self, alone, each):
+        self._alone, self._each = alone, each
+        self.rows = []
+
+    def signature(self, name):
+        signature = SignatureDef()
+        signature.inputs["x"].dtype = DT_FLOAT
+        signature.inputs["x"].tensor_shape.unknown_rank = True
+        return signature
+
+    def run_batch(self, name, inputs, outputs=()):
+        self.rows.append(len(inputs["x"]))
+        time.sleep(self._alone + self._each * len(inputs["x"]))
+        return {"y": inputs["x"]}
+
+
+@pytest.mark.parametrize(
+    ("load", "workers"),
+    [
+        (0.5, 1),
+        pytest.param(0.25, 1, marks=pytest.mark.slow),
+        pytest.param(0.75, 1, marks=pytest.mark.slow),
+        pytest.param(0.75, 2, marks=pytest.mark.slow),
+    ],
+)
+def test_simulation_is_the_servers_batching(load, workers):
+    """Requests at random moments to the embedded server's own queue."""
+    parameters = BatchingParameters(64, 5000, 16, workers)
+    times = linear(alone=0.08, each=0.004)
+    rate = workers * load * BatchQueue(times).full_rate
+    servable = Sleeping(0.08, 0.004)
+    batcher = Batcher(parameters, together=True)
+    draw = np.random.default_rng(1)
+    moments = np.cumsum(draw.exponential(1 / rate, int(5 * rate)))
+    latencies, began = [], time.monotonic()
+    for moment in moments:
+        time.sleep(max(0.0, began + moment - time.monotonic()))
+        future = batcher.submit(servable, "", {"x": np.zeros(1, np.float32)})
+        future.add_done_callback(
+            lambda _, moment=moment: latencies.append(
+                time.monotonic() - began - moment
+            )
+        )
+    batcher.close(60)
+    simulated = simulate(times, rate, workers=workers)
+    assert len(latencies) == len(moments)
+    measured = np.quantile(latencies, 0.99)
+    assert simulated["p99"] == pytest.approx(measured, rel=0.25)
+    size = np.mean(servable.rows)
+    assert simulated["batch_size"] == pytest.approx(size, rel=0.25)
