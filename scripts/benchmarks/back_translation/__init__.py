@@ -1,0 +1,1 @@
+"""Back-translations and their worth."""

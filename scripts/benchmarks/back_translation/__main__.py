@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Trains with and without back-translations, and tabulates their worth.
+
+    .venv/bin/python scripts/benchmarks/back_translation --train train.tsv \\
+        --dev dev.tsv --out runs/back-translation
+
+Every other pair of the corpus loses its source: what is left of it is text in
+the target language. The rest trains a model of the other direction, which
+translates that text back, with sampling. Then three models are trained and
+scored on the dev set: on the rest alone, on the rest and the tagged
+back-translations, and on the whole corpus, which is what real sources would
+have given. The epochs of the second and the third are about two times as long,
+so they get half as many: as many updates. Each step is a command that is
+printed, runs in a process of its own and isn't run again if its result is
+there, so that an interrupted call goes on where it was. The last thing printed
+is a table in Markdown.
+"""
+
+import argparse
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
+
+from keras_transformer.presets import preset
+from scripts.benchmarks import command
+from scripts.benchmarks.corpus import MISSING, corpus_folder
+
+_BACK = "back"  # The model of the other direction.
+_QUICK = {"pairs": 2000, "epochs": 2, "preset": "demo"}
+_WHAT = {
+    "half": "half of the pairs",
+    "mixed": "these and back-translations of the other targets",
+    "whole": "all pairs",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; the exit status."""
+    options = command.parse(_parser(), arguments, _QUICK)
+    folder = corpus_folder()
+    if folder is None and not (options.train and options.dev):
+        command.say(f"back_translation: {MISSING}")
+        return 2
+    if options.quick:
+        options.out = options.out / "quick"
+    if not options.epochs:
+        options.epochs = preset(options.preset).training.epochs
+    options.out.mkdir(parents=True, exist_ok=True)
+    _split(
+        options.train or folder / "train.tsv",
+        options.dev or folder / "dev.tsv",
+        options.out,
+        options.pairs,
+    )
+    _translate_back(options)
+    rows = [_measure(name, options) for name in options.only]
+    print(_table(rows))
+    if options.quick:
+        command.say(f"quick: {command.QUICK_NOTE}")
+    return 0
+
+
+def _split(train, dev, out, pairs):
+    """Writes the files that the models are trained on and scored by."""
+    corpus = _read(train)[: pairs or None]
+    scored = _read(dev)[: pairs and pairs // 10]
+    half = corpus[::2]
+    _write(out / "whole.tsv", corpus)
+    _write(out / "half.tsv", half)
+    _write(out / f"{_BACK}.tsv", [pair[::-1] for pair in half])
+    _write(out / "dev.tsv", scored)
+    _write(out / f"{_BACK}-dev.tsv", [pair[::-1] for pair in scored])
+    _write(out / "mono.target", [[target] for _, target in corpus[1::2]])
+
+
+def _read(path):
+    """The pairs of a TSV, as written."""
+    lines = pathlib.Path(path).read_text("utf-8").splitlines()
+    return [line.split("\t")[:2] for line in lines if line.strip()]
+
+
+def _write(path, rows):
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    if not path.is_file() or path.read_text("utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def _translate_back(options):
+    """Makes `mono.source`, the sources of `mono.target`."""
+    out = options.out
+    languages = options.languages[::-1]
+    _prepare(options, _BACK, [out / f"{_BACK}.tsv"], languages)
+    _train(options, _BACK, options.epochs)
+    if not (out / "mono.source").is_file():
+        words = ["translate", "--run", out / f"{_BACK}-run", "--shards=8"]
+        words += ["--input", out / "mono.target"]
+        words += ["--output", out / "mono.source"]
+        _run([*words, *(f"--decoding={d}" for d in options.decoding)])
+
+
+def _measure(name, options):
+    """Trains a model and scores it; a row of the table."""
+    out = options.out
+    corpora = [out / f"{name}.tsv"]
+    epochs = options.epochs
+    if name == "mixed":
+        made = f"{out / 'mono.source'},{out / 'mono.target'}"
+        corpora = [out / "half.tsv", f"{made}{options.weight}#BT"]
+    if name != "half":
+        epochs = max(1, epochs // 2)
+    _prepare(options, name, corpora, options.languages)
+    _train(options, name, epochs)
+    result = out / f"{name}.json"
+    if not result.is_file():
+        words = ["evaluate", "--run", out / f"{name}-run", "--json"]
+        said = _run([*words, "--input", out / "dev.tsv"])
+        result.write_text(said.strip().splitlines()[-1], encoding="utf-8")
+    scores = json.loads(result.read_text("utf-8"))
+    return (
+        _WHAT[name],
+        f"{scores['bleu']:.1f}",
+        f"{scores['chrf']:.1f}",
+        f"{scores['cross_entropy']:.3f}",
+    )
+
+
+def _prepare(options, name, corpora, languages):
+    data = options.out / f"{name}-data"
+    if data.exists():
+        return
+    dev = f"{_BACK}-dev.tsv" if name == _BACK else "dev.tsv"
+    words = ["prepare", "--train", *corpora, "--dev", options.out / dev]
+    for side, language in zip(("source", "target"), languages, strict=True):
+        words.append(f"--{side}-language={language}")
+    if name != _BACK:  # Whose tokenizers are those of its languages.
+        words.append(f"--preset={options.preset}")
+    _run([*words, "--out", data])
+
+
+def _train(options, name, epochs):
+    run = options.out / f"{name}-run"
+    trained = options.out / f"{name}.trained"
+    if trained.is_file():
+        return
+    words = ["train", "--data", options.out / f"{name}-data", "--out", run]
+    words += [f"--preset={options.preset}", f"--epochs={epochs}"]
+    _run([*words, *(["--resume"] if run.exists() else []), *options.training])
+    trained.touch()
+
+
+def _run(words):
+    """The command line's output; what it says goes to the terminal."""
+    words = [str(word) for word in words]
+    command.say(shlex.join(["keras-transformer", *words]))
+    done = subprocess.run(
+        [sys.executable, "-m", "keras_transformer", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"back_translation: exit status {done.returncode}")
+    return done.stdout
+
+
+def _table(rows):
+    lines = ["| trained on | BLEU | chrF | dev loss |"]
+    lines.append("| --- | --- | --- | --- |")
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--train", help="TSV of sentence pairs; none: Tatoeba's at hand")
+    add("--dev", help="TSV that is scored")
+    add("--out", required=True, type=pathlib.Path)
+    add("--languages", nargs=2, default=["en", "zh"], metavar="CODE")
+    add("--preset", default="tatoeba")
+    add("--epochs", type=int, help="of the half (default: the preset's)")
+    add(
+        "--decoding",
+        nargs="*",
+        default=["sampling=true", "top_k=10"],
+        metavar="KEY=VALUE",
+        help="the search of the back-translations",
+    )
+    add("--weight", default="", help="of these, such as *0.5")
+    add("--only", nargs="+", choices=_WHAT, default=list(_WHAT))
+    add("--pairs", type=int, help="of the corpus, a tenth as many scored")
+    add(
+        "--training",
+        type=shlex.split,
+        default="",
+        metavar="=OPTIONS",
+        help="more of train",
+    )
+    add("--quick", action="store_true", help=command.QUICK_NOTE)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
