@@ -34,6 +34,14 @@ VARIANTS = {
     "learned, gelu": {"positions": "learned", "activation": "gelu"},
     "no final norm": {"final_norm": False},
     "post, final norm": {"norm": "post", "final_norm": True},
+    "as Marian's": {
+        "norm": "post",
+        "activation": "swish",
+        "tied_embeddings": "all",
+        "output_bias": True,
+        "positions": "tensor2tensor",
+        "source_start": False,
+    },
 }
 VOCABULARY_SIZE = 20
 # Of `aligned_translator`.

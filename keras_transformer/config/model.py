@@ -32,8 +32,11 @@ class ModelConfig(Section):
     layer_norm_epsilon: PositiveFloat = 1e-6  # added to the variance
     # none, target (with output) or all
     tied_embeddings: Literal["none", "target", "all"] = "none"
-    # sinusoidal or learned
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    output_bias: bool = False  # whether a tied output layer has a bias
+    # sinusoidal: the paper's; tensor2tensor: with the timescales of its code,
+    # as Marian and OpenNMT have them; learned
+    positions: Literal["sinusoidal", "tensor2tensor", "learned"] = "sinusoidal"
+    source_start: bool = True  # whether the source's start token is seen
     # positions, start and end tokens included
     max_length: Annotated[int, _AT_LEAST_4] = 256
 
@@ -42,3 +45,8 @@ class ModelConfig(Section):
         heads = f"divisible by model.num_heads ({self.num_heads})"
         self.require("d_model", heads, self.d_model % self.num_heads == 0)
         self.require("d_model", "even", self.d_model % 2 == 0)
+        self.require(
+            "output_bias",
+            "false without tied_embeddings, whose output layer has one",
+            not self.output_bias or self.tied_embeddings != "none",
+        )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
+from keras_transformer.constants import PAD_ID, START_ID
 from keras_transformer.inference import cache as caches
 from keras_transformer.inference.cache import Cache, CacheWriter, unmask_step
 from keras_transformer.inference.cached_attention import (
@@ -144,6 +145,7 @@ class IncrementalTransformer(_Sublayers):
         layers = {layer.name: layer for layer in model.layers}
         super().__init__(layers["decoder_layer_0"])
         self._compiled = compiled
+        self._source_start = getattr(model, "source_start", True)
         self.parameters = as_variables(read_parameters(model), dtype)
         decoder_layers = len(self.parameters.decoder)
         self._alignment_layer = max(decoder_layers - 2, 0) if align else None
@@ -163,6 +165,7 @@ class IncrementalTransformer(_Sublayers):
         Returns:
             float32 `(B * S, D)`.
         """
+        source_ids = self._seen(source_ids)
         _, length = shape_of(source_ids)
         embedding = self.parameters.source
         x = tf.gather(embedding.tokens, source_ids)  # (B, S, D)
@@ -185,6 +188,7 @@ class IncrementalTransformer(_Sublayers):
         Returns:
             the `Cache` before the first step.
         """
+        source_ids = self._seen(source_ids)
         return self._attention(beam_size).start(
             self._source_kv(source_ids), source_ids, max_steps, self._compiled
         )
@@ -252,6 +256,7 @@ class IncrementalTransformer(_Sublayers):
             logits float32 `(B, T, V)` of the token after each, and attention
             float32 `(B, T, S)`, None unless asked for.
         """
+        source_ids = self._seen(source_ids)
         _, length = shape_of(target_ids)
         # As many rows per sentence as a beam of T would have.
         attention = SplitHeadAttention(
@@ -294,6 +299,12 @@ class IncrementalTransformer(_Sublayers):
     def grow(self, cache: Cache, steps) -> Cache:
         """See `cache.grow`."""
         return caches.grow(cache, steps)
+
+    def _seen(self, source_ids):
+        """Source ids with START as PAD, where the model sees none."""
+        if self._source_start:
+            return source_ids
+        return tf.where(source_ids == START_ID, PAD_ID, source_ids)
 
     def _source_kv(self, source_ids):
         """Keys and values of the source, `(B, S, 2, Y, D)`."""

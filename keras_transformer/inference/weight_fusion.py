@@ -179,6 +179,7 @@ class _Reader:
             for weight in model.weights
         }
         self._layers = {layer.name: layer for layer in model.layers}
+        self._source_start = getattr(model, "source_start", True)
         first = self._layers["decoder_layer_0"]
         self._num_heads = first.num_heads
         self._width = first.d_model
@@ -199,8 +200,14 @@ class _Reader:
         if self._fuses_norms:
             source_kv, encoder_norm = _fuse_norm(encoder_norm, source_kv)
             logits, decoder_norm = _fuse_norm(decoder_norm, logits)
+        source = self._embedding("source_embedding")
+        if not self._source_start:
+            # START stands before position 0, and nobody sees it.
+            positions = source.positions[:-1]  # (P - 1, D)
+            positions = np.concatenate([positions[:1], positions])  # (P, D)
+            source = source._replace(positions=positions)
         return Parameters(
-            source=self._embedding("source_embedding"),
+            source=source,
             target=self._embedding("target_embedding"),
             encoder=self._stack("encoder_layer_"),
             encoder_norm=encoder_norm,
@@ -292,12 +299,19 @@ class _Reader:
         if "logits" in self._layers:
             return self._projection("logits")
         kernel = self._tables("target_embedding")[0].T  # (D, V)
-        return Projection(kernel, np.zeros(kernel.shape[1]))
+        name = self._embedding_name("target_embedding")
+        bias = self._weights.get(f"{name}/output_bias")
+        return Projection(
+            kernel, np.zeros(kernel.shape[1]) if bias is None else bias
+        )
+
+    def _embedding_name(self, name):
+        """The layer that does the work of the embedding `name`."""
+        return name if name in self._layers else "shared_embedding"
 
     def _tables(self, name):
         """The tokens `(V, D)` and positions `(P, D)` of an embedding."""
-        if name not in self._layers:
-            name = "shared_embedding"
+        name = self._embedding_name(name)
         return (
             self._weights[f"{name}/tokens/embeddings"],
             np.asarray(self._layers[name].position_table(), np.float64),

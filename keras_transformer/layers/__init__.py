@@ -5,6 +5,7 @@ from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.masks import (
     causal_mask,
     decoder_mask,
+    hide_start,
     padding_mask,
 )
 from keras_transformer.layers.positional_embedding import (
@@ -24,6 +25,7 @@ __all__ = [
     "PositionalEmbedding",
     "causal_mask",
     "decoder_mask",
+    "hide_start",
     "padding_mask",
     "sinusoids",
 ]

@@ -7,7 +7,7 @@ S source (keys).
 
 from keras import ops
 
-from keras_transformer.constants import PAD_ID
+from keras_transformer.constants import PAD_ID, START_ID
 
 
 def padding_mask(ids):
@@ -20,6 +20,18 @@ def padding_mask(ids):
         bool `(B, 1, S)`.
     """
     return ops.expand_dims(ops.not_equal(ids, PAD_ID), axis=1)
+
+
+def hide_start(ids):
+    """START as padding, for models whose sources have none.
+
+    Args:
+        ids: int tensor `(B, S)`.
+
+    Returns:
+        int `(B, S)`, `PAD_ID` where `START_ID` was.
+    """
+    return ops.where(ops.equal(ids, START_ID), PAD_ID, ids)
 
 
 def causal_mask(ids):

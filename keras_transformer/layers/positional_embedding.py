@@ -12,21 +12,29 @@ from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import dense
 
 
-def sinusoids(length, d_model):
+def sinusoids(length, d_model, kind="sinusoidal"):
     """The paper's position encoding, sine and cosine interleaved.
 
     Args:
         length: int, number of positions.
         d_model: int, even width.
+        kind: "sinusoidal", the paper's, or "tensor2tensor", whose slowest
+            wave is exactly 10000 times as long as its fastest.
 
     Returns:
         float32 array `(length, d_model)`; column 2i is
-        `sin(position / 10000^(2i / d_model))`, column 2i + 1 its cosine.
+        `sin(position / 10000^(2i / d_model))`, column 2i + 1 its cosine. Of
+        "tensor2tensor" the exponent is `i / (d_model / 2 - 1)`.
 
-    Reference: Vaswani et al. 2017, section 3.5.
+    References: Vaswani et al. 2017, section 3.5; of the same authors,
+    tensor2tensor's `get_timing_signal_1d`.
     """
     # float64 until the end: large positions lose digits in float32.
-    rates = 10000.0 ** (-np.arange(0, d_model, 2) / d_model)
+    if kind == "tensor2tensor":
+        exponents = np.linspace(0.0, 1.0, d_model // 2)
+    else:
+        exponents = np.arange(0, d_model, 2) / d_model
+    rates = 10000.0**-exponents
     angles = np.arange(length)[:, None] * rates[None, :]
     table = np.empty((length, d_model))
     table[:, 0::2] = np.sin(angles)
@@ -48,14 +56,18 @@ class PositionalEmbedding(keras.layers.Layer):
         d_model: int, even, D.
         max_length: int, number of positions.
         dropout: float, dropped fraction of the sum.
-        positions: "sinusoidal" or "learned".
+        positions: "sinusoidal", "tensor2tensor" (see `sinusoids`) or
+            "learned".
         embeddings_initializer: initializer of the embedding matrix.
+        output_bias: bool, whether a bias is added with `reverse`.
 
     Call arguments:
         inputs: int ids `(B, T)`, T at most `max_length`; with `reverse`,
             float features `(..., D)`.
         position: int scalar; if given, every id stands at that position,
             else at 0, 1, ... T - 1.
+        skip: int, how many ids, at the beginning, aren't counted. They
+            have position 0, as has the first after them.
         reverse: bool, whether to project backwards.
         training: bool, whether dropout is applied.
 
@@ -80,13 +92,14 @@ class PositionalEmbedding(keras.layers.Layer):
         dropout=0.0,
         positions="sinusoidal",
         embeddings_initializer="glorot_uniform",
+        output_bias=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if positions not in ("sinusoidal", "learned"):
+        if positions not in ("sinusoidal", "tensor2tensor", "learned"):
             raise ValueError(
-                "positions must be 'sinusoidal' or 'learned'. "
-                f"Received: {positions!r}"
+                "positions must be 'sinusoidal', 'tensor2tensor' or "
+                f"'learned'. Received: {positions!r}"
             )
         if d_model % 2:
             raise ValueError(f"d_model must be even. Received: {d_model}")
@@ -98,6 +111,7 @@ class PositionalEmbedding(keras.layers.Layer):
         self.embeddings_initializer = keras.initializers.get(
             embeddings_initializer
         )
+        self.output_bias = output_bias
         self._tokens = keras.layers.ReversibleEmbedding(
             vocabulary_size,
             d_model,
@@ -120,13 +134,23 @@ class PositionalEmbedding(keras.layers.Layer):
                 name="positions",
             )
         else:
-            self._position_table = sinusoids(self.max_length, self.d_model)
+            self._position_table = sinusoids(
+                self.max_length, self.d_model, self.positions
+            )
+        if self.output_bias:
+            self._output_bias = self.add_weight(
+                shape=(self.vocabulary_size,),
+                initializer="zeros",
+                name="output_bias",
+            )
 
-    def call(self, inputs, position=None, reverse=False, training=None):
+    def call(
+        self, inputs, position=None, reverse=False, training=None, skip=0
+    ):
         if reverse:
             return self._project(inputs, training)
         x = self._tokens(inputs) * self.d_model**0.5
-        x = x + self._encoding(ops.shape(inputs)[1], position)
+        x = x + self._encoding(ops.shape(inputs)[1], position, skip)
         return self._dropout(x, training=training)
 
     def _project(self, x, training):
@@ -134,12 +158,16 @@ class PositionalEmbedding(keras.layers.Layer):
         tokens = self._tokens
         not_quantized = tokens.quantization_mode is None
         trained = not_quantized and embeddings_variable(tokens).trainable
+        bias = None
+        if self.output_bias:
+            bias = ops.cast(self._output_bias, self.compute_dtype)
         if not (training and trained):
-            return tokens(x, reverse=True)
+            x = tokens(x, reverse=True)
+            return x if bias is None else x + bias
         matrix = ops.cast(tokens.embeddings, self.compute_dtype)
-        return dense(x, matrix, transposed=True, kernel_gradient=True)
+        return dense(x, matrix, bias, transposed=True, kernel_gradient=True)
 
-    def _encoding(self, length, position):
+    def _encoding(self, length, position, skip):
         """`(T, D)`, or `(D,)` of the one position."""
         table = ops.cast(
             ops.convert_to_tensor(self._position_table), self.compute_dtype
@@ -151,6 +179,9 @@ class PositionalEmbedding(keras.layers.Layer):
                 f"At most max_length={self.max_length} positions can be "
                 f"embedded. Received: a sequence of {length}"
             )
+        if skip:
+            first = ops.repeat(table[:1], skip, axis=0)  # (skip, D)
+            table = ops.concatenate([first, table], axis=0)
         return table[:length]
 
     def position_table(self):
@@ -196,4 +227,5 @@ class PositionalEmbedding(keras.layers.Layer):
             "embeddings_initializer": keras.initializers.serialize(
                 self.embeddings_initializer
             ),
+            "output_bias": self.output_bias,
         }

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_transformer.layers import decoder_mask, padding_mask
+from keras_transformer.layers import decoder_mask, hide_start, padding_mask
 
 
 class AttentionWeights(NamedTuple):
@@ -46,7 +46,8 @@ def attention_weights(model, source_ids, target_ids) -> AttentionWeights:
     """
     source_ids = ops.convert_to_tensor(source_ids, "int32")
     target_ids = ops.convert_to_tensor(target_ids, "int32")
-    source_mask = padding_mask(source_ids)
+    seen = source_ids if model.source_start else hide_start(source_ids)
+    source_mask = padding_mask(seen)
     target_mask = decoder_mask(target_ids)
     encoder, encoder_inputs = _layers(model, "encoder_layer_")
     decoder, decoder_inputs = _layers(model, "decoder_layer_")

@@ -9,6 +9,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.layers import (
     PositionalEmbedding,
     decoder_mask,
+    hide_start,
     padding_mask,
 )
 from keras_transformer.layers.dense import Dense
@@ -41,6 +42,7 @@ class Transformer(keras.Model):
         inputs, outputs, name: as of a functional `keras.Model`.
         micro_batches: int, into how many a batch is cut in training.
         r_drop: float, weight of R-Drop's divergence; 0: off.
+        source_start: bool, whether the layers see the source's START.
 
     Reference: Liang et al. 2021, "R-Drop", equation 4.
     """
@@ -56,11 +58,13 @@ class Transformer(keras.Model):
         *,
         micro_batches=1,
         r_drop=0.0,
+        source_start=True,
         **kwargs,
     ):
         super().__init__(inputs, outputs, name=name, **kwargs)
         self.micro_batches = micro_batches
         self.r_drop = r_drop
+        self.source_start = source_start
 
     def call(self, inputs, training=None, mask=None, **kwargs):
         if training and self.r_drop:
@@ -79,6 +83,7 @@ class Transformer(keras.Model):
             **super().get_config(),
             "micro_batches": self.micro_batches,
             "r_drop": self.r_drop,
+            "source_start": self.source_start,
         }
 
     def make_train_function(self, force=False):
@@ -156,8 +161,12 @@ def build_transformer(
         config, source_vocabulary_size, target_vocabulary_size
     )
 
-    source_mask = padding_mask(source_ids)
-    x = source_embedding(source_ids)
+    if config.source_start:
+        source_mask = padding_mask(source_ids)
+        x = source_embedding(source_ids)
+    else:
+        source_mask = padding_mask(hide_start(source_ids))
+        x = source_embedding(source_ids, skip=1)
     for i in range(config.num_encoder_layers):
         layer = EncoderLayer(**_sizes(config), name=f"encoder_layer_{i}")
         x = layer(x, attention_mask=source_mask)
@@ -188,6 +197,7 @@ def build_transformer(
         name="transformer",
         micro_batches=micro_batches,
         r_drop=r_drop,
+        source_start=config.source_start,
     )
 
 
@@ -258,6 +268,7 @@ def _embeddings(config, source_size, target_size):
             dropout=config.dropout,
             positions=config.positions,
             embeddings_initializer=initializer,
+            output_bias=tied and config.output_bias,
             name=name,
         )
 

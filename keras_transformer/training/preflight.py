@@ -127,7 +127,7 @@ def check_continues(config, prepared, initial):
     ours = dataclasses.asdict(config.model)
     theirs = dataclasses.asdict(initial.config.model)
     free = list(_FREE)
-    if ours["positions"] == theirs["positions"] == "sinusoidal":
+    if ours["positions"] == theirs["positions"] != "learned":
         free.append("max_length")
     differing = [
         f"model.{key} is {theirs[key]} there, {value} here"

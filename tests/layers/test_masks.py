@@ -1,7 +1,12 @@
 import keras
 import numpy as np
 
-from keras_transformer.layers import causal_mask, decoder_mask, padding_mask
+from keras_transformer.layers import (
+    causal_mask,
+    decoder_mask,
+    hide_start,
+    padding_mask,
+)
 
 IDS = np.array([[2, 7, 3, 0], [2, 3, 0, 0]])
 
@@ -9,6 +14,12 @@ IDS = np.array([[2, 7, 3, 0], [2, 3, 0, 0]])
 def test_padding_mask_keeps_real_tokens():
     expected = [[[True, True, True, False]], [[True, True, False, False]]]
     np.testing.assert_array_equal(padding_mask(IDS), expected)
+
+
+def test_hide_start_leaves_padding():
+    np.testing.assert_array_equal(
+        hide_start(IDS), [[0, 7, 3, 0], [0, 3, 0, 0]]
+    )
 
 
 def test_causal_mask_is_lower_triangular_for_any_ids():

@@ -18,7 +18,8 @@ def make(dtype="float32", positions="learned"):
 
 
 @pytest.mark.parametrize(
-    ("positions", "weights"), [("learned", 2), ("sinusoidal", 1)]
+    ("positions", "weights"),
+    [("learned", 2), ("sinusoidal", 1), ("tensor2tensor", 1)],
 )
 def test_keeps_the_layer_contract(positions, weights):
     def make_one(dtype):
@@ -41,6 +42,26 @@ def test_sinusoids_worked_by_hand():
         math.cos(3 * rate**2),
     ]
     np.testing.assert_allclose(table[3], expected, atol=1e-7)
+
+
+def test_tensor2tensor_reaches_the_longest_wave():
+    table = sinusoids(4, 6, "tensor2tensor")
+    angles = [3, 3 * 10000**-0.5, 3 / 10000]
+    expected = [f(a) for a in angles for f in (math.sin, math.cos)]
+    np.testing.assert_allclose(table[3], expected, atol=1e-7)
+    np.testing.assert_allclose(
+        sinusoids(4, 2, "tensor2tensor"), sinusoids(4, 2)
+    )
+
+
+def test_skipped_ids_have_the_first_position():
+    layer = make(positions="tensor2tensor")
+    whole = np.array(layer(IDS))
+    skipped = np.array(layer(np.pad(IDS, ((0, 0), (2, 0))), skip=2))
+    np.testing.assert_allclose(skipped[:, 2:], whole, atol=1e-6)
+    padding = np.array(layer(IDS * 0))
+    np.testing.assert_allclose(skipped[:, :1], padding[:, :1], atol=1e-6)
+    np.testing.assert_allclose(skipped[:, 1:2], padding[:, :1], atol=1e-6)
 
 
 def test_sinusoids_equal_the_notebook(shared):

@@ -25,6 +25,14 @@ def test_shapes_and_sums(model):
         np.testing.assert_allclose(part.sum(axis=-1), 1, atol=1e-5)
 
 
+def test_nothing_attends_to_a_hidden_start():
+    model = small_transformer("as Marian's")
+    weights = attention_weights(model, SOURCE, TARGET)
+    for part in (weights.encoder, weights.cross):
+        np.testing.assert_array_equal(part[..., 0], 0)
+        np.testing.assert_allclose(part.sum(axis=-1), 1, atol=1e-5)
+
+
 def test_equals_the_layers_called_in_turn(model):
     layers = {layer.name: layer for layer in model.layers}
     found = attention_weights(model, SOURCE, TARGET)

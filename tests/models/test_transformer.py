@@ -21,6 +21,12 @@ VARIANTS = {
     "post": {"norm": "post"},
     "tied": {"tied_embeddings": "target", "activation": "gelu"},
     "shared": {"tied_embeddings": "all", "positions": "learned"},
+    "biased": {
+        "tied_embeddings": "target",
+        "output_bias": True,
+        "positions": "tensor2tensor",
+        "source_start": False,
+    },
 }
 SOURCE = np.array([[2, 5, 7, 9, 3], [2, 8, 3, 0, 0]], dtype="int32")
 TARGET = np.array([[2, 4, 6, 8], [2, 9, 0, 0]], dtype="int32")
@@ -91,6 +97,44 @@ def test_padding_does_not_change_logits():
     np.testing.assert_allclose(
         logits(model, source=padded), logits(model), atol=1e-5
     )
+
+
+def test_a_hidden_start_changes_nothing():
+    model = build("biased")
+    changed = SOURCE.copy()
+    changed[:, 0] = 0
+    np.testing.assert_allclose(
+        logits(model, source=changed), logits(model), atol=1e-6
+    )
+    assert (SOURCE[:, 0] == 2).all()
+
+
+def test_the_first_token_after_a_hidden_start_has_the_first_position():
+    seen, hidden = build(), build(source_start=False)
+    hidden.set_weights(seen.get_weights())
+    np.testing.assert_allclose(
+        logits(hidden), logits(seen, source=SOURCE[:, 1:]), atol=1e-5
+    )
+
+
+def test_a_tied_output_layer_may_have_a_bias():
+    plain, biased = build("tied"), build("tied", output_bias=True)
+    bias = np.linspace(-1, 1, 12, dtype="float32")
+    (weight,) = (w for w in biased.weights if "output_bias" in w.path)
+    weight.assign(bias)
+    for ours, theirs in zip(
+        [w for w in biased.weights if w is not weight],
+        plain.weights,
+        strict=True,
+    ):
+        ours.assign(theirs)
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    for training in (False, True):
+        np.testing.assert_allclose(
+            biased(inputs, training=training),
+            np.array(plain(inputs, training=training)) + bias,
+            atol=1e-5,
+        )
 
 
 def test_an_empty_source_gives_finite_logits():
