@@ -144,9 +144,7 @@ class PositionalEmbedding(keras.layers.Layer):
                 name="output_bias",
             )
 
-    def call(
-        self, inputs, position=None, reverse=False, training=None, skip=0
-    ):
+    def call(self, inputs, position=None, reverse=False, training=None, skip=0):
         if reverse:
             return self._project(inputs, training)
         x = self._tokens(inputs) * self.d_model**0.5

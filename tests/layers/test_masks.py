@@ -17,9 +17,7 @@ def test_padding_mask_keeps_real_tokens():
 
 
 def test_hide_start_leaves_padding():
-    np.testing.assert_array_equal(
-        hide_start(IDS), [[0, 7, 3, 0], [0, 3, 0, 0]]
-    )
+    np.testing.assert_array_equal(hide_start(IDS), [[0, 7, 3, 0], [0, 3, 0, 0]])
 
 
 def test_causal_mask_is_lower_triangular_for_any_ids():
