@@ -3,9 +3,9 @@
 `keras_transformer.text.chinese` is the same as graph code.
 """
 
+import collections
 import functools
 import importlib.resources
-import re
 from collections.abc import Iterable, Iterator
 
 import opencc
@@ -13,10 +13,10 @@ import opencc
 
 def simplify(lines: Iterable[str]) -> Iterator[str]:
     """Each line as OpenCC writes it in simplified characters (t2s)."""
-    convert, changing = _converter().convert, _changing().search
+    convert, unchanged = _converter().convert, _changing().isdisjoint
     for line in lines:
         # OpenCC takes its time, and most lines have nothing for it.
-        yield convert(line) if changing(line) else line
+        yield line if unchanged(line) else convert(line)
 
 
 @functools.cache
@@ -42,11 +42,13 @@ def _converter():
 
 @functools.cache
 def _changing():
-    """Matches in every line that OpenCC may change, and in few others."""
+    """Characters of which every line has one that OpenCC changes."""
     characters, phrases = (
         {key for key, value in simplified(name).items() if key != value}
         for name in ("TSCharacters.txt", "TSPhrases.txt")
     )
-    phrases = filter(characters.isdisjoint, phrases)
-    alternatives = ["[" + "".join(map(re.escape, characters)) + "]"]
-    return re.compile("|".join([*alternatives, *map(re.escape, phrases)]))
+    # Phrases of none of these have a few others, such as 瞭 and 藉.
+    while phrases := set(filter(characters.isdisjoint, phrases)):
+        counts = collections.Counter("".join(sorted(phrases)))
+        characters.add(counts.most_common(1)[0][0])
+    return characters

@@ -61,6 +61,17 @@ def use_threads(micro_batches: int) -> bool:
     return True
 
 
+def set_threads(threads: int):
+    """Lets TensorFlow use so many threads, if it isn't at work already."""
+    import tensorflow as tf
+
+    try:
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+    except RuntimeError:
+        pass  # Threads can't be changed once TensorFlow has begun.
+
+
 def give_back_memory():
     """Gives the system what the C library keeps free, where it is glibc.
 

@@ -123,6 +123,7 @@ def run(arguments):
             tokenizers=arguments.tokenizers,
             held_out=arguments.held_out,
             workers=arguments.workers,
+            load=load_tensorflow,
         )
     describe(prepared, arguments.out)
 

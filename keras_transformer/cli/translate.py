@@ -191,11 +191,8 @@ def run(arguments):
 @contextlib.contextmanager
 def _translating(factory, arguments, sentences, batch_size):
     """What translates batches: this process, or others until the end."""
-    from keras_transformer.translation.workers import (
-        Workers,
-        choose_workers,
-        set_threads,
-    )
+    from keras_transformer.machine import set_threads
+    from keras_transformer.translation.workers import Workers, choose_workers
 
     threads = arguments.threads
     workers = choose_workers(arguments.workers, sentences, batch_size)

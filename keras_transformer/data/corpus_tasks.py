@@ -9,7 +9,7 @@ import collections
 import functools
 import itertools
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,12 +25,19 @@ from keras_transformer.data.cleaning import (
     keep_by_length,
 )
 from keras_transformer.data.corpus import Pair
+from keras_transformer.data.ids import Ids
 from keras_transformer.data.keys import fingerprints, pair_keys
 from keras_transformer.data.mixing import copies, repetitions, tagged
 from keras_transformer.data.partitions import (
+    CHUNK,
     add_to_partitions,
-    read_pieces,
     take_partition,
+)
+from keras_transformer.data.pieces import (
+    Piece,
+    merged_lines,
+    read_pieces,
+    reading_order,
     write_pieces,
 )
 from keras_transformer.data.selection import columns
@@ -109,7 +116,8 @@ class CorpusTasks:
             that go again.
         config: of the data.
         partitions: of the text.
-        threads: for TensorFlow; None leaves them as they are.
+        set_up: called before TensorFlow is used, perhaps again; anything that
+            can be pickled by its name.
     """
 
     def __init__(
@@ -117,13 +125,13 @@ class CorpusTasks:
         folder: pathlib.Path,
         config: DataConfig,
         partitions: int,
-        threads: int | None = None,
+        set_up: Callable[[], None] = lambda: None,
     ):
         self._folder = folder
         self._work = folder / "work"
         self._config = config
         self._partitions = partitions
-        self._threads = threads
+        self._set_up = set_up
 
     def __call__(self, task: tuple):
         name, *arguments = task
@@ -163,6 +171,7 @@ class CorpusTasks:
             counted: the sides whose tokens are to be counted.
         """
         keys, lines = take_partition(self._work, partition)
+        numbering = self._numbering(counted)
         for split, (wanted, corpora, weights) in kept.items():
             indices = np.searchsorted(keys, wanted)
             if weights is not None:
@@ -170,31 +179,40 @@ class CorpusTasks:
                 of, wanted = copies(wanted, times)
                 order = np.argsort(wanted, kind="stable")
                 wanted, indices = wanted[order], indices[of[order]]
-            texts = [lines[i] for i in indices.tolist()]
-            write_pieces(
-                self._work / split, partition, texts, wanted, shards[split]
+            piece = Piece(
+                partition, wanted, [lines[i] for i in indices.tolist()], {}
             )
+            for side in counted:
+                texts = _side(piece.lines, side)
+                piece.numbers[side] = numbering[side].number(texts)
+            write_pieces(self._work / split, piece, shards[split])
             if split == "train":
-                counts = [self._count(side, texts) for side in counted]
+                counts = [
+                    _counts(numbering[side].tokens, piece.numbers[side].values)
+                    for side in counted
+                ]
                 result = SortedPartition(counts)
                 if weights is not None:
                     trained = np.bincount(corpora[of], minlength=len(weights))
                     left_out = int((times == 0).sum())
                     result = SortedPartition(counts, trained, left_out)
+        for side in counted:
+            numbering[side].save(self._tokens_path(partition, side))
         return result
 
-    def _count(self, side, lines):
-        from keras_transformer.text.tokenizer_training import count_tokens
+    def _numbering(self, counted):
+        from keras_transformer.data.partition_tokens import PartitionTokens
 
-        column = SIDES.index(side)
-        texts = (line.decode().split("\t")[column] for line in lines)
-        counts = count_tokens(texts, self._splits[side])
-        return list(counts), np.array(list(counts.values()), np.int64)
+        return {side: PartitionTokens(self._splits[side]) for side in counted}
+
+    def _tokens_path(self, partition, side):
+        return self._work / f"tokens-{partition:06d}.{side}"
 
     def measure(self, shard: int) -> collections.Counter:
         """Counts the lengths of training pairs that pass other checks."""
         meter = RatioMeter()
-        for _, _, lengths in self._tokenized("train", shard):
+        for _, *sides in self._encoded("train", shard):
+            lengths = [side.lengths for side in sides]
             kept = keep_by_length(*lengths, self._config, CleaningReport())
             meter.add(*(side[kept] for side in lengths))
         return meter.pairs
@@ -210,8 +228,7 @@ class CorpusTasks:
 
         Only training pairs are checked for their length ratio.
         """
-        import tensorflow as tf
-
+        self._set_up()
         from keras_transformer.data.records import shard_name, write_shard
 
         is_dev = split == "dev"
@@ -220,37 +237,60 @@ class CorpusTasks:
         texts = []
 
         def batches():
-            for pairs, ids, lengths in self._tokenized(split, shard):
+            for lines, *sides in self._encoded(split, shard):
                 kept = keep_by_length(
-                    *lengths, self._config, report, not is_dev, usual
+                    *(side.lengths for side in sides),
+                    self._config,
+                    report,
+                    not is_dev,
+                    usual,
                 )
-                sides = [tf.ragged.boolean_mask(side, kept) for side in ids]
+                sides = [side.only(kept) for side in sides]
                 tokens[...] += [_token_counts(side) for side in sides]
                 if is_dev:
-                    texts.extend(itertools.compress(pairs, kept))
+                    texts.extend(itertools.compress(lines, kept))
                 yield sides
 
         path = self._folder / shard_name(split, shard, shards)
         lengths = write_shard(path, batches())
         np.save(self._work / f"{split}-{shard:06d}.npy", lengths)
         if is_dev:
-            content = "".join(f"{pair[0]}\t{pair[1]}\n" for pair in texts)
-            (self._work / f"dev-{shard:06d}.tsv").write_bytes(content.encode())
+            content = b"".join(line + b"\n" for line in texts)
+            (self._work / f"dev-{shard:06d}.tsv").write_bytes(content)
         description = describe_file(path) | {"pairs": len(lengths)}
         return EncodedShard(description, dict(report.dropped), tokens)
 
-    def _tokenized(self, split, shard):
-        """Yields chunks of pairs, the ids of both sides, and how many."""
-        import tensorflow as tf
+    def _encoded(self, split, shard):
+        """Yields chunks of a shard: lines, source `Ids`, target `Ids`."""
+        pieces = read_pieces(self._work / split, shard)
+        order = reading_order(pieces)
+        lines = merged_lines(pieces, order)
+        bounds = [*range(0, len(lines), CHUNK), len(lines)]
+        sides = [
+            Ids.joined([self._ids(piece, side) for piece in pieces])
+            .take(order)
+            .parts(bounds)
+            for side in SIDES
+        ]
+        for n, ids in enumerate(zip(*sides, strict=True)):
+            yield lines[bounds[n] : bounds[n + 1]], *ids
 
-        for chunk in read_pieces(self._work / split, shard):
-            ids = [
-                tokenizer.tokenize(tf.constant(lines))
-                for tokenizer, lines in zip(
-                    self._tokenizers, zip(*chunk, strict=True), strict=True
-                )
+    def _ids(self, piece, side):
+        """The `Ids` of a piece's side."""
+        tokenizer = self._tokenizers[SIDES.index(side)]
+        if side in piece.numbers:
+            from keras_transformer.data.partition_tokens import load_ids
+
+            path = self._tokens_path(piece.partition, side)
+            values, lengths = piece.numbers[side]
+            return Ids(load_ids(path, tokenizer)[values], lengths)
+        texts = _side(piece.lines, side)
+        return Ids.joined(
+            [
+                Ids.of(tokenizer.tokenize(texts[start : start + CHUNK]))
+                for start in range(0, len(texts), CHUNK)
             ]
-            yield chunk, ids, [side.row_lengths().numpy() for side in ids]
+        )
 
     @functools.cached_property
     def _cleaner(self):
@@ -259,19 +299,20 @@ class CorpusTasks:
     @functools.cached_property
     def _splits(self):
         """For each side with a vocabulary, what splits its text."""
-        self._set_threads()
+        self._set_up()
         from keras_transformer.data.corpus_tokenizers import counting_tokenizer
+        from keras_transformer.data.partition_tokens import split_function
 
         config = self._config
         return {
-            side: counting_tokenizer(config, side).split
+            side: split_function(counting_tokenizer(config, side))
             for side in SIDES
             if getattr(config, f"{side}_kind") != "sentencepiece"
         }
 
     @functools.cached_property
     def _tokenizers(self):
-        self._set_threads()
+        self._set_up()
         from keras_transformer.data.prepared import (
             SOURCE_TOKENIZER,
             TARGET_TOKENIZER,
@@ -281,16 +322,17 @@ class CorpusTasks:
         names = (SOURCE_TOKENIZER, TARGET_TOKENIZER)
         return [load_tokenizer(self._folder / name) for name in names]
 
-    def _set_threads(self):
-        if self._threads is None:
-            return
-        import tensorflow as tf
 
-        try:
-            tf.config.threading.set_inter_op_parallelism_threads(1)
-            tf.config.threading.set_intra_op_parallelism_threads(self._threads)
-        except RuntimeError:
-            pass  # Threads can't be changed once TensorFlow has begun.
+def _side(lines, side):
+    """One side of pairs, as bytes."""
+    index = SIDES.index(side)
+    return [line.split(b"\t")[index] for line in lines]
+
+
+def _counts(tokens, numbers):
+    """How often each token occurs: (tokens, int64 counts)."""
+    counts = np.bincount(numbers, minlength=len(tokens))
+    return [token.decode() for token in tokens], counts
 
 
 def key_columns(
@@ -315,5 +357,4 @@ def key_columns(
 
 
 def _token_counts(side):
-    values = side.flat_values.numpy()
-    return len(values), int((values == UNK_ID).sum())
+    return len(side.values), int((side.values == UNK_ID).sum())

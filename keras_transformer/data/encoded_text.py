@@ -15,7 +15,7 @@ from keras_transformer.data.cleaning import (
     UsualRatios,
 )
 from keras_transformer.data.corpus_tokenizers import SIDES, build_tokenizers
-from keras_transformer.data.partitions import read_pieces
+from keras_transformer.data.pieces import read_pairs_of
 from keras_transformer.data.prepared import (
     DEV_PAIRS,
     SOURCE_TOKENIZER,
@@ -25,6 +25,8 @@ from keras_transformer.data.records import join_lengths
 from keras_transformer.data.sorted_text import Do, require_pairs
 from keras_transformer.files import describe_file
 from keras_transformer.text.tokenizer import Tokenizer
+
+_SHOWN = 4096  # pairs between reports of progress
 
 
 class EncodedText:
@@ -71,10 +73,11 @@ class EncodedText:
         done, total = 0, self._reports["train"].kept
         stage = f"{SIDES[side]} vocabulary"
         for shard in range(self._shards["train"]):
-            for pairs in read_pieces(self._work / "train", shard):
-                self._progress(stage, done, total)
-                yield from (pair[side] for pair in pairs)
-                done += len(pairs)
+            for pair in read_pairs_of(self._work / "train", shard):
+                if done % _SHOWN == 0:
+                    self._progress(stage, done, total)
+                done += 1
+                yield pair[side]
 
     def usual_ratios(self) -> UsualRatios | None:
         """The length ratios of training pairs that pass all other checks."""

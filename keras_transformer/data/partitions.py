@@ -6,12 +6,9 @@ partition by itself is sorted, and what is kept of it goes to the shards that
 its range meets.
 """
 
-import contextlib
-import heapq
-import itertools
 import os
 import pathlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -46,7 +43,7 @@ def add_to_partitions(
     ]
     lines.sort()
     owners = shard_of(np.sort(shuffle_keys), partitions)
-    for partition, start, end in _groups(owners):
+    for partition, start, end in groups(owners):
         path = partition_folder(folder, partition) / str(os.getpid())
         with open(path, "ab") as file:
             file.write("".join(lines[start:end]).encode())
@@ -81,68 +78,7 @@ def take_partition(
     )
 
 
-def write_pieces(
-    folder: pathlib.Path,
-    partition: int,
-    lines: Sequence[bytes],
-    shuffle_keys: np.ndarray,
-    shards: int,
-):
-    """Writes sorted pairs of a partition to pieces of the shards they are in.
-
-    Args:
-        folder: of the split's pieces.
-        partition: where the pairs come from.
-        lines: N pairs, without ends of lines.
-        shuffle_keys: int64 `(N,)`, ascending.
-        shards: of the split.
-    """
-    keys = shuffle_keys.tolist()
-    for shard, start, end in _groups(shard_of(shuffle_keys, shards)):
-        write_piece(folder, shard, partition, lines[start:end], keys[start:end])
-
-
-def write_piece(
-    folder: pathlib.Path,
-    shard: int,
-    piece: int,
-    lines: Iterable[bytes],
-    keys: Iterable[int],
-):
-    """Writes one piece of a shard.
-
-    Args:
-        folder: of the split's pieces.
-        shard: its number.
-        piece: its number, another one for each piece of a shard.
-        lines: N pairs, without ends of lines.
-        keys: N numbers that ascend, by which pieces are merged.
-    """
-    path = folder / f"{shard:06d}" / f"{piece:06d}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "wb") as file:
-        file.writelines(
-            b"%0*x\t%b\n" % (_KEY_DIGITS, key, line)
-            for key, line in zip(keys, lines, strict=True)
-        )
-
-
-def read_pieces(folder: pathlib.Path, shard: int) -> Iterator[list[Pair]]:
-    """Yields the pairs of a shard, in order, in lists of up to `CHUNK`."""
-    with contextlib.ExitStack() as stack:
-        pieces = [
-            stack.enter_context(open(path, "rb"))
-            for path in sorted((folder / f"{shard:06d}").glob("*"))
-        ]
-        lines = heapq.merge(*pieces)
-        while chunk := list(itertools.islice(lines, CHUNK)):
-            text = b"".join(chunk).decode()
-            yield [
-                tuple(line.split("\t")[1:]) for line in text.split("\n")[:-1]
-            ]
-
-
-def _groups(owners):
+def groups(owners: np.ndarray):
     """Yields (owner, start, end) of each run in int `(N,)`, ascending."""
     numbers, starts = np.unique(owners, return_index=True)
     ends = np.append(starts, len(owners))[1:].tolist()

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.blocks import corpus_bytes
@@ -32,7 +32,7 @@ from keras_transformer.data.prepared import (
 from keras_transformer.data.sorted_text import Do, SortedText
 from keras_transformer.errors import InputError
 from keras_transformer.files import check_free, new_folder, write_json
-from keras_transformer.machine import usable_cores
+from keras_transformer.machine import set_threads, usable_cores
 from keras_transformer.version import versions
 from keras_transformer.workers import Workers
 
@@ -50,6 +50,7 @@ def prepare(
     tokenizers: str | os.PathLike | None = None,
     held_out: Iterable[CorpusSpec] = (),
     workers: int | None = None,
+    load: Callable[[], None] | None = None,
 ) -> PreparedData:
     """Turns a parallel corpus into a folder of prepared data.
 
@@ -83,6 +84,8 @@ def prepare(
             file; nothing else is made of them.
         workers: processes that do the work, 1: this one; None: one a core,
             if the corpus is large enough.
+        load: called in each worker before TensorFlow is used; anything that
+            can be pickled by its name.
 
     Returns:
         The prepared data. Its `report` has `cleaning` (counts for `train`
@@ -117,7 +120,7 @@ def prepare(
     progress = progress or (lambda stage, done, total: None)
     with new_folder(out) as folder:
         (folder / "work").mkdir()
-        with _doing(folder, config, partitions, workers) as do:
+        with _doing(folder, config, partitions, workers, load) as do:
             text = SortedText(folder, config, do, partitions, progress)
             overlap, counts = _sort(text, inputs, config, existing)
             parts = _encode(
@@ -228,15 +231,23 @@ class _Inputs:
 
 
 @contextlib.contextmanager
-def _doing(folder, config, partitions, workers) -> Iterator[Do]:
+def _doing(folder, config, partitions, workers, load) -> Iterator[Do]:
     """What does tasks: this process, or others until the end."""
     tasks = functools.partial(CorpusTasks, folder, config, partitions)
     if workers == 1:
         yield functools.partial(map, tasks())
     else:
-        factory = functools.partial(tasks, threads=1)
+        set_up = functools.partial(_set_up, load)
+        factory = functools.partial(tasks, set_up=set_up)
         with Workers(factory, workers, doing="preparing") as pool:
             yield pool.map
+
+
+def _set_up(load):
+    """Has TensorFlow leave the other cores to the other workers."""
+    if load is not None:
+        load()
+    set_threads(1)
 
 
 def _sort(text, inputs, config, existing):

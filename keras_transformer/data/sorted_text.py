@@ -23,11 +23,8 @@ from keras_transformer.data.corpus_tokenizers import vocabulary_size
 from keras_transformer.data.key_tables import KeyTables
 from keras_transformer.data.keys import key_range, pair_keys
 from keras_transformer.data.mixing import Mixture, WeightedCorpus
-from keras_transformer.data.partitions import (
-    CHUNK,
-    partition_folder,
-    write_piece,
-)
+from keras_transformer.data.partitions import CHUNK, partition_folder
+from keras_transformer.data.pieces import Piece, write_piece
 from keras_transformer.data.selection import (
     DEV,
     HELD_OUT,
@@ -114,9 +111,10 @@ class SortedText:
             pairs = clean(pairs, report)
             self._insert_keys(HELD_OUT, pairs)
             self._insert_keys(DEV, pairs)
-            lines = (f"{source}\t{target}".encode() for source, target in pairs)
+            lines = [f"{source}\t{target}".encode() for source, target in pairs]
             shard = self.shards.get(DEV, 0)
-            write_piece(self._work / DEV, shard, 0, lines, range(len(pairs)))
+            piece = Piece(0, np.arange(len(lines)), lines, {})
+            write_piece(self._work / DEV, shard, piece)
             self.shards[DEV] = shard + 1
             self._progress("reading dev", report.read, None)
         require_pairs(report, str(dev))

@@ -67,6 +67,17 @@ class LookupTokenizer(Tokenizer):
         strings = tf.convert_to_tensor(strings, tf.string)
         return self._tagged(self.normalizer(strings), self._split)
 
+    def ids_of(self, tokens):
+        """The id of each token, as `split` gives them.
+
+        Args:
+            tokens: string tensor of any shape.
+
+        Returns:
+            int32, shaped as `tokens`.
+        """
+        return tf.cast(self._ids.lookup(tokens), tf.int32)
+
     @property
     def vocabulary_size(self):
         return len(self._tokens)
@@ -80,8 +91,7 @@ class LookupTokenizer(Tokenizer):
 
     def _encode(self, strings):
         tokens = self._split(strings)
-        ids = tf.ragged.map_flat_values(self._ids.lookup, tokens)
-        return tf.cast(ids, tf.int32)
+        return tf.ragged.map_flat_values(self.ids_of, tokens)
 
     def _pieces_of(self, strings):
         return self._split(strings)

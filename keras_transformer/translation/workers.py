@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from keras_transformer import workers
 from keras_transformer.errors import InputError
-from keras_transformer.machine import has_gpu, usable_cores
+from keras_transformer.machine import has_gpu, set_threads, usable_cores
 
 # Fewer batches than this aren't worth the start of workers.
 _WORTH_WORKERS = 2
@@ -92,17 +92,6 @@ def _set_up(prepare, threads):
     if prepare is not None:
         prepare()
     set_threads(threads)
-
-
-def set_threads(threads: int):
-    """Lets TensorFlow use so many threads, if it isn't at work already."""
-    import tensorflow as tf
-
-    try:
-        tf.config.threading.set_inter_op_parallelism_threads(1)
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-    except RuntimeError:
-        pass  # Threads can't be changed once TensorFlow has begun.
 
 
 def use_tensorflow():

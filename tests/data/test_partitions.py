@@ -1,12 +1,17 @@
 import numpy as np
 import pytest
 
+from keras_transformer.data.ids import Ids
 from keras_transformer.data.keys import pair_keys, shard_of
 from keras_transformer.data.partitions import (
     add_to_partitions,
     partition_folder,
-    read_pieces,
     take_partition,
+)
+from keras_transformer.data.pieces import (
+    Piece,
+    read_pairs_of,
+    read_pieces,
     write_pieces,
 )
 
@@ -30,20 +35,27 @@ def test_text_comes_out_in_the_order_of_its_keys(tmp_path, partitions, shards):
     for partition in range(partitions):
         keys, lines = take_partition(tmp_path, partition)
         assert (shard_of(keys, partitions) == partition).all()
-        write_pieces(folder, partition, lines, keys, shards)
+        numbers = Ids(keys[::-1].astype(np.int32), np.ones(len(keys), int))
+        piece = Piece(partition, keys, lines, {"target": numbers})
+        write_pieces(folder, piece, shards)
         assert not list(partition_folder(tmp_path, partition).iterdir())
     keys = pair_keys(PAIRS).shuffle
     order = np.argsort(keys)
     owners = shard_of(keys[order], shards)
+    numbers = []
     for shard in range(shards):
         wanted = [PAIRS[i] for i in order[owners == shard].tolist()]
-        chunks = list(read_pieces(folder, shard))
-        assert [pair for chunk in chunks for pair in chunk] == wanted
+        pieces = list(read_pieces(folder, shard))
+        assert list(read_pairs_of(folder, shard)) == wanted
+        numbers += [n for p in pieces for n in p.numbers["target"].values]
+    parts = shard_of(keys[order], partitions)
+    stored = [keys[order][parts == n][::-1] for n in range(partitions)]
+    assert numbers == np.concatenate(stored).astype(np.int32).tolist()
 
 
 def test_an_empty_partition_has_nothing(tmp_path):
     partition_folder(tmp_path, 0).mkdir()
     keys, lines = take_partition(tmp_path, 0)
     assert keys.shape == (0,) and lines == []
-    write_pieces(tmp_path / "train", 0, lines, keys, 3)
+    write_pieces(tmp_path / "train", Piece(0, keys, lines, {}), 3)
     assert list(read_pieces(tmp_path / "train", 0)) == []

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.data.records import (
+    Ids,
     join_lengths,
     parse,
     serialize,
@@ -15,8 +16,12 @@ from keras_transformer.data.records import (
 PAIRS = [([5, 6, 7], [8]), ([], [9, 10]), ([11], [])]
 
 
-def ragged(rows):
-    return tf.ragged.constant(rows, tf.int32, ragged_rank=1)
+def ids(rows):
+    return Ids.of(tf.ragged.constant(rows, tf.int32, ragged_rank=1))
+
+
+def records(pairs):
+    return list(serialize(*map(ids, zip(*pairs, strict=True))))
 
 
 def example(source_ids, target_ids):
@@ -29,7 +34,7 @@ def example(source_ids, target_ids):
 
 
 def test_records_give_back_their_ids():
-    source, target = parse([serialize(*pair) for pair in PAIRS])
+    source, target = parse(records(PAIRS))
     assert source.dtype == target.dtype == tf.int32
     assert source.to_list() == [pair[0] for pair in PAIRS]
     assert target.to_list() == [pair[1] for pair in PAIRS]
@@ -39,17 +44,25 @@ def test_records_give_back_their_ids():
 def test_records_are_examples_of_tensorflow(length):
     random = np.random.default_rng(length)
     sides = [random.integers(0, 2**bits, length).tolist() for bits in (7, 22)]
-    written = tf.train.Example.FromString(serialize(*sides))
-    assert written == example(*sides)
     edges = [0, 1, 127, 128, 16383, 16384, 2**21 - 1, 2**21, 2**31 - 1]
-    assert tf.train.Example.FromString(serialize(edges, [])) == example(
-        edges, []
-    )
+    pairs = [sides, sides[::-1], (edges, []), ([], edges)]
+    for record, pair in zip(records(pairs), pairs, strict=True):
+        assert tf.train.Example.FromString(record) == example(*pair)
+
+
+def test_sentences_are_left_out():
+    rows = [[1, 2], [], [300], [4, 5, 6]]
+    some = ids(rows).only(np.array([True, True, False, True]))
+    assert some.values.tolist() == [1, 2, 4, 5, 6]
+    assert some.lengths.tolist() == [2, 0, 3]
+    none = ids(rows).only(np.zeros(4, bool))
+    assert len(none.values) == len(none.lengths) == 0
+    assert list(serialize(none, none)) == []
 
 
 def test_records_of_tensorflow_are_read_too():
-    records = [example(*pair).SerializeToString() for pair in PAIRS]
-    source, target = parse(records)
+    written = [example(*pair).SerializeToString() for pair in PAIRS]
+    source, target = parse(written)
     assert source.to_list() == [pair[0] for pair in PAIRS]
     assert target.to_list() == [pair[1] for pair in PAIRS]
 
@@ -57,15 +70,15 @@ def test_records_of_tensorflow_are_read_too():
 def test_a_shard_has_its_pairs_in_order(tmp_path):
     pairs = [([n] * (n % 5), [n, n + 1]) for n in range(250)]
     batches = [
-        [ragged([pair[side] for pair in pairs[start:end]]) for side in (0, 1)]
+        [ids([pair[side] for pair in pairs[start:end]]) for side in (0, 1)]
         for start, end in [(0, 100), (100, 100), (100, 250)]
     ]
     path = tmp_path / "a.tfrecord"
     lengths = write_shard(path, batches)
     assert lengths.dtype == np.int32
     assert lengths.tolist() == [[n % 5, 2] for n in range(250)]
-    records = tf.data.TFRecordDataset([str(path)]).batch(1000)
-    source, target = parse(records.get_single_element())
+    stored = tf.data.TFRecordDataset([str(path)]).batch(1000)
+    source, target = parse(stored.get_single_element())
     read = zip(source.to_list(), target.to_list(), strict=True)
     assert list(read) == pairs
 
@@ -95,9 +108,9 @@ def test_lengths_of_all_shards_are_one_file(tmp_path):
 def test_failing_disk_is_an_error_of_the_system(tmp_path):
     # That of TensorFlow's couldn't come back from a worker process.
     with pytest.raises(OSError, match="No such file") as caught:
-        write_shard(tmp_path / "none" / "a", [(ragged([[1]]), ragged([[2]]))])
+        write_shard(tmp_path / "none" / "a", [(ids([[1]]), ids([[2]]))])
     assert caught.value.errno == errno.EIO
     with pytest.raises(OSError) as caught:
-        batch = ragged([[1] * 100] * 9999), ragged([[2]] * 9999)
+        batch = ids([[1] * 100] * 9999), ids([[2]] * 9999)
         write_shard("/dev/full", [batch])
     assert caught.value.errno == errno.ENOSPC
