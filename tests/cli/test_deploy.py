@@ -268,3 +268,13 @@ def test_translation_has_workers_for_the_processors_asked_for(
         *("--input", "big.txt", "--output", "big.zh", "--shards", "9"),
         *workers,
     ]
+
+
+@pytest.mark.parametrize("more", [["--shard", "8"], ["--join"]])
+def test_what_the_jobs_run_is_accepted(printed, more):
+    from keras_transformer.cli.bulk_translation import check_shard_options
+
+    words = shell_words(printed(*TRANSLATION, *SLURM))
+    arguments = build_parser().parse_args([*words[1:], *more])
+    check_shard_options(arguments)
+    assert arguments.shards == 9
