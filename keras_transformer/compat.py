@@ -72,6 +72,18 @@ def compiled_metrics(model):
     return [metric for metric in keras.tree.flatten(given) if metric]
 
 
+def coordination_client():
+    """JAX's connection to the coordination service of several hosts.
+
+    `jax.distributed` has no public barrier or key-value store. Without
+    `global_state.client` several hosts fail before they train; one process
+    needs none of it.
+    """
+    from jax._src import distributed
+
+    return distributed.global_state.client
+
+
 def is_operation(name: str) -> bool:
     """Whether an operation of this name is registered in the process.
 

@@ -19,11 +19,25 @@ from keras_transformer.translation.text_files import decoded_lines
 # Seconds between two progress lines where there is no terminal, and between two
 # notes behind a bar.
 _LOG_INTERVAL, _NOTE_INTERVAL = 20.0, 0.5
+PROGRAM = "keras-transformer"
+_speaker = ""
 
 
 def say(text: str):
     """A line for the person, not for the pipe."""
-    print(text, file=sys.stderr, flush=True)
+    print(f"{_speaker}{text}", file=sys.stderr, flush=True)
+
+
+def say_as(speaker: str):
+    """Has lines begin with the name of who says them, one of several."""
+    global _speaker
+    _speaker = f"{speaker}: "
+
+
+def tell_error(message: str):
+    """The one line with which a command ends that can't go on."""
+    line = " ".join(message.split())
+    print(f"{PROGRAM}: error: {_speaker}{line}", file=sys.stderr, flush=True)
 
 
 class Closing:

@@ -12,10 +12,10 @@ import re
 import signal
 import sys
 
+from keras_transformer.cli.console import PROGRAM, tell_error
 from keras_transformer.errors import InputError
 from keras_transformer.version import __version__
 
-PROGRAM = "keras-transformer"
 COMMANDS = {
     "demo": "the whole path on a built-in corpus, in a few minutes",
     "prepare": "a parallel corpus to ids on disk",
@@ -161,6 +161,5 @@ def _module(command):
 
 
 def _fail(message) -> int:
-    line = " ".join(message.split())
-    print(f"{PROGRAM}: error: {line}", file=sys.stderr)
+    tell_error(message)
     return 2

@@ -1,12 +1,15 @@
 """Trains a model on prepared data into a run folder.
 
 Ctrl-C finishes the step at hand and writes a checkpoint; --resume goes on
-from it (or from the last one before a kill) as if nothing had happened.
+from it (or from the last one before a kill) as if nothing had happened, on JAX
+with any number of devices and hosts.
 
 example:
   keras-transformer train --data data/en-zh --preset notebook --out runs/en-zh
   keras-transformer train --data data/en-zh --out runs/en-zh --resume
   keras-transformer train --data data/news --from runs/en-zh --out runs/news
+  srun keras-transformer train --backend jax --hosts --data data/en-zh \\
+      --out runs/en-zh
 """
 
 import contextlib
@@ -23,6 +26,7 @@ from keras_transformer.cli.console import (
     say,
     stop_on_signal,
 )
+from keras_transformer.cli.hosts import add_host_options, joined, meeting
 from keras_transformer.cli.options import (
     add_config_options,
     add_number,
@@ -63,6 +67,7 @@ def add_arguments(parser):
         help="what computes: tensorflow (default), or jax, for GPUs and TPUs "
         "(extra [jax]); also by the variable KERAS_BACKEND",
     )
+    add_host_options(parser)
     add_number(parser, "--epochs", "passes over the data")
     add_number(parser, "--seed", "of weights, order and dropout")
     add_number(
@@ -104,33 +109,82 @@ def run(arguments):
         arguments, SECTIONS, {"training": direct}, DEFAULT_PRESET, taken_over
     )
     backend = arguments.backend or os.environ.get("KERAS_BACKEND")
+    where = meeting(arguments, backend)
     load_jax() if backend == "jax" else load_tensorflow()
+    # Hosts before tokenizers, and before the handlers of signals.
+    with joined(where, arguments) as told_run:
+        from keras_transformer.data.prepared import PreparedData
+        from keras_transformer.training import hosts
+
+        run = _open_run(arguments, config)
+        told_run(run)
+        prepared = hosts.together(lambda: PreparedData.load(arguments.data))
+        best = train(run, prepared, resume=arguments.resume)
+        if hosts.is_chief():
+            print(f"{arguments.out}: {best}")
+
+
+def _open_run(arguments, config):
+    """The run that `--out` names, new or to go on with; the same on all hosts.
+
+    The chief makes a new one, which the others then find there.
+    """
+    from keras_transformer.training import hosts
+    from keras_transformer.training.run import Run
+
+    created = None
+    if not arguments.resume:
+        created = hosts.together(
+            lambda: hosts.by_chief(_create_run)(arguments, config)
+        )
+
+    def opened():
+        if created is not None:
+            return created
+        _use_threads(run_config(arguments.out))
+        run = Run.load(arguments.out)
+        if arguments.resume:
+            _continue_with(run, arguments, config)
+        return run
+
+    run = hosts.together(opened)
+    manifest = hosts.from_chief(run.manifest)
+
+    def check():
+        if run.manifest != manifest:
+            raise InputError(
+                f"{arguments.out}: not the run of host 0. Accepted: a folder "
+                "that all hosts share"
+            )
+
+    hosts.together(check)
+    return run
+
+
+def _create_run(arguments, config):
     from keras_transformer.data.prepared import PreparedData
-    from keras_transformer.machine import use_threads
     from keras_transformer.training.preflight import for_this_machine
     from keras_transformer.training.run import Run
 
-    # Threads before tokenizers, which are TensorFlow's first operations.
-    if arguments.resume:
-        if backend != "jax":
-            use_threads(run_config(arguments.out).training.threads or 1)
-        run = Run.load(arguments.out)
-        _continue_with(run, arguments, config)
-        prepared = PreparedData.load(arguments.data)
-    else:
-        if (pathlib.Path(arguments.out) / "checkpoint.npz").is_file():
-            raise InputError(
-                f"{arguments.out}: a run that has begun. Accepted: --resume "
-                "to go on with it, or a new or empty folder"
-            )
-        config = for_this_machine(config)
-        if backend != "jax":
-            use_threads(config.training.threads)
-        initial = arguments.initial and Run.load(arguments.initial)
-        prepared = PreparedData.load(arguments.data)
-        run = Run.create(arguments.out, config, prepared, initial)
-    best = train(run, prepared, resume=arguments.resume)
-    print(f"{arguments.out}: {best}")
+    if (pathlib.Path(arguments.out) / "checkpoint.npz").is_file():
+        raise InputError(
+            f"{arguments.out}: a run that has begun. Accepted: --resume "
+            "to go on with it, or a new or empty folder"
+        )
+    config = for_this_machine(config)
+    _use_threads(config)
+    initial = arguments.initial and Run.load(arguments.initial)
+    prepared = PreparedData.load(arguments.data)
+    return Run.create(arguments.out, config, prepared, initial)
+
+
+def _use_threads(config):
+    """To be called before tokenizers, TensorFlow's first operations."""
+    from keras_transformer.machine import use_threads
+    from keras_transformer.training import hosts
+
+    if not hosts.on_jax():
+        use_threads(config.training.threads or 1)
 
 
 def train(run, prepared, resume=False) -> str:
@@ -148,18 +202,22 @@ def train(run, prepared, resume=False) -> str:
     if run.config.training.bleu_every:
         scorer = dev_scorer(run, prepared.dev_pairs(), say)
     observer = TrainingProgress(run.config.training, hosts.on_jax())
-    with observer, scorer as measure, stop_on_signal() as stop_requested:
+    with contextlib.ExitStack() as stack:
+        measure = stack.enter_context(scorer)
+        asked = stack.enter_context(stop_on_signal())
+        stop_requested = stack.enter_context(hosts.agreed_stop(asked))
+        stack.enter_context(observer)
         try:
             fit(
                 run,
                 prepared,
                 resume=resume,
-                observer=observer,
+                observer=observer if hosts.is_chief() else None,
                 measure=measure,
                 stop_requested=stop_requested,
             )
         except Interrupted:
-            raise KeyboardInterrupt(
+            raise Interrupted(
                 f"interrupted; {run.folder} goes on with "
                 "keras-transformer train ... --resume"
             ) from None

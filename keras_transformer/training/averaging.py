@@ -9,6 +9,7 @@ import contextlib
 import keras
 import numpy as np
 
+from keras_transformer.training import hosts
 from keras_transformer.training.weights import load_weights, remove_weights
 
 AVERAGE = "average"
@@ -41,7 +42,8 @@ class EpochAverage(keras.callbacks.Callback):
         scores = {key: float(value) for key, value in logs.items()}
         self._run.save_weights(self.model, _name(number), number, scores)
         first = max(1, number - self._epochs + 1)
-        remove_weights(self._path(first - 1))
+        hosts.by_chief(remove_weights)(self._path(first - 1))
+        hosts.wait()  # The others read what the chief has written.
         numbers = range(first, number + 1)
         with _restored(self.model.trainable_weights):
             self._load_mean([self._path(n) for n in numbers])

@@ -90,12 +90,11 @@ class History(keras.callbacks.Callback):
         super().__init__()
         self._run = run
 
+    @hosts.by_chief
     def on_epoch_end(self, epoch, logs=None):
         earlier = [e for e in self._run.history() if e["epoch"] <= epoch]
         line = {"epoch": epoch + 1}
         line.update((key, float(value)) for key, value in logs.items())
-        if not hosts.is_chief():
-            return
         self._run.write_history([*earlier, line])
 
 
@@ -139,9 +138,8 @@ class TensorBoard(keras.callbacks.Callback):
         self._folder = str(folder)
         self._writer = None
 
+    @hosts.by_chief
     def on_epoch_end(self, epoch, logs=None):
-        if not hosts.is_chief():
-            return
         import tensorflow as tf
 
         if self._writer is None:
@@ -171,7 +169,10 @@ class DevScores(keras.callbacks.Callback):
 
     def scores(self, model, epoch) -> dict:
         """Scores of the model after an epoch, 0 the first; `{}` if not due."""
-        return self._measure(model) if (epoch + 1) % self._every == 0 else {}
+        if (epoch + 1) % self._every:
+            return {}
+        # The others wait; what is best has to be the same for all.
+        return hosts.from_chief(hosts.by_chief(self._measure)(model))
 
 
 class KeepBest(keras.callbacks.Callback):

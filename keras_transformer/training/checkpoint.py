@@ -80,8 +80,7 @@ class Checkpoint(keras.callbacks.Callback):
             "seconds": self._speed.seconds() if batch else 0.0,
         }
         hosts.synchronized(self.model)
-        if hosts.is_chief():
-            save_checkpoint(self.path, self.model, note)
+        hosts.by_chief(save_checkpoint)(self.path, self.model, note)
 
     def restore(self, model) -> int:
         """Puts the saved state back.

@@ -87,10 +87,8 @@ def fit(
     """
     observer = observer or Observer()
     training = run.config.training
-    _check_same_data(run, prepared)
-    if hosts.is_chief():
-        remove_leftovers(run.folder)
-    hosts.wait("start")
+    hosts.together(lambda: _check_same_data(run, prepared))
+    hosts.by_chief(remove_leftovers)(run.folder)
     path = run.folder / "checkpoint.npz"
     resume = resume and _has_checkpoint(path, run)
     # Keras draws the seeds of weights and dropout from it. Its own
@@ -182,7 +180,7 @@ def _check_same_data(run, prepared):
             f"{prepared.path}: not the data that {run.folder} was started "
             "with (the fingerprints differ)"
         )
-    prepared.verify()
+    prepared.verify(_share())
 
 
 def _has_checkpoint(path, run):
@@ -207,7 +205,7 @@ def _training_batches(run, prepared):
             run.config, (run.source_tokenizer, run.target_tokenizer)
         ),
         replicas=hosts.replicas(),
-        share=(hosts.index(), hosts.count()),
+        share=_share(),
     )
 
 
@@ -220,8 +218,13 @@ def _dev_batches(prepared, config):
         batch_tokens=config.training.batch_tokens,
         **_lengths(config),
         replicas=hosts.replicas(),
-        share=(hosts.index(), hosts.count()),
+        share=_share(),
     )
+
+
+def _share():
+    """The part of the data that this host reads."""
+    return hosts.index(), hosts.count()
 
 
 def _lengths(config):

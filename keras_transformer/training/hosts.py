@@ -1,12 +1,39 @@
-"""Processes that train one model together: Keras' distribution, on JAX.
+"""Hosts: the processes that train one model together, and what they agree on.
 
-One process is all there is, unless it joins others before anything is
-computed.
+Each has the whole model, reads its rows of every global batch, and adds its
+gradients to the others' inside the step: Keras' data parallelism, on JAX. The
+first, the chief, writes the run's files. One process is all there is unless
+`joining.join` was called.
+
+What is agreed on between steps goes through the coordination service of
+`jax.distributed`, whose barriers wait as long as it takes: a collective of
+the devices gives up when one host comes 30 seconds after another.
 """
 
-import os
+import contextlib
+import functools
+import itertools
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
 
 import keras
+
+from keras_transformer import compat
+from keras_transformer.errors import InputError
+
+
+class CommonError(InputError):
+    """An error that is raised on all hosts, whichever of them has made it."""
+
+
+_PREFIX = "keras_transformer"
+# The chief may measure BLEU meanwhile. A host that is lost ends the others:
+# `lost_hosts`.
+_FOREVER = 7 * 24 * 3600 * 1000  # milliseconds
+_POLL = 0.5  # seconds between two looks whether a host was asked to stop
+_numbers = itertools.count()
 
 
 def on_jax() -> bool:
@@ -14,30 +41,8 @@ def on_jax() -> bool:
     return keras.backend.backend() == "jax"
 
 
-def join(detect: bool = False):
-    """Joins the other processes; before anything else is computed.
-
-    Args:
-        detect: has JAX look for a cluster that it knows by itself: Slurm, Open
-            MPI, Kubernetes, Cloud TPU. Otherwise the processes are those that
-            `keras.distribution.initialize` reads from the environment.
-    """
-    if not on_jax():
-        return
-    import jax
-
-    if os.environ.get("KERAS_DISTRIBUTION_NUM_PROCESSES"):
-        keras.distribution.initialize()
-    elif detect:
-        jax.distributed.initialize()
-    if jax.device_count() > 1:
-        keras.distribution.set_distribution(
-            keras.distribution.DataParallel(auto_shard_dataset=False)
-        )
-
-
 def count() -> int:
-    """How many processes train together."""
+    """How many hosts train together."""
     if not on_jax():
         return 1
     import jax
@@ -46,7 +51,7 @@ def count() -> int:
 
 
 def index() -> int:
-    """The number of this process, 0 the first."""
+    """The number of this host, 0 the first."""
     if not on_jax():
         return 0
     import jax
@@ -54,23 +59,183 @@ def index() -> int:
     return jax.process_index()
 
 
+def is_chief() -> bool:
+    """Whether this host writes the run's files and shows progress."""
+    return index() == 0
+
+
 def replicas() -> int:
-    """Devices that share a batch, those of all processes."""
+    """Devices that share a batch, those of all hosts."""
     distribution = keras.distribution.distribution()
     return 1 if distribution is None else distribution.num_model_replicas
 
 
-def is_chief() -> bool:
-    """Whether this process writes the run's files."""
-    return index() == 0
+def by_chief(action: Callable) -> Callable:
+    """The function as the chief runs it; on other hosts it gives None."""
+
+    @functools.wraps(action)
+    def run_by_chief(*args, **kwargs):
+        return action(*args, **kwargs) if is_chief() else None
+
+    return run_by_chief
 
 
-def wait(name: str):
-    """Waits until all processes are here."""
+def wait():
+    """Waits until every host is here."""
     if count() > 1:
-        from jax.experimental import multihost_utils
+        client = compat.coordination_client()
+        client.wait_at_barrier(_next_name("barrier"), _FOREVER)
 
-        multihost_utils.sync_global_devices(name)
+
+def from_chief(value: Any) -> Any:
+    """What the chief has, on every host.
+
+    Args:
+        value: JSON-able; what other hosts give doesn't matter.
+    """
+    if count() == 1:
+        return value
+    client, name = compat.coordination_client(), _next_name("value")
+    if is_chief():
+        client.key_value_set(name, json.dumps(value))
+        return value
+    return json.loads(client.blocking_key_value_get(name, _FOREVER))
+
+
+def together(action: Callable[[], Any]) -> Any:
+    """Runs on every host what may fail on any of them.
+
+    Args:
+        action: without arguments; may raise `InputError`.
+
+    Returns:
+        what it returned on this host.
+
+    Raises:
+        CommonError: on every host, if one of them raised an error: its own,
+            or else that of the first of them.
+    """
+    if count() == 1:
+        return action()
+    error = result = None
+    try:
+        result = action()
+    except InputError as raised:
+        error = str(raised)
+    errors = all_have(error)
+    if error is not None:
+        raise CommonError(error)
+    for i, text in enumerate(errors):
+        if text is not None:
+            raise CommonError(f"host {i}: {text}")
+    return result
+
+
+def all_have(value: Any) -> list:
+    """What every host has, in their order.
+
+    Args:
+        value: JSON-able, what this host has.
+    """
+    if count() == 1:
+        return [value]
+    client, name = compat.coordination_client(), _next_name("values")
+    client.key_value_set(f"{name}/{index()}", json.dumps(value))
+    return [
+        json.loads(client.blocking_key_value_get(f"{name}/{i}", _FOREVER))
+        for i in range(count())
+    ]
+
+
+def agreed_stop(asked: Callable[[], bool]):
+    """A context whose value says, after each step, whether to stop.
+
+    To be called as often on all hosts; true on all at the same call.
+
+    Args:
+        asked: callable; whether this host was asked to stop.
+    """
+    if count() == 1:
+        return contextlib.nullcontext(asked)
+    return _StopAgreement(asked)
+
+
+class _StopAgreement:
+    """See `agreed_stop`.
+
+    A thread looks twice a second whether any host was asked to stop. If so,
+    each promises to go no further than the step at hand before all have said
+    which that is, and all stop after the last of these. So steps cost nothing:
+    a host waits only when it has promised. JAX agrees in this way on SIGTERM
+    (`multihost_utils.reached_preemption_sync_point`); here it is any signal.
+    """
+
+    def __init__(self, asked):
+        self._asked = asked
+        self._name = _next_name("stop")
+        self._client = compat.coordination_client()
+        self._index, self._count = index(), count()
+        self._changed = threading.Condition()
+        self._steps = 0  # that have ended
+        self._promised = False
+        self._last = None  # the step after which all stop
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Callable[[], bool]:
+        self._thread.start()
+        return self._step_ended
+
+    def __exit__(self, *_):
+        self._closed.set()
+        # One that was asked at the very end waits for no other.
+        with contextlib.suppress(Exception):  # A host may be lost.
+            self._promise()
+        self._thread.join()
+
+    def _step_ended(self):
+        with self._changed:
+            self._changed.wait_for(
+                lambda: not self._promised or self._last is not None
+            )
+            self._steps += 1
+            return self._last is not None and self._steps >= self._last
+
+    def _watch(self):
+        with contextlib.suppress(Exception):  # A host may be lost.
+            while not self._closed.wait(_POLL):
+                if self._asked():
+                    self._tell("asked", True)
+                if self._told("asked"):
+                    self._promise()
+                    self._agree()
+                    return
+
+    def _promise(self):
+        with self._changed:
+            if self._promised:
+                return
+            self._promised = True
+            steps = self._steps
+        self._tell("steps", steps)
+
+    def _agree(self):
+        while len(steps := self._told("steps")) < self._count:
+            if self._closed.wait(_POLL / 10):
+                return
+        with self._changed:
+            # The furthest host is at the step after those it has ended.
+            self._last = max(steps) + 1
+            self._changed.notify_all()
+
+    def _tell(self, what, value):
+        name = f"{self._name}/{what}/{self._index}"
+        self._client.key_value_set(name, json.dumps(value), True)
+
+    def _told(self, what):
+        """What each host that has told it said."""
+        pairs = self._client.key_value_dir_get(f"{self._name}/{what}/")
+        return [json.loads(value) for _, value in pairs]
 
 
 def synchronized(model):
@@ -80,3 +245,8 @@ def synchronized(model):
     if sync is not None:
         sync()
     return model
+
+
+def _next_name(kind):
+    """A name that nothing had before; hosts ask for them in the same order."""
+    return f"{_PREFIX}/{kind}/{next(_numbers)}"

@@ -164,6 +164,7 @@ class Run:
         load_weights(path, model)
         return model
 
+    @hosts.by_chief
     def save_weights(
         self, model, which, epoch, scores, averaged_epochs: int | None = None
     ):
@@ -176,17 +177,14 @@ class Run:
             scores: `{name: float}`, what was measured of them.
             averaged_epochs: of how many epochs they are the mean, if so.
         """
-        if not hosts.is_chief():
-            return
         notes = {"epoch": epoch, "scores": scores}
         if averaged_epochs:
             notes["averaged_epochs"] = averaged_epochs
         save_weights(self.weights_path(which), model, notes)
 
+    @hosts.by_chief
     def promote_average(self):
         """Makes the average of epochs the best: weights, notes, scores."""
-        if not hosts.is_chief():
-            return
         path = self.weights_path("average")
         notes = read_notes(path)
         del notes["sha256"]
@@ -202,7 +200,8 @@ class Run:
         """Changes how many epochs the run is to have."""
         if epochs != self.config.training.epochs:
             self.config = self.config.updated({"training": {"epochs": epochs}})
-            write_text(self.folder / "config.yaml", self.config.to_yaml())
+            if hosts.is_chief():
+                write_text(self.folder / "config.yaml", self.config.to_yaml())
 
     def record_scores(self, name: str, scores: dict):
         """Replaces the scores of that name in the manifest.

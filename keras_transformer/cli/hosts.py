@@ -1,0 +1,201 @@
+"""Hosts on the command line: options by which `train` joins them."""
+
+import contextlib
+import re
+import time
+from importlib import metadata
+
+from keras_transformer.cli.console import say_as, tell_error
+from keras_transformer.cli.options import add_number, flag
+from keras_transformer.errors import InputError
+from keras_transformer.training.joining import LAUNCHERS, Meeting
+from keras_transformer.version import versions
+
+JOIN_SECONDS = 300
+STATUS = 2  # of a command that was interrupted
+_TIME_TO_TELL = 2.0  # seconds
+_BY_HAND = ("coordinator", "num_processes", "process_id")
+# Options that may differ: paths of what is compared by its content.
+_OWN = ("process_id", "data", "out", "initial", "config", "join_timeout")
+
+
+def add_host_options(parser):
+    """`--hosts`, or `--coordinator` and what belongs to it."""
+    parser.add_argument(
+        "--hosts",
+        nargs="?",
+        const="auto",
+        choices=LAUNCHERS,
+        help="train together with the hosts that JAX finds by itself: those "
+        "of Slurm, Open MPI, Kubernetes or Cloud TPU (auto, the default), or "
+        "of the one that is named; with --backend jax",
+    )
+    parser.add_argument(
+        "--coordinator",
+        metavar="HOST:PORT",
+        help="or with hosts that are started by hand: where the first of them "
+        "listens, the same for all",
+    )
+    add_number(parser, "--num-processes", "how many hosts there are")
+    add_number(
+        parser, "--process-id", "which of them this is, from 0, the first", "I"
+    )
+    add_number(
+        parser,
+        "--join-timeout",
+        f"how long hosts wait for each other (default: {JOIN_SECONDS})",
+        "SECONDS",
+    )
+
+
+def meeting(arguments, backend) -> Meeting | None:
+    """Where the hosts meet; None: this process trains alone.
+
+    Args:
+        arguments: parsed, with the options of `add_host_options`.
+        backend: "tensorflow" or "jax".
+
+    Raises:
+        InputError: options that don't fit together, or wrong numbers.
+    """
+    given = [name for name in _BY_HAND if getattr(arguments, name) is not None]
+    seconds = arguments.join_timeout
+    if arguments.hosts is None and not given:
+        if seconds is not None:
+            raise InputError(
+                "--join-timeout is for hosts. Accepted with it: --hosts, or "
+                "--coordinator"
+            )
+        return None
+    if backend != "jax":
+        first = flag(given[0]) if arguments.hosts is None else "--hosts"
+        raise InputError(
+            f"{first}: several hosts train on JAX alone. Accepted: "
+            "--backend jax"
+        )
+    if seconds is not None and seconds < 1:
+        raise InputError(
+            f"--join-timeout must be 1 or more. Received: {seconds}"
+        )
+    seconds = seconds or JOIN_SECONDS
+    if not given:
+        return Meeting(seconds, arguments.hosts)
+    _check_together(arguments, given)
+    _check_values(arguments)
+    by_hand = {
+        "coordinator": arguments.coordinator,
+        "count": arguments.num_processes,
+        "index": arguments.process_id,
+    }
+    return Meeting(seconds, **by_hand)
+
+
+@contextlib.contextmanager
+def joined(meeting: Meeting | None, arguments):
+    """Trains together with the other hosts, as long as the block lasts.
+
+    Args:
+        meeting: where they are; None: this process trains alone.
+        arguments: parsed; but for paths those of all hosts are the same.
+
+    Yields:
+        a function that is told the `Run`, which goes on if a host is lost.
+
+    Raises:
+        InputError: the hosts couldn't be joined, or differ, or one was lost.
+    """
+    from keras_transformer.training import hosts, joining, lost_hosts
+    from keras_transformer.training.checkpoint import Interrupted
+
+    if meeting is None:
+        if hosts.on_jax():
+            joining.use_all_devices()
+        yield lambda run: None
+        return
+    membership = joining.Membership(meeting, tell_error)
+    if not hosts.is_chief():
+        say_as(f"host {hosts.index()}")
+
+    def goes_on(run):
+        membership.remedy = (
+            f"; {run.folder} goes on with keras-transformer train ... --resume"
+        )
+
+    try:
+        _check_same(arguments)
+        yield goes_on
+    except hosts.CommonError:
+        membership.leave()
+        raise
+    except Interrupted:
+        membership.leave()
+        if not hosts.is_chief():  # which tells it for all
+            raise SystemExit(STATUS) from None
+        raise
+    except Exception as error:
+        others = set(range(hosts.count())) - {hosts.index()}
+        line = lost_hosts.of_error(error, sorted(others))
+        # JAX may say which it is, and end the process. And if this is the
+        # first host, the others have time to tell errors of their own.
+        time.sleep(_TIME_TO_TELL)
+        if line is None:
+            raise
+        raise InputError(f"{line}{membership.remedy}") from None
+    membership.leave()
+
+
+def _check_same(arguments):
+    """Refuses hosts that were started with other options or versions."""
+    from keras_transformer.training import hosts
+
+    ours = {k: v for k, v in vars(arguments).items() if k not in _OWN}
+    ours = {**ours, **versions(), "jax": metadata.version("jax")}
+    ours.pop("python")
+    theirs = hosts.from_chief(ours)
+
+    def check():
+        differing = [
+            f"{name} is {theirs.get(name)} there, {value} here"
+            for name, value in ours.items()
+            if value != theirs.get(name)
+        ]
+        if differing:
+            raise InputError(
+                f"another start than that of host 0: {'; '.join(differing)}. "
+                "Accepted: the same options and versions on all hosts"
+            )
+
+    hosts.together(check)
+
+
+def _check_together(arguments, given):
+    missing = [flag(name) for name in _BY_HAND if name not in given]
+    if missing:
+        raise InputError(
+            f"{flag(given[0])} needs {' and '.join(missing)}. Accepted: all of "
+            f"{', '.join(map(flag, _BY_HAND))}, or --hosts"
+        )
+    if arguments.hosts not in (None, "auto"):
+        raise InputError(
+            f"--hosts {arguments.hosts} says who the hosts are. Accepted with "
+            "--coordinator: --hosts alone, or without it"
+        )
+
+
+def _check_values(arguments):
+    count, index = arguments.num_processes, arguments.process_id
+    if count < 1:
+        raise InputError(
+            f"--num-processes must be 1 or more. Received: {count}"
+        )
+    if not 0 <= index < count:
+        raise InputError(
+            f"--process-id must be 0 to {count - 1} with --num-processes "
+            f"{count}. Received: {index}"
+        )
+    match = re.fullmatch(r"(.*[^:]|\[.+\]):(\d+)", arguments.coordinator)
+    if not match or not 1 <= int(match[2]) <= 65535:
+        raise InputError(
+            "--coordinator must be HOST:PORT, with a port of 1 to 65535. "
+            f"Received: {arguments.coordinator}"
+        )
