@@ -72,6 +72,20 @@ def compiled_metrics(model):
     return [metric for metric in keras.tree.flatten(given) if metric]
 
 
+def set_loss_tracker(model, metric):
+    """Replaces the metric by which a compiled model averages its loss.
+
+    Keras weighs the loss of each batch by its rows, padded ones included.
+    Without `_loss_tracker` compiling a model to train it fails.
+
+    Args:
+        model: compiled `keras.Model`.
+        metric: `keras.metrics.Metric` named "loss".
+    """
+    # Not tracked: the model's `metrics` have it anyway.
+    object.__setattr__(model, "_loss_tracker", metric)
+
+
 def coordination_client():
     """JAX's connection to the coordination service of several hosts.
 

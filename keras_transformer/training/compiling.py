@@ -3,12 +3,14 @@
 import numpy as np
 from keras import backend, ops
 
+from keras_transformer import compat
 from keras_transformer.config.training import TrainingConfig
 from keras_transformer.constants import END_ID
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from keras_transformer.training.metrics import (
     CrossEntropy,
     Perplexity,
+    StepMean,
     TokenAccuracy,
 )
 from keras_transformer.training.optimizer import DenseAdam
@@ -31,6 +33,7 @@ def compile_model(model, training: TrainingConfig, d_model: int):
         # On JAX, XLA is the only compiler.
         jit_compile=training.jit_compile or backend.backend() == "jax",
     )
+    compat.set_loss_tracker(model, StepMean(name="loss"))
     model.optimizer.build(model.trainable_variables)
     # Keras makes the metrics' variables at the first update; a checkpoint
     # needs them before.

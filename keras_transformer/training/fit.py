@@ -5,6 +5,7 @@ added to the logs before they are compared, written down and reported, and
 the checkpoint comes last, when all else is on disk.
 """
 
+import math
 import random
 
 import keras
@@ -36,6 +37,8 @@ from keras_transformer.training.freezing import freeze
 from keras_transformer.training.run import INITIAL
 from keras_transformer.training.step_logs import UnreadLogs
 from keras_transformer.training.weights import load_weights
+
+_ROWS = 8
 
 
 class Observer:
@@ -204,7 +207,7 @@ def _training_batches(run, prepared):
         sampling=subword_sampling(
             run.config, (run.source_tokenizer, run.target_tokenizer)
         ),
-        replicas=hosts.replicas(),
+        replicas=_row_multiple(),
         share=_share(),
     )
 
@@ -217,9 +220,18 @@ def _dev_batches(prepared, config):
         "dev",
         batch_tokens=config.training.batch_tokens,
         **_lengths(config),
-        replicas=hosts.replicas(),
+        replicas=_row_multiple(),
         share=_share(),
     )
+
+
+def _row_multiple():
+    """What the rows of a batch are padded to a multiple of.
+
+    On JAX at least so many that 2, 4 and 8 devices have the same rows as one,
+    as they have with any number but for rows without tokens.
+    """
+    return math.lcm(hosts.replicas(), _ROWS) if hosts.on_jax() else 1
 
 
 def _share():

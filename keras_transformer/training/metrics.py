@@ -41,6 +41,18 @@ class _TokenMean(keras.metrics.Metric):
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
+class StepMean(keras.metrics.Mean):
+    """Mean over steps, each of which counts the same.
+
+    So the mean of an epoch doesn't depend on how many rows without tokens its
+    batches were padded with, and with it on the number of devices.
+    """
+
+    def update_state(self, values, sample_weight=None):
+        return super().update_state(values)
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
 class CrossEntropy(_TokenMean):
     """Cross-entropy in nats per real token, without smoothing.
 
