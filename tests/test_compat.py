@@ -112,6 +112,22 @@ def test_compiled_metrics_are_those_given_even_before_they_are_built():
     assert compat.compiled_metrics(model) == []
 
 
+def test_a_loss_tracker_is_the_metric_of_the_loss():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    compat.set_loss_tracker(model, keras.metrics.Sum(name="loss"))
+    inputs, labels = np.ones((4, 2), "float32"), np.ones((4, 1), "float32")
+    one = model.evaluate(inputs, labels, verbose=0, return_dict=True)
+    two = model.evaluate(inputs, labels, 2, verbose=0, return_dict=True)
+    assert two["loss"] == pytest.approx(one["loss"])  # 4, or 2 and 2
+    assert [metric.name for metric in model.metrics].count("loss") == 1
+
+
+def test_one_process_has_no_coordination_service():
+    pytest.importorskip("jax", reason="jax isn't installed")
+    assert compat.coordination_client() is None
+
+
 def test_operations_are_known_by_name():
     assert compat.is_operation("MatMul")
     assert not compat.is_operation("NoSuchOperation")

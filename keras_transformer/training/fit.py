@@ -38,6 +38,7 @@ from keras_transformer.training.run import INITIAL
 from keras_transformer.training.step_logs import UnreadLogs
 from keras_transformer.training.weights import load_weights
 
+# See `_row_multiple`.
 _ROWS = 8
 
 

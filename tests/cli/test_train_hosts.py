@@ -176,6 +176,7 @@ def test_averages_and_ema_are_those_of_one_process(data, tmp_path):
 
 
 @needs_jax
+@pytest.mark.slow
 def test_hosts_that_were_started_differently_are_refused(data, tmp_path):
     arguments = ["--data", data, "--out", tmp_path / "run", *OPTIONS]
     port = free_port()
@@ -199,6 +200,7 @@ def test_hosts_that_were_started_differently_are_refused(data, tmp_path):
 
 
 @needs_jax
+@pytest.mark.slow
 def test_hosts_that_do_not_come_are_told_in_time(data, tmp_path):
     arguments = ["--data", data, "--out", tmp_path / "run", *OPTIONS]
     arguments += [f"--coordinator=127.0.0.1:{free_port()}"]
