@@ -108,8 +108,6 @@ def joined(meeting: Meeting | None, arguments):
     from keras_transformer.training.checkpoint import Interrupted
 
     if meeting is None:
-        if hosts.on_jax():
-            joining.use_all_devices()
         yield lambda run: None
         return
     membership = joining.Membership(meeting, tell_error)

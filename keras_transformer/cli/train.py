@@ -115,7 +115,10 @@ def run(arguments):
     with joined(where, arguments) as told_run:
         from keras_transformer.data.prepared import PreparedData
         from keras_transformer.training import hosts
+        from keras_transformer.training.joining import use_all_devices
 
+        if hosts.on_jax():
+            use_all_devices()
         run = _open_run(arguments, config)
         told_run(run)
         prepared = hosts.together(lambda: PreparedData.load(arguments.data))

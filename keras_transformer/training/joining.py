@@ -70,7 +70,6 @@ class Membership:
         self._guard = lost_hosts.Guard(self._explain, tell)
         _interruptible(lambda: self._join(deadline))
         self._joined = True
-        use_all_devices()
 
     def leave(self):
         """Waits for all hosts, and parts from them."""
