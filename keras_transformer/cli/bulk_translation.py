@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable
 
-from keras_transformer.cli.console import Progress, say
+from keras_transformer.cli.console import Progress, load_tensorflow, say
 from keras_transformer.cli.options import add_number
 from keras_transformer.cli.translation_output import format_translation
 from keras_transformer.errors import InputError
@@ -25,6 +25,7 @@ from keras_transformer.translation.shard_folder import (
 )
 from keras_transformer.translation.shard_manifest import BulkJob
 from keras_transformer.translation.shards import ShardReader
+from keras_transformer.translation.spark_attempt import ShardTask, SparkAttempt
 from keras_transformer.version import __version__
 
 # Where Slurm and Kubernetes tell a task of an array its number.
@@ -65,6 +66,20 @@ def add_shard_options(parser):
         "--retries",
         f"how often a shard that failed is tried again (default: {_RETRIES})",
     )
+    group.add_argument(
+        "--engine",
+        choices=(_LOCAL, _SPARK),
+        default=_LOCAL,
+        help="spark: a task of Apache Spark for each shard, on machines that "
+        "share the files (extra [spark]). Default: local, this process and "
+        "its workers",
+    )
+    group.add_argument(
+        "--master",
+        metavar="URL",
+        help="Spark's cluster (default: spark-submit's, or this machine's "
+        "cores, local[*])",
+    )
 
 
 def check_shard_options(arguments):
@@ -74,9 +89,11 @@ def check_shard_options(arguments):
         InputError: names the option and what is accepted.
     """
     count = arguments.shards
+    if arguments.master is not None and arguments.engine != _SPARK:
+        raise InputError("--master goes with --engine spark")
     if count is None:
-        for name in ("shard", "join", "retries"):
-            if getattr(arguments, name) not in (None, False):
+        for name in ("shard", "join", "retries", "engine"):
+            if getattr(arguments, name) not in (None, False, _LOCAL):
                 raise InputError(f"--{name} goes with --shards")
         return
     if count < 1:
@@ -95,6 +112,19 @@ def check_shard_options(arguments):
         )
     if arguments.join and arguments.shard is not None:
         raise InputError("--join joins all shards. Accepted: no --shard")
+    if arguments.engine == _SPARK:
+        _check_spark_options(arguments)
+
+
+def _check_spark_options(arguments):
+    """Refuses what a cluster's tasks decide by themselves."""
+    if arguments.shard not in (None, "all"):
+        raise InputError("--engine spark does all shards. Accepted: no --shard")
+    if arguments.workers is not None:
+        raise InputError(
+            "--workers goes with --engine local; with Spark, --master local[N] "
+            "or the cluster says how many"
+        )
 
 
 def translate_in_shards(
@@ -136,7 +166,13 @@ def translate_in_shards(
                 functools.partial(format_translation, request=request),
             )
             left = _translate(
-                arguments, folder, writing, open_translator, number
+                arguments,
+                job,
+                folder,
+                factory,
+                writing,
+                open_translator,
+                number,
             )
             _check_finished(folder, left)
         if number is None:
@@ -167,39 +203,92 @@ def _job(arguments, request, factory, batch_size) -> BulkJob:
     )
 
 
-def _translate(arguments, folder, writing, open_translator, number):
+def _translate(
+    arguments, job, folder, factory, writing, open_translator, number
+):
     """Translates what is left; `{number: why it failed}`."""
     count = len(folder.shards)
     numbers = range(count) if number is None else [number]
     if number is not None:
         say(f"shard {number} of {count}")
-    left = sum(folder.shards[n].lines for n in folder.unfinished(numbers))
+    lines = sum(shard.lines for shard in folder.shards)
+    done = finished_lines(folder)
+    with Progress("translating", lines, "sentences", done=done) as progress:
+        if not folder.unfinished(numbers):
+            return {}
+        if arguments.engine == _SPARK:
+            task = ShardTask(
+                _anywhere(job),
+                _anywhere(factory),
+                writing,
+                arguments.threads,
+                load_tensorflow,
+            )
+            attempt = _by_spark(arguments, folder, task, progress)
+        else:
+            left = sum(
+                folder.shards[n].lines for n in folder.unfinished(numbers)
+            )
+            attempt = _by_this_process(
+                arguments,
+                folder,
+                writing,
+                lambda: open_translator(left),
+                progress,
+            )
+        retries = _RETRIES if arguments.retries is None else arguments.retries
+        with attempt as translate:
+            return finish(folder, numbers, translate, retries, say)
 
-    def truncated(line):
-        say(
-            f"warning: {arguments.input}, line {line}: more tokens than the "
-            "model has positions; the rest is left out"
-        )
 
+@contextlib.contextmanager
+def _by_this_process(arguments, folder, writing, open_translator, progress):
+    """An `Attempt` of this process and its workers."""
     with (
         ShardReader(arguments.input, arguments.prefix) as reader,
-        Progress(
-            "translating",
-            sum(shard.lines for shard in folder.shards),
-            "sentences",
-            done=finished_lines(folder),
-        ) as progress,
         LocalAttempt(
             folder,
             reader,
             writing,
-            lambda: open_translator(left),
-            truncated,
+            open_translator,
+            functools.partial(_say_truncated, arguments.input),
             progress.update,
         ) as attempt,
     ):
-        retries = _RETRIES if arguments.retries is None else arguments.retries
-        return finish(folder, numbers, attempt, retries, say)
+        yield attempt
+
+
+@contextlib.contextmanager
+def _by_spark(arguments, folder, task, progress):
+    """An `Attempt` of Spark's tasks."""
+    from keras_transformer.data.spark.session import spark_session
+
+    with spark_session(arguments.master) as session:
+        yield SparkAttempt(
+            session,
+            folder,
+            task,
+            functools.partial(_say_truncated, arguments.input),
+            progress.update,
+        )
+
+
+def _anywhere(value):
+    """A job or a factory whose paths mean the same in every folder."""
+    names = ("input", "prefixes", "output", "folder")
+    paths = {
+        field.name: os.path.abspath(getattr(value, field.name))
+        for field in dataclasses.fields(value)
+        if field.name in names and getattr(value, field.name) is not None
+    }
+    return dataclasses.replace(value, **paths)
+
+
+def _say_truncated(path, line):
+    say(
+        f"warning: {path}, line {line}: more tokens than the model has "
+        "positions; the rest is left out"
+    )
 
 
 def _check_finished(folder: ShardFolder, left: dict[int, str]):
@@ -215,7 +304,7 @@ def _check_finished(folder: ShardFolder, left: dict[int, str]):
 
 def _chosen_shard(arguments) -> int | None:
     """The shard that this process is to translate; None: all."""
-    if arguments.join:
+    if arguments.join or arguments.engine == _SPARK:
         return None
     name, text = "--shard", arguments.shard
     if text is None:

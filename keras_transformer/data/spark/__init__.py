@@ -1,0 +1,1 @@
+"""Preparation on Apache Spark: corpora larger than one machine."""

