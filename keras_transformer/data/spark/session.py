@@ -47,6 +47,7 @@ def spark_session(master: str | None = None) -> Iterator:
     _require_java()
     # Workers on this machine run this very Python.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     session = _start(master)
     try:
         with _task_errors():
@@ -72,7 +73,6 @@ def _start(master):
             f"Spark doesn't start at {master} ({_reason(error)}). Accepted: "
             "local[N], or the address of a cluster that is up"
         ) from error
-    session.sparkContext.setLogLevel("ERROR")
     return session
 
 
@@ -82,6 +82,7 @@ def _settings(master):
         "spark.app.name": "keras-transformer prepare",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
         "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
     }
     if master.startswith("local"):
         settings |= {
