@@ -13,8 +13,8 @@ import time
 import pytest
 
 from keras_transformer.errors import InputError
-from keras_transformer.translation.claims import Claims
 from keras_transformer.translation.shard_folder import (
+    Claims,
     ShardFolder,
     open_folder,
     ranges,
@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Claims a byte of a file until it is killed.
 CLAIMING = """
 import sys, time
-from keras_transformer.translation.claims import Claims
+from keras_transformer.translation.shard_folder import Claims
 claims = Claims(sys.argv[1])
 print(claims.claim(int(sys.argv[2])), flush=True)
 time.sleep(600)
