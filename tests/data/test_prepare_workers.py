@@ -1,0 +1,186 @@
+"""Preparing in worker processes: the same data, and what goes wrong there."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from keras_transformer.config import DataConfig
+from keras_transformer.data import blocks, prepare
+from keras_transformer.data.prepare import choose_workers
+from keras_transformer.errors import InputError
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def contents(folder):
+    """All that prepared data is, but for when its input was named."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Pairs with repeats and shared sides, in two kinds of files."""
+    folder = tmp_path_factory.mktemp("corpus")
+    pairs = [
+        (f"The {n % 997}. cat saw {n % 61}!", f"第{n % 997}只猫看{n % 31}鳥。")
+        for n in range(6000)
+    ]
+    lines = [f"{source}\t{target}\n" for source, target in pairs]
+    (folder / "a.tsv").write_text("".join(lines[:4000]), encoding="utf-8")
+    sides = zip(*pairs[4000:], strict=True)
+    for name, side in zip(("b.en", "b.zh"), sides, strict=True):
+        text = "".join(f"{line}\n" for line in side)
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / "a.tsv", (folder / "b.en", folder / "b.zh")]
+
+
+CONFIGS = {
+    "words, characters, limits, ratios": DataConfig(
+        shard_size=500,
+        max_sources_per_target=3,
+        max_targets_per_source=2,
+        length_ratio_deviations=4.0,
+        remove_duplicates=False,
+    ),
+    "SentencePiece": DataConfig(
+        source_tokenizer="sentencepiece",
+        target_tokenizer="sentencepiece",
+        source_vocabulary_size=200,
+        target_vocabulary_size=200,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_workers_and_partitions_change_nothing(
+    corpus, tmp_path, monkeypatch, name
+):
+    whole = prepare.prepare(corpus, tmp_path / "1", CONFIGS[name], 0.03)
+    # In small parts, here and elsewhere.
+    monkeypatch.setattr(prepare, "PARTITION_BYTES", 30_000)
+    monkeypatch.setattr(blocks.read_blocks, "__defaults__", (10_000,))
+    for workers in (1, 2):
+        out = tmp_path / f"parts-{workers}"
+        prepare.prepare(corpus, out, CONFIGS[name], 0.03, workers=workers)
+        assert contents(out) == contents(whole.path)
+
+
+def test_the_order_of_the_corpus_changes_nothing(corpus, tmp_path):
+    results = [
+        prepare.prepare(files, tmp_path / str(number), DataConfig(), 0.05)
+        for number, files in enumerate([corpus, corpus[::-1]])
+    ]
+    assert results[0].fingerprint != results[1].fingerprint
+    first, second = (contents(result.path) for result in results)
+    for content in (first, second):
+        del content["manifest.json"]
+    assert first == second
+
+
+def test_ids_are_those_of_the_tokenizers(corpus, tmp_path):
+    # Those of new tokenizers are made of numbered tokens, these of text.
+    config = DataConfig(source_vocabulary_size=300)
+    new = prepare.prepare(corpus, tmp_path / "new", config, 0.05)
+    again = prepare.prepare(
+        corpus, tmp_path / "again", config, 0.05, tokenizers=new.path
+    )
+    first, second = contents(new.path), contents(again.path)
+    for content in (first, second):
+        del content["manifest.json"]
+    assert first == second
+
+
+def test_an_error_in_a_worker_is_told_in_one_line(tmp_path):
+    path = tmp_path / "bad.tsv"
+    path.write_text("a\tb\n" * 100 + "lonely\n")
+    with pytest.raises(InputError, match=r"bad\.tsv, line 101: one column"):
+        prepare.prepare([path], tmp_path / "out", DataConfig(), workers=2)
+    assert os.listdir(tmp_path) == ["bad.tsv"]
+
+
+def test_how_many_workers(monkeypatch):
+    monkeypatch.setattr(prepare, "usable_cores", lambda: 8)
+    assert choose_workers(None, 10 << 20) == 1
+    assert choose_workers(None, 100 << 20) == 8
+    assert choose_workers(3, 1) == 3
+    with pytest.raises(InputError, match="must be 1 or more. Received: 0"):
+        choose_workers(0, 1)
+
+
+def children(process_id):
+    paths = pathlib.Path(f"/proc/{process_id}").glob("task/*/children")
+    return [int(n) for path in paths for n in path.read_text().split()]
+
+
+@pytest.fixture
+def preparing(corpus, tmp_path):
+    """`prepare` of a large file in a process of its own, and its workers."""
+    text = corpus[0].read_text(encoding="utf-8") * 100
+    path = tmp_path / "large.tsv"
+    path.write_text(text, encoding="utf-8")
+    out = tmp_path / "goal" / "out"
+    words = ["prepare", "--train", path, "--out", out, "--workers", "2"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "keras_transformer", *map(str, words)],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    parts = tmp_path.glob("goal/.tmp-*/work/partition-*/*")
+    while process.poll() is None and not next(parts, None):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        parts = tmp_path.glob("goal/.tmp-*/work/partition-*/*")
+    yield process, children(process.pid), out.parent
+    process.kill()
+    process.communicate()
+
+
+def ended(process_ids):
+    for process_id in process_ids:
+        while True:
+            try:
+                stat = pathlib.Path(f"/proc/{process_id}/stat").read_text()
+            except OSError:
+                break
+            if stat.rpartition(")")[2].split()[0] == "Z":
+                break
+            time.sleep(0.05)
+    return True
+
+
+def is_worker(process_id):
+    command = pathlib.Path(f"/proc/{process_id}/cmdline").read_bytes()
+    return b"spawn_main" in command
+
+
+def test_an_interrupted_preparation_leaves_nothing(preparing):
+    process, workers, folder = preparing
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert said.splitlines()[-1].endswith(
+        "interrupted; nothing is half-written"
+    )
+    assert not folder.exists() and ended(workers)
+
+
+def test_a_killed_worker_is_told_in_one_line(preparing):
+    process, workers, folder = preparing
+    os.kill(next(filter(is_worker, workers)), signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "a preparing worker (process" in said.splitlines()[-1]
+    assert "was killed by SIGKILL" in said.splitlines()[-1]
+    assert not folder.exists() and ended(workers)
