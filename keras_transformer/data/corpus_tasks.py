@@ -201,6 +201,9 @@ class CorpusTasks:
         return result
 
     def _numbering(self, counted):
+        if not counted:
+            return {}
+        self._set_up()
         from keras_transformer.data.partition_tokens import PartitionTokens
 
         return {side: PartitionTokens(self._splits[side]) for side in counted}

@@ -5,7 +5,7 @@
 
 The corpus is made first, the same for the same number of pairs, and stays in
 the folder beside what was prepared. Memory is the most that the process and
-its workers took together, pages that they share counted once. Options after
+its workers took together, shared pages of libraries counted once. Options after
 `--prepare=` go to `prepare`. `--quick` takes 200,000 pairs. The last thing
 printed is a JSON object.
 """
@@ -29,7 +29,9 @@ from scripts.benchmarks.preparing.corpus import write_corpus
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 QUICK = {"pairs": 200_000}
 _POLL_SECONDS = 0.5
-_SHARE = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
+_PAGES = re.compile(
+    r"^(Private|Shared)_(?:Clean|Dirty):\s+(\d+) kB", re.MULTILINE
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -87,16 +89,33 @@ def _processor_seconds() -> float:
 
 
 def _memory(process_id) -> float:
-    """Of a process and all below it, in MiB; shared pages in parts."""
+    """Of a process and all below it, in MiB.
+
+    What they have for themselves, and the shared pages of the one that has
+    most: those of libraries, which may be shared with others, too.
+    """
+    pages = list(_pages(process_id))
+    if not pages:
+        return 0.0
+    own = sum(private for private, _ in pages)
+    return (own + max(shared for _, shared in pages)) / 1024
+
+
+def _pages(process_id):
+    """Yields (private, shared) kB of a process and of all below it."""
     folder = pathlib.Path(f"/proc/{process_id}")
     try:
-        match = _SHARE.search((folder / "smaps_rollup").read_text())
+        text = (folder / "smaps_rollup").read_text()
         paths = folder.glob("task/*/children")
         children = " ".join(path.read_text() for path in paths).split()
     except OSError:
-        return 0.0  # It has ended.
-    own = int(match[1]) / 1024 if match else 0.0
-    return own + sum(map(_memory, children))
+        return  # It has ended.
+    sizes = {"Private": 0, "Shared": 0}
+    for kind, size in _PAGES.findall(text):
+        sizes[kind] += int(size)
+    yield tuple(sizes.values())
+    for child in children:
+        yield from _pages(child)
 
 
 def _size(path) -> float:

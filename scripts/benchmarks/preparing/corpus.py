@@ -1,8 +1,8 @@
 """A corpus of any size, made of the built-in one: the same for the same size.
 
-A pair is a sentence of the built-in corpus with a year, or two of them. Of a
-hundred pairs five stand in the corpus already, and five more do so but for
-case and the last mark.
+A pair is a sentence of the built-in corpus with a year, or two of them. One of
+forty pairs stands in the corpus already, and as many do so but for case and the
+last mark.
 """
 
 import pathlib
@@ -10,6 +10,7 @@ import pathlib
 import numpy as np
 
 _BLOCK = 100_000  # pairs drawn together
+# Half of them draw themselves, as earlier pairs are looked for in the block.
 _REPEATED, _NEARLY_REPEATED = 0.05, 0.05
 _JOINED = 0.4
 
