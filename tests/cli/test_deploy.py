@@ -278,3 +278,14 @@ def test_what_the_jobs_run_is_accepted(printed, more):
     arguments = build_parser().parse_args([*words[1:], *more])
     check_shard_options(arguments)
     assert arguments.shards == 9
+
+
+@pytest.mark.parametrize("hosts", ["1", "4"])
+def test_what_training_runs_is_accepted(printed, hosts):
+    from keras_transformer.cli.hosts import meeting
+
+    rest = ["--", "--preset", "base"]
+    words = command_of(printed(*TRAINING, *SLURM, "--hosts", hosts, *rest))
+    arguments = build_parser().parse_args(words[:-1])
+    assert arguments.backend == "jax" and arguments.preset == "base"
+    assert (meeting(arguments, "jax") is None) == (hosts == "1")
