@@ -41,7 +41,7 @@ def add_shard_options(parser):
     group = parser.add_argument_group(
         "in shards, for very many lines",
         "The same command goes on where one was killed, and several may work "
-        "on the same shards at once; the result is that without --shards.",
+        "on the\nsame shards at once; the result is that without --shards.",
     )
     add_number(
         group,

@@ -272,7 +272,7 @@ def test_three_kills_and_two_processes_change_nothing(
     run, translate_by_model, source, tmp_path
 ):
     """SIGKILL strikes processes with workers, wherever they are."""
-    source.write_text(text(12_000))
+    source.write_text(text(6_000))
     expected = translate_by_model(out="whole.txt")
     folder = tmp_path / "out.txt.shards"
     out = tmp_path / "out.txt"
@@ -299,7 +299,7 @@ def test_a_worker_that_dies_costs_one_more_try(
 ):
     from tests.cli.test_translate_speed import children, is_worker
 
-    source.write_text(text(12_000))
+    source.write_text(text(6_000))
     expected = translate_by_model(out="whole.txt")
     out = tmp_path / "out.txt"
     command = ["translate", "--run", run, "--input", source, "--output", out]
@@ -317,7 +317,7 @@ def test_a_worker_that_dies_costs_one_more_try(
 
 @pytest.mark.slow
 def test_the_measurement_of_bulk_translation(run, tmp_path, capsys):
-    options = ["--run", str(run), "--out", str(tmp_path), "--lines=8000"]
+    options = ["--run", str(run), "--out", str(tmp_path), "--lines=6000"]
     words = "--beam-size=1 --batch-size=2 --workers=2"
     options += ["--shards=20", f"--translate={words}"]
     assert bulk_translation.main(options) == 0
