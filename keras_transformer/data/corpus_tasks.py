@@ -42,6 +42,7 @@ from keras_transformer.data.pieces import (
 )
 from keras_transformer.data.selection import columns
 from keras_transformer.files import describe_file
+from keras_transformer.machine import set_threads
 
 SIDES = ("source", "target")
 # What a side's tokens are counted by: (tokens, int64 counts); None: nothing.
@@ -324,6 +325,17 @@ class CorpusTasks:
 
         names = (SOURCE_TOKENIZER, TARGET_TOKENIZER)
         return [load_tokenizer(self._folder / name) for name in names]
+
+
+def use_one_thread(load: Callable[[], None] | None):
+    """Has TensorFlow leave the other cores to the other workers.
+
+    Args:
+        load: called first.
+    """
+    if load is not None:
+        load()
+    set_threads(1)
 
 
 def _side(lines, side):

@@ -16,7 +16,7 @@ from keras_transformer.config.data import DataConfig
 from keras_transformer.data.blocks import corpus_bytes
 from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
-from keras_transformer.data.corpus_tasks import CorpusTasks
+from keras_transformer.data.corpus_tasks import CorpusTasks, use_one_thread
 from keras_transformer.data.corpus_tokenizers import SIDES, existing_tokenizers
 from keras_transformer.data.encoded_text import EncodedText, save_tokenizers
 from keras_transformer.data.mixing import WeightedCorpus, with_tags
@@ -32,7 +32,7 @@ from keras_transformer.data.prepared import (
 from keras_transformer.data.sorted_text import Do, SortedText
 from keras_transformer.errors import InputError
 from keras_transformer.files import check_free, new_folder, write_json
-from keras_transformer.machine import set_threads, usable_cores
+from keras_transformer.machine import usable_cores
 from keras_transformer.version import versions
 from keras_transformer.workers import Workers
 
@@ -237,17 +237,10 @@ def _doing(folder, config, partitions, workers, load) -> Iterator[Do]:
     if workers == 1:
         yield functools.partial(map, tasks())
     else:
-        set_up = functools.partial(_set_up, load)
+        set_up = functools.partial(use_one_thread, load)
         factory = functools.partial(tasks, set_up=set_up)
         with Workers(factory, workers, doing="preparing") as pool:
             yield pool.map
-
-
-def _set_up(load):
-    """Has TensorFlow leave the other cores to the other workers."""
-    if load is not None:
-        load()
-    set_threads(1)
 
 
 def _sort(text, inputs, config, existing):
