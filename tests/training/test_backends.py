@@ -5,6 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from keras_transformer.config import DataConfig
+from keras_transformer.data.prepare import prepare
+from keras_transformer.presets import preset
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
@@ -42,7 +45,7 @@ def train(backend, run, data, stop=float("inf"), resume=False):
     """
     if backend == "jax":
         options = run.folder, data.path, stop, resume
-        done = run_on_jax("-c", TRAIN, *options)
+        done = run_on_jax("-c", TRAIN, *options, timeout=1800)
         assert done.returncode == 0, done.stderr[-3000:]
         return [tuple(step) for step in json.loads(done.stdout)]
     recorder = Recorder(stop, "cross_entropy")
@@ -127,3 +130,34 @@ def test_a_run_goes_on_on_the_other_backend(first, second, create, prepared):
     np.testing.assert_allclose(losses(steps), losses(expected), rtol=1e-4)
     # Weights differ: Adam makes steps of a full rate of what is rounding alone,
     # such as the gradient of a key's bias, to which a softmax is blind.
+
+
+@pytest.mark.slow
+def test_200_steps_on_tatoeba_agree(shared, tmp_path):
+    data = shared / "data" / "tatoeba"
+    prepared = prepare([data / "train.tsv"], tmp_path / "data", DataConfig())
+    config = preset("demo").updated(
+        {
+            "model": {**NO_DROPOUT, "max_length": 128},
+            "training": {
+                "epochs": 1,
+                "threads": 1,
+                "batch_sentences": 32,
+                # The fewest programs: compiling takes longer than the steps.
+                "length_multiple": 32,
+                "warmup_steps": 100,
+            },
+        }
+    )
+    first = Run.create(tmp_path / "first", config, prepared)
+    first.save_weights(first.build_model(), "best", 1, {})
+    steps = []
+    for backend in ("tensorflow", "jax"):
+        run = Run.create(tmp_path / backend, config, prepared, first)
+        steps.append(train(backend, run, prepared, stop=200))
+    assert len(steps[0]) == len(steps[1]) == 200
+    ours, theirs = map(losses, steps)
+    assert ours[-1] < ours[0] - 1
+    difference = np.abs(np.array(ours) / theirs - 1).max()
+    print(f"largest relative difference: {difference:.2g}")
+    assert difference < 1e-4

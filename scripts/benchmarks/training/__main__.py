@@ -12,6 +12,14 @@ train`), and the last line is `{"ratios": ...}`. `--dev-loss` trains an epoch
 with each precision, and a precision whose dev loss is more than 1 % above
 float32's is not the fastest. `--quick` measures a minute of each side in
 float32. Nothing else should run meanwhile.
+
+    .venv/bin/python scripts/benchmarks/training --backend jax --preset base \\
+        --peer --torch-python /path/to/python --json
+
+measures a preset on JAX and on its accelerator, if there is one: also the share
+of the device's peak in bfloat16, compiling and memory. There the peer is
+PyTorch's `nn.Transformer` on the same batches. No step counts that had to be
+compiled first.
 """
 
 import argparse
