@@ -145,7 +145,6 @@ def test_200_steps_on_tatoeba_agree(shared, tmp_path):
                 "batch_sentences": 32,
                 # The fewest programs: compiling takes longer than the steps.
                 "length_multiple": 32,
-                "warmup_steps": 100,
             },
         }
     )
