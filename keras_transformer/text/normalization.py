@@ -6,6 +6,7 @@ character means the same thing in all three.
 
 import tensorflow as tf
 
+from keras_transformer.languages import base_language, is_english
 from keras_transformer.text import chinese
 
 # Members of a character class for RE2, whose own \s knows ASCII only.
@@ -22,6 +23,57 @@ MARK = "\ufdd0"
 # web text mostly left behind by editors.
 _INVISIBLE = r"[\x{feff}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
 
+# Of `moses_punctuation`: patterns and what replaces them.
+_NO_BREAK = "\u00a0"
+_SPACES = (" +", " ")
+_RULES = (
+    (r"\(", " ("),
+    (r"\)", ") "),
+    _SPACES,
+    (r"\) ([.!:?;,])", r")\1"),
+    (r"\( ", "("),
+    (r" \)", ")"),
+    (r"([0-9]) %", r"\1%"),
+    (" :", ":"),
+    (" ;", ";"),
+    ("`", "'"),
+    ("''", ' " '),
+    ("[„“”]", '"'),
+    ("–", "-"),
+    ("—", " - "),
+    _SPACES,
+    ("´", "'"),
+    (r"([A-Za-z])‘([A-Za-z])", r"\1'\2"),
+    (r"([A-Za-z])’([A-Za-z])", r"\1'\2"),
+    ("[‘‚’]", "'"),
+    ("''", '"'),
+    ("´´", '"'),
+    ("…", "..."),
+    # French quotes, with the no-break spaces that belong to them.
+    (f"{_NO_BREAK}«{_NO_BREAK}", '"'),
+    (f"«{_NO_BREAK}", '"'),
+    ("«", '"'),
+    (f"{_NO_BREAK}»{_NO_BREAK}", '"'),
+    (f"{_NO_BREAK}»", '"'),
+    ("»", '"'),
+    (f"{_NO_BREAK}%", "%"),
+    (f"nº{_NO_BREAK}", "nº "),
+    (f"{_NO_BREAK}:", ":"),
+    (f"{_NO_BREAK}ºC", " ºC"),
+    (f"{_NO_BREAK}cm", " cm"),
+    (f"{_NO_BREAK}\\?", "?"),
+    (f"{_NO_BREAK}!", "!"),
+    (f"{_NO_BREAK};", ";"),
+    (f",{_NO_BREAK}", ", "),
+    _SPACES,
+)
+# A comma or period beside a closing quote: inside it in English, not in most
+# other languages.
+_ENGLISH = ((r'"([,.]+)', r'\1"'),)
+_OTHERS = ((',"', '",'), (r'(\.+)"(\s*[^<])', r'"\1\2'))
+_DECIMAL_COMMA = ("de", "es", "cz", "cs", "fr")
+_QUOTES_LEFT = ("cz", "cs")
+
 
 class Normalizer(tf.Module):
     """Repairs and unifies strings of any shape.
@@ -36,10 +88,21 @@ class Normalizer(tf.Module):
             spaces; byte order and direction marks disappear.
         simplify: traditional Chinese characters become simplified ones
             (see `keras_transformer.text.chinese`).
+        moses_language: tag of the text's language, by whose rules
+            punctuation is normalised (see `moses_punctuation`); None: it
+            isn't.
     """
 
-    def __init__(self, *, nfc=True, remove_control=True, simplify=False):
+    def __init__(
+        self,
+        *,
+        nfc=True,
+        remove_control=True,
+        simplify=False,
+        moses_language=None,
+    ):
         super().__init__()
+        self.moses_language = moses_language
         self.nfc = nfc
         self.remove_control = remove_control
         self.simplify = simplify
@@ -65,7 +128,31 @@ class Normalizer(tf.Module):
             strings = tf_text.normalize_utf8(strings, "NFC")
         if self._simplifier is not None:
             strings = self._simplifier(strings)
+        if self.moses_language is not None:
+            strings = moses_punctuation(strings, self.moses_language)
         return strings
+
+
+def moses_punctuation(strings, language: str):
+    """Punctuation as Moses' normalize-punctuation.perl makes it.
+
+    Most models of OPUS-MT were trained on text that went through it. Rules are
+    applied one after the other, each to what the one before has made.
+
+    Args:
+        strings: string tensor of any shape.
+        language: tag of the text's language.
+
+    Reference: mosesdecoder's `scripts/tokenizer/normalize-punctuation.perl`.
+    """
+    quotes = _ENGLISH if is_english(language) else _OTHERS
+    language = base_language(language)
+    mark = "," if language in _DECIMAL_COMMA else "."
+    numbers = (f"([0-9]){_NO_BREAK}([0-9])", rf"\1{mark}\2")
+    chosen = () if language in _QUOTES_LEFT else quotes
+    for pattern, replacement in (*_RULES, *chosen, numbers):
+        strings = tf.strings.regex_replace(strings, pattern, replacement)
+    return strings
 
 
 def squeeze(strings):

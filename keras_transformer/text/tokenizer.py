@@ -67,7 +67,7 @@ class Tokenizer(tf.Module):
 
     Args:
         tags: tokens that may stand before a text, see `tags`.
-        nfc, remove_control, simplify: see `Normalizer`.
+        nfc, remove_control, simplify, moses_language: see `Normalizer`.
     """
 
     kind = None
@@ -79,13 +79,22 @@ class Tokenizer(tf.Module):
             _KINDS[cls.kind] = cls
 
     def __init__(
-        self, *, tags=(), nfc=True, remove_control=True, simplify=False
+        self,
+        *,
+        tags=(),
+        nfc=True,
+        remove_control=True,
+        simplify=False,
+        moses_language=None,
     ):
         super().__init__()
         # An array, as tf.Module would wrap a list.
         self._tags = np.array(tags, dtype=object)
         self.normalizer = Normalizer(
-            nfc=nfc, remove_control=remove_control, simplify=simplify
+            nfc=nfc,
+            remove_control=remove_control,
+            simplify=simplify,
+            moses_language=moses_language,
         )
 
     def tokenize(self, strings):
@@ -167,7 +176,11 @@ class Tokenizer(tf.Module):
             "remove_control": self.normalizer.remove_control,
             "simplify": self.normalizer.simplify,
         }
-        return options | ({"tags": self.tags} if self.tags else {})
+        if self.tags:
+            options["tags"] = self.tags
+        if self.normalizer.moses_language is not None:
+            options["moses_language"] = self.normalizer.moses_language
+        return options
 
     def fingerprint(self) -> str:
         """SHA-256 of what `save` writes: equal for equal tokenizers."""
