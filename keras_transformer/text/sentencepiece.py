@@ -16,6 +16,7 @@ import heapq
 import itertools
 import math
 import random
+import re
 
 import sentencepiece
 import tensorflow as tf
@@ -29,6 +30,9 @@ from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
 
 # How a piece writes a space; within a model's pieces, only at their beginning.
 _SPACE = "▁"
+# A language code, as text and as a piece.
+_CODE_TEXT = r">>[^<>\s]+<<"
+_CODE = re.compile(_SPACE + _CODE_TEXT)
 _CACHED_WORDS = 1 << 14
 # Characters. What is longer, as a sentence without spaces, hardly comes again.
 _LONGEST_CACHED = 30
@@ -43,6 +47,10 @@ class SentencePieceTokenizer(Tokenizer):
     Args:
         model: the bytes of a SentencePiece model whose ids 0 to 3 are the
             reserved ones; `train_sentencepiece` makes one.
+        known: int, how many of the pieces are tokens; those after them
+            make the unknown one. None: all of them.
+        prefix: string, such as the language code `>>cmn_Hans<<`, that goes
+            before each text that has no language code of its own.
         **normalization: `nfc`, `remove_control`, `simplify`; see
             `Normalizer`.
 
@@ -53,10 +61,20 @@ class SentencePieceTokenizer(Tokenizer):
     kind = "sentencepiece"
     content_file = "sentencepiece.model"
 
-    def __init__(self, model, **normalization):
+    def __init__(self, model, known=None, prefix="", **normalization):
         super().__init__(**normalization)
         self._model = model
         self._processor = _processor(model)
+        self._known = known
+        self._prefix = prefix
+        self._has_codes = known is not None and any(
+            _CODE.fullmatch(token) for token in self.tokens()
+        )
+        if prefix and self.tokens().count(_SPACE + prefix) != 1:
+            raise InputError(
+                f"{prefix} is no language code of the tokenizer. Accepted: "
+                f"{' '.join(self.language_codes()) or 'none'}"
+            )
         if self.tags:
             check_tags(self.tokens(), self.tags)
         self._made = None
@@ -69,7 +87,19 @@ class SentencePieceTokenizer(Tokenizer):
 
     @property
     def vocabulary_size(self):
-        return self._processor.get_piece_size()
+        size = self._processor.get_piece_size()
+        return size if self._known is None else min(self._known, size)
+
+    def language_codes(self) -> list[str]:
+        """Tokens such as `>>cmn_Hans<<`, which name the target's language."""
+        tokens = self.tokens() if self._has_codes else []
+        return [token[1:] for token in tokens if _CODE.fullmatch(token)]
+
+    def options(self):
+        given = {"known": self._known, "prefix": self._prefix or None}
+        return super().options() | {
+            name: value for name, value in given.items() if value is not None
+        }
 
     def tokens(self):
         return [
@@ -78,7 +108,15 @@ class SentencePieceTokenizer(Tokenizer):
 
     def sampler(self, alpha: float) -> "SubwordSampler":
         """Draws other ids for the same texts."""
-        return SubwordSampler(self._model, alpha)
+        return SubwordSampler(self._model, alpha, self.vocabulary_size)
+
+    @functools.cached_property
+    def _skips_pieces(self):
+        """Whether pieces of text are marked as no text, see `importing`."""
+        return self._known is not None and any(
+            self._processor.is_control(i)
+            for i in range(len(SPECIAL_TOKENS), self.vocabulary_size)
+        )
 
     @property
     def _pieces(self):
@@ -94,10 +132,29 @@ class SentencePieceTokenizer(Tokenizer):
         return self._made
 
     def _encode(self, strings):
-        return self._pieces.tokenize(squeeze(strings))
+        ids = self._pieces.tokenize(self._prepared(strings))
+        if self._known is None:
+            return ids
+        return tf.ragged.map_flat_values(
+            lambda flat: tf.where(flat < self._known, flat, UNK_ID), ids
+        )
+
+    def _prepared(self, strings):
+        """Normalised strings as the model takes them."""
+        strings = squeeze(strings)
+        if not self._has_codes:
+            return strings
+        own = f"^({_CODE_TEXT}) ?"
+        spaced = tf.strings.regex_replace(strings, own, r"\1 ")
+        if not self._prefix:
+            return tf.strings.strip(spaced)
+        bare = ~tf.strings.regex_full_match(strings, f"{own}.*")
+        prefixed = tf.strings.join([f"{self._prefix} ", strings])
+        prefixed = tf.where(bare & (strings != ""), prefixed, spaced)
+        return tf.strings.strip(prefixed)
 
     def _pieces_of(self, strings):
-        strings = squeeze(strings)
+        strings = self._prepared(strings)
         _, starts, ends = self._pieces.tokenize_with_offsets(strings)
         texts = tf.gather(strings, starts.value_rowids())
         begins = starts.flat_values
@@ -106,7 +163,7 @@ class SentencePieceTokenizer(Tokenizer):
         )
 
     def _decode(self, ids):
-        if self.tags:
+        if self.tags or self._skips_pieces:
             return super()._decode(ids)  # TF Text would leave tags out.
         return self._pieces.detokenize(ids)
 
@@ -162,14 +219,15 @@ class SubwordSampler:
             segmentations of a word (small: all are nearly as likely; 1: as
             the model has it); of a BPE model, the probability that a merge
             is left out.
+        known: the ids to draw from are below it; None: all.
     """
 
-    def __init__(self, model: bytes, alpha: float):
+    def __init__(self, model: bytes, alpha: float, known: int | None = None):
         proto = sentencepiece_model_pb2.ModelProto.FromString(model)
         pieces = {
             piece.piece: (number, piece.score)
             for number, piece in enumerate(proto.pieces)
-            if piece.type == _Piece.NORMAL
+            if piece.type == _Piece.NORMAL and (known is None or number < known)
         }
         self._texts = {number: text for text, (number, _) in pieces.items()}
         kind = proto.trainer_spec.model_type
