@@ -265,7 +265,7 @@ def read_json_value(path, accepted: str = ""):
     content = read_bytes(path, accepted)
     try:
         return json.loads(content)
-    except ValueError:  # Or not UTF-8.
+    except (ValueError, RecursionError):  # Or not UTF-8.
         raise InputError(
             f"{path}: damaged, not JSON{_accepted(accepted)}"
         ) from None
