@@ -7,6 +7,7 @@ one line for bad usage, bad input or an interruption.
 import argparse
 import difflib
 import importlib
+import keyword
 import os
 import re
 import signal
@@ -19,6 +20,7 @@ from keras_transformer.version import __version__
 COMMANDS = {
     "demo": "the whole path on a built-in corpus, in a few minutes",
     "prepare": "a parallel corpus to ids on disk",
+    "import": "a model of OPUS-MT or Marian to a run",
     "train": "prepared data to a trained run",
     "evaluate": "cross-entropy, BLEU and chrF of a run",
     "translate": "lines of text to lines of text",
@@ -157,7 +159,9 @@ def _is_out_of_resources(error) -> bool:
 
 
 def _module(command):
-    return importlib.import_module(f"keras_transformer.cli.{command}")
+    # A word of Python's own can't name a module.
+    name = f"{command}_" if keyword.iskeyword(command) else command
+    return importlib.import_module(f"keras_transformer.cli.{name}")
 
 
 def _fail(message) -> int:

@@ -1,0 +1,90 @@
+"""Makes a run of a Marian model, such as those of OPUS-MT.
+
+FOLDER is one of Hugging Face's, with config.json, model.safetensors or
+pytorch_model.bin, vocab.json, source.spm and target.spm; or Marian's own, with
+decoder.yml, model.npz, vocab.yml and both .spm files. The run can be all that
+a trained one can: translate, evaluate, score, prepare --tokenizers, train
+--from with --preset finetune, export.
+
+example:
+  keras-transformer import --from opus-mt-en-zh --out runs/en-zh \\
+      --source-prefix '>>cmn_Hans<<'
+"""
+
+from keras_transformer.cli.console import load_tensorflow, table
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "--from",
+        dest="folder",
+        required=True,
+        metavar="FOLDER",
+        help="of the model's files",
+    )
+    parser.add_argument(
+        "--out", required=True, metavar="FOLDER", help="the run's folder"
+    )
+    parser.add_argument(
+        "--positions",
+        choices=("tensor2tensor", "sinusoidal"),
+        default="tensor2tensor",
+        help="tensor2tensor: as Marian computes, which trained the model "
+        "(default); sinusoidal: as transformers does, for a model that was "
+        "trained further there",
+    )
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}-language",
+            metavar="CODE",
+            help="default: as the folder says",
+        )
+    parser.add_argument(
+        "--source-prefix",
+        metavar="CODE",
+        default="",
+        help="language code before each source that has none, such as "
+        ">>cmn_Hans<<",
+    )
+    parser.add_argument(
+        "--punctuation",
+        choices=("auto", "none", "moses"),
+        default="auto",
+        help="moses: quotes and dashes as Moses' normalize-punctuation.perl "
+        "makes them; auto: if the folder's preprocess.sh does (default)",
+    )
+
+
+def run(arguments):
+    load_tensorflow()
+    from keras_transformer.importing.run import import_run
+
+    run = import_run(
+        arguments.folder,
+        arguments.out,
+        positions=arguments.positions,
+        source_language=arguments.source_language,
+        target_language=arguments.target_language,
+        source_prefix=arguments.source_prefix,
+        punctuation=arguments.punctuation,
+    )
+    print(table(_rows(run, arguments.out)))
+
+
+def _rows(run, out):
+    imported, model = run.manifest["imported"], run.config.model
+    data = run.config.data
+    yield "from", f"{imported['from']}, {imported['kind']}"
+    yield "license", imported["license"] or "not said"
+    yield (
+        "model",
+        f"{model.num_encoder_layers} + {model.num_decoder_layers} layers, "
+        f"width {model.d_model}, {model.positions} positions",
+    )
+    yield "tokens", f"{run.source_tokenizer.vocabulary_size:,}"
+    yield "languages", f"{data.source_language} to {data.target_language}"
+    codes = run.source_tokenizer.language_codes()
+    if codes:
+        prefix = imported["source_prefix"] or "none: each source needs one"
+        yield "codes", f"{' '.join(codes[:20])}; prefix {prefix}"
+    yield "written", str(out)

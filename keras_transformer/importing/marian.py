@@ -1,0 +1,267 @@
+"""Marian's Transformer as the one of this package: what it is, its weights.
+
+Axes: D model width, V vocabulary.
+"""
+
+import dataclasses
+import functools
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.config.model import ModelConfig
+from keras_transformer.constants import PAD_ID, START_ID
+from keras_transformer.errors import InputError
+
+ACTIVATIONS = {
+    "relu": "relu",
+    "swish": "swish",
+    "silu": "swish",
+    "gelu": "gelu",
+}
+# As low as a token that is never predicted needs to be. Much lower would
+# spoil label smoothing, which sums over all tokens.
+_NEVER = 100.0
+_PROJECTIONS = {"query": "q", "key": "k", "value": "v"}
+
+
+@dataclasses.dataclass(frozen=True)
+class MarianModel:
+    """What a folder holds, whichever program wrote it.
+
+    Attributes:
+        folder: where it was.
+        kind: what wrote it, for people.
+        tensors: arrays by transformers' names.
+        sizes: `{"d_model": ..., "num_heads": ..., "d_ff": ...,
+            "num_encoder_layers": ..., "num_decoder_layers": ...}`.
+        activation: one of `ACTIVATIONS`.
+        tied_embeddings: as `model.tied_embeddings`.
+        vocabularies: ids by tokens, of source and target.
+        paddings: id of `<pad>` of each side; None where there is none.
+        start: id of the decoder's first input; None: zeros.
+        sentencepiece: the model's file of each side.
+        max_length: positions.
+        decoding: values of that section.
+        languages: of source and target, "" where the folder doesn't say.
+        punctuation: "moses" if its text was normalised by Moses' script,
+            else "none".
+        files: that the run is made of.
+    """
+
+    folder: pathlib.Path
+    kind: str
+    tensors: dict[str, np.ndarray]
+    sizes: dict[str, int]
+    activation: str
+    tied_embeddings: str
+    vocabularies: tuple[dict, dict]
+    paddings: tuple[int | None, int | None]
+    start: int | None
+    sentencepiece: tuple[pathlib.Path, pathlib.Path]
+    max_length: int
+    decoding: dict[str, Any]
+    languages: tuple[str, str]
+    punctuation: str
+    files: tuple[pathlib.Path, ...]
+
+    def config(self, positions: str) -> dict:
+        """The section `model` of the run.
+
+        Args:
+            positions: "tensor2tensor", as Marian computes, or "sinusoidal",
+                as transformers does.
+        """
+        as_marian = positions == "tensor2tensor"
+        return {
+            **self.sizes,
+            "activation": ACTIVATIONS[self.activation],
+            "norm": "post",
+            "layer_norm_epsilon": 1e-6 if as_marian else 1e-5,
+            "tied_embeddings": self.tied_embeddings,
+            "output_bias": self.tied_embeddings != "none",
+            "positions": positions,
+            "source_start": False,
+            "max_length": self.max_length,
+            "attention_dropout": 0.0,
+            "feedforward_dropout": 0.0,
+        }
+
+
+def weights_of(
+    model: MarianModel, config: ModelConfig, orders
+) -> dict[str, np.ndarray]:
+    """The weights of a model of this package, by their Keras paths.
+
+    Positions lie otherwise here, sine beside cosine, where Marian has all
+    sines before all cosines. So the features of the residual stream change
+    places, in everything that reads or writes it.
+
+    Args:
+        model: of which the tensors are taken.
+        config: of the new model.
+        orders: `new_order` of each side.
+
+    Raises:
+        InputError: a tensor is missing, too many, or of another shape.
+    """
+    reader = _Reader(model, config)
+    reader.embeddings(orders)  # First, as they say whether d_model is right.
+    for side, count in (
+        ("encoder", config.num_encoder_layers),
+        ("decoder", config.num_decoder_layers),
+    ):
+        for i in range(count):
+            reader.layer(side, i)
+    reader.check_all_read()
+    return reader.weights
+
+
+class _Reader:
+    """Takes tensors by transformers' names, and checks each."""
+
+    def __init__(self, model, config):
+        self._model = model
+        self._left = dict(model.tensors)
+        self._width = config.d_model
+        self._inner = config.d_ff
+        self._tied = config.tied_embeddings
+        self._as_marian = config.positions == "tensor2tensor"
+        self.weights = {}
+
+    @functools.cached_property
+    def _order(self):
+        """Ours 2i is Marian's i, ours 2i + 1 its D/2 + i."""
+        return np.arange(self._width).reshape(2, -1).T.ravel()
+
+    def layer(self, side, number):
+        """An encoder's or a decoder's layer."""
+        ours = f"{side}_layer_{number}"
+        theirs = f"model.{side}.layers.{number}"
+        self._attention(f"{ours}/self_attention", f"{theirs}.self_attn")
+        if side == "decoder":
+            self._attention(f"{ours}/cross_attention", f"{theirs}.encoder_attn")
+        self._dense(f"{ours}/feedforward/inner", f"{theirs}.fc1", reads=True)
+        self._dense(f"{ours}/feedforward/outer", f"{theirs}.fc2", writes=True)
+        self._norm(
+            f"{ours}/feedforward_layer_norm", f"{theirs}.final_layer_norm"
+        )
+
+    def embeddings(self, orders):
+        """Embeddings and the output layer."""
+        sizes = [len(vocabulary) for vocabulary in self._model.vocabularies]
+        shared = "model.shared.weight"
+        names = ["model.encoder.embed_tokens.weight"]
+        names += ["model.decoder.embed_tokens.weight", "lm_head.weight"]
+        tables = []
+        for name, size in zip(names, (*sizes, sizes[1]), strict=True):
+            if name not in self._left and name == names[2]:
+                tables.append(tables[1])
+                continue
+            own = name if name in self._left else shared
+            tables.append(self._take(own, size, self._width, keep=True))
+        for name in (*names, shared):
+            self._left.pop(name, None)
+        source, target, output = tables
+        if self._tied != "none" and not _equal(target, output):
+            raise self._error("lm_head.weight isn't the target's embedding")
+        if self._tied == "all" and not _equal(source, target):
+            raise self._error("the sides' embeddings differ, but are one")
+        bias = self._bias(sizes[1], orders[1])
+        if self._tied == "all":
+            self._table("shared_embedding", source, orders[0])
+            self.weights["shared_embedding/output_bias"] = bias
+            return
+        self._table("source_embedding", source, orders[0])
+        self._table("target_embedding", target, orders[1])
+        if self._tied == "target":
+            self.weights["target_embedding/output_bias"] = bias
+        else:
+            kernel = _rows(output, orders[1])[:, self._order].T  # (D, V)
+            self.weights["logits/kernel"] = kernel
+            self.weights["logits/bias"] = bias
+
+    def check_all_read(self):
+        """Refuses tensors that nothing here stands for."""
+        left = [
+            n for n in self._left if not n.endswith("embed_positions.weight")
+        ]
+        if left:
+            raise self._error(
+                f"{len(left)} tensors that a Marian Transformer doesn't have, "
+                f"such as {left[0]}"
+            )
+
+    def _attention(self, ours, theirs):
+        for name, letter in _PROJECTIONS.items():
+            self._dense(f"{ours}/{name}", f"{theirs}.{letter}_proj", reads=True)
+        self._dense(f"{ours}/output", f"{theirs}.out_proj", writes=True)
+        self._norm(f"{ours}_layer_norm", f"{theirs}_layer_norm")
+
+    def _dense(self, ours, theirs, reads=False, writes=False):
+        """A product that reads the residual stream, or writes to it."""
+        inner = self._inner if ".fc" in theirs else self._width
+        inputs, outputs = (
+            (self._width, inner) if reads else (inner, self._width)
+        )
+        kernel = self._take(f"{theirs}.weight", outputs, inputs).T
+        bias = self._take(f"{theirs}.bias", outputs)
+        if reads:
+            kernel = kernel[self._order]
+        if writes:
+            kernel, bias = kernel[:, self._order], bias[self._order]
+        self.weights[f"{ours}/kernel"] = kernel
+        self.weights[f"{ours}/bias"] = bias
+
+    def _norm(self, ours, theirs):
+        for name, key in (("gamma", "weight"), ("beta", "bias")):
+            values = self._take(f"{theirs}.{key}", self._width)
+            self.weights[f"{ours}/{name}"] = values[self._order]
+
+    def _table(self, name, rows, order):
+        path = f"{name}/tokens/embeddings"
+        self.weights[path] = _rows(rows, order)[:, self._order]  # (V, D)
+
+    def _bias(self, size, order):
+        """The output layer's bias, `(V,)`."""
+        bias = self._take("final_logits_bias", 1, size, optional=True)
+        bias = np.zeros((1, size), np.float32) if bias is None else bias
+        bias = _rows(bias[0], order)
+        never = bias.min() - _NEVER
+        bias[START_ID] = never
+        # Marian has no <pad>; transformers lets it take its share.
+        if self._as_marian or order[PAD_ID] is None:
+            bias[PAD_ID] = never
+        return bias
+
+    def _take(self, name, *shape, keep=False, optional=False):
+        if name not in self._left:
+            if optional:
+                return None
+            raise self._error(f"no tensor {name}")
+        tensor = self._left[name] if keep else self._left.pop(name)
+        if tensor.shape != shape:
+            raise self._error(
+                f"{name} is {_shape(tensor.shape)}, where config and "
+                f"vocabulary say {_shape(shape)}"
+            )
+        return np.asarray(tensor, np.float32)
+
+    def _error(self, message):
+        return InputError(f"{self._model.folder}: {message}")
+
+
+def _rows(table, order):
+    """Rows in their new order; zeros where there is none."""
+    taken = table[[number or 0 for number in order]]
+    taken[[number is None for number in order]] = 0.0
+    return taken
+
+
+def _equal(one, other):
+    return one is other or np.array_equal(one, other)
+
+
+def _shape(shape):
+    return " x ".join(map(str, shape)) or "a number"

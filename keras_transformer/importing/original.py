@@ -1,0 +1,269 @@
+"""Folders of Marian itself, as OPUS-MT publishes its models.
+
+References: marian-dev's `src/models/transformer.h` and `src/layers/generic.h`.
+"""
+
+import pathlib
+import re
+
+import yaml
+
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_bytes
+from keras_transformer.importing.marian import ACTIVATIONS, MarianModel
+from keras_transformer.importing.tensors import read_npz
+from keras_transformer.importing.vocabulary import read_vocabulary
+
+DECODER = "decoder.yml"
+_SETTINGS = "special:model.yml"
+# What Marian would compute otherwise, by the value that is understood. A key
+# that isn't there has it.
+_UNDERSTOOD = {
+    "type": "transformer",
+    "input-types": [],
+    "right-left": False,
+    "transformer-decoder-autoreg": "self-attention",
+    "transformer-no-projection": False,
+    "transformer-no-bias": False,
+    "transformer-no-affine": False,
+    "transformer-preprocess": "",
+    "transformer-postprocess": "dan",
+    "transformer-postprocess-emb": "d",
+    "transformer-postprocess-top": "",
+    "transformer-train-position-embeddings": False,
+    "transformer-tied-layers": [],
+    "transformer-ffn-depth": 2,
+    "transformer-depth-scaling": False,
+    "transformer-rnn-projection": False,
+    "transformer-pool": False,
+    "lemma-dim-emb": 0,
+    "lemma-dependency": "",
+    "layer-normalization": False,
+    "ulr": False,
+    "output-approx-knn": [],
+    "output-omit-bias": False,
+    "factors-dim-emb": 0,
+}
+_SIZES = {
+    "d_model": "dim-emb",
+    "num_heads": "transformer-heads",
+    "d_ff": "transformer-dim-ffn",
+    "num_encoder_layers": "enc-depth",
+    "num_decoder_layers": "dec-depth",
+}
+_LETTERS = {"q": "q", "k": "k", "v": "v", "o": "out"}
+_NORMS = {"scale": "weight", "bias": "bias"}
+_MAX_LENGTH = 512
+
+
+def read_original(folder: pathlib.Path) -> MarianModel:
+    """A folder with `decoder.yml`, `model.npz`, vocabularies and `.spm`s.
+
+    Raises:
+        InputError: a file is missing or damaged, or says something that
+            isn't understood.
+    """
+    decoder = _mapping(read_bytes(folder / DECODER), folder / DECODER)
+    weights, names = _named_files(folder, decoder)
+    arrays = read_npz(weights)
+    settings = _settings(weights, arrays)
+    vocabularies = tuple(read_vocabulary(folder / name) for name in names)
+    spm = tuple(folder / f"{side}.spm" for side in ("source", "target"))
+    return MarianModel(
+        folder=folder,
+        kind="Marian",
+        tensors=_renamed(weights, arrays, settings),
+        sizes={ours: settings[theirs] for ours, theirs in _SIZES.items()},
+        activation=settings["transformer-ffn-activation"],
+        tied_embeddings=_tied(weights, settings),
+        vocabularies=vocabularies,
+        paddings=(None, None),
+        start=None,
+        sentencepiece=spm,
+        max_length=_MAX_LENGTH,
+        decoding=_decoding(folder, decoder),
+        languages=_languages(folder),
+        punctuation=_punctuation(folder),
+        files=(
+            folder / DECODER,
+            weights,
+            *(folder / name for name in dict.fromkeys(names)),
+            *spm,
+        ),
+    )
+
+
+def _named_files(folder, decoder):
+    """The weights and the names of both vocabularies."""
+    path = folder / DECODER
+    models, names = decoder.get("models"), decoder.get("vocabs")
+    for key, value, count in (("models", models, 1), ("vocabs", names, 2)):
+        fits = isinstance(value, list) and len(value) == count
+        if not fits or not all(isinstance(name, str) for name in value):
+            raise InputError(
+                f"{path}: {key} is {value!r:.60}. Accepted: {count} file "
+                f"name{'s' * (count > 1)}"
+            )
+    for name in (*models, *names):
+        if pathlib.PurePath(name).name != name:
+            raise InputError(f"{path}: {name!r:.60} is outside the folder")
+    if not models[0].endswith(".npz"):
+        raise InputError(
+            f"{path}: {models[0]}, as of quantised models. Accepted: .npz"
+        )
+    factored = [n for n in names if not n.endswith((".yml", ".yaml"))]
+    if factored:
+        raise InputError(
+            f"{path}: {factored[0]}, a vocabulary with factors or of another "
+            "kind. Accepted: .yml"
+        )
+    return folder / models[0], names
+
+
+def _settings(path, arrays):
+    """What stands in the weights about the model."""
+    raw = arrays.pop(_SETTINGS, None)
+    if raw is None:
+        raise InputError(f"{path}: no {_SETTINGS} in it, not a Marian model")
+    content = raw.tobytes().rstrip(b"\0")
+    settings = _mapping(content, f"{path}: {_SETTINGS}")
+    for key, accepted in _UNDERSTOOD.items():
+        value = settings.get(key, accepted)
+        if value != accepted and (value or accepted):
+            raise InputError(
+                f"{path}: {key} is {value!r:.60}, which isn't understood. "
+                f"Accepted: {accepted!r}"
+            )
+    activation = settings.get("transformer-ffn-activation", "swish")
+    if activation not in ACTIVATIONS or activation == "gelu":
+        raise InputError(
+            f"{path}: transformer-ffn-activation is {activation!r:.60}. "
+            "Accepted: relu, swish"
+        )
+    for key in _SIZES.values():
+        if type(settings.get(key)) is not int or settings[key] < 1:
+            raise InputError(
+                f"{path}: {key} is {settings.get(key)!r:.60}. Accepted: 1 or "
+                "more"
+            )
+    return {**settings, "transformer-ffn-activation": activation}
+
+
+def _mapping(content, where):
+    """YAML as Marian writes it, without aliases.
+
+    They could make a few lines of text a value without end.
+    """
+    try:
+        text = content.decode()
+        for event in yaml.parse(text, yaml.CSafeLoader):
+            if isinstance(event, yaml.AliasEvent):
+                raise ValueError
+        value = yaml.load(text, yaml.CSafeLoader)
+    except (ValueError, yaml.YAMLError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: damaged, not the YAML that Marian writes")
+    return value
+
+
+def _tied(path, settings):
+    if settings.get("tied-embeddings-all"):
+        return "all"
+    if settings.get("tied-embeddings-src"):
+        raise InputError(
+            f"{path}: tied-embeddings-src without tied-embeddings-all, which "
+            "isn't understood"
+        )
+    return "target" if settings.get("tied-embeddings") else "none"
+
+
+def _renamed(path, arrays, settings):
+    """The arrays by transformers' names, kernels transposed as there."""
+    tensors = {}
+
+    def take(theirs, ours, kernel=False):
+        if theirs not in arrays:
+            raise InputError(f"{path}: no tensor {theirs}")
+        array = arrays.pop(theirs)
+        tensors[ours] = array.T if kernel else array.ravel()
+
+    for side, count in (
+        ("encoder", settings["enc-depth"]),
+        ("decoder", settings["dec-depth"]),
+    ):
+        kinds = {"self": "self_attn"}
+        if side == "decoder":
+            kinds["context"] = "encoder_attn"
+        for i in range(count):
+            theirs, ours = f"{side}_l{i + 1}", f"model.{side}.layers.{i}"
+            for short, long in kinds.items():
+                for x, y in _LETTERS.items():
+                    name = f"{ours}.{long}.{y}_proj"
+                    take(f"{theirs}_{short}_W{x}", f"{name}.weight", True)
+                    take(f"{theirs}_{short}_b{x}", f"{name}.bias")
+                for x, y in _NORMS.items():
+                    name = f"{ours}.{long}_layer_norm.{y}"
+                    take(f"{theirs}_{short}_Wo_ln_{x}", name)
+            for n in (1, 2):
+                take(f"{theirs}_ffn_W{n}", f"{ours}.fc{n}.weight", True)
+                take(f"{theirs}_ffn_b{n}", f"{ours}.fc{n}.bias")
+            for x, y in _NORMS.items():
+                name = f"{ours}.final_layer_norm.{y}"
+                take(f"{theirs}_ffn_ffn_ln_{x}", name)
+    return tensors | _renamed_embeddings(path, arrays)
+
+
+def _renamed_embeddings(path, arrays):
+    names = {
+        "Wemb": "model.shared.weight",
+        "encoder_Wemb": "model.encoder.embed_tokens.weight",
+        "decoder_Wemb": "model.decoder.embed_tokens.weight",
+    }
+    tensors = {
+        ours: arrays.pop(theirs)
+        for theirs, ours in names.items()
+        if theirs in arrays
+    }
+    if "decoder_ff_logit_out_W" in arrays:
+        tensors["lm_head.weight"] = arrays.pop("decoder_ff_logit_out_W").T
+    if "decoder_ff_logit_out_b" in arrays:
+        bias = arrays.pop("decoder_ff_logit_out_b")
+        tensors["final_logits_bias"] = bias.reshape(1, -1)
+    if arrays:
+        raise InputError(
+            f"{path}: {len(arrays)} tensors that aren't understood, such as "
+            f"{next(iter(arrays))}"
+        )
+    return tensors
+
+
+def _decoding(folder, decoder):
+    if decoder.get("word-penalty"):
+        raise InputError(
+            f"{folder / DECODER}: word-penalty is "
+            f"{decoder['word-penalty']!r:.60}, which isn't understood. "
+            "Accepted: 0"
+        )
+    alpha = decoder.get("normalize", 0)
+    return {
+        "beam_size": decoder.get("beam-size", 12),
+        "length_penalty": 1.0 if alpha is True else alpha,
+        "length_normalization": "average",
+        "ban_unknown": not decoder.get("allow-unk", False),
+    }
+
+
+def _languages(folder):
+    """By the folder's name, such as `opus-2020-07-17.en-zh` or `en-zh`."""
+    match = re.search(r"([a-z]{2,3})-([a-z]{2,3})$", folder.resolve().name)
+    return match.groups() if match else ("", "")
+
+
+def _punctuation(folder):
+    """As the script did that prepared the training text."""
+    script = folder / "preprocess.sh"
+    if not script.is_file():
+        return "none"
+    text = script.read_text(encoding="utf-8", errors="replace")
+    return "moses" if "normalize-punctuation" in text else "none"

@@ -1,0 +1,228 @@
+"""Writes the run of an imported model.
+
+It has no data and no epochs, but all else that a run has; what it was made of
+stands in its manifest under `imported`, and licence and model card lie in its
+folder `imported/`.
+"""
+
+import pathlib
+import re
+import shutil
+
+from keras_transformer.config import Config
+from keras_transformer.errors import InputError
+from keras_transformer.files import (
+    describe_file,
+    new_folder,
+    write_json,
+    write_text,
+)
+from keras_transformer.importing.hugging_face import CONFIG, read_hugging_face
+from keras_transformer.importing.marian import MarianModel, weights_of
+from keras_transformer.importing.original import DECODER, read_original
+from keras_transformer.importing.vocabulary import make_tokenizer, new_order
+from keras_transformer.models import build_transformer
+from keras_transformer.training.run import FORMAT, SIDES, Run
+from keras_transformer.training.weights import save_weights, weights_path
+from keras_transformer.version import versions
+
+IMPORTED = "imported"
+POSITIONS = ("tensor2tensor", "sinusoidal")
+PUNCTUATION = ("auto", "none", "moses")
+_NOTICES = ("README*", "LICEN[CS]E*", "NOTICE*", "CITATION*")
+_LICENSE = re.compile(r"^license:\s*(\S.*?)\s*$", re.M)
+
+
+def read_model(folder) -> MarianModel:
+    """What a folder of Hugging Face's or of Marian's own holds.
+
+    Raises:
+        InputError: it is neither, damaged, or not understood.
+    """
+    folder = pathlib.Path(folder)
+    _check_files(folder)
+    if (folder / DECODER).is_file():
+        return read_original(folder)
+    if (folder / CONFIG).is_file():
+        return read_hugging_face(folder)
+    raise InputError(
+        f"{folder}: no {CONFIG} and no {DECODER}. "
+        "Accepted: a folder of a MarianMTModel of Hugging Face's, or of Marian"
+    )
+
+
+def _check_files(folder):
+    """Refuses pipes and devices, which might have no end."""
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError(f"{path}: neither a file nor a folder")
+
+
+def import_run(
+    folder,
+    out,
+    positions: str = "tensor2tensor",
+    source_language: str | None = None,
+    target_language: str | None = None,
+    source_prefix: str = "",
+    punctuation: str = "auto",
+) -> Run:
+    """Makes a run of a model that another program trained.
+
+    Args:
+        folder: of a MarianMTModel or of Marian itself.
+        out: folder that doesn't exist yet or is empty.
+        positions: "tensor2tensor": computes as Marian does, which trained the
+            model; "sinusoidal": as transformers does, for models that were
+            trained further there.
+        source_language: its tag; None: as the folder says.
+        target_language: likewise.
+        source_prefix: language code that goes before each source without
+            one, such as `>>cmn_Hans<<`.
+        punctuation: one of `PUNCTUATION`; "moses" normalises it as Moses'
+            script does, "auto" does so if the folder says so.
+
+    Raises:
+        InputError: the folder is damaged or not understood, or `out` can't
+            be written.
+    """
+    model = read_model(folder)
+    orders = [
+        new_order(vocabulary, padding, model.start)
+        for vocabulary, padding in zip(
+            model.vocabularies, model.paddings, strict=True
+        )
+    ]
+    if punctuation == "auto":
+        punctuation = model.punctuation
+    config = _config(model, positions, (source_language, target_language))
+    tokenizers = _tokenizers(model, orders, config, source_prefix, punctuation)
+    # Before a model is built as large as the configuration claims.
+    weights = weights_of(model, config.model, orders)
+    keras_model = build_transformer(config.model, *map(len, orders))
+    _assign(keras_model, weights)
+    manifest = _manifest(model, tokenizers)
+    manifest[IMPORTED] |= {
+        "positions": positions,
+        "source_prefix": source_prefix,
+        "punctuation": punctuation,
+    }
+    with new_folder(out) as temporary:
+        (temporary / "weights").mkdir()
+        for side, tokenizer in zip(SIDES, tokenizers, strict=True):
+            tokenizer.save(temporary / f"{side}_tokenizer")
+        _copy_notices(model.folder, temporary / IMPORTED)
+        save_weights(
+            weights_path(temporary / "weights", "best"),
+            keras_model,
+            {"epoch": 0, "scores": {}},
+        )
+        write_text(temporary / "config.yaml", config.to_yaml())
+        write_json(temporary / "manifest.json", manifest)
+    return Run(out, config, manifest, tokenizers)
+
+
+def _config(model, positions, languages):
+    named = zip(SIDES, languages, model.languages, strict=True)
+    tags = {}
+    for side, given, said in named:
+        if not (given or said):
+            raise InputError(
+                f"{model.folder}: it doesn't say its {side} language. "
+                f"Accepted: --{side}-language with a tag such as en"
+            )
+        tags[f"{side}_language"] = given or said
+    return Config().updated(
+        {
+            "model": model.config(positions),
+            "data": {
+                **tags,
+                "source_tokenizer": "sentencepiece",
+                "target_tokenizer": "sentencepiece",
+                "shared_vocabulary": model.tied_embeddings == "all",
+                "nfc": False,
+                "simplify_chinese": False,
+            },
+            "decoding": model.decoding,
+        },
+        str(model.folder),
+    )
+
+
+def _tokenizers(model, orders, config, source_prefix, punctuation):
+    languages = config.data.source_language, config.data.target_language
+    return tuple(
+        make_tokenizer(
+            path,
+            vocabulary,
+            order,
+            prefix=prefix,
+            nfc=False,
+            moses_language=language if punctuation == "moses" else None,
+        )
+        for path, vocabulary, order, prefix, language in zip(
+            model.sentencepiece,
+            model.vocabularies,
+            orders,
+            (source_prefix, ""),
+            languages,
+            strict=True,
+        )
+    )
+
+
+def _assign(model, values):
+    """Gives a model its weights, each of which has to be there."""
+    for weight in model.weights:
+        if weight.path in values:
+            weight.assign(values.pop(weight.path))
+        elif weight.trainable:
+            raise ValueError(f"no values for {weight.path}")
+    if values:
+        raise ValueError(f"values of no weight: {', '.join(values)}")
+
+
+def _manifest(model, tokenizers):
+    return {
+        "format": FORMAT,
+        "versions": versions(),
+        "data": {"fingerprint": IMPORTED, "counts": {}},
+        "tokenizers": {
+            side: {
+                "vocabulary_size": tokenizer.vocabulary_size,
+                "fingerprint": tokenizer.fingerprint(),
+            }
+            for side, tokenizer in zip(SIDES, tokenizers, strict=True)
+        },
+        "scores": {},
+        IMPORTED: {
+            "from": str(model.folder),
+            "kind": model.kind,
+            "license": _license(model.folder),
+            "files": [describe_file(path) for path in model.files],
+        },
+    }
+
+
+def _license(folder):
+    """What the model card says; None: nothing."""
+    card = folder / "README.md"
+    if not card.is_file():
+        return None
+    text = card.read_text(encoding="utf-8", errors="replace")
+    parts = text.split("---")
+    if not text.startswith("---") or len(parts) < 3:
+        return None
+    match = _LICENSE.search(parts[1])
+    return match[1] if match else None
+
+
+def _copy_notices(folder, target):
+    """Licence and model card, as their terms mostly ask for."""
+    for pattern in _NOTICES:
+        for path in sorted(folder.glob(pattern)):
+            if path.is_file():
+                target.mkdir(exist_ok=True)
+                shutil.copyfile(path, target / path.name)

@@ -1,0 +1,220 @@
+"""Marian's vocabularies as tokenizers of this package.
+
+Marian takes pieces from a SentencePiece model of each side, and their ids from
+a vocabulary that both sides mostly share. Here ids come from the SentencePiece
+model itself: it is made anew, with its pieces in the vocabulary's order.
+"""
+
+import re
+
+import yaml
+from sentencepiece import sentencepiece_model_pb2
+
+from keras_transformer.constants import END_ID, SPECIAL_TOKENS, UNK_ID
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_bytes, read_json
+from keras_transformer.text.sentencepiece import SentencePieceTokenizer
+
+# What a language code before a source looks like, such as >>cmn_Hans<<.
+LANGUAGE_CODE = re.compile(r">>[^<>\s]+<<")
+_SPACE = "▁"
+# By which SentencePiece scores an unknown character below its worst piece.
+_UNKNOWN_PENALTY = 10.0
+_NEVER = -1e4  # The score of a piece that is only there to be decoded.
+_PADDING, _UNKNOWN, _, _END = SPECIAL_TOKENS
+_Model = sentencepiece_model_pb2.ModelProto
+_Piece = _Model.SentencePiece
+_Trainer = sentencepiece_model_pb2.TrainerSpec
+
+
+def read_vocabulary(path) -> dict[str, int]:
+    """The ids of a `vocab.json` or Marian's `vocab.yml`, by their tokens.
+
+    Raises:
+        InputError: it can't be read, has no `</s>` or `<unk>`, or its ids
+            aren't 0, 1, 2 ... each of one token.
+    """
+    if str(path).endswith(".json"):
+        vocabulary = read_json(path)
+    else:
+        vocabulary = _read_yaml_lines(path)
+    try:
+        "".join(vocabulary).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{path}: a token that isn't text") from None
+    ids = list(vocabulary.values())
+    if any(type(i) is not int for i in ids) or sorted(ids) != [
+        *range(len(ids))
+    ]:
+        raise InputError(
+            f"{path}: {len(ids)} tokens whose ids aren't 0 to {len(ids) - 1}, "
+            "each of one token"
+        )
+    missing = [t for t in (_UNKNOWN, _END) if t not in vocabulary]
+    if missing:
+        raise InputError(f"{path}: no {' and no '.join(missing)} in it")
+    return vocabulary
+
+
+def _read_yaml_lines(path):
+    """`TOKEN: ID` lines, as Marian writes them.
+
+    They aren't quite YAML: its own reader stumbles over some of the tokens.
+    """
+    try:
+        lines = read_bytes(path).decode().split("\n")
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8") from None
+    vocabulary = {}
+    key = None
+    for number, line in enumerate(lines, 1):
+        line = line.rstrip("\r")
+        if not line.strip():
+            continue
+        if line.startswith("? "):  # A long key; its value is in the next line.
+            key = line[2:]
+            continue
+        token, colon, value = line.rpartition(":")
+        token = key if key is not None and not token.strip() else token
+        key = None
+        try:
+            token = _unquoted(token)
+            if not colon or token in vocabulary:
+                raise ValueError
+            vocabulary[token] = int(value)
+        except (ValueError, TypeError, yaml.YAMLError):
+            raise InputError(
+                f"{path}, line {number}: not TOKEN: ID, or a token that stands "
+                f"there before. Received: {line[:60]!r}"
+            ) from None
+    return vocabulary
+
+
+def _unquoted(token):
+    if token[:1] not in "\"'" or len(token) < 2 or token[-1] != token[0]:
+        return token
+    inner = token[1:-1]
+    if token[0] == "'":
+        return inner.replace("''", "'")
+    if "\\" not in inner:
+        return inner
+    text = yaml.safe_load(token)
+    if not isinstance(text, str):
+        raise ValueError
+    return text
+
+
+def new_order(vocabulary, padding: int | None, start: int | None) -> list:
+    """The ids of a vocabulary, in the order that they have here.
+
+    Args:
+        vocabulary: ids by tokens.
+        padding: the id of `<pad>`; None: it has none.
+        start: the id of what the decoder starts with; None: nothing.
+
+    Returns:
+        for each id here the id there: of PAD, UNK, START and END, then of
+        all others in their order. START's is a copy.
+    """
+    first = [padding, vocabulary[_UNKNOWN], start, vocabulary[_END]]
+    return [*first, *sorted(set(vocabulary.values()) - set(first))]
+
+
+def make_tokenizer(
+    path, vocabulary, order, **options
+) -> SentencePieceTokenizer:
+    """The tokenizer of one side.
+
+    Args:
+        path: of the side's SentencePiece model.
+        vocabulary: ids by tokens.
+        order: of `new_order`.
+        options: of `SentencePieceTokenizer`.
+
+    Raises:
+        InputError: it is no SentencePiece model, or knows other pieces.
+    """
+    try:
+        model = _Model.FromString(read_bytes(path))
+    except Exception as error:  # Protobuf's, of a private module.
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: not a SentencePiece model") from None
+    known = _reorder(model, vocabulary, order, path)
+    content = model.SerializeToString(deterministic=True)
+    try:
+        return SentencePieceTokenizer(content, known=known, **options)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _reorder(model, vocabulary, order, path):
+    """Gives a model the vocabulary's pieces, and after them those it lacks.
+
+    Returns:
+        how many the vocabulary has.
+    """
+    kinds = (_Piece.NORMAL, _Piece.USER_DEFINED, _Piece.BYTE)
+    own = {p.piece: p for p in model.pieces if p.type in kinds}
+    tokens = {number: token for token, number in vocabulary.items()}
+    if not own.keys() & vocabulary.keys():
+        raise InputError(f"{path}: none of its pieces is in the vocabulary")
+    # A BPE model merges what is unused, too.
+    bpe = model.trainer_spec.model_type == _Trainer.BPE
+    unused = _Piece.CONTROL if bpe else _Piece.UNUSED
+    unknown = min(p.score for p in own.values()) - _UNKNOWN_PENALTY
+    pieces = [
+        _Piece(piece=token, type=_Piece.CONTROL, score=0.0)
+        for token in SPECIAL_TOKENS
+    ]
+    pieces[UNK_ID].type = _Piece.UNKNOWN
+    for number in order[END_ID + 1 :]:
+        token = tokens[number]
+        if token in SPECIAL_TOKENS:
+            raise InputError(f"{path}: {token} is a token of the vocabulary")
+        if token in own:
+            pieces.append(own.pop(token))
+        elif LANGUAGE_CODE.fullmatch(token):
+            pieces.append(
+                _Piece(
+                    piece=_SPACE + token, type=_Piece.USER_DEFINED, score=0.0
+                )
+            )
+        elif len(token) == 1:
+            # A character that only the other side's model knows: Marian looks
+            # up in the vocabulary what this one's says is unknown.
+            pieces.append(
+                _Piece(piece=token, type=_Piece.NORMAL, score=unknown)
+            )
+        else:  # The other side's.
+            pieces.append(_Piece(piece=token, type=unused, score=_NEVER))
+    known = len(pieces)
+    pieces += own.values()
+    pieces = [_copy(piece) for piece in pieces]
+    del model.pieces[:]
+    model.pieces.extend(pieces)
+    _describe(model)
+    return known
+
+
+def _copy(piece):
+    copied = _Piece()
+    copied.CopyFrom(piece)
+    return copied
+
+
+def _describe(model):
+    """Where the reserved tokens are."""
+    spec = model.trainer_spec
+    names = ("pad", "unk", "bos", "eos")
+    for number, (name, token) in enumerate(
+        zip(names, SPECIAL_TOKENS, strict=True)
+    ):
+        setattr(spec, f"{name}_id", number)
+        setattr(spec, f"{name}_piece", token)
+    spec.vocab_size = len(model.pieces)
+
+
+def language_codes(vocabulary) -> list[str]:
+    """The language codes of a vocabulary, such as `>>cmn_Hans<<`."""
+    return sorted(filter(LANGUAGE_CODE.fullmatch, vocabulary))

@@ -1,0 +1,271 @@
+"""Imported models on the command line, and folders that are refused."""
+
+import json
+import os
+import pickle
+import re
+import zipfile
+
+import pytest
+import yaml
+
+from keras_transformer.cli.main import main
+from tests.importing.conftest import (  # noqa: F401
+    copy,
+    folders,
+)
+
+
+@pytest.fixture(scope="module")
+def imported(folders, tmp_path_factory):  # noqa: F811
+    out = tmp_path_factory.mktemp("cli") / "run"
+    options = ["--from", str(folders["big"]), "--out", str(out)]
+    assert main(["import", *options, "--source-prefix=>>cmn_Hans<<"]) == 0
+    return out
+
+
+def test_a_run_is_written_and_described(imported, folders, capsys):  # noqa: F811
+    capsys.readouterr()
+    assert main(["info", str(imported)]) == 0
+    said = capsys.readouterr().out
+    for part in ("apache-2.0", "model.safetensors", ">>cmn_Hans<<", "sha256"):
+        assert part in said
+    config = yaml.safe_load((imported / "config.yaml").read_text())
+    assert config["model"]["positions"] == "tensor2tensor"
+    assert config["data"]["target_language"] == "zho"
+    assert config["decoding"]["beam_size"] == 4
+
+
+def test_translates_evaluates_and_scores(imported, tmp_path, capsys):
+    text, pairs = tmp_path / "text", tmp_path / "pairs.tsv"
+    text.write_text("I go.\n\nHe wants to go to Shanghai.\n")
+    pairs.write_text("I go.\t我去。\nHe goes.\t他去。\n")
+    capsys.readouterr()
+    run = ["--run", str(imported)]
+    assert main(["translate", *run, "--input", str(text)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3 and lines[1] == "" and lines[0] and lines[2]
+    assert main(["evaluate", *run, "--input", str(pairs), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["sentences"] == 2
+    assert main(["score", *run, "--input", str(pairs)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_trains_further(imported, tmp_path, capsys):
+    train, data, out = (tmp_path / n for n in ("train.tsv", "data", "run"))
+    lines = [f"I go {i} times.\t我去{i}次。\n" for i in range(40)]
+    train.write_text("".join(lines))
+    prepare = ["--train", str(train), "--dev", "0.1", "--out", str(data)]
+    assert main(["prepare", *prepare, "--tokenizers", str(imported)]) == 0
+    options = ["--data", str(data), "--from", str(imported)]
+    options += ["--preset=finetune", "--epochs=1", "--threads=1"]
+    assert main(["train", *options, "--out", str(out)]) == 0
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["initial"]["imported"]["license"] == "apache-2.0"
+    config = yaml.safe_load((out / "config.yaml").read_text())
+    assert config["training"]["learning_rate"] < 1e-3
+    assert config["model"]["output_bias"]
+
+
+def edit(path, **changes):
+    values = json.loads(path.read_text("utf-8")) | changes
+    path.write_text(json.dumps(values))
+
+
+def truncate(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def replace_weights(folder, content):
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(content)
+
+
+class Evil:
+    def __reduce__(self):
+        return print, ("called",)
+
+
+def hostile_pickle(folder):
+    path = folder / "pytorch_model.bin"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps({"a": Evil()}))
+    (folder / "model.safetensors").unlink()
+
+
+def gap(folder):
+    path = folder / "vocab.json"
+    values = json.loads(path.read_text("utf-8"))
+    values["<pad>"] += 1
+    path.write_text(json.dumps(values))
+
+
+def without_end(folder):
+    (folder / "vocab.json").unlink()
+    os.mkfifo(folder / "vocab.json")
+
+
+def aliases(folder):
+    """YAML of a few lines that would be a value of 10 ** 9 items."""
+    lines = ["a0: &a0 [x]"]
+    for i in range(9):
+        lines.append(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 10)}]")
+    text = "\n".join([*lines, "models: *a9", "vocabs: *a9"])
+    (folder / "decoder.yml").write_text(text)
+
+
+def decoder(folder, **changes):
+    path = folder / "decoder.yml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changes))
+
+
+def without(folder, name):
+    (folder / name).unlink()
+
+
+DAMAGE = {
+    "truncated": (truncate, "model.safetensors: damaged"),
+    "pickle": (hostile_pickle, "builtins.print"),
+    "legacy": (
+        lambda f: replace_weights(f, pickle.dumps({})),
+        "before PyTorch 1.6",
+    ),
+    "gap": (gap, "whose ids aren't 0 to"),
+    "sizes": (
+        lambda f: edit(f / "config.json", d_model=32),
+        "where config and vocabulary say",
+    ),
+    "layers": (
+        lambda f: edit(f / "config.json", encoder_layers=3),
+        "no tensor model.encoder.layers.2",
+    ),
+    "fewer layers": (
+        lambda f: edit(f / "config.json", encoder_layers=1),
+        "tensors that a Marian Transformer doesn't have",
+    ),
+    "type": (
+        lambda f: edit(f / "config.json", model_type="m2m_100"),
+        "model_type is 'm2m_100'",
+    ),
+    "scale": (
+        lambda f: edit(f / "config.json", scale_embedding=False),
+        "scale_embedding is False",
+    ),
+    "widths": (
+        lambda f: edit(f / "config.json", decoder_ffn_dim=64),
+        "ffn_dim of encoder and decoder differ",
+    ),
+    "quantised": (
+        lambda f: edit(f / "config.json", quantization_config={"bits": 8}),
+        "quantization_config",
+    ),
+    "heads": (
+        lambda f: edit(
+            f / "config.json",
+            encoder_attention_heads=3,
+            decoder_attention_heads=3,
+        ),
+        "divisible by model.num_heads",
+    ),
+    "pieces": (
+        lambda f: (f / "source.spm").write_bytes(b"no model"),
+        "source.spm: not a SentencePiece model",
+    ),
+    "no pieces": (lambda f: without(f, "target.spm"), "target.spm: No such"),
+    "no weights": (lambda f: without(f, "model.safetensors"), "no weights"),
+    "nothing": (lambda f: without(f, "config.json"), "no decoder.yml"),
+    "start": (
+        lambda f: edit(f / "config.json", decoder_start_token_id=10**6),
+        "decoder_start_token_id is 1000000",
+    ),
+}
+DAMAGE |= {
+    "much": (
+        lambda f: edit(f / "config.json", d_model=1 << 40),
+        "d_model is 1099511627776. Accepted: 1 to 65536",
+    ),
+    "much more than there is": (
+        lambda f: edit(f / "config.json", d_model=1 << 16),
+        "where config and vocabulary say",
+    ),
+    "deep": (
+        lambda f: (f / "config.json").write_text("[" * 200000),
+        "config.json: damaged, not JSON",
+    ),
+    "activation": (
+        lambda f: edit(f / "config.json", activation_function=["relu"]),
+        "activation_function is",
+    ),
+    "surrogate": (
+        lambda f: (f / "vocab.json").write_text('{"\\ud800": 0}'),
+        "vocab.json: a token that isn't text",
+    ),
+    "pipe": (without_end, "vocab.json: neither a file nor a folder"),
+    "beams": (
+        lambda f: edit(f / "generation_config.json", num_beams="many"),
+        "decoding.beam_size takes an integer. Received: 'many'",
+    ),
+}
+DAMAGE_OF_MARIAN = {
+    "aliases": (aliases, "decoder.yml: damaged"),
+    "list": (
+        lambda f: (f / "decoder.yml").write_text("[1]"),
+        "decoder.yml: damaged",
+    ),
+    "normalize": (
+        lambda f: decoder(f, normalize="x"),
+        "decoding.length_penalty takes a number. Received: 'x'",
+    ),
+    "quantised": (
+        lambda f: decoder(f, models=["model.intgemm.bin"]),
+        "as of quantised models",
+    ),
+    "factors": (
+        lambda f: decoder(f, vocabs=["vocab.yml", "vocab.fsv"]),
+        "a vocabulary with factors",
+    ),
+    "ensemble": (
+        lambda f: decoder(f, models=["a.npz", "b.npz"]),
+        "models is .*Accepted: 1 file name",
+    ),
+    "outside": (
+        lambda f: decoder(f, models=["../model.npz"]),
+        "outside the folder",
+    ),
+    "penalty": (lambda f: decoder(f, **{"word-penalty": 1}), "word-penalty"),
+    "empty": (
+        lambda f: (f / "model.npz").write_bytes(b""),
+        "model.npz: damaged",
+    ),
+    "vocabulary": (
+        lambda f: (f / "vocab.yml").write_text("a: 0\nb: x\n"),
+        "vocab.yml, line 2",
+    ),
+}
+CASES = [("base", *case) for case in DAMAGE.values()]
+CASES += [("original", *case) for case in DAMAGE_OF_MARIAN.values()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage", "says"),
+    CASES,
+    ids=[*DAMAGE, *(f"marian, {name}" for name in DAMAGE_OF_MARIAN)],
+)
+def test_damaged_folders_are_refused(
+    kind,
+    damage,
+    says,
+    copy,  # noqa: F811
+    refuses,
+    tmp_path,
+):
+    folder = copy(kind)
+    damage(folder)
+    out = tmp_path / "run"
+    languages = ["--source-language=en", "--target-language=zh"]
+    line = refuses(
+        *("import", "--from", folder, "--out", out, *languages), says=[]
+    )
+    assert re.search(says, line), line
+    assert not out.exists()

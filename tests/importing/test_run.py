@@ -1,0 +1,187 @@
+"""Imported models against what transformers computes with the same files."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.errors import InputError
+from keras_transformer.importing.run import import_run
+from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.training.run import Run
+from keras_transformer.translation.translator import Translator
+
+KINDS = pytest.mark.parametrize("kind", ["base", "big"])
+LONGEST = 59  # transformers' limit of 60, less its start
+BUT_START = [0, 1, *range(3, 10**4)]
+
+
+@KINDS
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_ids_are_those_of_transformers(kind, side, import_of, references):
+    reference = references[kind]
+    tokenizer = getattr(import_of(kind), f"{side}_tokenizer")
+    ids = tokenizer.tokenize(getattr(reference, f"{side}s")).to_list()
+    assert ids == reference.ids[side]
+    assert any(1 in row for row in ids)
+
+
+def logits_of(run, reference):
+    model = Run.load(run.folder).load_model()
+    ids = {
+        "source_ids": reference.source_ids,
+        "target_ids": reference.target_ids,
+    }
+    incremental = IncrementalTransformer(model).predict(
+        *(tf.constant(values, tf.int32) for values in ids.values())
+    )
+    return np.array(model(ids, training=False)), np.array(incremental[0])
+
+
+@KINDS
+def test_logits_are_those_of_transformers(kind, import_of, references):
+    reference = references[kind]
+    run = import_of(kind, "sinusoidal")
+    real = reference.target_ids != 0
+    tokens = [i for i in BUT_START if i < len(reference.order)]
+    expected = reference.logits[real][:, tokens]
+    for logits in logits_of(run, reference):
+        np.testing.assert_allclose(logits[real][:, tokens], expected, atol=1e-4)
+
+
+def test_marian_and_transformers_differ_by_positions(import_of, references):
+    reference = references["base"]
+    ours = logits_of(import_of("base"), reference)[0]
+    theirs = logits_of(import_of("base", "sinusoidal"), reference)[0]
+    tokens = [*range(3, len(reference.order))]
+    assert np.abs(ours - theirs)[:, :, tokens].max() > 0.1
+
+
+def test_marians_own_files_hold_the_same_model(
+    copy, import_of, references, tmp_path
+):
+    folder = copy("base")
+    # Marian starts with zeros. transformers has moved its <pad>.
+    clear_last_row(folder / "model.safetensors", "model.shared.weight")
+    ours = logits_of(import_of("original"), references["base"])
+    theirs = logits_of(import_run(folder, tmp_path / "run"), references["base"])
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def clear_last_row(path, name):
+    """Sets the last row of a tensor of a safetensors file to 0."""
+    content = bytearray(path.read_bytes())
+    begin = 8 + int.from_bytes(content[:8], "little")
+    entry = json.loads(content[8:begin])[name]
+    width = 4 * entry["shape"][1]
+    end = begin + entry["data_offsets"][1]
+    content[end - width : end] = bytes(width)
+    path.write_bytes(content)
+
+
+@KINDS
+@pytest.mark.parametrize(("name", "beam_size"), [("greedy", 1), ("beam", 4)])
+def test_searches_end_where_those_of_transformers_do(
+    kind, name, beam_size, import_of, references
+):
+    reference = references[kind]
+    run = import_of(kind, "sinusoidal")
+    config = dataclasses.replace(
+        run.config.decoding,
+        beam_size=beam_size,
+        max_length_ratio=0.0,
+        max_length_offset=LONGEST,
+    )
+    translator = Translator.from_run(run, run.load_model(), config)
+    source = translator.prepare(tf.constant(reference.sources))
+    result = translator.search(source, num_hypotheses=1)
+    same = 0
+    for row, ids, score in zip(
+        reference.searches[name],
+        result.ids.numpy()[:, 0],
+        result.scores.numpy()[:, 0],
+        strict=True,
+    ):
+        expected = reference.translated(row["ids"])[1:]
+        ours = ids[ids != 0].tolist()
+        if ours == expected:
+            same += 1
+            if name == "beam":
+                assert score == pytest.approx(row["score"], abs=1e-5)
+        elif name == "beam":
+            # transformers stops sooner, and misses better ones.
+            assert score > row["score"]
+        else:
+            assert len(expected) >= LONGEST
+    assert same >= 43, f"{same} of {len(reference.sources)}"
+
+
+def test_the_manifest_tells_origin_and_licence(import_of, folders):
+    run = Run.load(import_of("base").folder)
+    imported = run.manifest["imported"]
+    assert imported["from"] == str(folders["base"])
+    assert imported["kind"] == "Hugging Face Marian"
+    assert imported["license"] == "apache-2.0"
+    assert {file["name"] for file in imported["files"]} == {
+        "config.json",
+        "model.safetensors",
+        "vocab.json",
+        "source.spm",
+        "target.spm",
+    }
+    assert all(len(file["sha256"]) == 64 for file in imported["files"])
+    copied = run.folder / "imported" / "README.md"
+    assert copied.read_text() == (folders["base"] / "README.md").read_text()
+    assert run.config.decoding.beam_size == 4
+    assert import_of("original").manifest["imported"]["license"] is None
+
+
+def test_a_source_prefix_goes_before_texts_without_a_code(import_of):
+    run = import_of("big", source_prefix=">>cmn_Hans<<")
+    tokenizer = Run.load(run.folder).source_tokenizer
+    bare, hans, hant, close, blank = tokenizer.tokenize(
+        ["I go.", ">>cmn_Hans<< I go.", ">>yue<< I go.", ">>yue<<I go.", " "]
+    ).to_list()
+    assert bare == hans and close == hant != hans and blank == []
+    assert hant[1:] == hans[1:]
+    assert tokenizer.language_codes()[0].startswith(">>")
+    surface = tokenizer.surface(["I go."]).to_list()[0]
+    assert surface[0] == b">>cmn_Hans<<" and len(surface) == len(bare)
+
+
+def test_a_prefix_that_is_no_code_is_refused(folders, tmp_path):
+    with pytest.raises(InputError, match="Accepted: .*>>cmn_Hans<<"):
+        import_run(folders["base"], tmp_path / "run", source_prefix=">>deu<<")
+    assert not (tmp_path / "run").exists()
+
+
+def test_punctuation_is_normalised_if_the_pipeline_did(copy, tmp_path):
+    folder = copy("original")
+    script = "perl normalize-punctuation.perl -l en | spm_encode\n"
+    (folder / "preprocess.sh").write_text(script)
+    options = {"source_language": "en", "target_language": "zh"}
+    run = import_run(folder, tmp_path / "run", **options)
+    assert run.manifest["imported"]["punctuation"] == "moses"
+    tokenizer = Run.load(run.folder).source_tokenizer
+    odd, plain = tokenizer.tokenize(["“I” – go…", '"I" - go...']).to_list()
+    assert odd == plain
+
+
+def test_separate_vocabularies_keep_their_own_ids(copy, tmp_path):
+    folder = copy()
+    described = json.loads((folder / "tokenizer_config.json").read_text())
+    described["separate_vocabs"] = True
+    (folder / "tokenizer_config.json").write_text(json.dumps(described))
+    vocabulary = json.loads((folder / "vocab.json").read_text("utf-8"))
+    content = json.dumps(vocabulary)
+    (folder / "target_vocab.json").write_text(content)
+    config = json.loads((folder / "config.json").read_text())
+    config["share_encoder_decoder_embeddings"] = False
+    (folder / "config.json").write_text(json.dumps(config))
+    run = import_run(folder, tmp_path / "run")
+    assert run.config.model.tied_embeddings == "target"
+    paths = {weight.path for weight in run.load_model().weights}
+    assert "target_embedding/output_bias" in paths
