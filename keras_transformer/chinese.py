@@ -1,6 +1,6 @@
 """Traditional to simplified Chinese by OpenCC, in plain Python.
 
-`keras_transformer.text.chinese` is the same as graph code.
+`text.normalization.Simplifier` is the same as graph code.
 """
 
 import collections

@@ -6,7 +6,7 @@ import platform
 import stat
 from importlib import metadata
 
-from keras_transformer.files import digest
+from keras_transformer.checksums import digest
 
 
 def private_cache_folder(compiler: str, distribution: str):

@@ -1,4 +1,4 @@
-"""Files and folders that are either whole or not there, and their checksums.
+"""Files and folders that are either whole or not there.
 
 What is written has a hidden name until it is complete: a reader, a server
 that watches the folder, and a kill at any moment see the old content or the
@@ -9,7 +9,6 @@ leaves the system's error as it is, with the target's name.
 import contextlib
 import errno
 import glob
-import hashlib
 import json
 import os
 import pathlib
@@ -320,56 +319,6 @@ class _UniqueKeys(yaml.SafeLoader):
                 raise _RepeatedKey(None, None, problem, key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
-
-
-def digest(content: bytes) -> str:
-    """The SHA-256 of some bytes, hexadecimal."""
-    return hashlib.sha256(content).hexdigest()
-
-
-def checksum(path: str | os.PathLike) -> str:
-    """The SHA-256 of a file's content, hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def describe_file(path: str | os.PathLike) -> dict:
-    """A file as manifests list it: `name`, `bytes` and `sha256`."""
-    path = pathlib.Path(path)
-    return {
-        "name": path.name,
-        "bytes": path.stat().st_size,
-        "sha256": checksum(path),
-    }
-
-
-def check_file(
-    path: pathlib.Path, described: dict, remedy: str, content: bool = False
-):
-    """Refuses a file that is missing, or isn't what was described.
-
-    Args:
-        path: of the file.
-        described: its `describe_file` when it was written.
-        remedy: what to do about it, the end of the error's message.
-        content: whether the content is read, too, and not just the size.
-
-    Raises:
-        InputError: names the file and how it differs.
-    """
-    try:
-        size = path.stat().st_size
-        now = content and checksum(path)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; {remedy}") from None
-    if size != described["bytes"]:
-        problem = f"{size} bytes and not {described['bytes']}"
-    elif content and now != described["sha256"]:
-        told, expected = now[:12], described["sha256"][:12]
-        problem = f"its SHA-256 is {told}... and not {expected}..."
-    else:
-        return
-    raise InputError(f"{path}: damaged, {problem}; {remedy}")
 
 
 def _hidden(path):

@@ -1,5 +1,4 @@
 import errno
-import hashlib
 import os
 
 import pytest
@@ -7,11 +6,7 @@ import tensorflow as tf
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
-    check_file,
     check_free,
-    checksum,
-    describe_file,
-    digest,
     disk_error,
     new_folder,
     read_json,
@@ -241,28 +236,3 @@ def test_space_is_required_before_it_is_filled(tmp_path):
     require_space(tmp_path / "a", 100)
     with pytest.raises(OSError):
         require_space(tmp_path / "a", 1 << 60)
-
-
-def test_checksums_are_sha256(tmp_path):
-    path = tmp_path / "a"
-    path.write_bytes(b"abc")
-    expected = hashlib.sha256(b"abc").hexdigest()
-    assert checksum(path) == digest(b"abc") == expected
-    assert describe_file(path) == {"name": "a", "bytes": 3, "sha256": expected}
-
-
-def test_a_file_is_compared_with_its_description(tmp_path):
-    path = tmp_path / "a"
-    path.write_bytes(b"abc")
-    described = describe_file(path)
-    check_file(path, described, "repair", content=True)
-    path.write_bytes(b"abd")
-    check_file(path, described, "repair")
-    with pytest.raises(InputError, match="a: damaged, its SHA-256.*; repair"):
-        check_file(path, described, "repair", content=True)
-    path.write_bytes(b"ab")
-    with pytest.raises(InputError, match="2 bytes and not 3; repair"):
-        check_file(path, described, "repair")
-    path.unlink()
-    with pytest.raises(InputError, match="a: No such file.*; repair"):
-        check_file(path, described, "repair")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_transformer.checksums import describe_file
 from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import UNK_ID
 from keras_transformer.data.blocks import Block
@@ -41,7 +42,6 @@ from keras_transformer.data.pieces import (
     write_pieces,
 )
 from keras_transformer.data.selection import columns
-from keras_transformer.files import describe_file
 from keras_transformer.machine import set_threads
 
 SIDES = ("source", "target")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from keras_transformer.checksums import describe_file
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.cleaning import (
@@ -23,7 +24,6 @@ from keras_transformer.data.prepared import (
 )
 from keras_transformer.data.records import join_lengths
 from keras_transformer.data.sorted_text import Do, require_pairs
-from keras_transformer.files import describe_file
 from keras_transformer.text.tokenizer import Tokenizer
 
 _SHOWN = 4096  # pairs between reports of progress

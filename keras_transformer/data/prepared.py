@@ -9,17 +9,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from keras_transformer.checksums import check_file, describe_file, digest
 from keras_transformer.config import Config
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import read_pairs, unreadable
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError
-from keras_transformer.files import (
-    check_file,
-    describe_file,
-    digest,
-    read_json_value,
-)
+from keras_transformer.files import read_json_value
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 
 FORMAT = "keras_transformer.data"

@@ -6,6 +6,7 @@ import os
 import pathlib
 from collections.abc import Mapping
 
+from keras_transformer.checksums import digest
 from keras_transformer.contract.layout import IMAGE, METRICS_PATH
 from keras_transformer.deployment.model_configs import (
     BATCHING_CONFIG,
@@ -31,7 +32,6 @@ from keras_transformer.deployment.values import (
 from keras_transformer.errors import InputError
 from keras_transformer.export.registry.releases import served_versions
 from keras_transformer.export.registry.version_folders import folder_size
-from keras_transformer.files import digest
 
 TENSORFLOW = "tensorflow"
 EMBEDDED = "embedded"

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from keras_transformer.checksums import files_fingerprint
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.export.registry.version_folders import (
@@ -18,7 +19,6 @@ from keras_transformer.export.registry.version_folders import (
     find_saved_model,
 )
 from keras_transformer.files import read_json
-from keras_transformer.translation.factory import files_fingerprint
 
 if TYPE_CHECKING:
     import numpy as np

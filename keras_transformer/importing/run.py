@@ -9,10 +9,10 @@ import pathlib
 import re
 import shutil
 
+from keras_transformer.checksums import describe_file
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
-    describe_file,
     new_folder,
     write_json,
     write_text,

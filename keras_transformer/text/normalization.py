@@ -4,10 +4,12 @@ The same object runs in preparation, training and the exported model, so a
 character means the same thing in all three.
 """
 
+import re
+
 import tensorflow as tf
 
+from keras_transformer.chinese import simplified
 from keras_transformer.languages import base_language, is_english
-from keras_transformer.text import chinese
 
 # Members of a character class for RE2, whose own \s knows ASCII only.
 WHITE_SPACE = (
@@ -87,7 +89,7 @@ class Normalizer(tf.Module):
         remove_control: control characters and line separators become
             spaces; byte order and direction marks disappear.
         simplify: traditional Chinese characters become simplified ones
-            (see `keras_transformer.text.chinese`).
+            (see `Simplifier`).
         moses_language: tag of the text's language, by whose rules
             punctuation is normalised (see `moses_punctuation`); None: it
             isn't.
@@ -106,7 +108,7 @@ class Normalizer(tf.Module):
         self.nfc = nfc
         self.remove_control = remove_control
         self.simplify = simplify
-        self._simplifier = chinese.Simplifier() if simplify else None
+        self._simplifier = Simplifier() if simplify else None
 
     def __call__(self, strings):
         """Normalises a string tensor of rank 1."""
@@ -159,3 +161,65 @@ def squeeze(strings):
     """White space runs become one space, and none stays at the ends."""
     strings = tf.strings.regex_replace(strings, f"[{WHITE_SPACE}]+", " ")
     return tf.strings.strip(strings)
+
+
+class Simplifier(tf.Module):
+    """OpenCC's dictionaries as graph code, to use where text is served.
+
+    Call arguments:
+        strings: valid UTF-8 `(B,)`, as `Normalizer` leaves it.
+
+    Returns:
+        The strings `(B,)`. They are OpenCC's, except where two phrases of its
+        dictionary overlap and it takes the later one.
+    """
+
+    def __init__(self):
+        super().__init__()
+        phrases = simplified("TSPhrases.txt")
+        characters = simplified("TSCharacters.txt")
+        # RE2 takes the first alternative that fits: longest first.
+        longest_first = sorted(phrases, key=len, reverse=True)
+        self._pattern = "(" + "|".join(map(re.escape, longest_first)) + ")"
+        self._phrases = _hash_table(
+            tf.constant(list(phrases)), tf.constant(list(phrases.values())), ""
+        )
+        self._characters = _hash_table(
+            [ord(key) for key in characters],
+            [ord(value) for value in characters.values()],
+            -1,
+        )
+
+    def __call__(self, strings):
+        # Phrases and what lies between them, apart: "a\ufdd0phrase\ufdd0b".
+        strings = tf.strings.regex_replace(
+            strings, self._pattern, rf"{MARK}\1{MARK}"
+        )
+        parts = tf.strings.split(strings, MARK)  # (B, None)
+        parts = tf.ragged.map_flat_values(self._simplify_parts, parts)
+        return tf.strings.reduce_join(parts, axis=1)
+
+    def _simplify_parts(self, parts):
+        phrases = self._phrases.lookup(parts)
+        return tf.where(
+            phrases == "", self._simplify_characters(parts), phrases
+        )
+
+    def _simplify_characters(self, parts):
+        points = tf.strings.unicode_decode(parts, "UTF-8")  # (B, None)
+
+        def replace(values):
+            simple = self._characters.lookup(tf.cast(values, tf.int64))
+            return tf.where(simple < 0, values, tf.cast(simple, tf.int32))
+
+        points = tf.ragged.map_flat_values(replace, points)
+        return tf.strings.unicode_encode(points, "UTF-8")
+
+
+def _hash_table(keys, values, default):
+    """A hash table; plain numbers are 64 bits wide."""
+    dtype = None if tf.is_tensor(keys) else tf.int64
+    return tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(keys, values, dtype, dtype),
+        default_value=default,
+    )

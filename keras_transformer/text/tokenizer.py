@@ -6,14 +6,10 @@ import os
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.checksums import digest
 from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
 from keras_transformer.errors import InputError
-from keras_transformer.files import (
-    digest,
-    read_bytes,
-    read_json_value,
-    write_bytes,
-)
+from keras_transformer.files import read_bytes, read_json_value, write_bytes
 from keras_transformer.text.normalization import Normalizer, squeeze
 from keras_transformer.text.tags import split_tags, tag_ids
 

@@ -10,9 +10,9 @@ import shutil
 
 import keras
 
+from keras_transformer.checksums import checksum
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
-    checksum,
     read_json,
     replacing,
     require_space,

@@ -6,14 +6,13 @@ are in `export.saved_translator`.
 """
 
 import dataclasses
-import json
 import pathlib
-from collections.abc import Iterable
 
+from keras_transformer.checksums import files_fingerprint
 from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.errors import InputError
-from keras_transformer.files import checksum, digest, read_yaml
+from keras_transformer.files import read_yaml
 from keras_transformer.translation.request import (
     Translation,
     TranslationRequest,
@@ -61,25 +60,6 @@ class RunTranslatorFactory:
             "precision": config.training.precision,
         }
         return files_fingerprint(folder, [*weights, *tokenizers], settings)
-
-
-def files_fingerprint(
-    folder: pathlib.Path, paths: Iterable[pathlib.Path], settings=None
-) -> str:
-    """A digest of files below a folder, wherever it lies, and of settings.
-
-    Args:
-        folder: the folder.
-        paths: in any order; folders are left out.
-        settings: what counts beside them, JSON-able.
-    """
-    checksums = {
-        path.relative_to(folder).as_posix(): checksum(path)
-        for path in paths
-        if path.is_file()
-    }
-    content = json.dumps([checksums, settings], sort_keys=True)
-    return digest(content.encode())
 
 
 class RunTranslator:

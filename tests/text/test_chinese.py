@@ -3,12 +3,12 @@ import random
 import pytest
 
 from keras_transformer import chinese as opencc_text
-from keras_transformer.text import chinese
+from keras_transformer.text.normalization import Simplifier
 
 
 @pytest.fixture(scope="module")
 def simplifier():
-    return chinese.Simplifier()
+    return Simplifier()
 
 
 def _in_graph(simplifier, lines):

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
+from keras_transformer.checksums import checksum
 from keras_transformer.errors import InputError
-from keras_transformer.files import checksum
 from keras_transformer.training.run import Run
 
 

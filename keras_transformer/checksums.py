@@ -1,0 +1,78 @@
+"""SHA-256 checksums: of bytes, of a file, of what a folder holds."""
+
+import hashlib
+import json
+import os
+import pathlib
+from collections.abc import Iterable
+
+from keras_transformer.errors import InputError
+
+
+def digest(content: bytes) -> str:
+    """The SHA-256 of some bytes, hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def checksum(path: str | os.PathLike) -> str:
+    """The SHA-256 of a file's content, hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def describe_file(path: str | os.PathLike) -> dict:
+    """A file as manifests list it: `name`, `bytes` and `sha256`."""
+    path = pathlib.Path(path)
+    return {
+        "name": path.name,
+        "bytes": path.stat().st_size,
+        "sha256": checksum(path),
+    }
+
+
+def check_file(
+    path: pathlib.Path, described: dict, remedy: str, content: bool = False
+):
+    """Refuses a file that is missing, or isn't what was described.
+
+    Args:
+        path: of the file.
+        described: its `describe_file` when it was written.
+        remedy: what to do about it, the end of the error's message.
+        content: whether the content is read, too, and not just the size.
+
+    Raises:
+        InputError: names the file and how it differs.
+    """
+    try:
+        size = path.stat().st_size
+        now = content and checksum(path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; {remedy}") from None
+    if size != described["bytes"]:
+        problem = f"{size} bytes and not {described['bytes']}"
+    elif content and now != described["sha256"]:
+        told, expected = now[:12], described["sha256"][:12]
+        problem = f"its SHA-256 is {told}... and not {expected}..."
+    else:
+        return
+    raise InputError(f"{path}: damaged, {problem}; {remedy}")
+
+
+def files_fingerprint(
+    folder: pathlib.Path, paths: Iterable[pathlib.Path], settings=None
+) -> str:
+    """A digest of files below a folder, wherever it lies, and of settings.
+
+    Args:
+        folder: the folder.
+        paths: in any order; folders are left out.
+        settings: what counts beside them, JSON-able.
+    """
+    checksums = {
+        path.relative_to(folder).as_posix(): checksum(path)
+        for path in paths
+        if path.is_file()
+    }
+    content = json.dumps([checksums, settings], sort_keys=True)
+    return digest(content.encode())
