@@ -68,7 +68,7 @@ def run(arguments):
         source_prefix=arguments.source_prefix,
         punctuation=arguments.punctuation,
     )
-    print(table(_rows(run, arguments.out)))
+    print(table([*_rows(run, arguments.out)]))
 
 
 def _rows(run, out):

@@ -213,8 +213,3 @@ def _describe(model):
         setattr(spec, f"{name}_id", number)
         setattr(spec, f"{name}_piece", token)
     spec.vocab_size = len(model.pieces)
-
-
-def language_codes(vocabulary) -> list[str]:
-    """The language codes of a vocabulary, such as `>>cmn_Hans<<`."""
-    return sorted(filter(LANGUAGE_CODE.fullmatch, vocabulary))
