@@ -295,7 +295,8 @@ def _copy_initial(initial, folder) -> dict:
     notes = read_notes(source)
     digests = notes.pop("sha256", [None])
     copy_weights(source, weights_path(folder / "weights", INITIAL), notes)
-    imported = initial.manifest.get("imported")
+    before = initial.manifest.get(INITIAL, {})
+    imported = initial.manifest.get("imported") or before.get("imported")
     return {
         **({"imported": imported} if imported else {}),
         "run": str(initial.folder),

@@ -240,9 +240,17 @@ def _describe(
         "weights": {"which": which, **_weight_notes(run, which)},
         "scores": run.manifest["scores"],
         "data": run.manifest["data"],
+        **_origin(run.manifest),
         "run_versions": run.manifest["versions"],
         "config": config.to_dict(),
     }
+
+
+def _origin(manifest):
+    """Where an imported model is from, and its licence."""
+    initial = manifest.get("initial", {})
+    imported = manifest.get("imported") or initial.get("imported")
+    return {"imported": imported} if imported else {}
 
 
 def _weight_notes(run, which):
