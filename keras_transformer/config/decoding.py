@@ -50,4 +50,7 @@ class DecodingConfig(Section):
     sampling_seed: NonNegativeInt = 1  # same seed, same draws
     # of products with weights; or bfloat16
     precision: Literal["float32", "bfloat16"] = "float32"
+    # language code, such as >>cmn_Hans<<, before each source without one, for
+    # models that have such tokens; "": as the run was imported
+    source_prefix: str = ""
     batch_size: PositiveInt = 64  # sentences decoded together

@@ -16,7 +16,7 @@ from keras_transformer.languages import is_chinese
 from keras_transformer.training.run import Run
 from keras_transformer.translation.details import text_translator
 from keras_transformer.translation.stream import translate_lines
-from keras_transformer.translation.translator import Translator
+from keras_transformer.translation.translator import Translator, with_prefix
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +77,7 @@ def evaluate_run(
     model = run.load_model(which)
     batches = pair_batches(
         zip(sources, references, strict=True),
-        run.source_tokenizer,
+        with_prefix(run.source_tokenizer, decoding),
         run.target_tokenizer,
         run.config.model.max_length,
     )

@@ -97,7 +97,8 @@ def import_run(
     ]
     if punctuation == "auto":
         punctuation = model.punctuation
-    config = _config(model, positions, (source_language, target_language))
+    languages = source_language, target_language
+    config = _config(model, positions, languages, source_prefix)
     tokenizers = _tokenizers(model, orders, config, source_prefix, punctuation)
     # Before a model is built as large as the configuration claims.
     weights = weights_of(model, config.model, orders)
@@ -124,7 +125,7 @@ def import_run(
     return Run(out, config, manifest, tokenizers)
 
 
-def _config(model, positions, languages):
+def _config(model, positions, languages, prefix):
     named = zip(SIDES, languages, model.languages, strict=True)
     tags = {}
     for side, given, said in named:
@@ -145,7 +146,7 @@ def _config(model, positions, languages):
                 "nfc": False,
                 "simplify_chinese": False,
             },
-            "decoding": model.decoding,
+            "decoding": model.decoding | {"source_prefix": prefix},
         },
         str(model.folder),
     )

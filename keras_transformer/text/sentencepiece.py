@@ -85,6 +85,11 @@ class SentencePieceTokenizer(Tokenizer):
             self._model, **self.options() | {"simplify": simplify}
         )
 
+    def with_prefix(self, prefix: str) -> "SentencePieceTokenizer":
+        if prefix == self._prefix:
+            return self
+        return type(self)(self._model, **self.options() | {"prefix": prefix})
+
     @property
     def vocabulary_size(self):
         size = self._processor.get_piece_size()
@@ -93,7 +98,7 @@ class SentencePieceTokenizer(Tokenizer):
     def language_codes(self) -> list[str]:
         """Tokens such as `>>cmn_Hans<<`, which name the target's language."""
         tokens = self.tokens() if self._has_codes else []
-        return [token[1:] for token in tokens if _CODE.fullmatch(token)]
+        return sorted(token[1:] for token in tokens if _CODE.fullmatch(token))
 
     def options(self):
         given = {"known": self._known, "prefix": self._prefix or None}

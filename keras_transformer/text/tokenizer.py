@@ -156,6 +156,20 @@ class Tokenizer(tf.Module):
         """Tokens that may stand before a text, in the order of their ids."""
         return self._tags.tolist()
 
+    def with_prefix(self, prefix: str) -> "Tokenizer":
+        """The same, with a language code before texts that have none.
+
+        Args:
+            prefix: such as `>>cmn_Hans<<`.
+
+        Raises:
+            InputError: it is no language code of the tokenizer.
+        """
+        raise InputError(
+            f"{prefix!r} is no language code of a {self.kind} tokenizer. "
+            "Accepted: none"
+        )
+
     @property
     def vocabulary_size(self) -> int:
         """Number of ids, the four reserved ones included."""

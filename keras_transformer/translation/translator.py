@@ -32,6 +32,17 @@ _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
 
 
+def with_prefix(source_tokenizer, config: DecodingConfig):
+    """The source's tokenizer, with `decoding.source_prefix` if it is set.
+
+    Raises:
+        InputError: the tokenizer has no such language code.
+    """
+    if config.source_prefix:
+        return source_tokenizer.with_prefix(config.source_prefix)
+    return source_tokenizer
+
+
 class Source(NamedTuple):
     """Sentences as a search takes them.
 
@@ -82,7 +93,7 @@ class Translator(tf.Module):
         name: str | None = None,
     ):
         super().__init__(name=name)
-        self.source_tokenizer = source_tokenizer
+        self.source_tokenizer = with_prefix(source_tokenizer, config)
         self.target_tokenizer = target_tokenizer
         self._max_length = model.max_length
         self._config = config

@@ -18,10 +18,19 @@ from tests.importing.conftest import (  # noqa: F401
 
 @pytest.fixture(scope="module")
 def imported(folders, tmp_path_factory):  # noqa: F811
-    out = tmp_path_factory.mktemp("cli") / "run"
+    out = tmp_path_factory.mktemp("cli") / "big"
     options = ["--from", str(folders["big"]), "--out", str(out)]
     assert main(["import", *options, "--source-prefix=>>cmn_Hans<<"]) == 0
     return out
+
+
+def test_what_was_imported_is_told(folders, tmp_path, capsys):  # noqa: F811
+    out = str(tmp_path / "run")
+    assert main(["import", "--from", str(folders["big"]), "--out", out]) == 0
+    said = capsys.readouterr().out
+    assert "apache-2.0" in said and "eng to zho" in said
+    assert "2 + 2 layers, width 16, tensor2tensor positions" in said
+    assert ">>yue<<; prefix none: each source needs one" in said
 
 
 def test_a_run_is_written_and_described(imported, folders, capsys):  # noqa: F811
@@ -45,6 +54,10 @@ def test_translates_evaluates_and_scores(imported, tmp_path, capsys):
     assert main(["translate", *run, "--input", str(text)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3 and lines[1] == "" and lines[0] and lines[2]
+    wrong = ["--decoding", "source_prefix=>>deu<<", "--input", str(text)]
+    assert main(["translate", *run, *wrong]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "Accepted: >>cmn_Hans<< >>cmn_Hant<< >>yue<<" in said
     assert main(["evaluate", *run, "--input", str(pairs), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sentences"] == 2
     assert main(["score", *run, "--input", str(pairs)]) == 0

@@ -152,6 +152,23 @@ def test_a_source_prefix_goes_before_texts_without_a_code(import_of):
     assert surface[0] == b">>cmn_Hans<<" and len(surface) == len(bare)
 
 
+def test_decoding_chooses_another_prefix(import_of):
+    run = import_of("big", source_prefix=">>cmn_Hans<<")
+    assert run.config.decoding.source_prefix == ">>cmn_Hans<<"
+    model = run.load_model()
+
+    def ids(text, **decoding):
+        config = dataclasses.replace(run.config.decoding, **decoding)
+        translator = Translator.from_run(run, model, config)
+        return translator.prepare(tf.constant([text])).ids.numpy().tolist()
+
+    assert ids("I go.") == ids(">>cmn_Hans<< I go.")
+    other = ids("I go.", source_prefix=">>yue<<")
+    assert other == ids(">>yue<< I go.") != ids("I go.")
+    with pytest.raises(InputError, match="Accepted: >>cmn_Hans<<"):
+        ids("I go.", source_prefix=">>deu<<")
+
+
 def test_a_prefix_that_is_no_code_is_refused(folders, tmp_path):
     with pytest.raises(InputError, match="Accepted: .*>>cmn_Hans<<"):
         import_run(folders["base"], tmp_path / "run", source_prefix=">>deu<<")

@@ -8,7 +8,11 @@ from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.contract import layout
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.translation.details import align, tokenize
-from keras_transformer.translation.translator import Translator, greedy
+from keras_transformer.translation.translator import (
+    Translator,
+    greedy,
+    with_prefix,
+)
 
 # How far scores may differ between batches, absolute and relative. In
 # bfloat16, whose numbers have 8 binary digits, what float32 rounds
@@ -42,6 +46,7 @@ class TracedSignatures:
         target_tokenizer,
         decoding: DecodingConfig,
     ):
+        source_tokenizer = with_prefix(source_tokenizer, decoding)
         # Graphs that don't use the alignment don't compute it either.
         incremental = IncrementalTransformer(
             model, decoding.precision, align=True
@@ -63,7 +68,7 @@ class TracedSignatures:
             for name, graph in graphs.items()
         }
         self.module = tf.Module()
-        self.module.source_tokenizer = source_tokenizer
+        self.module.source_tokenizer = beam.source_tokenizer
         self.module.target_tokenizer = target_tokenizer
         self.module.weights = _distinct(self.functions.values())
         self._precision = decoding.precision
