@@ -25,9 +25,16 @@ COMMANDS = ["scripts/demo.sh", "scripts/test.sh", ".ci/run"]
 SHELL_SCRIPTS = [*COMMANDS, "scripts/tools/lock.sh", "scripts/_setup.sh"]
 
 
-def locked() -> dict[str, Version]:
-    """The versions of requirements.lock by canonical name."""
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
+LOCK, SPARK_LOCK = "requirements.lock", "requirements-spark.lock"
+
+
+def locked(*names: str) -> dict[str, Version]:
+    """The versions of locks by canonical name."""
+    lines = [
+        line
+        for name in names or (LOCK,)
+        for line in (ROOT / name).read_text().splitlines()
+    ]
     pairs = [line.split("==") for line in lines if not line.startswith("#")]
     return {canonicalize_name(name): Version(text) for name, text in pairs}
 
@@ -115,8 +122,9 @@ def test_machine_without_the_venv_module_is_told_the_package(bare_checkout):
 # Lock.
 
 
-def test_lock_has_only_names_and_versions():
-    for line in (ROOT / "requirements.lock").read_text().splitlines():
+@pytest.mark.parametrize("name", [LOCK, SPARK_LOCK])
+def test_lock_has_only_names_and_versions(name):
+    for line in (ROOT / name).read_text().splitlines():
         assert re.fullmatch(r"#.*|[\w.-]+==[\w.]+", line), line
         assert "://" not in line
         assert "@" not in line
@@ -129,14 +137,19 @@ def test_lock_satisfies_the_ranges_of_the_project():
         *project["dependencies"],
         *itertools.chain(*project["optional-dependencies"].values()),
     ]
-    versions = locked()
+    versions = locked(LOCK, SPARK_LOCK)
     for requirement in map(Requirement, texts):
         version = versions[canonicalize_name(requirement.name)]
         assert version in requirement.specifier, requirement
 
 
-def test_lock_holds_every_dependency_of_what_it_holds():
-    versions = locked()
+def test_locks_have_no_package_in_common():
+    assert not set(locked(LOCK)) & set(locked(SPARK_LOCK))
+
+
+@pytest.mark.parametrize("names", [[LOCK], [LOCK, SPARK_LOCK]])
+def test_lock_holds_every_dependency_of_what_it_holds(names):
+    versions = locked(*names)
     installed = {canonicalize_name(d.name) for d in metadata.distributions()}
     missing = sorted(set(versions) - installed)
     if missing:

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Writes requirements.lock anew from the ranges in pyproject.toml.
+# Writes requirements.lock and requirements-spark.lock anew from the ranges in
+# pyproject.toml.
 #
 #   scripts/tools/lock.sh
 #
 # A fresh environment gets the newest versions that the ranges allow, for the
 # package and all its extras, and their names and versions become the lock.
+# The second has what the extra [spark] adds: 750 MB that few need.
 # Run it with Python 3.11, the oldest supported, and an early patch of it, such
 # as Debian's 3.11.2: what exists for it exists for the newer ones too. pip
 # itself is left out; setuptools stays in, because TensorFlow needs it and the
@@ -34,17 +36,42 @@ with open(sys.argv[1], "rb") as file:
 project = settings["project"]
 print(*settings["build-system"]["requires"], sep="\n")
 print(*project["dependencies"], sep="\n")
-for packages in project["optional-dependencies"].values():
-    print(*packages, sep="\n")
+for extra, packages in project["optional-dependencies"].items():
+    if extra != "spark":
+        print(*packages, sep="\n")
 END
-"$environment" -m pip install --quiet --upgrade -r "$work/ranges.txt"
-"$environment" -m pip check >&2
+"$environment" -c 'import sys, tomllib
+project = tomllib.load(sys.stdin.buffer)["project"]
+print(*project["optional-dependencies"]["spark"], sep="\n")' \
+  < "$root/pyproject.toml" > "$work/spark.txt"
 
-new="$root/requirements.lock.new"
-{
-  echo "# Exact versions for scripts/demo.sh and scripts/test.sh."
-  echo "# Made by scripts/tools/lock.sh from pyproject.toml: change that, run this."
+# Prints the names and versions of what is installed.
+installed() {
   "$environment" -m pip freeze --all --exclude pip | LC_ALL=C sort -f
-} > "$new"
-mv -- "$new" "$root/requirements.lock"
-echo "lock.sh: $(grep -c '==' "$root/requirements.lock") packages" >&2
+}
+
+# Installs the ranges of a file; later ones keep to what earlier ones chose.
+add() {
+  "$environment" -m pip install --quiet --upgrade -r "$1" "${@:2}"
+  "$environment" -m pip check >&2
+}
+
+# Writes a lock of the packages that are read; the first argument says what for.
+write() {
+  {
+    echo "# Exact versions for $1."
+    echo "# Made by scripts/tools/lock.sh from pyproject.toml: change that, run" \
+      "this."
+    cat
+  } > "$root/$2.new"
+  mv -- "$root/$2.new" "$root/$2"
+  echo "lock.sh: $2: $(grep -c '==' "$root/$2") packages" >&2
+}
+
+add "$work/ranges.txt"
+installed > "$work/locked.txt"
+add "$work/spark.txt" --constraint "$work/locked.txt"
+write "scripts/demo.sh and scripts/test.sh" requirements.lock \
+  < "$work/locked.txt"
+installed | grep -vxFf "$work/locked.txt" \
+  | write "the extra [spark], beside requirements.lock" requirements-spark.lock
