@@ -8,7 +8,13 @@ import os
 from collections.abc import Callable
 
 from keras_transformer.cli.console import Progress, load_tensorflow, say
-from keras_transformer.cli.options import add_number
+from keras_transformer.cli.options import (
+    LOCAL,
+    SPARK,
+    add_engine_options,
+    add_number,
+    check_engine_options,
+)
 from keras_transformer.cli.translation_output import format_translation
 from keras_transformer.errors import InputError
 from keras_transformer.translation.bulk import (
@@ -31,7 +37,6 @@ from keras_transformer.version import __version__
 # Where Slurm and Kubernetes tell a task of an array its number.
 _NUMBER_VARIABLES = ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")
 _RETRIES = 2
-_LOCAL, _SPARK = "local", "spark"
 
 OpenTranslator = Callable[[int], contextlib.AbstractContextManager]
 
@@ -66,19 +71,10 @@ def add_shard_options(parser):
         "--retries",
         f"how often a shard that failed is tried again (default: {_RETRIES})",
     )
-    group.add_argument(
-        "--engine",
-        choices=(_LOCAL, _SPARK),
-        default=_LOCAL,
-        help="spark: a task of Apache Spark for each shard, on machines that "
-        "share the files (extra [spark]). Default: local, this process and "
-        "its workers",
-    )
-    group.add_argument(
-        "--master",
-        metavar="URL",
-        help="Spark's cluster (default: spark-submit's, or this machine's "
-        "cores, local[*])",
+    add_engine_options(
+        group,
+        "a task of Apache Spark for each shard, on machines that share the "
+        "files",
     )
 
 
@@ -89,11 +85,10 @@ def check_shard_options(arguments):
         InputError: names the option and what is accepted.
     """
     count = arguments.shards
-    if arguments.master is not None and arguments.engine != _SPARK:
-        raise InputError("--master goes with --engine spark")
+    check_engine_options(arguments)
     if count is None:
         for name in ("shard", "join", "retries", "engine"):
-            if getattr(arguments, name) not in (None, False, _LOCAL):
+            if getattr(arguments, name) not in (None, False, LOCAL):
                 raise InputError(f"--{name} goes with --shards")
         return
     if count < 1:
@@ -112,19 +107,8 @@ def check_shard_options(arguments):
         )
     if arguments.join and arguments.shard is not None:
         raise InputError("--join joins all shards. Accepted: no --shard")
-    if arguments.engine == _SPARK:
-        _check_spark_options(arguments)
-
-
-def _check_spark_options(arguments):
-    """Refuses what a cluster's tasks decide by themselves."""
-    if arguments.shard not in (None, "all"):
+    if arguments.engine == SPARK and arguments.shard not in (None, "all"):
         raise InputError("--engine spark does all shards. Accepted: no --shard")
-    if arguments.workers is not None:
-        raise InputError(
-            "--workers goes with --engine local; with Spark, --master local[N] "
-            "or the cluster says how many"
-        )
 
 
 def translate_in_shards(
@@ -216,7 +200,7 @@ def _translate(
     with Progress("translating", lines, "sentences", done=done) as progress:
         if not folder.unfinished(numbers):
             return {}
-        if arguments.engine == _SPARK:
+        if arguments.engine == SPARK:
             task = ShardTask(
                 _anywhere(job),
                 _anywhere(factory),
@@ -304,7 +288,7 @@ def _check_finished(folder: ShardFolder, left: dict[int, str]):
 
 def _chosen_shard(arguments) -> int | None:
     """The shard that this process is to translate; None: all."""
-    if arguments.join or arguments.engine == _SPARK:
+    if arguments.join or arguments.engine == SPARK:
         return None
     name, text = "--shard", arguments.shard
     if text is None:

@@ -11,6 +11,8 @@ from keras_transformer.files import read_yaml
 from keras_transformer.presets import PRESETS, preset
 from keras_transformer.validation import field_types
 
+# What does the work.
+LOCAL, SPARK = "local", "spark"
 # Those of the search that have an option of their own.
 SEARCH_OPTIONS = ("beam_size", "length_penalty", "batch_size")
 _EXAMPLES = {
@@ -27,6 +29,38 @@ def flag(name: str) -> str:
 def add_number(parser, name, text, metavar="N", type=int, **options):
     """An option that takes a number; `options` are `add_argument`'s."""
     parser.add_argument(name, metavar=metavar, type=type, help=text, **options)
+
+
+def add_engine_options(parser, spark: str):
+    """What does the work, and where; `spark` says what Spark is for."""
+    parser.add_argument(
+        "--engine",
+        choices=(LOCAL, SPARK),
+        default=LOCAL,
+        help=f"spark: {spark} (extra [spark]). Default: local, this process "
+        "and its workers",
+    )
+    parser.add_argument(
+        "--master",
+        metavar="URL",
+        help="Spark's cluster, such as spark://HOST:7077 or yarn (default: "
+        "spark-submit's, or this machine's cores, local[*])",
+    )
+
+
+def check_engine_options(arguments):
+    """Refuses options that go with the other engine.
+
+    Raises:
+        InputError: names the option and what is accepted.
+    """
+    if arguments.master is not None and arguments.engine != SPARK:
+        raise InputError("--master goes with --engine spark")
+    if arguments.workers is not None and arguments.engine == SPARK:
+        raise InputError(
+            "--workers goes with --engine local; with Spark, --master local[N] "
+            "or the cluster says how many"
+        )
 
 
 def add_run_option(parser, **options):

@@ -12,6 +12,8 @@ example:
       --out data/mixed
   keras-transformer prepare --train news.tsv --tokenizers runs/en-zh \\
       --out data/news
+  keras-transformer prepare --train web.tsv --dev 0.001 --out data/web \\
+      --engine spark --master spark://cluster:7077
 """
 
 from keras_transformer.cli.console import (
@@ -22,7 +24,9 @@ from keras_transformer.cli.console import (
 )
 from keras_transformer.cli.options import (
     add_config_options,
+    add_engine_options,
     add_number,
+    check_engine_options,
     resolve_config,
 )
 from keras_transformer.presets import PRESETS
@@ -81,6 +85,10 @@ def add_arguments(parser):
         "processes; 1: only this one (default: one a core where the corpus is "
         "large enough)",
     )
+    add_engine_options(
+        parser,
+        "Apache Spark makes the same data of corpora larger than a machine",
+    )
     add_config_options(
         parser,
         ("data",),
@@ -89,6 +97,7 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    check_engine_options(arguments)
     taken_over = None
     if arguments.tokenizers is not None:
         load_tensorflow()
@@ -124,6 +133,8 @@ def run(arguments):
             held_out=arguments.held_out,
             workers=arguments.workers,
             load=load_tensorflow,
+            engine=arguments.engine,
+            master=arguments.master,
         )
     describe(prepared, arguments.out)
 

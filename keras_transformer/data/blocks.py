@@ -5,7 +5,6 @@ those that make pairs of them.
 """
 
 import itertools
-import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from keras_transformer.data.corpus import (
     refuse_unequal_files,
 )
 from keras_transformer.errors import InputError
+from keras_transformer.remote import size_of
 
 BLOCK_BYTES = 4 << 20
 
@@ -104,8 +104,7 @@ def corpus_bytes(files: Iterable[CorpusFile]) -> int:
     """About so many bytes of text the files have, gzip unpacked."""
     paths = [path for file in files for path in file.paths]
     return sum(
-        os.path.getsize(path) * (4 if path.suffix == ".gz" else 1)
-        for path in paths
+        size_of(path) * (4 if path.suffix == ".gz" else 1) for path in paths
     )
 
 

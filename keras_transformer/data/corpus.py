@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 
 from keras_transformer.errors import InputError
+from keras_transformer.remote import RemotePath, any_path
 
 Pair = tuple[str, str]  # source, target
 
@@ -29,8 +30,8 @@ class CorpusFile:
     mark and may end its lines with CR LF.
     """
 
-    source: pathlib.Path  # the TSV file when `target` is None
-    target: pathlib.Path | None = None
+    source: pathlib.Path | RemotePath  # the TSV file without `target`
+    target: pathlib.Path | RemotePath | None = None
 
     @classmethod
     def parse(cls, spec: "CorpusSpec") -> "CorpusFile":
@@ -39,7 +40,8 @@ class CorpusFile:
         Args:
             spec: a path of a TSV file; `"SOURCE,TARGET"` or a tuple of two
                 paths for two files; or a `CorpusFile`. A file whose own name
-                has a comma is taken for a TSV file.
+                has a comma is taken for a TSV file. Paths may be addresses,
+                see `remote`.
 
         Raises:
             InputError: more or fewer than two files are named.
@@ -51,13 +53,13 @@ class CorpusFile:
         else:
             name = os.fspath(spec)
             if "," not in name or os.path.exists(name):
-                return cls(pathlib.Path(name))
+                return cls(any_path(name))
             names = name.split(",")
         if len(names) != 2 or not all(names):
             raise InputError(
                 f"{','.join(names)}: expected FILE.tsv or SOURCE,TARGET"
             )
-        return cls(pathlib.Path(names[0]), pathlib.Path(names[1]))
+        return cls(*map(any_path, names))
 
     @property
     def paths(self) -> list[pathlib.Path]:
@@ -164,7 +166,8 @@ def unreadable(error: OSError) -> str:
 @contextlib.contextmanager
 def open_bytes(path):
     """A readable binary file; gzip is recognised by name or first bytes."""
-    with open(path, "rb") as raw:
+    remote = isinstance(path, RemotePath)
+    with path.open() if remote else open(path, "rb") as raw:
         compressed = raw.peek(2)[:2] == _GZIP_MAGIC
         if compressed or os.fspath(path).endswith(".gz"):
             with gzip.open(raw, "rb") as file:

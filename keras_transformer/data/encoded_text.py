@@ -3,7 +3,7 @@
 import collections
 import pathlib
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from keras_transformer.data.cleaning import (
     RatioMeter,
     UsualRatios,
 )
+from keras_transformer.data.corpus import Pair
 from keras_transformer.data.corpus_tokenizers import SIDES, build_tokenizers
-from keras_transformer.data.pieces import read_pairs_of
 from keras_transformer.data.prepared import (
     DEV_PAIRS,
     SOURCE_TOKENIZER,
@@ -36,6 +36,7 @@ class EncodedText:
         folder: where it will be, with the text in its folder `work`.
         config: of the data.
         do: see `sorted_text.Do`.
+        training_text: gives the pairs of a shard of training, in order.
         shards: how many each split has.
         reports: the counts of cleaning, by split; added to.
         progress: called with (stage, pairs done, how many).
@@ -46,6 +47,7 @@ class EncodedText:
         folder: pathlib.Path,
         config: DataConfig,
         do: Do,
+        training_text: Callable[[int], Iterator[Pair]],
         shards: Mapping[str, int],
         reports: Mapping[str, CleaningReport],
         progress: Progress,
@@ -54,6 +56,7 @@ class EncodedText:
         self._work = folder / "work"
         self._config = config
         self._do = do
+        self._training_text = training_text
         self._shards = shards
         self._reports = reports
         self._progress = progress
@@ -73,7 +76,7 @@ class EncodedText:
         done, total = 0, self._reports["train"].kept
         stage = f"{SIDES[side]} vocabulary"
         for shard in range(self._shards["train"]):
-            for pair in read_pairs_of(self._work / "train", shard):
+            for pair in self._training_text(shard):
                 if done % _SHOWN == 0:
                     self._progress(stage, done, total)
                 done += 1

@@ -5,22 +5,18 @@ shards, `data.encoded_text` makes tokenizers, which see training text only, and
 records of it. What is done to parts of the corpus are `data.corpus_tasks`.
 """
 
-import contextlib
 import dataclasses
-import functools
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.blocks import corpus_bytes
 from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
-from keras_transformer.data.corpus_tasks import CorpusTasks, use_one_thread
 from keras_transformer.data.corpus_tokenizers import SIDES, existing_tokenizers
 from keras_transformer.data.encoded_text import EncodedText, save_tokenizers
+from keras_transformer.data.engines import ENGINES, local_engine
 from keras_transformer.data.mixing import WeightedCorpus, with_tags
-from keras_transformer.data.partitions import PARTITION_BYTES
 from keras_transformer.data.prepared import (
     FORMAT,
     FORMAT_VERSION,
@@ -29,15 +25,15 @@ from keras_transformer.data.prepared import (
     describe_corpora,
     fingerprint,
 )
-from keras_transformer.data.sorted_text import Do, SortedText
 from keras_transformer.errors import InputError
-from keras_transformer.files import check_free, new_folder, write_json
-from keras_transformer.machine import usable_cores
+from keras_transformer.files import write_json
+from keras_transformer.remote import (
+    RemotePath,
+    any_path,
+    check_target,
+    new_target,
+)
 from keras_transformer.version import versions
-from keras_transformer.workers import Workers
-
-# Bytes of text; below, the start of workers takes longer than they save.
-_WORTH_WORKERS = 16 << 20
 
 
 def prepare(
@@ -51,6 +47,8 @@ def prepare(
     held_out: Iterable[CorpusSpec] = (),
     workers: int | None = None,
     load: Callable[[], None] | None = None,
+    engine: str = "local",
+    master: str | None = None,
 ) -> PreparedData:
     """Turns a parallel corpus into a folder of prepared data.
 
@@ -72,7 +70,8 @@ def prepare(
     Args:
         train: corpora, each with a weight and a tag if wanted; see
             `WeightedCorpus.parse`.
-        out: the target path, a folder that doesn't exist or is empty.
+        out: the target path, a folder that doesn't exist or is empty; or an
+            address, see `remote`.
         config: languages, tokenizers, cleaning.
         dev: a corpus file; or the fraction of the pairs to hold out, above 0
             and below 1; or None.
@@ -83,16 +82,21 @@ def prepare(
             `config.remove_leaked` keeps out of training, as those of a dev
             file; nothing else is made of them.
         workers: processes that do the work, 1: this one; None: one a core,
-            if the corpus is large enough.
+            if the corpus is large enough. Of the engine local only.
         load: called in each worker before TensorFlow is used; anything that
             can be pickled by its name.
+        engine: "local", this machine, or "spark", Apache Spark: the same
+            data from corpora that are larger than a machine.
+        master: the address of Spark's cluster; None: what Spark's own
+            configuration says, else all cores of this machine.
 
     Returns:
-        The prepared data. Its `report` has `cleaning` (counts for `train`
-        and `dev`), `corpora` (see `Mixture.describe`), `dev_overlap` (pairs
-        of a dev file of which a side stands in training), `usual_ratios`
-        (`UsualRatios` or None), `vocabulary_sizes` and `dev_unknown_share`
-        (unknown tokens over tokens), by side.
+        The prepared data; of an address only what the manifest has. Its
+        `report` has `cleaning` (counts for `train` and `dev`), `corpora` (see
+        `Mixture.describe`), `dev_overlap` (pairs of a dev file of which a side
+        stands in training), `usual_ratios` (`UsualRatios` or None),
+        `vocabulary_sizes` and `dev_unknown_share` (unknown tokens over
+        tokens), by side.
 
     Raises:
         InputError: `out` is taken or can't be written, a corpus file or the
@@ -107,24 +111,24 @@ def prepare(
     )
     config = with_tags(config, inputs.tagged)
     inputs.check(config)
-    check_free(out)
+    out = any_path(out)
+    check_target(out)
     described = inputs.describe()
     existing = tokenizers and existing_tokenizers(tokenizers, config)
     prints = [tokenizer.fingerprint() for tokenizer in existing or ()]
     if existing:
         name = str(tokenizers)
         described["tokenizers"] = {"folder": name, "fingerprints": prints}
-    size = corpus_bytes(corpus.file for corpus in inputs.train)
-    workers = choose_workers(workers, size)
-    partitions = max(1, -(-size // PARTITION_BYTES))
     progress = progress or (lambda stage, done, total: None)
-    with new_folder(out) as folder:
+    with new_target(out) as folder:
         (folder / "work").mkdir()
-        with _doing(folder, config, partitions, workers, load) as do:
-            text = SortedText(folder, config, do, partitions, progress)
+        with _open_engine(
+            engine, folder, out, config, inputs, workers, load, master
+        ) as opened:
+            text = opened.sorted_text(progress)
             overlap, counts = _sort(text, inputs, config, existing)
             parts = _encode(
-                text, folder, config, do, progress, existing, counts
+                opened, text, folder, config, progress, existing, counts
             )
         shutil.rmtree(folder / "work")
         parts["report"]["dev_overlap"] = overlap
@@ -144,6 +148,8 @@ def prepare(
             "input": described,
         }
         write_json(folder / MANIFEST, manifest)
+    if isinstance(out, RemotePath):
+        return PreparedData(out, manifest, config)
     return PreparedData.load(out)
 
 
@@ -172,23 +178,6 @@ def parse_dev(
             f"dev fraction {dev}. Accepted: above 0 and below 1, or a file"
         )
     return fraction
-
-
-def choose_workers(requested: int | None, size: int) -> int:
-    """How many processes are to prepare data; 1: the one that asks.
-
-    Args:
-        requested: what the user says; None: as many as are worth it.
-        size: bytes of text.
-
-    Raises:
-        InputError: fewer than 1 are requested.
-    """
-    if requested is None:
-        return usable_cores() if size >= _WORTH_WORKERS else 1
-    if requested < 1:
-        raise InputError(f"workers must be 1 or more. Received: {requested}")
-    return requested
 
 
 @dataclasses.dataclass(frozen=True)
@@ -230,17 +219,17 @@ class _Inputs:
         return self.dev if isinstance(self.dev, float) else None
 
 
-@contextlib.contextmanager
-def _doing(folder, config, partitions, workers, load) -> Iterator[Do]:
-    """What does tasks: this process, or others until the end."""
-    tasks = functools.partial(CorpusTasks, folder, config, partitions)
-    if workers == 1:
-        yield functools.partial(map, tasks())
-    else:
-        set_up = functools.partial(use_one_thread, load)
-        factory = functools.partial(tasks, set_up=set_up)
-        with Workers(factory, workers, doing="preparing") as pool:
-            yield pool.map
+def _open_engine(name, folder, out, config, inputs, workers, load, master):
+    """The engine of a name, as a context manager."""
+    if name not in ENGINES:
+        raise InputError(
+            f"unknown engine {name!r}. Accepted: {', '.join(ENGINES)}"
+        )
+    if name == "local":
+        return local_engine(folder, config, inputs.train, workers, load)
+    from keras_transformer.data.spark.engine import spark_engine
+
+    return spark_engine(folder, out, config, master, load)
 
 
 def _sort(text, inputs, config, existing):
@@ -257,14 +246,20 @@ def _sort(text, inputs, config, existing):
         return overlap, text.sort(counted)
 
 
-def _encode(text, folder, config, do, progress, tokenizers, counts):
+def _encode(engine, text, folder, config, progress, tokenizers, counts):
     """Makes tokenizers, if None are given, and records; parts of the manifest.
 
     Returns:
         `counts`, `report` and `splits`.
     """
     encoded = EncodedText(
-        folder, config, do, text.shards, text.reports, progress
+        folder,
+        config,
+        engine.do,
+        engine.training_text,
+        text.shards,
+        text.reports,
+        progress,
     )
     tokenizers = tokenizers or encoded.build_tokenizers(counts)
     save_tokenizers(tokenizers, folder)

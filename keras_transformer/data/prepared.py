@@ -16,6 +16,7 @@ from keras_transformer.data.corpus import read_pairs, unreadable
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_json_value
+from keras_transformer.remote import RemotePath
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 
 FORMAT = "keras_transformer.data"
@@ -193,7 +194,11 @@ def describe_corpora(corpora: Iterable[WeightedCorpus]) -> list[dict]:
         if path.is_fifo():
             raise InputError(f"{path}: is a pipe. Accepted: a file on disk")
         try:
-            described.append(describe_file(path) | corpus.settings())
+            if isinstance(path, RemotePath):
+                description = path.describe()
+            else:
+                description = describe_file(path)
+            described.append(description | corpus.settings())
         except OSError as error:
             raise InputError(f"{path}: {unreadable(error)}") from None
     return described

@@ -37,7 +37,6 @@ from keras_transformer.data.selection import (
     overlap_query,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.machine import usable_cores
 
 # Does tasks of `CorpusTasks`, here or in workers, and gives their results in
 # order.
@@ -61,6 +60,7 @@ class SortedText:
         do: see `Do`.
         partitions: of the text.
         progress: called with (stage, pairs done, how many or None).
+        open_tables: gives the database.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class SortedText:
         do: Do,
         partitions: int,
         progress: Progress,
+        open_tables: Callable[[], KeyTables],
     ):
         self.reports = {TRAIN: CleaningReport()}
         self.shards = {}
@@ -79,11 +80,12 @@ class SortedText:
         self._do = do
         self._partitions = partitions
         self._progress = progress
+        self._open_tables = open_tables
         self._tables = None
         self._sorted = []  # splits whose text is in the partitions
 
     def __enter__(self) -> "SortedText":
-        self._tables = KeyTables(self._work, usable_cores())
+        self._tables = self._open_tables()
         return self
 
     def __exit__(self, *_):
@@ -131,23 +133,27 @@ class SortedText:
         Raises:
             InputError: a file can't be used, or no pair is left.
         """
+        report = self.reports[TRAIN]
+        self.mixture = Mixture(corpora)
+        for corpus, read, dropped in self._clean(corpora):
+            report.add(read, dropped)
+            self.mixture.read[corpus] += read
+            self._progress("reading train", report.read, None)
+        require_pairs(report, " ".join(str(c.file) for c in corpora))
+
+    def _clean(self, corpora):
+        """Makes the table of all pairs; yields (corpus, read, dropped)."""
         names = columns(self._config)
         self._tables.create(PAIRS, **dict.fromkeys(names, "BIGINT"))
         for partition in range(self._partitions):
             partition_folder(self._work, partition).mkdir()
-        report = self.reports[TRAIN]
-        files = [corpus.file for corpus in corpora]
         tasks = (
             ("clean", block, corpora[block.corpus].tag)
-            for block in read_blocks(files)
+            for block in read_blocks([corpus.file for corpus in corpora])
         )
-        self.mixture = Mixture(corpora)
-        for cleaned in self._do(tasks):
-            report.add(cleaned.read, cleaned.dropped)
-            self.mixture.read[cleaned.corpus] += cleaned.read
-            self._tables.insert(PAIRS, cleaned.keys)
-            self._progress("reading train", report.read, None)
-        require_pairs(report, " ".join(map(str, files)))
+        for corpus, read, dropped, keys in self._do(tasks):
+            self._tables.insert(PAIRS, keys)
+            yield corpus, read, dropped
 
     def select(self, fraction: float | None) -> int | None:
         """Settles which pairs are trained on, and which are dev.
@@ -180,16 +186,17 @@ class SortedText:
         counts[TRAIN] = self._weigh(table)
         for split, name in {TRAIN: table, DEV: DEV}.items():
             if split in counts:
-                query = (
-                    f"SELECT shuffle_key, corpus FROM {name} "
-                    "ORDER BY shuffle_key"
-                )
-                self._tables.make(Step(f"sorted_{split}", query))
-                self._sorted.append(split)
-                self._tables.drop(name)
+                self._keep(split, name)
                 shards = -(-counts[split] // self._config.shard_size)
                 self.shards[split] = max(1, shards)
         return overlap
+
+    def _keep(self, split, table):
+        """Has the pairs of a table be those of a split."""
+        query = f"SELECT shuffle_key, corpus FROM {table} ORDER BY shuffle_key"
+        self._tables.make(Step(f"sorted_{split}", query))
+        self._sorted.append(split)
+        self._tables.drop(table)
 
     def _weigh(self, table):
         """Settles the weights of corpora; about the pairs of an epoch."""
@@ -249,14 +256,17 @@ class SortedText:
                 )
             total = self.reports[TRAIN].kept
             self._progress("sorting", total * done // self._partitions, total)
-        if self.mixture.is_weighted:
-            report = self.reports[TRAIN]
-            report.repeated = (
-                sum(self.mixture.trained) + not_sampled - report.kept
-            )
-            report.drop("not_sampled", not_sampled)
-            require_pairs(report, TRAIN)
+        self._count_copies(not_sampled)
         return {side: self._most_frequent(side) for side in counted}
+
+    def _count_copies(self, not_sampled):
+        """Adds to the report what weights have left out and repeated."""
+        if not self.mixture.is_weighted:
+            return
+        report = self.reports[TRAIN]
+        report.repeated = sum(self.mixture.trained) + not_sampled - report.kept
+        report.drop("not_sampled", not_sampled)
+        require_pairs(report, TRAIN)
 
     def _kept(self, partition):
         """The shuffle keys of a partition that each split has, ascending."""

@@ -704,7 +704,7 @@ def test_copies_are_the_same_in_any_number_of_partitions(
     path = write("a.tsv", lines)
     config = DataConfig(shard_size=200)
     one = prepare([f"{path}*3.5"], tmp_path / "one", config)
-    module = importlib.import_module("keras_transformer.data.prepare")
+    module = importlib.import_module("keras_transformer.data.engines")
     monkeypatch.setattr(module, "PARTITION_BYTES", 700)
     many = prepare([f"{path}*3.5"], tmp_path / "many", config)
     assert one.manifest["splits"] == many.manifest["splits"]

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from keras_transformer.config import DataConfig
-from keras_transformer.data import blocks, prepare
-from keras_transformer.data.prepare import choose_workers
+from keras_transformer.data import blocks, engines, prepare
+from keras_transformer.data.engines import choose_workers
 from keras_transformer.errors import InputError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -66,7 +66,7 @@ def test_workers_and_partitions_change_nothing(
 ):
     whole = prepare.prepare(corpus, tmp_path / "1", CONFIGS[name], 0.03)
     # In small parts, here and elsewhere.
-    monkeypatch.setattr(prepare, "PARTITION_BYTES", 30_000)
+    monkeypatch.setattr(engines, "PARTITION_BYTES", 30_000)
     monkeypatch.setattr(blocks.read_blocks, "__defaults__", (10_000,))
     for workers in (1, 2):
         out = tmp_path / f"parts-{workers}"
@@ -108,7 +108,7 @@ def test_an_error_in_a_worker_is_told_in_one_line(tmp_path):
 
 
 def test_how_many_workers(monkeypatch):
-    monkeypatch.setattr(prepare, "usable_cores", lambda: 8)
+    monkeypatch.setattr(engines, "usable_cores", lambda: 8)
     assert choose_workers(None, 10 << 20) == 1
     assert choose_workers(None, 100 << 20) == 8
     assert choose_workers(3, 1) == 3

@@ -79,7 +79,7 @@ def _start(master):
 def _settings(master):
     """What is set unless the user's configuration says otherwise."""
     settings = {
-        "spark.app.name": "keras-transformer prepare",
+        "spark.app.name": "keras-transformer",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",

@@ -1,0 +1,191 @@
+"""Tables of Spark's: the lines of corpora, and the keys of their pairs.
+
+Spark cuts files into blocks that are read side by side. The number of a line
+is that of its block's first line, known once all blocks are counted, and what
+it is within the block.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from keras_transformer.data.corpus import (
+    refuse_old_line_ends,
+    refuse_unequal_files,
+)
+from keras_transformer.data.mixing import WeightedCorpus
+from keras_transformer.data.selection import Step
+from keras_transformer.errors import InputError
+
+# What a path of Hadoop's may mean besides itself.
+_GLOB = re.compile(r"([*?\[\]{}\\^])")
+
+
+def corpus_lines(spark, corpora: list[WeightedCorpus]):
+    """The lines of all corpora, undecoded.
+
+    Args:
+        spark: a session.
+        corpora: whose files were described, so that they can be read.
+
+    Returns:
+        DataFrame of `corpus` (index), `number` (from 0), `source`, `target`:
+        the bytes of a line of a TSV file and null, or of two files.
+
+    Raises:
+        InputError: two files differ in length, or lines end with CR alone.
+    """
+    from pyspark.sql import functions
+
+    frames = []
+    for index, corpus in enumerate(corpora):
+        file = corpus.file
+        lines, count = _numbered(spark, file.source, "source")
+        if file.target is None:
+            lines = lines.withColumn(
+                "target", functions.lit(None).cast("binary")
+            )
+        else:
+            targets, target_count = _numbered(spark, file.target, "target")
+            if count != target_count:
+                refuse_unequal_files(file, count, target_count)
+            lines = lines.join(targets, "number")
+        lines = lines.withColumn("corpus", functions.lit(index))
+        frames.append(lines.select("corpus", "number", "source", "target"))
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole = whole.unionByName(frame)
+    return whole
+
+
+def _numbered(spark, path, name):
+    """The lines of a file, as DataFrame of `number` and `name`; their count."""
+    from pyspark.sql import functions
+
+    lines = spark.read.text(_GLOB.sub(r"\\\1", uri(path)), lineSep="\n").select(
+        functions.col("value").cast("binary").alias(name),
+        functions.col("_metadata.file_block_start").alias("start"),
+        # Ascends by one within a block.
+        functions.monotonically_increasing_id().alias("id"),
+    )
+    blocks = (
+        lines.groupBy("start")
+        .agg(functions.min("id"), functions.count("id"))
+        .collect()
+    )
+    shifts, total = [], 0
+    for start, first, count in sorted(map(tuple, blocks)):
+        shifts.append((start, total - first))
+        total += count
+    if not total:
+        _refuse_hidden(path)
+    if total == 1:
+        refuse_old_line_ends(bytes(lines.first()[name]), path)
+    table = spark.createDataFrame(shifts or [(0, 0)], "start long, shift long")
+    lines = lines.join(functions.broadcast(table), "start")
+    number = (functions.col("id") + functions.col("shift")).alias("number")
+    return lines.select(number, name), total
+
+
+def _refuse_hidden(path):
+    """Refuses a file of a name that Spark passes over without a word."""
+    name = str(path).rpartition("/")[2]
+    if name.startswith(("_", ".")):
+        raise InputError(
+            f"{path}: Spark doesn't read files whose names begin with _ or . "
+            "Accepted: another name"
+        )
+
+
+def uri(path) -> str:
+    """How Spark is told a path: local ones in full, others as they are."""
+    name = str(path)
+    # Hadoop has another name for it.
+    name = re.sub(r"^s3://", "s3a://", name)
+    return name if "://" in name else f"file://{os.path.abspath(name)}"
+
+
+class SparkTables:
+    """As `KeyTables`: views, each computed once, on the workers' disks.
+
+    Args:
+        spark: a session.
+    """
+
+    def __init__(self, spark):
+        self._spark = spark
+        self._frames = {}
+        self._waiting = {}
+
+    def create(self, table: str, **columns: str):
+        """Makes an empty table of columns with these types.
+
+        Its rows are held by this process until they are looked at: it is for
+        held-out pairs.
+        """
+        schema = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        self._waiting[table] = (schema, [])
+        self.view(table, self._spark.createDataFrame([], schema))
+
+    def insert(self, table: str, columns: Mapping[str, np.ndarray]):
+        """Adds rows to a table that `create` has made.
+
+        Args:
+            table: its name.
+            columns: for each column, its `(N,)` values.
+        """
+        schema, rows = self._waiting[table]
+        names = [part.split()[0] for part in schema.split(", ")]
+        rows += zip(*(columns[name].tolist() for name in names), strict=True)
+
+    def view(self, table: str, frame):
+        """Has a DataFrame be a table."""
+        frame.createOrReplaceTempView(table)
+        self._frames[table] = frame
+
+    def frame(self, table: str):
+        """A table as a DataFrame."""
+        self._insert_all()
+        return self._frames[table]
+
+    def make(self, step: Step) -> int:
+        """Makes a table by a query; the number of its rows."""
+        from pyspark import StorageLevel
+
+        self._insert_all()
+        frame = self._spark.sql(step.query).persist(StorageLevel.DISK_ONLY)
+        self.view(step.table, frame)
+        return frame.count()
+
+    def drop(self, table: str):
+        """Removes a table, and what waits for it."""
+        self._waiting.pop(table, None)
+        self._spark.catalog.dropTempView(table)
+        self._frames.pop(table).unpersist()
+
+    def number(self, query: str) -> int:
+        """The one number that a query gives."""
+        self._insert_all()
+        return self._spark.sql(query).first()[0]
+
+    def arrays(self, query: str) -> list[np.ndarray]:
+        """The columns that a query gives, each `(N,)`."""
+        self._insert_all()
+        frame = self._spark.sql(query)
+        rows = np.array([tuple(row) for row in frame.collect()])
+        return list(rows.reshape(-1, len(frame.columns)).T)
+
+    def close(self):
+        """Removes all tables."""
+        for table in [*self._frames]:
+            self.drop(table)
+
+    def _insert_all(self):
+        """Makes the rows that wait part of their tables."""
+        for table, (schema, rows) in self._waiting.items():
+            if rows:
+                new = self._spark.createDataFrame(rows, schema)
+                self.view(table, self._frames[table].unionByName(new))
+                rows.clear()

@@ -1,0 +1,128 @@
+"""`prepare --engine spark` from the command line, and addresses of files."""
+
+import json
+import sys
+
+import pytest
+
+from keras_transformer.cli.main import main
+from tests.cli.conftest import start
+from tests.data.conftest import pair
+from tests.data.test_spark import contents, needs_spark
+
+OPTIONS = ["--dev=0.05", "--set=data.shard_size=1500"]
+
+
+@pytest.fixture
+def corpora(tmp_path):
+    """5,000 pairs in two files, some of them in both."""
+    folder = tmp_path / "corpora"
+    folder.mkdir()
+    paths = []
+    for name, numbers in {"a": range(4000), "b": range(3000, 5000)}.items():
+        path = folder / f"{name}.tsv"
+        lines = ("\t".join(pair(number)) + "\n" for number in numbers)
+        path.write_text("".join(lines), encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def prepared(*arguments):
+    """Runs a process of its own; its exit status and what it said."""
+    process = start("prepare", *arguments)
+    _, said = process.communicate()
+    return process.returncode, said
+
+
+@pytest.mark.slow
+@needs_spark
+def test_the_same_files_as_by_one_machine(corpora, tmp_path):
+    first, second = corpora
+    train = ["--train", first, f"{second}*1.5#BT", *OPTIONS]
+    out = tmp_path / "local"
+    assert main(["prepare", *map(str, train), "--out", str(out)]) == 0
+    spark = ["--engine=spark", "--master=local[2]", "--out"]
+    status, said = prepared(*train, *spark, tmp_path / "spark")
+    assert status == 0, said
+    assert contents(tmp_path / "spark") == contents(out)
+    assert len(list(out.glob("train-*"))) > 2
+    # And by addresses.
+    train = ["--train", first.as_uri(), f"{second.as_uri()}*1.5#BT", *OPTIONS]
+    target = tmp_path / "remote" / "data"
+    status, said = prepared(*train, *spark, target.as_uri())
+    assert status == 0, said
+    assert contents(target) == contents(out)
+
+
+@pytest.mark.slow
+@needs_spark
+def test_errors_are_told_in_one_line_and_leave_nothing(corpora, tmp_path):
+    bad = tmp_path / "bad.tsv"
+    bad.write_bytes(b"a\tb\nc\t\xff\n")
+    out = tmp_path / "out"
+    for train, master, says in [
+        (bad, "local[2]", "bad.tsv, line 2: invalid UTF-8 (byte 0xff"),
+        (tmp_path / "no.tsv", "local[2]", "no.tsv: No such file"),
+        (corpora[0], "nonsense", "Spark doesn't start at nonsense"),
+    ]:
+        status, said = prepared(
+            "--train", train, "--out", out, "--engine=spark", "--master", master
+        )
+        assert status == 2
+        last = said.splitlines()[-1]
+        assert last.startswith("keras-transformer: error: ") and says in last
+        assert "Traceback" not in said
+        assert not out.exists()
+        assert not list(tmp_path.glob(".tmp*"))
+
+
+@needs_spark
+def test_a_folder_that_is_there_is_refused_before_spark(
+    refuses, corpora, tmp_path
+):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "file").touch()
+    for name in (out, out.as_uri()):
+        options = ["--train", corpora[0], "--out", name, "--engine=spark"]
+        refuses("prepare", *options, says=["exists and isn't empty"])
+    assert [path.name for path in out.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--master=local[2]"], "--master goes with --engine spark"),
+        (["--engine=spark", "--workers=2"], "--workers goes with --engine"),
+    ],
+)
+def test_options_of_the_other_engine_are_refused(
+    refuses, corpora, tmp_path, options, says
+):
+    options = ["--train", corpora[0], "--out", tmp_path / "out", *options]
+    refuses("prepare", *options, says=[says])
+
+
+def test_one_machine_takes_addresses(corpora, tmp_path, refuses):
+    pytest.importorskip("pyarrow", reason="needs pyarrow (extra [spark])")
+    path, out = corpora[0], tmp_path / "local"
+    assert main(["prepare", f"--train={path}", f"--out={out}", *OPTIONS]) == 0
+    target = tmp_path / "remote"
+    command = ["prepare", f"--train={path.as_uri()}", *OPTIONS, "--out"]
+    assert main([*command, target.as_uri()]) == 0
+    assert contents(target) == contents(out)
+    manifest = json.loads((target / "manifest.json").read_text())
+    assert manifest["input"]["train"][0]["name"] == "a.tsv"
+    command = ["prepare", "--out", tmp_path / "no", "--train"]
+    refuses(*command, (tmp_path / "no.tsv").as_uri(), says=["no.tsv: "])
+    refuses(*command, "nonsense://a/b.tsv", says=["nonsense://a/b.tsv: "])
+    assert not (tmp_path / "no").exists()
+
+
+def test_addresses_without_pyarrow_are_refused(
+    refuses, corpora, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    command = ["prepare", "--train", corpora[0].as_uri()]
+    command += ["--out", tmp_path / "out"]
+    refuses(*command, says=["needs pyarrow, which isn't installed"])

