@@ -101,11 +101,17 @@ class Compilations:
     def _forget(self):
         self._programs = self._loaded = 0
         self._seconds = 0.0
+        self._hit = False
 
     def _duration(self, name, seconds, fun_name="", **_):
-        if name in _PHASES and fun_name in _STEPS:
+        is_step = fun_name in _STEPS
+        if name in _PHASES and is_step:
             self._seconds += seconds
-            self._programs += name == _COMPILED
+        if name == _COMPILED:
+            self._programs += is_step
+            self._loaded += is_step and self._hit
+            self._hit = False
 
     def _event(self, name, **_):
-        self._loaded += name == _LOADED
+        # Told before the end of the phase that it was loaded in, with no name.
+        self._hit = self._hit or name == _LOADED
