@@ -6,6 +6,7 @@ import pytest
 import keras_transformer
 
 SOURCES = pathlib.Path(keras_transformer.__file__).parent
+KERNELS_OF_JAX = SOURCES / "ops" / "jax"
 
 
 @pytest.mark.parametrize("name", keras_transformer.__all__)
@@ -28,8 +29,18 @@ def test_layers_models_loss_and_schedule_never_name_tensorflow():
         assert "import tensorflow" not in text, path
 
 
-def test_every_module_can_be_imported():
-    for path in SOURCES.rglob("*.py"):
+def import_all(paths):
+    for path in paths:
         parts = path.relative_to(SOURCES.parent).with_suffix("").parts
         if parts[-1] not in ("__init__", "__main__"):
             importlib.import_module(".".join(parts))
+
+
+def test_every_module_can_be_imported():
+    kernels = set(KERNELS_OF_JAX.glob("*.py"))
+    import_all(set(SOURCES.rglob("*.py")) - kernels)
+
+
+def test_kernels_of_jax_can_be_imported():
+    pytest.importorskip("jax", reason="needs the extra [jax]")
+    import_all(KERNELS_OF_JAX.glob("*.py"))
