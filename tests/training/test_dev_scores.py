@@ -1,0 +1,54 @@
+"""Dev BLEU of a model that trains on JAX, by processes that translate."""
+
+import keras
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.evaluation import dev_scores
+from keras_transformer.training.run import Run
+
+PAIRS = [("one two", "two one"), ("three four", "four three")]
+
+
+class Echo:
+    """Takes the place of the workers: translates to what it was given."""
+
+    lost = 0  # of so many first calls
+    closed = 0
+
+    def __init__(self, *_):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        Echo.closed += 1
+
+    def translate_batches(self, batches):
+        if Echo.lost:
+            Echo.lost -= 1
+            raise InputError("a worker was killed")
+        yield from batches
+
+
+@pytest.fixture
+def run(prepared, config, tmp_path, monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    monkeypatch.setattr(dev_scores, "Workers", Echo)
+    monkeypatch.setattr(Echo, "lost", 1)
+    monkeypatch.setattr(Echo, "closed", 0)
+    return Run.create(tmp_path / "run", config, prepared)
+
+
+def test_scores_are_left_out_aloud_where_workers_fail(run):
+    model, said = run.build_model(), []
+    files = set(run.folder.iterdir())
+    with dev_scores.dev_scorer(run, PAIRS, said.append) as measure:
+        assert measure(model) == {}
+        assert said == ["no dev BLEU this time: a worker was killed"]
+        assert Echo.closed == 1
+        # The next time others are started.
+        assert set(measure(model)) == {"bleu", "chrf"}
+        assert set(run.folder.iterdir()) == files
+    assert len(said) == 1 and Echo.closed == 2
