@@ -18,8 +18,9 @@ float32. Nothing else should run meanwhile.
 
 measures a preset on JAX and on its accelerator, if there is one: also the share
 of the device's peak in bfloat16, compiling and memory. There the peer is
-PyTorch's `nn.Transformer` on the same batches. No step counts that had to be
-compiled first.
+PyTorch's `nn.Transformer` on the same batches, left out where that Python has
+no torch. No step counts that had to be compiled first. With `--quick` a few
+steps of `base` and `big` are measured, on batches that a processor can bear.
 """
 
 import argparse
@@ -57,13 +58,12 @@ TOLERANCE = 1.01  # of the dev loss, relative to float32's
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
     parser = _parser()
-    on_jax = parser.parse_args(arguments).backend == "jax"
-    measure, line = (
-        (jax_report.measure_all, jax_report.line)
-        if on_jax
-        else (_measure_all, _line)
-    )
-    return command.run(parser, arguments, QUICK, measure, "settings", line)
+    options = parser.parse_args(arguments)
+    measure, line, quick = _measure_all, _line, QUICK
+    if options.backend == "jax":
+        measure, line = jax_report.measure_all, jax_report.line
+        quick = {**QUICK, **jax_report.QUICK[options.preset]}
+    return command.run(parser, arguments, quick, measure, "settings", line)
 
 
 def _measure_all(options, scratch):
@@ -193,6 +193,7 @@ def _parser():
     add("--preset", choices=presets, default=presets[0], help="on JAX")
     add("--torch-python", default=sys.executable, help="a Python with torch")
     add("--batch-sentences", type=int, default=128)
+    add("--batch-tokens", type=int, help="on JAX (default: the preset's)")
     add("--warm-up", type=int, default=20, help="steps")
     # More than the notebook's epoch: its longest batch decides the memory.
     add("--steps", type=int, default=210)

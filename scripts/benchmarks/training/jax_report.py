@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import statistics
+import subprocess
 
 from scripts.benchmarks import command
 from scripts.benchmarks.corpus import prepare_data
@@ -11,6 +12,12 @@ from scripts.benchmarks.training.measure import in_process
 
 # The recipes of the paper are for corpora of the same kind of tokens.
 _SUBWORDS = {"base", "big"}
+# Of `--quick`, by preset: a step of theirs takes a processor a minute.
+QUICK = {
+    "notebook": {},
+    "base": {"steps": 4, "batch_tokens": 1024},
+    "big": {"steps": 2, "batch_tokens": 512},
+}
 
 
 def measure_all(options, scratch) -> dict:
@@ -20,6 +27,7 @@ def measure_all(options, scratch) -> dict:
         options: of the command line.
         scratch: a folder.
     """
+    options.peer = options.peer and _has_torch(options.torch_python)
     run, data = make_run(options, scratch)
     measured = {precision: [] for precision in options.precision}
     rates, peers = [], {precision: [] for precision in options.precision}
@@ -58,6 +66,22 @@ def measure_all(options, scratch) -> dict:
     return report
 
 
+def _has_torch(python):
+    """Whether a Python has PyTorch, told if it hasn't."""
+    command_line = [python, "-c", "import torch"]
+    try:
+        done = subprocess.run(command_line, capture_output=True, check=False)
+    except OSError as error:
+        command.say(f"PyTorch is left out: {python}: {error.strerror}")
+        return False
+    if done.returncode:
+        command.say(
+            f"PyTorch is left out: {python} has no torch. Accepted: "
+            "--torch-python with one that has"
+        )
+    return not done.returncode
+
+
 _NAMES = {"float32": "float32", "mixed_bfloat16": "bfloat16"}
 
 
@@ -72,6 +96,9 @@ def make_run(options, scratch):
             ("source_tokenizer", "target_tokenizer"), "sentencepiece"
         )
         config = config.updated({"data": kinds})
+    if options.batch_tokens:
+        size = {"batch_tokens": options.batch_tokens, "batch_sentences": None}
+        config = config.updated({"training": size})
     data = prepare_data(scratch, config.data, options.data)
     return Run.create(scratch / "run", config, data), data
 

@@ -84,6 +84,7 @@ def test_ratios_are_those_of_what_was_measured(tmp_path):
     assert ratios["float32_vs_opennmt_tf"] == pytest.approx(expected, abs=1e-3)
     assert ratios["fastest_vs_opennmt_tf"] == ratios["float32_vs_opennmt_tf"]
     assert 0 < ratios["float32_share_of_matmul_rate"] < 1
+    assert row["tokens_per_processor_second"] > 0
     assert row["step_ms"]["all"] > 0 and row["peak_memory_mib"] > 50
     assert 0 < row["input_share"] < 1
     assert row["epoch"]["dev_loss"] > 0
@@ -106,24 +107,33 @@ print(json.dumps({"peer": "x", "tokens_per_second": 100.0}))
 
 
 @pytest.mark.slow
-def test_jax_is_measured_with_its_device(tmp_path):
+@pytest.mark.parametrize("torch", [True, False], ids=["torch", "no torch"])
+def test_jax_is_measured_with_its_device(tmp_path, torch):
     if not jax_runtime.is_installed():
         pytest.skip("jax isn't installed: pip install '.[jax]'")
     write_corpus(tmp_path)
-    peers = tmp_path / "peers.py"
+    peers, python = tmp_path / "peers.py", tmp_path / "python"
     peers.write_text(TORCH)
+    python.write_text(f"#!/bin/sh\nexit {int(not torch)}\n")
+    python.chmod(0o700)
     done = script(
         *("--backend", "jax", "--peer", "--peers", peers, "--json"),
+        *("--torch-python", python),
         *("--data", tmp_path, "--steps", 2, "--rounds", 1),
         *("--precision", "float32"),
     )
     assert done.returncode == 0, done.stderr
-    report, last = map(json.loads, done.stdout.splitlines())
+    report, *last = map(json.loads, done.stdout.splitlines())
     (row,) = report["settings"]
     assert report["preset"] == "notebook" and row["device"] == "cpu"
-    expected = row["tokens_per_second"] / 100
-    ratio = last["ratios"]["float32_vs_pytorch"]
-    assert ratio == pytest.approx(expected, abs=1e-3)
+    if torch:
+        expected = row["tokens_per_second"] / 100
+        ratio = last[0]["ratios"]["float32_vs_pytorch"]
+        assert ratio == pytest.approx(expected, abs=1e-3)
+    else:
+        assert f"PyTorch is left out: {python} has no torch" in done.stderr
+        assert not last
+    assert row["tokens_per_processor_second"] > 0
     assert row["programs"] >= 1 and row["compile_seconds"] > 0
     assert 0 < row["share_of_matrix_rate"] < 1
     assert 0 < row["padding"] < 1 and row["device_memory_mib"] > 50
