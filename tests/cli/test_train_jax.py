@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 import sys
 
@@ -74,14 +75,15 @@ def test_tensorflow_exports_it(trained, tmp_path):
     assert main(["export", "--run", run, "--out", out]) == 0
 
 
-def test_a_stopped_run_is_resumed(data, tmp_path):
-    out = tmp_path / "run"
-    options = ["--data", data, "--out", out, *TRAIN_OPTIONS, "--epochs=3"]
-    options += ["--backend", "jax"]
+def test_a_run_of_tensorflow_goes_on_and_is_resumed(data, run, tmp_path):
     if not jax_runtime.is_installed():
         pytest.skip("jax isn't installed: pip install '.[jax]'")
-    process = start("train", *options)
-    wait_until((out / "checkpoint.npz").exists, process)
+    out = shutil.copytree(run, tmp_path / "run")
+    options = ["--data", data, "--out", out, "--epochs=3", "--backend", "jax"]
+    checkpoint = out / "checkpoint.npz"
+    before = checkpoint.stat().st_mtime_ns
+    process = start("train", *options, "--resume")
+    wait_until(lambda: checkpoint.stat().st_mtime_ns != before, process)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate()
     assert process.returncode == 2
@@ -89,7 +91,9 @@ def test_a_stopped_run_is_resumed(data, tmp_path):
     command = ["-m", "keras_transformer", "train", *options, "--resume"]
     done = run_on_jax(*command)
     assert done.returncode == 0, done.stderr
-    assert len((out / "history.jsonl").read_text().splitlines()) == 3
+    lines = (out / "history.jsonl").read_text().splitlines()
+    losses = [json.loads(line)["cross_entropy"] for line in lines]
+    assert len(losses) == 3 and losses == sorted(losses, reverse=True)
 
 
 def test_a_missing_jax_is_told(data, tmp_path, refuses, monkeypatch):

@@ -71,8 +71,8 @@ def initial(prepared, config, tmp_path_factory):
     return run
 
 
-@pytest.fixture
-def create(prepared, config, initial, tmp_path):
+@pytest.fixture(scope="module")
+def create(prepared, config, initial, tmp_path_factory):
     """Makes runs that differ in their training section."""
 
     def create(name, **training):
@@ -80,9 +80,16 @@ def create(prepared, config, initial, tmp_path):
         calm = {"learning_rate_factor": 0.2, "epochs": 2}
         changes = {"model": NO_DROPOUT, "training": {**calm, **training}}
         changed = config.updated(changes)
-        return Run.create(tmp_path / name, changed, prepared, initial)
+        folder = tmp_path_factory.mktemp(name) / name
+        return Run.create(folder, changed, prepared, initial)
 
     return create
+
+
+@pytest.fixture(scope="module")
+def whole(create, prepared):
+    """The steps of a run that stays on TensorFlow."""
+    return train("tensorflow", create("whole"), prepared)
 
 
 def losses(steps):
@@ -119,15 +126,16 @@ def test_losses_are_the_same(training, create, prepared):
 @pytest.mark.parametrize(
     ("first", "second"), [("jax", "tensorflow"), ("tensorflow", "jax")]
 )
-def test_a_run_goes_on_on_the_other_backend(first, second, create, prepared):
+def test_a_run_goes_on_on_the_other_backend(
+    first, second, create, prepared, whole
+):
     """The same pairs in the same batches, in other shapes on JAX."""
-    whole, parts = create("whole"), create("parts")
-    expected = train("tensorflow", whole, prepared)
+    parts = create("parts")
     steps = train(first, parts, prepared, stop=18)
     assert len(steps) == 18
     steps += train(second, parts, prepared, resume=True)
-    assert [step[:2] for step in steps] == [step[:2] for step in expected]
-    np.testing.assert_allclose(losses(steps), losses(expected), rtol=1e-4)
+    assert [step[:2] for step in steps] == [step[:2] for step in whole]
+    np.testing.assert_allclose(losses(steps), losses(whole), rtol=1e-4)
     # Weights differ: Adam makes steps of a full rate of what is rounding alone,
     # such as the gradient of a key's bias, to which a softmax is blind.
 
