@@ -24,12 +24,14 @@ def whole(data, corpus):
     return out
 
 
-def wait_until(happened, process):
+def wait_until(happened, process, seconds=120):
     """Waits for something that training does."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + seconds
     while not happened():
         assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline
+        if time.monotonic() > deadline:
+            process.kill()
+            pytest.fail(f"not in time: {process.communicate()[1]}")
         time.sleep(0.02)
 
 

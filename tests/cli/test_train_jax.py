@@ -83,7 +83,7 @@ def test_a_run_of_tensorflow_goes_on_and_is_resumed(data, run, tmp_path):
     checkpoint = out / "checkpoint.npz"
     before = checkpoint.stat().st_mtime_ns
     process = start("train", *options, "--resume")
-    wait_until(lambda: checkpoint.stat().st_mtime_ns != before, process)
+    wait_until(lambda: checkpoint.stat().st_mtime_ns != before, process, 240)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate()
     assert process.returncode == 2
