@@ -89,12 +89,11 @@ def import_run(
             be written.
     """
     model = read_model(folder)
-    orders = [
-        new_order(vocabulary, padding, model.start)
-        for vocabulary, padding in zip(
-            model.vocabularies, model.paddings, strict=True
-        )
-    ]
+    # The source's START is never seen; a shared table has it all the same.
+    shared = model.tied_embeddings == "all"
+    starts = (model.start if shared else None, model.start)
+    sides = zip(model.vocabularies, model.paddings, starts, strict=True)
+    orders = [new_order(*side) for side in sides]
     if punctuation == "auto":
         punctuation = model.punctuation
     languages = source_language, target_language

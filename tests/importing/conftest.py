@@ -12,7 +12,7 @@ from keras_transformer.importing.run import import_run
 from keras_transformer.importing.vocabulary import new_order, read_vocabulary
 
 FIXTURES = pathlib.Path(__file__).parent / "fixtures"
-KINDS = ("base", "big", "original")
+KINDS = ("base", "big", "separate", "original")
 LANGUAGES = {"source_language": "eng", "target_language": "zho"}
 
 
@@ -63,32 +63,45 @@ class References:
 
     def __init__(self, folder):
         values = json.loads((folder / "references.json").read_text("utf-8"))
-        vocabulary = read_vocabulary(folder / "vocab.json")
-        padding = vocabulary["<pad>"]
-        self.order = new_order(vocabulary, padding, padding)
-        ours = {old: new for new, old in enumerate(self.order)}
-        ours[padding] = 0
-        self._ours = np.array([ours[i] for i in range(len(ours))])
+        source, target = self._translations(folder)
+        self.order = target[0]
+        self._ours = {"source": source[1], "target": target[1]}
         self.sources, self.targets = values["sources"], values["targets"]
         self.ids = {
-            side: [self.translated(row)[:-1] for row in values[f"{side}_ids"]]
+            side: [
+                self.translated(row, side)[:-1] for row in values[f"{side}_ids"]
+            ]
             for side in ("source", "target")
         }
         self.searches = {name: values[name] for name in ("greedy", "beam")}
         arrays = np.load(folder / "logits.npz")
         # START, which nobody sees here, isn't there at all.
-        self.source_ids = self._started(arrays["source"])
-        self.target_ids = self._started(arrays["target"])[:, :-1]
+        self.source_ids = self._started(arrays["source"], "source")
+        self.target_ids = self._started(arrays["target"], "target")[:, :-1]
         self.logits = arrays["logits"][..., self.order]
 
-    def translated(self, ids):
-        """Ids of transformers in those of this package."""
-        return self._ours[np.array(ids, int)].tolist()
+    def _translations(self, folder):
+        """For each side ids there by those here, and the other way round."""
+        names = ["vocab.json", "target_vocab.json"]
+        if not (folder / names[1]).is_file():
+            names[1] = names[0]
+        for name in names:
+            vocabulary = read_vocabulary(folder / name)
+            padding = vocabulary["<pad>"]
+            order = new_order(vocabulary, padding, padding)
+            ours = {old: new for new, old in enumerate(order)}
+            ours[padding] = 0
+            yield order, np.array([ours[i] for i in range(len(ours))])
 
-    def _started(self, ids):
-        return np.pad(self._ours[ids], ((0, 0), (1, 0)), constant_values=2)
+    def translated(self, ids, side="target"):
+        """Ids of transformers in those of this package."""
+        return self._ours[side][np.array(ids, int)].tolist()
+
+    def _started(self, ids, side):
+        ids = self._ours[side][ids]
+        return np.pad(ids, ((0, 0), (1, 0)), constant_values=2)
 
 
 @pytest.fixture(scope="session")
 def references():
-    return {kind: References(FIXTURES / kind) for kind in ("base", "big")}
+    return {kind: References(FIXTURES / kind) for kind in KINDS[:3]}

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
+from keras_transformer.export.writer.signatures import TracedSignatures
 from keras_transformer.importing.run import import_run
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.training.run import Run
 from keras_transformer.translation.translator import Translator
 
-KINDS = pytest.mark.parametrize("kind", ["base", "big"])
+KINDS = pytest.mark.parametrize("kind", ["base", "big", "separate"])
 LONGEST = 59  # transformers' limit of 60, less its start
 BUT_START = [0, 1, *range(3, 10**4)]
 
@@ -169,6 +171,18 @@ def test_decoding_chooses_another_prefix(import_of):
         ids("I go.", source_prefix=">>deu<<")
 
 
+def test_an_export_keeps_the_prefix_of_the_search(import_of):
+    run = import_of("big", source_prefix=">>cmn_Hans<<")
+    tokenizer = run.source_tokenizer
+    config = dataclasses.replace(run.config.decoding, source_prefix=">>yue<<")
+    signatures = TracedSignatures(
+        run.load_model(), tokenizer, run.target_tokenizer, config
+    )
+    text = tf.constant(["I go."])
+    ids = signatures.functions[layout.TOKENIZE](text)["ids"].numpy().tolist()
+    assert ids == tokenizer.tokenize([">>yue<< I go."]).to_list()
+
+
 def test_a_prefix_that_is_no_code_is_refused(folders, tmp_path):
     with pytest.raises(InputError, match="Accepted: .*>>cmn_Hans<<"):
         import_run(folders["base"], tmp_path / "run", source_prefix=">>deu<<")
@@ -187,18 +201,13 @@ def test_punctuation_is_normalised_if_the_pipeline_did(copy, tmp_path):
     assert odd == plain
 
 
-def test_separate_vocabularies_keep_their_own_ids(copy, tmp_path):
-    folder = copy()
-    described = json.loads((folder / "tokenizer_config.json").read_text())
-    described["separate_vocabs"] = True
-    (folder / "tokenizer_config.json").write_text(json.dumps(described))
-    vocabulary = json.loads((folder / "vocab.json").read_text("utf-8"))
-    content = json.dumps(vocabulary)
-    (folder / "target_vocab.json").write_text(content)
-    config = json.loads((folder / "config.json").read_text())
-    config["share_encoder_decoder_embeddings"] = False
-    (folder / "config.json").write_text(json.dumps(config))
-    run = import_run(folder, tmp_path / "run")
+def test_separate_vocabularies_keep_their_own_ids(import_of):
+    run = import_of("separate")
     assert run.config.model.tied_embeddings == "target"
+    sizes = [
+        getattr(run, f"{side}_tokenizer").vocabulary_size
+        for side in ("source", "target")
+    ]
+    assert sizes[0] < sizes[1]
     paths = {weight.path for weight in run.load_model().weights}
     assert "target_embedding/output_bias" in paths
