@@ -3,7 +3,7 @@
 safetensors, the zip files of `torch.save`, and NumPy's `.npz`. Every size that
 a file claims is checked against the file before memory is taken for it. The
 pickle in PyTorch's files can call any function there is; its reader knows the
-three that a dictionary of tensors needs, by stand-ins, and refuses all others.
+four that a dictionary of tensors needs, by stand-ins, and refuses all others.
 """
 
 import io
