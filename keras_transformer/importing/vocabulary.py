@@ -162,6 +162,12 @@ def _reorder(model, vocabulary, order, path):
     # A BPE model merges what is unused, too.
     bpe = model.trainer_spec.model_type == _Trainer.BPE
     unused = _Piece.CONTROL if bpe else _Piece.UNUSED
+    by_bytes = any(p.type == _Piece.BYTE for p in own.values())
+    if bpe and by_bytes:
+        raise InputError(
+            f"{path}: a BPE model with bytes for unknown characters, which "
+            "isn't understood. Accepted: without them, or a unigram model"
+        )
     unknown = min(p.score for p in own.values()) - _UNKNOWN_PENALTY
     pieces = [
         _Piece(piece=token, type=_Piece.CONTROL, score=0.0)
@@ -180,9 +186,10 @@ def _reorder(model, vocabulary, order, path):
                     piece=_SPACE + token, type=_Piece.USER_DEFINED, score=0.0
                 )
             )
-        elif len(token) == 1:
+        elif len(token) == 1 and not by_bytes:
             # A character that only the other side's model knows: Marian looks
-            # up in the vocabulary what this one's says is unknown.
+            # up in the vocabulary what this one's says is unknown. Of several
+            # in a row it would look up all as one, and hardly find them.
             pieces.append(
                 _Piece(piece=token, type=_Piece.NORMAL, score=unknown)
             )
