@@ -110,12 +110,3 @@ def served(folder, words, text):
     timer.cancel()
     assert answer.status == 200
     return json.loads(answer.body)["predictions"][0]
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_python_of_the_guide_runs(language, folder):
-    page = (ROOT / GUIDE.format(language)).read_text("utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    values = {}
-    exec(code, values)
-    assert values["model"].count_params() > 10_000
