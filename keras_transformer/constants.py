@@ -1,8 +1,10 @@
-"""Ids that every vocabulary reserves, tags, and the score of no hypothesis.
+"""Sides of a pair, ids that every vocabulary reserves, tags, and no score.
 
 Every tokenizer, record, batch and search uses these four ids, in this order,
 so that padding is always 0 and an unknown piece always 1.
 """
+
+SIDES = ("source", "target")
 
 PAD_ID = 0
 UNK_ID = 1

@@ -16,7 +16,7 @@ import numpy as np
 
 from keras_transformer.checksums import describe_file
 from keras_transformer.config.data import DataConfig
-from keras_transformer.constants import UNK_ID
+from keras_transformer.constants import SIDES, UNK_ID
 from keras_transformer.data.blocks import Block
 from keras_transformer.data.cleaned_text import Cleaner
 from keras_transformer.data.cleaning import (
@@ -44,7 +44,6 @@ from keras_transformer.data.pieces import (
 from keras_transformer.data.selection import columns
 from keras_transformer.machine import set_threads
 
-SIDES = ("source", "target")
 # What a side's tokens are counted by: (tokens, int64 counts); None: nothing.
 SideCounts = tuple[list[str], np.ndarray] | None
 

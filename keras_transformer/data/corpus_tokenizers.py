@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from keras_transformer.config import Config
 from keras_transformer.config.data import DataConfig
-from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.constants import SIDES, SPECIAL_TOKENS
 from keras_transformer.data.prepared import (
     SOURCE_TOKENIZER,
     TARGET_TOKENIZER,
@@ -29,7 +29,6 @@ from keras_transformer.text.tokenizer_training import (
     lookup_tokenizer,
 )
 
-SIDES = ("source", "target")
 # What a tokenizer fixes of the data's configuration.
 _FIXED = (
     "source_language",

@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_transformer.checksums import describe_file
 from keras_transformer.config.data import DataConfig
+from keras_transformer.constants import SIDES
 from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.cleaning import (
     CleaningReport,
@@ -16,7 +17,7 @@ from keras_transformer.data.cleaning import (
     UsualRatios,
 )
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.corpus_tokenizers import SIDES, build_tokenizers
+from keras_transformer.data.corpus_tokenizers import build_tokenizers
 from keras_transformer.data.prepared import (
     DEV_PAIRS,
     SOURCE_TOKENIZER,

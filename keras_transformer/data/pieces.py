@@ -1,11 +1,14 @@
 """Pieces: what a shard has of each partition, sorted text and its numbers."""
 
+import itertools
+import os
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from keras_transformer.constants import SIDES
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.ids import Ids
 from keras_transformer.data.keys import shard_of
@@ -55,34 +58,47 @@ def write_pieces(folder: pathlib.Path, whole: Piece, shards: int):
 
 
 def write_piece(folder: pathlib.Path, shard: int, piece: Piece):
-    """Writes one piece of a shard: text, keys, and numbers by side."""
-    path = folder / f"{shard:06d}" / f"{piece.partition:06d}"
+    """Adds one piece to a shard: to a file for each process that writes.
+
+    One for each piece would be millions in a large corpus whose weights bring
+    copies of a partition's pairs to every shard.
+    """
+    path = folder / f"{shard:06d}" / str(os.getpid())
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(line + b"\n" for line in piece.lines))
-    path.with_suffix(".keys").write_bytes(piece.keys.tobytes())
-    for side, numbers in piece.numbers.items():
-        lengths = numbers.lengths.astype(np.int32)
-        content = lengths.tobytes() + numbers.values.tobytes()
-        path.with_suffix(f".{side}").write_bytes(content)
+    text = b"".join(line + b"\n" for line in piece.lines)
+    sides = [side in piece.numbers for side in SIDES]
+    arrays = [
+        np.array([piece.partition, *sides], np.int64),
+        piece.keys,
+        np.frombuffer(text, np.uint8),
+    ]
+    for side in itertools.compress(SIDES, sides):
+        numbers = piece.numbers[side]
+        arrays += numbers.lengths.astype(np.int32), numbers.values
+    with open(path, "ab") as file:
+        for array in arrays:
+            np.save(file, array)
 
 
 def read_pieces(folder: pathlib.Path, shard: int) -> list[Piece]:
-    """The pieces of a shard."""
-    folder = folder / f"{shard:06d}"
-    paths = sorted(folder.glob("*.keys"))
-    return [_read_piece(path.with_suffix("")) for path in paths]
+    """The pieces of a shard, by partition."""
+    pieces = []
+    for path in (folder / f"{shard:06d}").glob("*"):
+        with open(path, "rb") as file:
+            while file.peek(1):
+                pieces.append(_read_piece(file))
+    return sorted(pieces, key=lambda piece: piece.partition)
 
 
-def _read_piece(path):
-    lines = path.read_bytes().split(b"\n")[:-1]
+def _read_piece(file):
+    partition, *sides = np.load(file).tolist()
+    keys = np.load(file)
+    lines = np.load(file).tobytes().split(b"\n")[:-1]
     numbers = {}
-    for side in ("source", "target"):
-        stored = path.with_suffix(f".{side}")
-        if stored.exists():
-            values = np.fromfile(stored, np.int32)
-            numbers[side] = Ids(values[len(lines) :], values[: len(lines)])
-    keys = np.fromfile(path.with_suffix(".keys"), np.int64)
-    return Piece(int(path.name), keys, lines, numbers)
+    for side in itertools.compress(SIDES, sides):
+        lengths = np.load(file)
+        numbers[side] = Ids(np.load(file), lengths)
+    return Piece(partition, keys, lines, numbers)
 
 
 def reading_order(pieces: Sequence[Piece]) -> np.ndarray:

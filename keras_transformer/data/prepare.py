@@ -11,9 +11,10 @@ import shutil
 from collections.abc import Callable, Iterable
 
 from keras_transformer.config.data import DataConfig
+from keras_transformer.constants import SIDES
 from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
-from keras_transformer.data.corpus_tokenizers import SIDES, existing_tokenizers
+from keras_transformer.data.corpus_tokenizers import existing_tokenizers
 from keras_transformer.data.encoded_text import EncodedText, save_tokenizers
 from keras_transformer.data.engines import ENGINES, local_engine
 from keras_transformer.data.mixing import WeightedCorpus, with_tags

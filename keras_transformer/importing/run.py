@@ -11,6 +11,7 @@ import shutil
 
 from keras_transformer.checksums import describe_file
 from keras_transformer.config import Config
+from keras_transformer.constants import SIDES
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
     new_folder,
@@ -22,7 +23,7 @@ from keras_transformer.importing.marian import MarianModel, weights_of
 from keras_transformer.importing.original import DECODER, read_original
 from keras_transformer.importing.vocabulary import make_tokenizer, new_order
 from keras_transformer.models import build_transformer
-from keras_transformer.training.run import FORMAT, SIDES, Run
+from keras_transformer.training.run import FORMAT, Run
 from keras_transformer.training.weights import save_weights, weights_path
 from keras_transformer.version import versions
 

@@ -20,6 +20,7 @@ import pathlib
 import keras
 
 from keras_transformer.config import Config
+from keras_transformer.constants import SIDES
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
     new_folder,
@@ -46,7 +47,6 @@ from keras_transformer.training.weights import (
 from keras_transformer.version import versions
 
 FORMAT = 1
-SIDES = ("source", "target")
 INITIAL = "initial"  # The weights that a run started from.
 
 

@@ -59,3 +59,15 @@ def test_an_empty_partition_has_nothing(tmp_path):
     assert keys.shape == (0,) and lines == []
     write_pieces(tmp_path / "train", Piece(0, keys, lines, {}), 3)
     assert list(read_pieces(tmp_path / "train", 0)) == []
+
+
+def test_a_shard_has_one_file_of_all_pieces(tmp_path):
+    for partition in (5, 2):
+        keys = np.array([partition, partition + 10])
+        lines = [b"a\tb", f"{partition}\t\x00".encode()]
+        ids = Ids(np.arange(3, dtype=np.int32), np.array([1, 2]))
+        piece = Piece(partition, keys, lines, {"source": ids})
+        write_pieces(tmp_path, piece, 1)
+    (path,) = (tmp_path / "000000").iterdir()
+    assert [piece.partition for piece in read_pieces(tmp_path, 0)] == [2, 5]
+    assert path.stat().st_size < 2000
