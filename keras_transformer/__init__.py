@@ -17,6 +17,7 @@ _PUBLIC = {
     "InputError": "errors",
     "CharacterTokenizer": "text.character",
     "SentencePieceTokenizer": "text.sentencepiece",
+    "SpaceTokenizer": "text.space",
     "WordTokenizer": "text.word",
     "load_tokenizer": "text.tokenizer",
     "PreparedData": "data.prepared",

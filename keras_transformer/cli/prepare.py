@@ -65,7 +65,7 @@ def add_arguments(parser):
         parser.add_argument(
             f"--{side}-tokenizer",
             metavar="KIND",
-            help="word, character, sentencepiece, or auto (default): by "
+            help="word, character, space, sentencepiece, or auto (default): by "
             "language",
         )
     add_number(

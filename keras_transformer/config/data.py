@@ -13,7 +13,7 @@ from keras_transformer.languages import (
 )
 from keras_transformer.validation import PositiveInt, Rule, Section, Seed
 
-TokenizerKind = Literal["auto", "word", "character", "sentencepiece"]
+TokenizerKind = Literal["auto", "word", "character", "space", "sentencepiece"]
 _LENGTH_RATIO = Rule("0 (no limit) or at least 1", lambda x: x == 0 or x >= 1)
 _DEVIATIONS = Rule("0 (no limit) or more", lambda value: value >= 0)
 _SIZE = Rule("more than the 4 reserved tokens", lambda value: value > 4)
@@ -27,7 +27,7 @@ class DataConfig(Section):
     source_language: str = "en"  # code of the language to translate from
     target_language: str = "zh"  # code of the language to translate into
     # auto: characters for zh and ja, words for an English source,
-    # sentencepiece for everything else
+    # sentencepiece for everything else; space: text that was split before
     source_tokenizer: TokenizerKind = "auto"
     target_tokenizer: TokenizerKind = "auto"
     # None: 50,000 for words and characters, 8,000 for SentencePiece

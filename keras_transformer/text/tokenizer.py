@@ -170,6 +170,10 @@ class Tokenizer(tf.Module):
             "Accepted: none"
         )
 
+    def language_codes(self) -> list[str]:
+        """Tokens such as `>>cmn_Hans<<`, which name the target's language."""
+        return []
+
     @property
     def vocabulary_size(self) -> int:
         """Number of ids, the four reserved ones included."""

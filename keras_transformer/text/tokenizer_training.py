@@ -31,12 +31,18 @@ from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.normalization import MARK, Normalizer, squeeze
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
+from keras_transformer.text.space import SpaceTokenizer
 from keras_transformer.text.tags import split_tags
 from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
 from keras_transformer.text.word import WordTokenizer
 
 _BATCH_SIZE = 4096  # lines
-DEFAULT_SIZES = {"word": 50_000, "character": 50_000, "sentencepiece": 8_000}
+DEFAULT_SIZES = {
+    "word": 50_000,
+    "character": 50_000,
+    "space": 50_000,
+    "sentencepiece": 8_000,
+}
 # SentencePiece holds its sentences in memory: about a gigabyte at this many.
 MAX_SENTENCES = 2_000_000
 
@@ -74,7 +80,7 @@ def build_tokenizer(
     """The tokenizer of one side, or of both, from its training text.
 
     Args:
-        kind: "word", "character" or "sentencepiece" (as in
+        kind: "word", "character", "space" or "sentencepiece" (as in
             `DataConfig.source_kind`).
         lines: called once; gives the training text, line by line. For a
             vocabulary shared by both sides it gives the lines of both.
@@ -125,7 +131,7 @@ def lookup_tokenizer(
     """A tokenizer of these tokens.
 
     Args:
-        kind: "word" or "character".
+        kind: "word", "character" or "space".
         tokens: all of them, in the order of their ids.
         config: how text becomes tokens.
         simplify: whether Chinese text is simplified.
@@ -134,6 +140,8 @@ def lookup_tokenizer(
     options = {**_normalization(config, simplify), "tags": tags}
     if kind == "word":
         return WordTokenizer(tokens, lowercase=config.lowercase, **options)
+    if kind == "space":
+        return SpaceTokenizer(tokens, **options)
     return CharacterTokenizer(
         tokens, keep_latin_runs=config.keep_latin_runs, **options
     )

@@ -1,0 +1,35 @@
+"""Space tokenizer: text that was split before, with spaces between tokens."""
+
+import tensorflow as tf
+
+from keras_transformer.text.lookup import LookupTokenizer
+
+
+class SpaceTokenizer(LookupTokenizer):
+    """One token per run of characters without a space.
+
+    For text that another program has tokenized. `detokenize` gives back such
+    text, for that program to join.
+
+    Args:
+        tokens: every token in the order of its id, the reserved ones first.
+        **normalization: `nfc`, `remove_control`, `simplify`; see
+            `Normalizer`.
+
+    Example:
+
+    >>> tokenizer = SpaceTokenizer([*SPECIAL_TOKENS, "Do", "n't"])
+    >>> ids = tokenizer.tokenize(["Do n't !"])
+    >>> ids.to_list()
+    [[4, 5, 1]]
+    >>> tokenizer.detokenize(ids).numpy()[0].decode()
+    "Do n't ⁇"
+    """
+
+    kind = "space"
+
+    def _split(self, strings):
+        return tf.strings.split(strings)  # (B, None)
+
+    def _join(self, tokens):
+        return tf.strings.reduce_join(tokens, axis=1, separator=" ")
