@@ -42,6 +42,12 @@ VARIANTS = {
         "positions": "tensor2tensor",
         "source_start": False,
     },
+    "as OpenNMT's": {
+        "positions": "tensor2tensor",
+        "first_position": 1,
+        "source_start": False,
+        "source_end": False,
+    },
 }
 VOCABULARY_SIZE = 20
 # Of `aligned_translator`.

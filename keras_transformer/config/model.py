@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from keras_transformer.validation import (
     Fraction,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     Rule,
@@ -36,7 +37,9 @@ class ModelConfig(Section):
     # sinusoidal: the paper's; tensor2tensor: with the timescales of its code,
     # as Marian and OpenNMT have them; learned
     positions: Literal["sinusoidal", "tensor2tensor", "learned"] = "sinusoidal"
+    first_position: NonNegativeInt = 0  # of the first token, unless learned
     source_start: bool = True  # whether the source's start token is seen
+    source_end: bool = True  # whether its end token is
     # positions, start and end tokens included
     max_length: Annotated[int, _AT_LEAST_4] = 256
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from keras_transformer.constants import PAD_ID, START_ID
+from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.inference import cache as caches
 from keras_transformer.inference.cache import Cache, CacheWriter, unmask_step
 from keras_transformer.inference.cached_attention import (
@@ -145,7 +145,14 @@ class IncrementalTransformer(_Sublayers):
         layers = {layer.name: layer for layer in model.layers}
         super().__init__(layers["decoder_layer_0"])
         self._compiled = compiled
-        self._source_start = getattr(model, "source_start", True)
+        self._unseen = [
+            token
+            for token, name in (
+                (START_ID, "source_start"),
+                (END_ID, "source_end"),
+            )
+            if not getattr(model, name, True)
+        ]
         self.parameters = as_variables(read_parameters(model), dtype)
         decoder_layers = len(self.parameters.decoder)
         self._alignment_layer = max(decoder_layers - 2, 0) if align else None
@@ -301,10 +308,10 @@ class IncrementalTransformer(_Sublayers):
         return caches.grow(cache, steps)
 
     def _seen(self, source_ids):
-        """Source ids with START as PAD, where the model sees none."""
-        if self._source_start:
-            return source_ids
-        return tf.where(source_ids == START_ID, PAD_ID, source_ids)
+        """Source ids, START and END as PAD where the model sees none."""
+        for token in self._unseen:
+            source_ids = tf.where(source_ids == token, PAD_ID, source_ids)
+        return source_ids
 
     def _source_kv(self, source_ids):
         """Keys and values of the source, `(B, S, 2, Y, D)`."""

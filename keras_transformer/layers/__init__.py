@@ -5,8 +5,8 @@ from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.masks import (
     causal_mask,
     decoder_mask,
-    hide_start,
     padding_mask,
+    seen_source,
 )
 from keras_transformer.layers.positional_embedding import (
     PositionalEmbedding,
@@ -25,7 +25,7 @@ __all__ = [
     "PositionalEmbedding",
     "causal_mask",
     "decoder_mask",
-    "hide_start",
     "padding_mask",
+    "seen_source",
     "sinusoids",
 ]

@@ -7,7 +7,7 @@ S source (keys).
 
 from keras import ops
 
-from keras_transformer.constants import PAD_ID, START_ID
+from keras_transformer.constants import END_ID, PAD_ID, START_ID
 
 
 def padding_mask(ids):
@@ -22,16 +22,21 @@ def padding_mask(ids):
     return ops.expand_dims(ops.not_equal(ids, PAD_ID), axis=1)
 
 
-def hide_start(ids):
-    """START as padding, for models whose sources have none.
+def seen_source(ids, start=True, end=True):
+    """START or END as padding, for models whose sources have none.
 
     Args:
         ids: int tensor `(B, S)`.
+        start: bool, whether START is seen.
+        end: bool, whether END is.
 
     Returns:
-        int `(B, S)`, `PAD_ID` where `START_ID` was.
+        int `(B, S)`, `PAD_ID` in the place of what isn't seen.
     """
-    return ops.where(ops.equal(ids, START_ID), PAD_ID, ids)
+    for seen, token in ((start, START_ID), (end, END_ID)):
+        if not seen:
+            ids = ops.where(ops.equal(ids, token), PAD_ID, ids)
+    return ids
 
 
 def causal_mask(ids):

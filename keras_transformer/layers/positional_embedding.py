@@ -60,6 +60,8 @@ class PositionalEmbedding(keras.layers.Layer):
             "learned".
         embeddings_initializer: initializer of the embedding matrix.
         output_bias: bool, whether a bias is added with `reverse`.
+        first_position: int, the position of the first token, from which the
+            others are counted. Learned positions have no numbers.
 
     Call arguments:
         inputs: int ids `(B, T)`, T at most `max_length`; with `reverse`,
@@ -93,6 +95,7 @@ class PositionalEmbedding(keras.layers.Layer):
         positions="sinusoidal",
         embeddings_initializer="glorot_uniform",
         output_bias=False,
+        first_position=0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -112,6 +115,7 @@ class PositionalEmbedding(keras.layers.Layer):
             embeddings_initializer
         )
         self.output_bias = output_bias
+        self.first_position = first_position
         self._tokens = keras.layers.ReversibleEmbedding(
             vocabulary_size,
             d_model,
@@ -134,9 +138,11 @@ class PositionalEmbedding(keras.layers.Layer):
                 name="positions",
             )
         else:
-            self._position_table = sinusoids(
-                self.max_length, self.d_model, self.positions
+            first = self.first_position
+            table = sinusoids(
+                first + self.max_length, self.d_model, self.positions
             )
+            self._position_table = table[first:]
         if self.output_bias:
             self._output_bias = self.add_weight(
                 shape=(self.vocabulary_size,),
@@ -226,4 +232,5 @@ class PositionalEmbedding(keras.layers.Layer):
                 self.embeddings_initializer
             ),
             "output_bias": self.output_bias,
+            "first_position": self.first_position,
         }

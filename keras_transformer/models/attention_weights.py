@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_transformer.layers import decoder_mask, hide_start, padding_mask
+from keras_transformer.layers import decoder_mask, padding_mask, seen_source
 
 
 class AttentionWeights(NamedTuple):
@@ -46,7 +46,7 @@ def attention_weights(model, source_ids, target_ids) -> AttentionWeights:
     """
     source_ids = ops.convert_to_tensor(source_ids, "int32")
     target_ids = ops.convert_to_tensor(target_ids, "int32")
-    seen = source_ids if model.source_start else hide_start(source_ids)
+    seen = seen_source(source_ids, model.source_start, model.source_end)
     source_mask = padding_mask(seen)
     target_mask = decoder_mask(target_ids)
     encoder, encoder_inputs = _layers(model, "encoder_layer_")

@@ -9,8 +9,8 @@ from keras_transformer.errors import InputError
 from keras_transformer.layers import (
     PositionalEmbedding,
     decoder_mask,
-    hide_start,
     padding_mask,
+    seen_source,
 )
 from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.layer_normalization import LayerNormalization
@@ -43,6 +43,7 @@ class Transformer(keras.Model):
         micro_batches: int, into how many a batch is cut in training.
         r_drop: float, weight of R-Drop's divergence; 0: off.
         source_start: bool, whether the layers see the source's START.
+        source_end: bool, whether they see its END.
 
     Reference: Liang et al. 2021, "R-Drop", equation 4.
     """
@@ -59,12 +60,14 @@ class Transformer(keras.Model):
         micro_batches=1,
         r_drop=0.0,
         source_start=True,
+        source_end=True,
         **kwargs,
     ):
         super().__init__(inputs, outputs, name=name, **kwargs)
         self.micro_batches = micro_batches
         self.r_drop = r_drop
         self.source_start = source_start
+        self.source_end = source_end
 
     def call(self, inputs, training=None, mask=None, **kwargs):
         if training and self.r_drop:
@@ -84,6 +87,7 @@ class Transformer(keras.Model):
             "micro_batches": self.micro_batches,
             "r_drop": self.r_drop,
             "source_start": self.source_start,
+            "source_end": self.source_end,
         }
 
     def make_train_function(self, force=False):
@@ -161,11 +165,11 @@ def build_transformer(
         config, source_vocabulary_size, target_vocabulary_size
     )
 
+    seen = seen_source(source_ids, config.source_start, config.source_end)
+    source_mask = padding_mask(seen)
     if config.source_start:
-        source_mask = padding_mask(source_ids)
         x = source_embedding(source_ids)
     else:
-        source_mask = padding_mask(hide_start(source_ids))
         x = source_embedding(source_ids, skip=1)
     for i in range(config.num_encoder_layers):
         layer = EncoderLayer(**_sizes(config), name=f"encoder_layer_{i}")
@@ -198,6 +202,7 @@ def build_transformer(
         micro_batches=micro_batches,
         r_drop=r_drop,
         source_start=config.source_start,
+        source_end=config.source_end,
     )
 
 
@@ -267,6 +272,7 @@ def _embeddings(config, source_size, target_size):
             max_length=config.max_length,
             dropout=config.dropout,
             positions=config.positions,
+            first_position=config.first_position,
             embeddings_initializer=initializer,
             output_bias=tied and config.output_bias,
             name=name,

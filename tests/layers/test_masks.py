@@ -4,8 +4,8 @@ import numpy as np
 from keras_transformer.layers import (
     causal_mask,
     decoder_mask,
-    hide_start,
     padding_mask,
+    seen_source,
 )
 
 IDS = np.array([[2, 7, 3, 0], [2, 3, 0, 0]])
@@ -16,8 +16,13 @@ def test_padding_mask_keeps_real_tokens():
     np.testing.assert_array_equal(padding_mask(IDS), expected)
 
 
-def test_hide_start_leaves_padding():
-    np.testing.assert_array_equal(hide_start(IDS), [[0, 7, 3, 0], [0, 3, 0, 0]])
+def test_unseen_tokens_are_padding():
+    for options, expected in (
+        ({}, IDS),
+        ({"start": False}, [[0, 7, 3, 0], [0, 3, 0, 0]]),
+        ({"end": False}, [[2, 7, 0, 0], [2, 0, 0, 0]]),
+    ):
+        np.testing.assert_array_equal(seen_source(IDS, **options), expected)
 
 
 def test_causal_mask_is_lower_triangular_for_any_ids():

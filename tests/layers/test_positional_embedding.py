@@ -78,6 +78,14 @@ def test_is_scaled_embedding_plus_position():
     np.testing.assert_allclose(output, expected, atol=1e-6)
 
 
+def test_positions_may_be_counted_from_another_number():
+    layer = PositionalEmbedding(10, 8, max_length=6, first_position=2)
+    layer.build()
+    np.testing.assert_allclose(
+        layer.position_table(), sinusoids(8, 8)[2:], atol=1e-6
+    )
+
+
 def test_a_single_position_is_that_column():
     for positions in ("learned", "sinusoidal"):
         layer = make(positions=positions)

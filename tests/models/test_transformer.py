@@ -117,6 +117,14 @@ def test_the_first_token_after_a_hidden_start_has_the_first_position():
     )
 
 
+def test_a_hidden_end_changes_nothing():
+    model = build(source_end=False)
+    changed = np.where(SOURCE == 3, 0, SOURCE)
+    np.testing.assert_allclose(
+        logits(model, source=changed), logits(model), atol=1e-6
+    )
+
+
 def test_a_tied_output_layer_may_have_a_bias():
     plain, biased = build("tied"), build("tied", output_bias=True)
     bias = np.linspace(-1, 1, 12, dtype="float32")
