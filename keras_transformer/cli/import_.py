@@ -1,9 +1,10 @@
-"""Makes a run of a Marian model, such as those of OPUS-MT.
+"""Makes a run of a model of Marian, such as those of OPUS-MT, or OpenNMT-tf.
 
 FOLDER is one of Hugging Face's, with config.json, model.safetensors or
 pytorch_model.bin, vocab.json, source.spm and target.spm; or Marian's own, with
-decoder.yml, model.npz, vocab.yml and both .spm files. The run can be all that
-a trained one can: translate, evaluate, score, prepare --tokenizers, train
+decoder.yml, model.npz, vocab.yml and both .spm files; or OpenNMT-tf's, with the
+YAML file of its settings, vocabularies and a checkpoint. The run can be all
+that a trained one can: translate, evaluate, score, prepare --tokenizers, train
 --from with --preset finetune, export.
 
 example:

@@ -8,7 +8,7 @@ import pathlib
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_json
-from keras_transformer.importing.marian import ACTIVATIONS, MarianModel
+from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
 from keras_transformer.importing.tensors import (
     read_safetensors,
     read_state_dict,
@@ -44,7 +44,7 @@ _DEFAULTS = {
 _LARGEST = 1 << 16  # Of any size; the largest models have 16,384.
 
 
-def read_hugging_face(folder: pathlib.Path) -> MarianModel:
+def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
     """A folder with `config.json`, weights, vocabulary and `.spm` files.
 
     Raises:
@@ -68,17 +68,20 @@ def read_hugging_face(folder: pathlib.Path) -> MarianModel:
     vocabularies = [read_vocabulary(folder / name) for name in names]
     vocabularies = (vocabularies[0], vocabularies[-1])
     spm = tuple(folder / f"{side}.spm" for side in ("source", "target"))
+    tied = _tied(config)
+    # The source's START is never seen; a shared table has it all the same.
+    start = _start(folder, config, vocabularies[1])
     read = read_state_dict if weights.suffix == ".bin" else read_safetensors
-    return MarianModel(
+    return ForeignModel(
         folder=folder,
         kind="Hugging Face Marian",
         tensors=read(weights),
         sizes={ours: config[theirs] for ours, theirs in _SIZES.items()},
         activation=config["activation_function"],
-        tied_embeddings=_tied(config),
+        tied_embeddings=tied,
         vocabularies=vocabularies,
         paddings=tuple(v.get("<pad>") for v in vocabularies),
-        start=_start(folder, config, vocabularies[1]),
+        starts=(start if tied == "all" else None, start),
         sentencepiece=spm,
         max_length=config[_POSITIONS],
         decoding=_decoding(folder, config),

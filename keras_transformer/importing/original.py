@@ -10,7 +10,7 @@ import yaml
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_bytes
-from keras_transformer.importing.marian import ACTIVATIONS, MarianModel
+from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
 from keras_transformer.importing.tensors import read_npz
 from keras_transformer.importing.vocabulary import read_vocabulary
 
@@ -56,20 +56,20 @@ _NORMS = {"scale": "weight", "bias": "bias"}
 _MAX_LENGTH = 512
 
 
-def read_original(folder: pathlib.Path) -> MarianModel:
+def read_original(folder: pathlib.Path) -> ForeignModel:
     """A folder with `decoder.yml`, `model.npz`, vocabularies and `.spm`s.
 
     Raises:
         InputError: a file is missing or damaged, or says something that
             isn't understood.
     """
-    decoder = _mapping(read_bytes(folder / DECODER), folder / DECODER)
+    decoder = yaml_mapping(read_bytes(folder / DECODER), folder / DECODER)
     weights, names = _named_files(folder, decoder)
     arrays = read_npz(weights)
     settings = _settings(weights, arrays)
     vocabularies = tuple(read_vocabulary(folder / name) for name in names)
     spm = tuple(folder / f"{side}.spm" for side in ("source", "target"))
-    return MarianModel(
+    return ForeignModel(
         folder=folder,
         kind="Marian",
         tensors=_renamed(weights, arrays, settings),
@@ -78,7 +78,7 @@ def read_original(folder: pathlib.Path) -> MarianModel:
         tied_embeddings=_tied(weights, settings),
         vocabularies=vocabularies,
         paddings=(None, None),
-        start=None,
+        starts=(None, None),
         sentencepiece=spm,
         max_length=_MAX_LENGTH,
         decoding=_decoding(folder, decoder),
@@ -126,7 +126,7 @@ def _settings(path, arrays):
     if raw is None:
         raise InputError(f"{path}: no {_SETTINGS} in it, not a Marian model")
     content = raw.tobytes().rstrip(b"\0")
-    settings = _mapping(content, f"{path}: {_SETTINGS}")
+    settings = yaml_mapping(content, f"{path}: {_SETTINGS}")
     for key, accepted in _UNDERSTOOD.items():
         value = settings.get(key, accepted)
         if value != accepted and (value or accepted):
@@ -149,10 +149,18 @@ def _settings(path, arrays):
     return {**settings, "transformer-ffn-activation": activation}
 
 
-def _mapping(content, where):
-    """YAML as Marian writes it, without aliases.
+def yaml_mapping(content, where, writer="Marian"):
+    """YAML as a program writes it, without aliases.
 
     They could make a few lines of text a value without end.
+
+    Args:
+        content: bytes.
+        where: what is said of its place in an error.
+        writer: the program.
+
+    Raises:
+        InputError: it isn't a mapping.
     """
     try:
         text = content.decode()
@@ -163,7 +171,7 @@ def _mapping(content, where):
     except (ValueError, yaml.YAMLError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise InputError(f"{where}: damaged, not the YAML that Marian writes")
+        raise InputError(f"{where}: damaged, not the YAML of {writer}")
     return value
 
 

@@ -18,8 +18,9 @@ from keras_transformer.files import (
     write_json,
     write_text,
 )
+from keras_transformer.importing.foreign import ForeignModel, weights_of
 from keras_transformer.importing.hugging_face import CONFIG, read_hugging_face
-from keras_transformer.importing.marian import MarianModel, weights_of
+from keras_transformer.importing.opennmt import find_settings, read_opennmt
 from keras_transformer.importing.original import DECODER, read_original
 from keras_transformer.importing.vocabulary import make_tokenizer, new_order
 from keras_transformer.models import build_transformer
@@ -34,11 +35,11 @@ _NOTICES = ("README*", "LICEN[CS]E*", "NOTICE*", "CITATION*")
 _LICENSE = re.compile(r"^license:\s*(\S.*?)\s*$", re.M)
 
 
-def read_model(folder) -> MarianModel:
-    """What a folder of Hugging Face's or of Marian's own holds.
+def read_model(folder) -> ForeignModel:
+    """What a folder of Hugging Face's, Marian's or OpenNMT-tf's holds.
 
     Raises:
-        InputError: it is neither, damaged, or not understood.
+        InputError: it is none of them, damaged, or not understood.
     """
     folder = pathlib.Path(folder)
     _check_files(folder)
@@ -46,9 +47,12 @@ def read_model(folder) -> MarianModel:
         return read_original(folder)
     if (folder / CONFIG).is_file():
         return read_hugging_face(folder)
+    if find_settings(folder):
+        return read_opennmt(folder)
     raise InputError(
-        f"{folder}: no {CONFIG} and no {DECODER}. "
-        "Accepted: a folder of a MarianMTModel of Hugging Face's, or of Marian"
+        f"{folder}: no {CONFIG}, no {DECODER} and no .yml with "
+        "source_vocabulary. Accepted: a folder of a model of Hugging Face's, "
+        "of Marian or of OpenNMT-tf"
     )
 
 
@@ -73,7 +77,7 @@ def import_run(
     """Makes a run of a model that another program trained.
 
     Args:
-        folder: of a MarianMTModel or of Marian itself.
+        folder: of a MarianMTModel, of Marian itself or of OpenNMT-tf.
         out: folder that doesn't exist yet or is empty.
         positions: "tensor2tensor": computes as Marian does, which trained the
             model; "sinusoidal": as transformers does, for models that were
@@ -90,10 +94,12 @@ def import_run(
             be written.
     """
     model = read_model(folder)
-    # The source's START is never seen; a shared table has it all the same.
-    shared = model.tied_embeddings == "all"
-    starts = (model.start if shared else None, model.start)
-    sides = zip(model.vocabularies, model.paddings, starts, strict=True)
+    if positions not in model.accepted_positions:
+        raise InputError(
+            f"{folder}: --positions {positions} of a model of {model.kind}. "
+            f"Accepted: {' or '.join(model.accepted_positions)}"
+        )
+    sides = zip(model.vocabularies, model.paddings, model.starts, strict=True)
     orders = [new_order(*side) for side in sides]
     if punctuation == "auto":
         punctuation = model.punctuation
@@ -135,14 +141,16 @@ def _config(model, positions, languages, prefix):
                 f"Accepted: --{side}-language with a tag such as en"
             )
         tags[f"{side}_language"] = given or said
+    kinds = ["sentencepiece" if p else "space" for p in model.sentencepiece]
     return Config().updated(
         {
             "model": model.config(positions),
             "data": {
                 **tags,
-                "source_tokenizer": "sentencepiece",
-                "target_tokenizer": "sentencepiece",
-                "shared_vocabulary": model.tied_embeddings == "all",
+                "source_tokenizer": kinds[0],
+                "target_tokenizer": kinds[1],
+                "shared_vocabulary": model.tied_embeddings == "all"
+                and kinds == ["sentencepiece", "sentencepiece"],
                 "nfc": False,
                 "simplify_chinese": False,
             },

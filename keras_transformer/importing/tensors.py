@@ -1,9 +1,10 @@
 """Tensors of other programs' files, read as data: nothing in them is run.
 
-safetensors, the zip files of `torch.save`, and NumPy's `.npz`. Every size that
-a file claims is checked against the file before memory is taken for it. The
-pickle in PyTorch's files can call any function there is; its reader knows the
-four that a dictionary of tensors needs, by stand-ins, and refuses all others.
+safetensors, the zip files of `torch.save`, NumPy's `.npz`, and TensorFlow's
+checkpoints. Every size that a file claims is checked against the file before
+memory is taken for it. The pickle in PyTorch's files can call any function
+there is; its reader knows the four that a dictionary of tensors needs, by
+stand-ins, and refuses all others.
 """
 
 import io
@@ -39,6 +40,8 @@ _STORAGES = {
 _LARGEST_HEADER = 100_000_000
 # Trained weights hardly compress.
 _LARGEST_RATIO = 20
+# How the variables of a model are called in a checkpoint of TensorFlow's.
+_MODEL, _VALUE = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
 _DAMAGE = (
     EOFError,
     KeyError,
@@ -288,6 +291,41 @@ def _as_float32(data, dtype) -> np.ndarray:
         return (data.view("<u2").astype("<u4") << 16).view("<f4")
     values = data.view(dtype)
     return values.astype(np.float32) if values.dtype == "<f2" else values
+
+
+def read_checkpoint(prefix) -> dict[str, np.ndarray]:
+    """The model's variables of a TensorFlow 2 checkpoint, by their names.
+
+    Args:
+        prefix: path of the checkpoint, `ckpt-1000` for example.
+
+    Raises:
+        InputError: it can't be read, or claims more than its files hold.
+    """
+    import tensorflow as tf  # Nobody else here needs it.
+
+    prefix = pathlib.Path(prefix)
+    try:
+        reader = tf.train.load_checkpoint(str(prefix))
+        shapes = reader.get_variable_to_shape_map()
+        types = reader.get_variable_to_dtype_map()
+        names = {
+            name[len(_MODEL) : -len(_VALUE)]: name
+            for name in sorted(shapes)
+            if name.startswith(_MODEL) and name.endswith(_VALUE)
+        }
+        numbers = sum(math.prod(shapes[name]) for name in names.values())
+        files = prefix.parent.glob(f"{prefix.name}.data-*")
+        if numbers > sum(file.stat().st_size for file in files):
+            raise ValueError("variables larger than its files")
+        if not all(types[name].is_floating for name in names.values()):
+            raise ValueError("variables that aren't numbers of a model")
+        return {
+            short: reader.get_tensor(name).astype(np.float32)
+            for short, name in names.items()
+        }
+    except (tf.errors.OpError, ValueError, RuntimeError, TypeError) as error:
+        raise _damaged(prefix, "a checkpoint", error) from None
 
 
 def _damaged(path, kind, error) -> InputError:

@@ -14,6 +14,8 @@ from keras_transformer.constants import END_ID, SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_bytes, read_json
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
+from keras_transformer.text.space import SpaceTokenizer
+from keras_transformer.text.tokenizer import Tokenizer
 
 # What a language code before a source looks like, such as >>cmn_Hans<<.
 LANGUAGE_CODE = re.compile(r">>[^<>\s]+<<")
@@ -53,6 +55,39 @@ def read_vocabulary(path) -> dict[str, int]:
     missing = [t for t in (_UNKNOWN, _END) if t not in vocabulary]
     if missing:
         raise InputError(f"{path}: no {' and no '.join(missing)} in it")
+    return vocabulary
+
+
+def read_lines(path, special: tuple[str, ...]) -> dict[str, int]:
+    """The ids of tokens that stand one a line; the unknown one's is the last.
+
+    Args:
+        path: of the file.
+        special: the tokens that it has to begin with.
+
+    Raises:
+        InputError: it can't be read, begins otherwise, or has a token more
+            than once.
+    """
+    try:
+        tokens = read_bytes(path).decode().split("\n")
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8") from None
+    if not tokens[-1]:
+        tokens.pop()
+    tokens = [token.rstrip("\r") for token in tokens]
+    if tuple(tokens[: len(special)]) != special:
+        raise InputError(
+            f"{path}: begins with {' '.join(tokens[: len(special)])!r:.60}. "
+            f"Accepted: {' '.join(special)}"
+        )
+    tokens.append(_UNKNOWN)
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    if len(vocabulary) != len(tokens) or {"", _PADDING} & vocabulary.keys():
+        raise InputError(
+            f"{path}: an empty line, {_UNKNOWN}, {_PADDING}, or a token that "
+            "stands there more than once"
+        )
     return vocabulary
 
 
@@ -120,20 +155,25 @@ def new_order(vocabulary, padding: int | None, start: int | None) -> list:
     return [*first, *sorted(set(vocabulary.values()) - set(first))]
 
 
-def make_tokenizer(
-    path, vocabulary, order, **options
-) -> SentencePieceTokenizer:
+def make_tokenizer(path, vocabulary, order, prefix="", **options) -> Tokenizer:
     """The tokenizer of one side.
 
     Args:
-        path: of the side's SentencePiece model.
+        path: of the side's SentencePiece model; None: tokens have spaces
+            between them.
         vocabulary: ids by tokens.
         order: of `new_order`.
-        options: of `SentencePieceTokenizer`.
+        prefix: language code before texts that have none.
+        options: of the tokenizer.
 
     Raises:
         InputError: it is no SentencePiece model, or knows other pieces.
     """
+    if path is None:
+        names = {number: token for token, number in vocabulary.items()}
+        tokens = [names[number] for number in order[END_ID + 1 :]]
+        tokenizer = SpaceTokenizer([*SPECIAL_TOKENS, *tokens], **options)
+        return tokenizer.with_prefix(prefix) if prefix else tokenizer
     try:
         model = _Model.FromString(read_bytes(path))
     except Exception as error:  # Protobuf's, of a private module.
@@ -143,7 +183,9 @@ def make_tokenizer(
     known = _reorder(model, vocabulary, order, path)
     content = model.SerializeToString(deterministic=True)
     try:
-        return SentencePieceTokenizer(content, known=known, **options)
+        return SentencePieceTokenizer(
+            content, known=known, prefix=prefix, **options
+        )
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

@@ -13,6 +13,7 @@ from keras_transformer.importing.vocabulary import new_order, read_vocabulary
 
 FIXTURES = pathlib.Path(__file__).parent / "fixtures"
 KINDS = ("base", "big", "separate", "original")
+OTHERS = ("opennmt", "opennmt_shared")
 LANGUAGES = {"source_language": "eng", "target_language": "zho"}
 
 
@@ -29,7 +30,7 @@ def unpack(kind, folder):
 def folders(tmp_path_factory):
     """The folders, by their kinds; not to be changed."""
     base = tmp_path_factory.mktemp("marian")
-    return {kind: unpack(kind, base / kind) for kind in KINDS}
+    return {kind: unpack(kind, base / kind) for kind in (*KINDS, *OTHERS)}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Marian's Transformer as the one of this package: what it is, its weights.
+"""Another program's Transformer as this package's: what it is, its weights.
 
 Axes: D model width, V vocabulary.
 """
@@ -27,7 +27,7 @@ _PROJECTIONS = {"query": "q", "key": "k", "value": "v"}
 
 
 @dataclasses.dataclass(frozen=True)
-class MarianModel:
+class ForeignModel:
     """What a folder holds, whichever program wrote it.
 
     Attributes:
@@ -40,7 +40,8 @@ class MarianModel:
         tied_embeddings: as `model.tied_embeddings`.
         vocabularies: ids by tokens, of source and target.
         paddings: id of `<pad>` of each side; None where there is none.
-        start: id of the decoder's first input; None: zeros.
+        starts: id of what stands for START on each side, None: zeros. The
+            target's is the decoder's first input.
         sentencepiece: the model's file of each side.
         max_length: positions.
         decoding: values of that section.
@@ -48,6 +49,11 @@ class MarianModel:
         punctuation: "moses" if its text was normalised by Moses' script,
             else "none".
         files: that the run is made of.
+        sections: what `model` and `data` of the configuration hold beyond
+            Marian's.
+        padding_is_predicted: whether `<pad>` has a probability.
+        accepted_positions: kinds that the model can compute with, the first
+            by default.
     """
 
     folder: pathlib.Path
@@ -58,13 +64,16 @@ class MarianModel:
     tied_embeddings: str
     vocabularies: tuple[dict, dict]
     paddings: tuple[int | None, int | None]
-    start: int | None
+    starts: tuple[int | None, int | None]
     sentencepiece: tuple[pathlib.Path, pathlib.Path]
     max_length: int
     decoding: dict[str, Any]
     languages: tuple[str, str]
     punctuation: str
     files: tuple[pathlib.Path, ...]
+    sections: dict[str, dict] = dataclasses.field(default_factory=dict)
+    padding_is_predicted: bool = False
+    accepted_positions: tuple[str, ...] = ("tensor2tensor", "sinusoidal")
 
     def config(self, positions: str) -> dict:
         """The section `model` of the run.
@@ -86,11 +95,12 @@ class MarianModel:
             "max_length": self.max_length,
             "attention_dropout": 0.0,
             "feedforward_dropout": 0.0,
+            **self.sections.get("model", {}),
         }
 
 
 def weights_of(
-    model: MarianModel, config: ModelConfig, orders
+    model: ForeignModel, config: ModelConfig, orders
 ) -> dict[str, np.ndarray]:
     """The weights of a model of this package, by their Keras paths.
 
@@ -114,6 +124,8 @@ def weights_of(
     ):
         for i in range(count):
             reader.layer(side, i)
+        if config.norm == "pre":
+            reader.final_norm(side)
     reader.check_all_read()
     return reader.weights
 
@@ -127,7 +139,9 @@ class _Reader:
         self._width = config.d_model
         self._inner = config.d_ff
         self._tied = config.tied_embeddings
-        self._as_marian = config.positions == "tensor2tensor"
+        as_marian = config.positions == "tensor2tensor"
+        # Marian has no <pad>; transformers lets it take its share.
+        self._no_padding = as_marian and not model.padding_is_predicted
         self.weights = {}
 
     @functools.cached_property
@@ -147,6 +161,10 @@ class _Reader:
         self._norm(
             f"{ours}/feedforward_layer_norm", f"{theirs}.final_layer_norm"
         )
+
+    def final_norm(self, side):
+        """Of the residual stream, after the last layer."""
+        self._norm(f"{side}_norm", f"model.{side}.layer_norm")
 
     def embeddings(self, orders):
         """Embeddings and the output layer."""
@@ -189,7 +207,7 @@ class _Reader:
         ]
         if left:
             raise self._error(
-                f"{len(left)} tensors that a Marian Transformer doesn't have, "
+                f"{len(left)} tensors that the model shouldn't have, "
                 f"such as {left[0]}"
             )
 
@@ -229,9 +247,9 @@ class _Reader:
         bias = np.zeros((1, size), np.float32) if bias is None else bias
         bias = _rows(bias[0], order)
         never = bias.min() - _NEVER
-        bias[START_ID] = never
-        # Marian has no <pad>; transformers lets it take its share.
-        if self._as_marian or order[PAD_ID] is None:
+        if order[START_ID] is None or order.count(order[START_ID]) > 1:
+            bias[START_ID] = never
+        if self._no_padding or order[PAD_ID] is None:
             bias[PAD_ID] = never
         return bias
 

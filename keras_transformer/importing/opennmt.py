@@ -1,0 +1,397 @@
+"""Runs of OpenNMT-tf: a TensorFlow 2 checkpoint, vocabularies, settings.
+
+What the weights don't tell, such as the number of heads, stands in the model's
+description. It is a Python file: it is read, never run.
+
+References: OpenNMT-tf's `opennmt/models/transformer.py`,
+`opennmt/models/catalog.py` and `opennmt/layers/position.py`.
+"""
+
+import ast
+import pathlib
+import re
+
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_bytes
+from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
+from keras_transformer.importing.original import yaml_mapping
+from keras_transformer.importing.tensors import read_checkpoint
+from keras_transformer.importing.vocabulary import read_lines
+
+_DESCRIPTION = "model_description.py"
+_CHECKPOINT = re.compile(r"ckpt-(\d+)\.index")
+_SPECIAL = ("<blank>", "<s>", "</s>")
+_MAX_LENGTH = 512
+_EPSILON = 1e-3  # Of Keras' layer normalisation, as OpenNMT-tf leaves it.
+_LARGEST_DESCRIPTION = 1 << 20  # bytes
+
+# The arguments of OpenNMT-tf's Transformer that stand by their places.
+_ARGUMENTS = (
+    "source_inputter target_inputter num_layers num_units num_heads "
+    "ffn_inner_dim dropout attention_dropout ffn_dropout ffn_activation"
+).split()
+# What its catalog's models set of those that matter here.
+_CATALOG = {
+    "Transformer": {},
+    "TransformerBase": {},
+    "TransformerBaseSharedEmbeddings": {},
+    "TransformerBig": {"num_heads": 16},
+    "TransformerBigSharedEmbeddings": {"num_heads": 16},
+    "TransformerTiny": {"num_heads": 2},
+    "ScalingNmtEnDe": {"num_heads": 16},
+    "ScalingNmtEnFr": {"num_heads": 16},
+}
+_POSITIONS = "SinusoidalPositionEncoder"
+
+_VARIABLE = re.compile(
+    r"(encoder|decoder)/layers/(\d+)/(self_attention|attention/0|ffn)/"
+    r"(?:layer/(\w+)|(?:in|out)put_layer_norm)/(kernel|bias|gamma|beta)"
+)
+_SUBLAYERS = {
+    "self_attention": "self_attn",
+    "attention/0": "encoder_attn",
+    "ffn": "final",
+}
+_LINEAR = {
+    "linear_queries": "q_proj",
+    "linear_keys": "k_proj",
+    "linear_values": "v_proj",
+    "linear_output": "out_proj",
+    "inner": "fc1",
+    "outer": "fc2",
+}
+_PARTS = {"kernel": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
+_SOURCE = "model.encoder.embed_tokens.weight"
+_TARGET = "model.decoder.embed_tokens.weight"
+_SHARED = "model.shared.weight"
+_FINAL_NORM = "model.encoder.layer_norm.weight"
+_OTHERS = {
+    "encoder/layer_norm/gamma": _FINAL_NORM,
+    "encoder/layer_norm/beta": "model.encoder.layer_norm.bias",
+    "decoder/layer_norm/gamma": "model.decoder.layer_norm.weight",
+    "decoder/layer_norm/beta": "model.decoder.layer_norm.bias",
+    "examples_inputter/features_inputter/embedding": _SOURCE,
+    "examples_inputter/labels_inputter/embedding": _TARGET,
+    "decoder/output_layer/kernel": "lm_head.weight",
+    "decoder/output_layer/bias": "final_logits_bias",
+}
+
+
+def find_settings(folder: pathlib.Path) -> pathlib.Path | None:
+    """The YAML file of a folder that tells of vocabularies; None: none does.
+
+    Raises:
+        InputError: several do.
+    """
+    named = [
+        path
+        for path in sorted((*folder.glob("*.yml"), *folder.glob("*.yaml")))
+        if b"source_vocabulary" in read_bytes(path)
+    ]
+    if len(named) > 1:
+        raise InputError(
+            f"{folder}: {len(named)} files with source_vocabulary, such as "
+            f"{named[0].name} and {named[1].name}. Accepted: one"
+        )
+    return named[0] if named else None
+
+
+def read_opennmt(folder: pathlib.Path) -> ForeignModel:
+    """A folder with OpenNMT-tf's settings, vocabularies and checkpoint.
+
+    Args:
+        folder: it has the YAML file that training was given, with `data`, and
+            the files which that names. Checkpoint and description are there
+            or in the folder that `model_dir` names.
+
+    Raises:
+        InputError: a file is missing or damaged, or says something that
+            isn't understood.
+    """
+    path = find_settings(folder)
+    settings = yaml_mapping(read_bytes(path), path, "OpenNMT-tf")
+    data = settings.get("data")
+    if not isinstance(data, dict):
+        raise InputError(f"{path}: no section data")
+    checkpoint = _find_checkpoint(folder, path, settings)
+    description = checkpoint.parent / _DESCRIPTION
+    arguments = _read_description(description)
+    tensors = _renamed(checkpoint, read_checkpoint(checkpoint))
+    names = [
+        _inside(folder, path, f"{side}_vocabulary", data)
+        for side in ("source", "target")
+    ]
+    vocabularies = tuple(read_lines(name, _SPECIAL) for name in names)
+    pieces = [
+        _sentencepiece(folder, path, data, side)
+        for side in ("source", "target")
+    ]
+    if _SHARED in tensors and vocabularies[0] != vocabularies[1]:
+        raise InputError(
+            f"{path}: one embedding for both sides, whose vocabularies differ"
+        )
+    controls = _controls(path, data)
+    return ForeignModel(
+        folder=folder,
+        kind="OpenNMT-tf",
+        tensors=tensors,
+        sizes=_sizes(checkpoint, tensors, arguments),
+        activation=arguments["ffn_activation"],
+        tied_embeddings=_tied(tensors),
+        vocabularies=vocabularies,
+        paddings=(0, 0),
+        starts=(1, 1),
+        sentencepiece=tuple(pieces),
+        max_length=_MAX_LENGTH,
+        decoding=_decoding(settings),
+        languages=("", ""),
+        punctuation="none",
+        files=tuple(
+            dict.fromkeys(
+                [
+                    path,
+                    description,
+                    *sorted(checkpoint.parent.glob(f"{checkpoint.name}.*")),
+                    *names,
+                    *(piece for piece in pieces if piece),
+                ]
+            )
+        ),
+        sections={
+            "model": {
+                "norm": "pre" if _FINAL_NORM in tensors else "post",
+                "layer_norm_epsilon": _EPSILON,
+                "first_position": 1,
+                "source_start": controls["start"],
+                "source_end": controls["end"],
+            },
+        },
+        padding_is_predicted=True,
+        accepted_positions=("tensor2tensor",),
+    )
+
+
+def _inside(folder, path, key, section):
+    """A file that the settings name, within the folder."""
+    name = section.get(key)
+    if not isinstance(name, str) or not name:
+        raise InputError(
+            f"{path}: {key} is {name!r:.60}. Accepted: a file name"
+        )
+    target = (folder / name).resolve()
+    if not target.is_relative_to(folder.resolve()):
+        raise InputError(
+            f"{path}: {key} is {name!r:.60}, outside the folder. Accepted: a "
+            "path within it, relative to it"
+        )
+    return target
+
+
+def _find_checkpoint(folder, path, settings):
+    """The prefix of the latest checkpoint's files."""
+    folders = [folder]
+    if settings.get("model_dir"):
+        folders.append(_inside(folder, path, "model_dir", settings))
+    for candidate in folders:
+        steps = [
+            int(match[1])
+            for file in candidate.glob("ckpt-*.index")
+            if (match := _CHECKPOINT.fullmatch(file.name))
+        ]
+        if steps:
+            return candidate / f"ckpt-{max(steps)}"
+    raise InputError(
+        f"{folders[-1]}: no ckpt-N.index. Accepted: a checkpoint of OpenNMT-tf "
+        "there, or in the folder that model_dir names"
+    )
+
+
+def _renamed(prefix, variables):
+    """Arrays by transformers' names, kernels transposed as there."""
+    tensors, left = {}, []
+    for name, array in variables.items():
+        match = _VARIABLE.fullmatch(name)
+        if name in _OTHERS:
+            tensors[_OTHERS[name]] = array
+        elif match and match[4] in (None, *_LINEAR):
+            side, number, sublayer, linear, part = match.groups()
+            whose = _SUBLAYERS[sublayer]
+            if linear is None:
+                inner = f"{whose}_layer_norm"
+            elif sublayer == "ffn":
+                inner = _LINEAR[linear]
+            else:
+                inner = f"{whose}.{_LINEAR[linear]}"
+            name = f"model.{side}.layers.{number}.{inner}.{_PARTS[part]}"
+            tensors[name] = array.T if part == "kernel" else array
+        else:
+            left.append(name)
+    if left:
+        raise InputError(
+            f"{prefix}: {len(left)} variables that aren't understood, such as "
+            f"{left[0]:.100}. Accepted: a Transformer with word embeddings and "
+            "sinusoidal positions"
+        )
+    given = [name for name in (_SOURCE, _TARGET) if name in tensors]
+    if not given:
+        raise InputError(f"{prefix}: no embeddings, not an OpenNMT-tf model")
+    if len(given) == 1:  # What is shared is saved under one of its names.
+        tensors[_SHARED] = tensors.pop(given[0])
+    if "lm_head.weight" in tensors:
+        tensors["lm_head.weight"] = tensors["lm_head.weight"].T
+    if "final_logits_bias" in tensors:
+        bias = tensors["final_logits_bias"]
+        tensors["final_logits_bias"] = bias[None]  # (1, V)
+    return tensors
+
+
+def _tied(tensors):
+    if "lm_head.weight" in tensors:
+        return "none"
+    return "all" if _SHARED in tensors else "target"
+
+
+def _sizes(prefix, tensors, arguments):
+    layers = {}
+    for side in ("encoder", "decoder"):
+        kernel = re.compile(rf"model\.{side}\.layers\.(\d+)\.fc1\.weight")
+        numbers = [m[1] for name in tensors if (m := kernel.fullmatch(name))]
+        layers[f"num_{side}_layers"] = len(numbers)
+    inner = tensors.get("model.encoder.layers.0.fc1.weight")
+    if 0 in layers.values() or inner is None or inner.ndim != 2:
+        raise InputError(f"{prefix}: no layers of a Transformer")
+    d_ff, d_model = map(int, inner.shape)
+    return {
+        "d_model": d_model,
+        "d_ff": d_ff,
+        "num_heads": arguments["num_heads"],
+        **layers,
+    }
+
+
+def _read_description(path):
+    """Heads and activation, by the call that makes the model.
+
+    Raises:
+        InputError: there is no such call, or more than one, or it asks for
+            something that isn't understood.
+    """
+    content = read_bytes(path, f"{_DESCRIPTION} beside the checkpoint")
+    try:
+        if len(content) > _LARGEST_DESCRIPTION:
+            raise ValueError
+        tree = ast.parse(content)
+        calls = [c for node in ast.walk(tree) if (c := _model_of(node))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise InputError(f"{path}: not a model of OpenNMT-tf") from None
+    if len(calls) != 1:
+        raise InputError(
+            f"{path}: {len(calls)} models that are understood. Accepted: one "
+            f"call of {', '.join(_CATALOG)}"
+        )
+    (given,) = calls
+    heads = given.get("num_heads", 8)
+    if type(heads) is not int or heads < 1:
+        raise InputError(f"{path}: num_heads isn't a number that stands there")
+    activation = given.get("ffn_activation", "relu")
+    if activation not in ACTIVATIONS:
+        raise InputError(
+            f"{path}: ffn_activation is {activation!r:.60}. Accepted: "
+            f"{', '.join(ACTIVATIONS)}"
+        )
+    for key, accepted in (
+        ("position_encoder_class", _POSITIONS),
+        ("maximum_relative_position", None),
+    ):
+        if given.get(key, accepted) != accepted:
+            raise InputError(
+                f"{path}: {key} is {given[key]!r:.60}, which isn't "
+                f"understood. Accepted: {accepted}"
+            )
+    return {"num_heads": heads, "ffn_activation": activation}
+
+
+def _model_of(node):
+    """The arguments of a call that makes a Transformer; None: it's no such."""
+    if not isinstance(node, ast.Call):
+        return None
+    name, given = _last_name(node.func), {}
+    if name == "get_model_from_catalog" and node.args:
+        name = _last_name(node.args[0])
+    elif name == "Transformer":
+        given = dict(zip(_ARGUMENTS, node.args, strict=False))
+        given |= {keyword.arg: keyword.value for keyword in node.keywords}
+    if name not in _CATALOG:
+        return None
+    given = {key: _last_name(value) for key, value in given.items()}
+    return _CATALOG[name] | given
+
+
+def _last_name(node):
+    """A constant, or the last part of a dotted name."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ast.unparse(node)
+
+
+def _sentencepiece(folder, path, data, side):
+    """The model by which a side's text is split; None: at spaces."""
+    key = f"{side}_tokenization"
+    value = data.get(key)
+    if value is None:
+        return None
+    if isinstance(value, str):
+        path = _inside(folder, path, key, data)
+        value = yaml_mapping(read_bytes(path), path, "OpenNMT-tf")
+    kind, params = "OpenNMTTokenizer", value
+    if isinstance(value, dict) and "type" in value:
+        kind, params = value["type"], value.get("params") or {}
+    if kind == "SpaceTokenizer":
+        return None
+    if isinstance(params, dict):
+        extra = params.keys() - {"mode", "sp_model_path", "model"}
+        if kind == "SentencePieceTokenizer" and not extra:
+            return _inside(folder, path, "model", params)
+        plain = params.get("mode") == "none" and "sp_model_path" in params
+        if kind == "OpenNMTTokenizer" and plain and not extra:
+            return _inside(folder, path, "sp_model_path", params)
+    raise InputError(
+        f"{path}: {key} is {value!r:.100}, which isn't understood. Accepted: "
+        "none, SpaceTokenizer, SentencePieceTokenizer, or OpenNMTTokenizer of "
+        "mode none with sp_model_path alone"
+    )
+
+
+def _controls(path, data):
+    """Whether the source has a start and an end."""
+    controls = {}
+    for side in ("source", "target"):
+        key = f"{side}_sequence_controls"
+        value = data.get(key) or {}
+        if not isinstance(value, dict):
+            raise InputError(f"{path}: {key} isn't start and end")
+        # Those that are named replace both.
+        controls[side] = {
+            name: value.get(name) is True if value else side == "target"
+            for name in ("start", "end")
+        }
+    if not all(controls["target"].values()):
+        raise InputError(
+            f"{path}: target_sequence_controls is {controls['target']}, which "
+            "isn't understood. Accepted: start and end true"
+        )
+    return controls["source"]
+
+
+def _decoding(settings):
+    """As `params` say; without a length penalty unless they do."""
+    params = settings.get("params")
+    params = params if isinstance(params, dict) else {}
+    penalty = params.get("length_penalty", 0)
+    return {
+        "beam_size": params.get("beam_width", 1),
+        "length_penalty": penalty,
+        "length_normalization": "gnmt",
+    }

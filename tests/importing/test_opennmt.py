@@ -1,0 +1,256 @@
+"""Imported runs of OpenNMT-tf against its own scores of the same files.
+
+`scripts/fixtures/opennmt.py` made them.
+"""
+
+import dataclasses
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import yaml
+
+from keras_transformer.cli.main import main
+from keras_transformer.errors import InputError
+from keras_transformer.importing.run import import_run
+from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.text.tokenizer import frame
+from keras_transformer.training.run import Run
+from keras_transformer.translation.translator import Translator
+from tests.importing.conftest import FIXTURES, LANGUAGES
+
+KINDS = pytest.mark.parametrize("kind", ["opennmt", "opennmt_shared"])
+
+
+def references_of(kind):
+    path = FIXTURES / kind / "references.json"
+    return json.loads(path.read_text("utf-8"))
+
+
+@pytest.fixture
+def opennmt(copy):
+    """A folder to be changed."""
+    return copy("opennmt")
+
+
+def replace(path, old, new):
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+@KINDS
+def test_log_probabilities_are_those_of_opennmt(kind, import_of):
+    run, expected = Run.load(import_of(kind).folder), references_of(kind)
+    translator = Translator.from_run(run, run.load_model(), run.config.decoding)
+    result = translator.score(
+        tf.constant(expected["sources"]), tf.constant(expected["targets"])
+    )
+    np.testing.assert_allclose(
+        result["log_probability"], expected["log_probabilities"], atol=1e-4
+    )
+
+
+@KINDS
+def test_the_functional_model_says_the_same(kind, import_of):
+    run, expected = import_of(kind), references_of(kind)
+    source = frame(run.source_tokenizer.tokenize(expected["sources"]))
+    target = frame(run.target_tokenizer.tokenize(expected["targets"]))
+    inputs = source.to_tensor(), target[:, :-1].to_tensor()
+    model = run.load_model()
+    names = ("source_ids", "target_ids")
+    whole = model(dict(zip(names, inputs, strict=True)), training=False)
+    steps, _ = IncrementalTransformer(model).predict(*inputs)
+    real = (inputs[1] != 0).numpy()
+    np.testing.assert_allclose(
+        np.array(whole)[real], np.array(steps)[real], atol=1e-4
+    )
+
+
+@KINDS
+def test_greedy_translations_are_those_of_opennmt(kind, import_of):
+    run, expected = import_of(kind), references_of(kind)
+    config = dataclasses.replace(
+        run.config.decoding, max_length_ratio=0.0, max_length_offset=250
+    )
+    translator = Translator.from_run(run, run.load_model(), config)
+    translated = translator.translate(tf.constant(expected["sources"]))
+    ours = [text.decode() for text in translated["translation"].numpy()]
+    theirs = [text.replace("<unk>", "⁇") for text in expected["greedy"]]
+    # SentencePiece puts spaces around what is unknown.
+    assert [t.replace(" ⁇ ", "⁇") for t in ours] == theirs
+
+
+def test_a_run_says_what_it_was_made_of(import_of):
+    run = import_of("opennmt")
+    imported = run.manifest["imported"]
+    assert imported["kind"] == "OpenNMT-tf"
+    assert {file["name"] for file in imported["files"]} == {
+        "config.yml",
+        "model_description.py",
+        "ckpt-300.index",
+        "ckpt-300.data-00000-of-00001",
+        "source.vocab",
+        "target.vocab",
+    }
+    model = run.config.model
+    assert (model.norm, model.num_heads) == ("pre", 4)
+    assert run.source_tokenizer.kind == "space"
+    other = import_of("opennmt_shared").config.model
+    assert (other.norm, other.tied_embeddings) == ("post", "all")
+    assert other.activation == "gelu"
+
+
+def test_the_command_imports_and_translates(folders, tmp_path, capsys):
+    out = str(tmp_path / "run")
+    main(
+        ["import", "--from", str(folders["opennmt"]), "--out", out]
+        + ["--source-language", "en", "--target-language", "zh"]
+    )
+    assert "OpenNMT-tf" in capsys.readouterr().out
+    text = tmp_path / "text"
+    text.write_text("john likes tea .\n")
+    main(["translate", "--run", out, "--input", str(text)])
+    assert capsys.readouterr().out.strip()
+
+
+def description(old, new):
+    return lambda f: replace(f / "run" / "model_description.py", old, new)
+
+
+def settings(change):
+    def damage(folder):
+        path = folder / "config.yml"
+        value = yaml.safe_load(path.read_text())
+        change(value)
+        path.write_text(yaml.safe_dump(value))
+
+    return damage
+
+
+def cut(name, size):
+    def damage(folder):
+        path = next(folder.glob(name))
+        path.write_bytes(path.read_bytes()[:size])
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (description("num_heads=4", "num_heads=HEADS"), "num_heads isn't"),
+        (description("num_heads=4", "num_heads=5"), "num_heads"),
+        (
+            description("num_heads=4", "maximum_relative_position=20"),
+            "maximum_relative_position is 20",
+        ),
+        (
+            description("num_heads=4", "position_encoder_class=None"),
+            "position_encoder_class is None",
+        ),
+        (
+            description("num_heads=4", "ffn_activation=tf.nn.tanh"),
+            "ffn_activation is 'tanh'",
+        ),
+        (
+            description("models.Transformer(", "models.LuongAttention("),
+            "0 models that are understood",
+        ),
+        (description("def model", "def (model"), "not a model of OpenNMT-tf"),
+        (cut("run/*.py", 0), "0 models"),
+        (cut("run/*.index", 100), "damaged, or not a checkpoint"),
+        (cut("run/*.data*", 1000), "damaged, or not a checkpoint"),
+        (cut("*.vocab", 100), "vocabulary"),
+        (cut("*.vocab", 10), "begins with"),
+        (
+            settings(lambda v: v["data"].pop("target_vocabulary")),
+            "target_vocabulary is None",
+        ),
+        (
+            settings(lambda v: v["data"].update(source_vocabulary="../x")),
+            "outside the folder",
+        ),
+        (
+            settings(lambda v: v["data"].update(target_vocabulary="no.vocab")),
+            "no.vocab",
+        ),
+        (
+            settings(lambda v: v.update(model_dir="nowhere")),
+            "no ckpt-N.index",
+        ),
+        (
+            settings(
+                lambda v: v["data"].update(
+                    source_tokenization={"type": "CharacterTokenizer"}
+                )
+            ),
+            "source_tokenization is .*Accepted",
+        ),
+        (
+            settings(
+                lambda v: v["data"].update(
+                    target_sequence_controls={"start": True}
+                )
+            ),
+            "target_sequence_controls",
+        ),
+    ],
+)
+def test_what_is_damaged_or_unknown_is_refused(
+    damage, reason, opennmt, tmp_path
+):
+    damage(opennmt)
+    with pytest.raises(InputError, match=reason) as caught:
+        import_run(opennmt, tmp_path / "run", **LANGUAGES)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_description_is_never_run(opennmt, tmp_path):
+    path = opennmt / "run" / "model_description.py"
+    path.write_text(path.read_text() + f"\nopen({str(tmp_path / 'x')!r}, 'w')")
+    import_run(opennmt, tmp_path / "run", **LANGUAGES)
+    assert not (tmp_path / "x").exists()
+
+
+def test_other_positions_are_refused(folders, tmp_path):
+    with pytest.raises(InputError, match="Accepted: tensor2tensor"):
+        import_run(
+            folders["opennmt"], tmp_path / "run", "sinusoidal", **LANGUAGES
+        )
+
+
+def test_models_of_the_catalog_are_known(opennmt, tmp_path):
+    path = opennmt / "run" / "model_description.py"
+    path.write_text(
+        "from opennmt import models\n"
+        'model = lambda: models.get_model_from_catalog("TransformerTiny")\n'
+    )
+    run = import_run(opennmt, tmp_path / "run", **LANGUAGES)
+    assert run.config.model.num_heads == 2
+
+
+def test_a_source_may_have_a_start_and_an_end(opennmt, tmp_path):
+    settings(
+        lambda v: v["data"].update(
+            source_sequence_controls={"start": True, "end": True}
+        )
+    )(opennmt)
+    model = import_run(opennmt, tmp_path / "run", **LANGUAGES).config.model
+    assert model.source_start and model.source_end
+
+
+@pytest.mark.slow
+def test_the_benchmarks_model_is_imported(tmp_path):
+    work = pathlib.Path.home() / ".cache/keras-transformer-peers/work"
+    if not list(work.glob("run/ckpt-*.index")):
+        pytest.skip("no model of scripts/benchmarks/peers")
+    for name in ("config.yml", "en.vocab", "zh.vocab"):
+        (tmp_path / name).symlink_to(work / name)
+    shutil.copytree(work / "run", tmp_path / "run")
+    run = import_run(tmp_path, tmp_path / "out", **LANGUAGES)
+    assert run.config.model.d_model == 256
