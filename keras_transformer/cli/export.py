@@ -1,19 +1,23 @@
-"""Writes a run as a SavedModel that TensorFlow Serving loads.
+"""Writes a run as a SavedModel that TensorFlow Serving loads, or otherwise.
 
 The export goes to OUT/VERSION, text in and text out, and is published only
 after fresh processes have loaded it as the server does and compared: one in a
 session, and one through the C API, without Python's TensorFlow. --verify-only
-checks a version that is there.
+checks a version that is there. --format ctranslate2 writes OUT itself, for
+CTranslate2 (extra [ctranslate2]), which has fast int8 on processors.
 
 example:
   keras-transformer export --run runs/en-zh --out saved_models/en-zh
   keras-transformer export --run runs/en-zh --out saved_models/en-zh \\
       --format tfserving
   keras-transformer export --verify-only saved_models/en-zh/1
+  keras-transformer export --run runs/en-zh --out ctranslate2/en-zh \\
+      --format ctranslate2 --quantization int8
 """
 
 import dataclasses
 import json
+import pathlib
 
 from keras_transformer.cli.console import load_tensorflow, say, table
 from keras_transformer.cli.options import (
@@ -26,7 +30,12 @@ from keras_transformer.cli.options import (
     flag,
 )
 from keras_transformer.errors import InputError
+from keras_transformer.export.ctranslate2_translator import (
+    DESCRIPTION,
+    QUANTIZATIONS,
+)
 
+TFSERVING, CTRANSLATE2 = "tfserving", "ctranslate2"
 # What may stand beside --verify-only.
 _BESIDE_VERIFY_ONLY = ("command", "verify_only", "json")
 
@@ -36,7 +45,8 @@ def add_arguments(parser):
     parser.add_argument(
         "--out",
         metavar="FOLDER",
-        help="the model's folder, which holds its versions",
+        help="the model's folder, which holds its versions; with --format "
+        "ctranslate2 a new folder",
     )
     parser.add_argument(
         "--verify-only",
@@ -64,11 +74,17 @@ def add_arguments(parser):
     parser.add_argument(
         "--format",
         action="append",
-        choices=("tfserving",),
-        help="writes beside OUT what a server starts with, too: for "
-        "TensorFlow Serving models.config, batching.config, "
+        choices=(TFSERVING, CTRANSLATE2),
+        help="tfserving: writes beside OUT what a server starts with, too: "
+        "for TensorFlow Serving models.config, batching.config, "
         "monitoring.config, Dockerfile, docker-compose.yml and "
-        "kubernetes.yaml",
+        "kubernetes.yaml. ctranslate2: writes a folder for CTranslate2 and "
+        "for translate --ctranslate2",
+    )
+    parser.add_argument(
+        "--quantization",
+        choices=tuple(QUANTIZATIONS),
+        help="of the weights with --format ctranslate2 (default: float32)",
     )
     add_json_option(parser)
 
@@ -82,7 +98,11 @@ def run(arguments):
             "nothing to export. Accepted: --run FOLDER and --out FOLDER, or "
             "--verify-only FOLDER"
         )
+    _check_formats(arguments)
     load_tensorflow()
+    if CTRANSLATE2 in (arguments.format or ()):
+        _to_ctranslate2(arguments)
+        return
     from keras_transformer.deployment.model_configs import (
         require_model_name,
     )
@@ -110,6 +130,57 @@ def run(arguments):
     rows += [
         ("signatures", ", ".join(report.signatures)),
         ("precision", decoding.precision),
+        ("size", f"{report.size / 2**20:.1f} MiB"),
+        ("seconds", str(report.seconds)),
+        ("published", str(report.path)),
+    ]
+    print(table(rows))
+
+
+def _check_formats(arguments):
+    """Refuses options that go with the other format.
+
+    Raises:
+        InputError: names the option.
+    """
+    formats = set(arguments.format or ())
+    if CTRANSLATE2 not in formats:
+        if arguments.quantization is not None:
+            raise InputError("--quantization goes with --format ctranslate2")
+        return
+    if len(formats) > 1:
+        raise InputError(
+            "--format ctranslate2 writes another folder than tfserving. "
+            "Accepted: one of them at a time"
+        )
+    for name in ("model_version", "precision", "dev"):
+        if getattr(arguments, name) is not None:
+            raise InputError(
+                f"{flag(name)} doesn't go with --format ctranslate2. "
+                "Accepted: --quantization, --weights and options of the search"
+            )
+
+
+def _to_ctranslate2(arguments):
+    """Writes a folder for CTranslate2 and prints what was checked."""
+    from keras_transformer.export.writer.ctranslate2 import export_ctranslate2
+    from keras_transformer.training.run import Run
+
+    run = Run.load(arguments.run)
+    report = export_ctranslate2(
+        run,
+        arguments.out,
+        quantization=arguments.quantization or "float32",
+        which=arguments.weights or "best",
+        decoding=decoding_config(run.config, arguments),
+        progress=say,
+    )
+    if arguments.json:
+        print(json.dumps(report.to_dict()))
+        return
+    rows = [(check.name, check.detail) for check in report.checks]
+    rows += [
+        ("quantization", report.quantization),
         ("size", f"{report.size / 2**20:.1f} MiB"),
         ("seconds", str(report.seconds)),
         ("published", str(report.path)),
@@ -170,14 +241,18 @@ def _verify_only(arguments):
         find_saved_model,
     )
     from keras_transformer.export.verification.checks import (
+        CTRANSLATE2_CHECKS,
+        VERIFY,
         check_in_fresh_process,
         require_passed,
     )
 
     _refuse_other_options(arguments)
-    folder = find_saved_model(arguments.verify_only)
+    folder, module = pathlib.Path(arguments.verify_only), CTRANSLATE2_CHECKS
+    if not (folder / DESCRIPTION).is_file():
+        folder, module = find_saved_model(folder), VERIFY
     say(f"checking {folder} in fresh processes")
-    checks = check_in_fresh_process(folder, f"{folder}")
+    checks = check_in_fresh_process(folder, f"{folder}", module)
     if arguments.json:
         print(
             json.dumps(

@@ -17,6 +17,7 @@ from keras_transformer.files import read_json
 MARKS = {
     "prepared data": ("manifest.json", "splits"),
     "run": ("manifest.json", "tokenizers"),
+    "export for CTranslate2": ("keras_transformer.json", "format"),
     "export": ("assets.extra/keras_transformer.json", "format"),
 }
 

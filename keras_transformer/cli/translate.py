@@ -1,4 +1,4 @@
-"""Translates lines of text, by a run, an exported SavedModel, or a server.
+"""Translates lines of text, by a run, an export, or a server.
 
 Reads stdin or a file, writes a line for a line in the same order, and keeps
 blank lines. Any number of lines: they are read a window at a time, and more
@@ -9,6 +9,7 @@ processes share them.
 example:
   echo "Good morning." | keras-transformer translate --run runs/en-zh
   keras-transformer translate --saved-model saved_models/en-zh < in.en > out.zh
+  keras-transformer translate --ctranslate2 ctranslate2/en-zh < in.en > out.zh
   keras-transformer translate --server http://127.0.0.1:8501 --model en-zh
   keras-transformer translate --run runs/en-zh --shards 64 --input big.txt \\
       --output big.out
@@ -75,7 +76,13 @@ _NOT_WITH_SERVER = {
 
 
 def add_arguments(parser):
-    add_model_options(parser).add_argument(
+    group = add_model_options(parser)
+    group.add_argument(
+        "--ctranslate2",
+        metavar="FOLDER",
+        help="what `export --format ctranslate2` wrote; runs on the processor",
+    )
+    group.add_argument(
         "--server",
         metavar="URL",
         help="of TensorFlow Serving or `serve`: http://HOST:8501 (REST) or "
@@ -133,6 +140,8 @@ def run(arguments):
     request = translation_request(arguments)
     if arguments.server:
         make = _of_server
+    elif arguments.ctranslate2:
+        make = _of_ctranslate2
     else:
         make = _of_export if arguments.saved_model else _of_run
     translator, batch_size = make(arguments, request)
@@ -291,6 +300,33 @@ def _of_export(arguments, request):
     return factory, batch_size
 
 
+def _of_ctranslate2(arguments, request):
+    """A translator factory of a folder for CTranslate2, and the batch size."""
+    from keras_transformer.export.ctranslate2_translator import (
+        CTranslate2TranslatorFactory,
+        read_description,
+        require_ctranslate2,
+        require_search,
+    )
+
+    require_ctranslate2()
+    folder = arguments.ctranslate2
+    config = Config().updated(read_description(folder)["config"], folder)
+    decoding = decoding_config(config, arguments)
+    require_search(decoding)
+    if arguments.weights:
+        raise InputError("--weights goes with --run: an export has one set")
+    if arguments.jit == "on":
+        raise InputError("--jit on goes with --run. Accepted: off, auto")
+    _refuse_details(arguments, "--ctranslate2")
+    most = decoding.beam_size
+    _check_count(request, f"1 to {most}, the beam size", most)
+    factory = CTranslate2TranslatorFactory(
+        folder, decoding, request.count, arguments.threads
+    )
+    return factory, decoding.batch_size
+
+
 def _of_server(arguments, request):
     """A translator by a server, and the batch size."""
     from keras_transformer.serving.client.remote_translator import (
@@ -323,12 +359,7 @@ def _signature(arguments, request, source):
     """
     if request.is_plain:
         return layout.GREEDY if arguments.beam_size == 1 else layout.BEAM
-    for name in ("token_scores", "alignment", "prefix"):
-        if getattr(arguments, name):
-            raise InputError(
-                f"{flag(name)} goes with --run: exports don't "
-                f"give it. Accepted with {source}: --n-best, --scores, --json"
-            )
+    _refuse_details(arguments, source)
     if arguments.beam_size is not None:
         raise InputError(
             "--beam-size 1 is an export's greedy signature, which gives one "
@@ -337,6 +368,16 @@ def _signature(arguments, request, source):
         )
     _check_count(request, "1 or more")
     return layout.NBEST
+
+
+def _refuse_details(arguments, source):
+    """Refuses what a run alone gives."""
+    for name in ("token_scores", "alignment", "prefix"):
+        if getattr(arguments, name):
+            raise InputError(
+                f"{flag(name)} goes with --run: exports don't "
+                f"give it. Accepted with {source}: --n-best, --scores, --json"
+            )
 
 
 def _check_count(request, accepted, most=None):

@@ -113,6 +113,34 @@ class SearchConstraints:
         return tf.where(_occurring(endings, logits), _FORBIDDEN, logits)
 
 
+class WithoutBanned:
+    """A model that gives no probability to what is never generated.
+
+    Searches ban tokens after the softmax, so that the others have the
+    probabilities that the model gives them; CTranslate2 bans before it. This
+    is a model for comparing both.
+
+    Args:
+        model: a `StepModel`.
+        banned: ids.
+    """
+
+    NEVER = -1e4  # added to logits
+
+    def __init__(self, model, banned):
+        self._model = model
+        self._banned = sorted(banned)
+
+    def __getattr__(self, name):
+        return getattr(self._model, name)
+
+    def step(self, ids, cache, position):
+        step = self._model.step(ids, cache, position)
+        row = np.zeros(step.logits.shape[-1], np.float32)  # (V,)
+        row[self._banned] = self.NEVER
+        return step._replace(logits=step.logits + row)
+
+
 def forbid_end(vocabulary_size, min_lengths, step):
     """Forbids END where an output is still shorter than its minimum.
 

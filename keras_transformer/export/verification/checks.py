@@ -18,6 +18,8 @@ from collections.abc import Callable
 from keras_transformer.errors import InputError
 from keras_transformer.files import write_json
 
+VERIFY = "keras_transformer.export.verify"
+CTRANSLATE2_CHECKS = "keras_transformer.export.verification.ctranslate2_checks"
 REFUSED = "the export was refused, nothing was published"
 
 
@@ -150,13 +152,14 @@ def run_in_fresh_process(
 
 
 def check_in_fresh_process(
-    folder: pathlib.Path, problem: str = REFUSED
+    folder: pathlib.Path, problem: str = REFUSED, module: str = VERIFY
 ) -> tuple[CheckResult, ...]:
     """Runs `keras_transformer.export.verify` on a version folder.
 
     Args:
         folder: the version folder.
         problem: how the error begins.
+        module: what checks in its place, for exports of another format.
 
     Returns:
         The result of every check, failed ones too.
@@ -165,7 +168,7 @@ def check_in_fresh_process(
         InputError: the process ended without results.
     """
     try:
-        return run_in_fresh_process("keras_transformer.export.verify", folder)
+        return run_in_fresh_process(module, folder)
     except CheckFailed as error:
         raise InputError(f"{problem}: {error}") from None
 

@@ -107,8 +107,8 @@ def export_run(
     version = choose_version(base, version)
     target = pathlib.Path(base) / str(version)
     texts = _texts(run, warmup_texts)
-    config = _exported_config(run.config, decoding)
-    model = _load_model(run, config, which)
+    config = exported_config(run.config, decoding)
+    model = load_model(run, config, which)
     progress("tracing the graph")
     traced = TracedSignatures(
         model, run.source_tokenizer, run.target_tokenizer, config.decoding
@@ -124,7 +124,8 @@ def export_run(
         write_json(folder / layout.REFERENCE, reference)
         write_json(
             folder / layout.DESCRIPTION,
-            _describe(run, config, which, model, traced.variable_count),
+            _describe_graph(config.decoding, traced.variable_count)
+            | describe(run, config, which, model),
         )
         progress("checking it in a fresh process")
         checks = check_in_fresh_process(folder)
@@ -140,7 +141,8 @@ def export_run(
     )
 
 
-def _exported_config(config: Config, decoding) -> Config:
+def exported_config(config: Config, decoding) -> Config:
+    """A run's configuration, with the search that is exported."""
     # The layers' weights are float32 under every policy; what the export
     # computes in is up to the search.
     return dataclasses.replace(
@@ -150,7 +152,12 @@ def _exported_config(config: Config, decoding) -> Config:
     )
 
 
-def _load_model(run, config, which):
+def load_model(run: Run, config: Config, which: str) -> keras.Model:
+    """The model of a run, by a configuration of `exported_config`.
+
+    Raises:
+        InputError: Keras is on another backend, or there are no such weights.
+    """
     if keras.config.backend() != "tensorflow":
         raise InputError(
             "export needs KERAS_BACKEND=tensorflow. Received: "
@@ -163,7 +170,7 @@ def _load_model(run, config, which):
 def _texts(run, given):
     """What to warm up with: the texts given, or made ones."""
     if given is None:
-        return _frequent_tokens(run.source_tokenizer)
+        return frequent_tokens(run.source_tokenizer)
     texts = [text for text in given if text.strip()]
     if not 0 < len(texts) <= MAX_TEXTS:
         raise InputError(
@@ -181,28 +188,28 @@ def _without_last(inputs):
     }
 
 
-def _frequent_tokens(tokenizer):
-    """Texts of the vocabulary's first tokens, in any language."""
+def frequent_tokens(tokenizer, lengths=_WARMUP_LENGTHS) -> list[str]:
+    """Texts of the vocabulary's first tokens, in any language.
+
+    Args:
+        tokenizer: `Tokenizer`.
+        lengths: how many tokens each text is made of.
+    """
     first = len(SPECIAL_TOKENS)
     count = tokenizer.vocabulary_size - first
-    rows = [
-        [first + i % count for i in range(length)] for length in _WARMUP_LENGTHS
-    ]
+    rows = [[first + i % count for i in range(length)] for length in lengths]
     texts = tokenizer.detokenize(tf.ragged.constant(rows, tf.int32))
     return [text.decode("utf-8", "replace") for text in texts.numpy()]
 
 
-def _describe(
-    run, config: Config, which: str, model: keras.Model, variables: int
-) -> dict:
-    """What an export says about itself, of values that JSON has.
+def describe(run: Run, config: Config, which: str, model: keras.Model) -> dict:
+    """What an export of any format says about itself, of values JSON has.
 
     Args:
-        run: the `Run` that is exported.
+        run: the run that is exported.
         config: its configuration with the decoding that is exported.
         which: the weights, "best", "last" or "average".
         model: the Keras model.
-        variables: number of weight tensors in the export.
     """
     tokenizers = {
         side: {
@@ -217,32 +224,44 @@ def _describe(
     }
     now = datetime.datetime.now(datetime.UTC)
     return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
         "created": now.isoformat(timespec="seconds"),
         "versions": versions(),
         "languages": {
             "source": config.data.source_language,
             "target": config.data.target_language,
         },
-        "signatures": {
-            layout.BEAM: {"beam_size": config.decoding.beam_size},
-            layout.GREEDY: {"beam_size": 1},
-            layout.NBEST: {"beam_size": config.decoding.beam_size},
-            layout.SCORING: {},
-            layout.TOKENIZE: {},
-            layout.ALIGN: {"beam_size": config.decoding.beam_size},
-        },
-        "precision": config.decoding.precision,
         "tokenizers": tokenizers,
         "parameters": model.count_params(),
-        "variables": variables,
         "weights": {"which": which, **_weight_notes(run, which)},
         "scores": run.manifest["scores"],
         "data": run.manifest["data"],
         **_origin(run.manifest),
         "run_versions": run.manifest["versions"],
         "config": config.to_dict(),
+    }
+
+
+def _describe_graph(decoding: DecodingConfig, variables: int) -> dict:
+    """What a SavedModel says about its graph.
+
+    Args:
+        decoding: the search.
+        variables: number of weight tensors.
+    """
+    beams = {
+        layout.BEAM: {"beam_size": decoding.beam_size},
+        layout.GREEDY: {"beam_size": 1},
+        layout.NBEST: {"beam_size": decoding.beam_size},
+        layout.SCORING: {},
+        layout.TOKENIZE: {},
+        layout.ALIGN: {"beam_size": decoding.beam_size},
+    }
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "signatures": beams,
+        "precision": decoding.precision,
+        "variables": variables,
     }
 
 

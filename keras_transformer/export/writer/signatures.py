@@ -91,7 +91,7 @@ class TracedSignatures:
             list}}}`.
         """
         inputs, outputs = {}, {}
-        with _full_precision():
+        with full_precision():
             for name, function in self.functions.items():
                 inputs[name] = {layout.TEXT: list(texts)}
                 if layout.TRANSLATION in layout.SIGNATURES[name].inputs:
@@ -139,7 +139,7 @@ def _distinct(functions):
 
 
 @contextlib.contextmanager
-def _full_precision():
+def full_precision():
     """Without TF32, in which GPUs round more than the checks allow."""
     enabled = tf.config.experimental.tensor_float_32_execution_enabled()
     tf.config.experimental.enable_tensor_float_32_execution(False)

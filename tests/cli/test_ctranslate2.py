@@ -1,0 +1,415 @@
+"""`export --format ctranslate2` and `translate --ctranslate2`."""
+
+import importlib.util
+import json
+import re
+import shlex
+import shutil
+
+import pytest
+
+from keras_transformer.cli.main import main
+from keras_transformer.config import Config
+from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.errors import InputError
+from keras_transformer.files import write_json, write_text
+from keras_transformer.training.run import FORMAT, SIDES, Run
+from keras_transformer.training.weights import save_weights, weights_path
+from keras_transformer.version import versions
+from tests.built_once import built_once
+from tests.cli.conftest import ROOT, start
+from tests.importing.conftest import folders  # noqa: F401
+from tests.toy_models import (
+    VARIANTS,
+    VOCABULARY_SIZE,
+    randomise,
+    small_transformer,
+)
+
+if importlib.util.find_spec("ctranslate2") is None:
+    pytest.skip("CTranslate2 isn't installed", allow_module_level=True)
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"[: VOCABULARY_SIZE - 4]
+# Those that a configuration can describe.
+CONFIGURABLE = [n for n, v in VARIANTS.items() if "final_norm" not in v]
+# Between them all that differs.
+QUICK = ("pre", "learned, gelu", "as Marian's")
+SHAPE = {
+    "num_encoder_layers": 2,
+    "num_decoder_layers": 3,
+    "d_model": 16,
+    "num_heads": 2,
+    "d_ff": 32,
+    "max_length": 40,
+}
+LINES = [
+    *("aaa bbb ccc", "", "zzz aaa", "ddd " * 60, "abc"),
+    *(" ".join(3 * letter for letter in LETTERS[:n]) for n in range(1, 9)),
+]
+
+
+def write_run(folder, variant):
+    """A run with random weights, from words or letters to letters."""
+    from keras_transformer.text import CharacterTokenizer, WordTokenizer
+
+    config = Config().updated({"model": {**SHAPE, **VARIANTS[variant]}})
+    target = CharacterTokenizer([*SPECIAL_TOKENS, *LETTERS])
+    source = target
+    if config.model.tied_embeddings != "all":
+        words = [3 * letter for letter in LETTERS]
+        source = WordTokenizer([*SPECIAL_TOKENS, *words])
+    tokenizers = source, target
+    manifest = {
+        "format": FORMAT,
+        "versions": versions(),
+        "data": {"fingerprint": "none", "counts": {}},
+        "tokenizers": {},
+        "scores": {},
+        "imported": {"from": "opus-mt-en-zh", "license": "apache-2.0"},
+    }
+    (folder / "weights").mkdir(parents=True)
+    for side, tokenizer in zip(SIDES, tokenizers, strict=True):
+        tokenizer.save(folder / f"{side}_tokenizer")
+        manifest["tokenizers"][side] = {
+            "vocabulary_size": tokenizer.vocabulary_size,
+            "fingerprint": tokenizer.fingerprint(),
+        }
+    model = Run(folder, config, manifest, tokenizers).build_model()
+    randomise(model, seed=1)
+    path = weights_path(folder / "weights", "best")
+    save_weights(path, model, {"epoch": 1, "scores": {}})
+    (folder / "imported").mkdir()
+    write_text(folder / "imported" / "README.md", "A model card.\n")
+    write_text(folder / "config.yaml", config.to_yaml())
+    write_json(folder / "manifest.json", manifest)
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    return built_once(
+        tmp_path_factory, "ct2_run", lambda folder: write_run(folder, "pre")
+    )
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Checks in this process: a new one takes seconds to start."""
+    from keras_transformer.export.verification.ctranslate2_checks import verify
+    from keras_transformer.export.writer import ctranslate2
+
+    monkeypatch.setattr(
+        ctranslate2,
+        "check_in_fresh_process",
+        lambda folder, module: tuple(verify(folder)),
+    )
+
+
+def export(run, out, *options):
+    words = ["--run", str(run), "--out", str(out), "--format=ctranslate2"]
+    return main(["export", *words, *options])
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory, toy):
+    """Checked in a fresh process."""
+
+    def build(folder):
+        assert export(toy, folder) == 0
+
+    return built_once(tmp_path_factory, "ct2_export", build)
+
+
+@pytest.fixture
+def translate(tmp_path, capsys):
+    """What a model makes of lines."""
+    path = tmp_path / "lines.txt"
+
+    def translate(*options, lines=LINES):
+        path.write_text("".join(f"{line}\n" for line in lines))
+        capsys.readouterr()
+        words = ["translate", *map(str, options), "--input", str(path)]
+        assert main([*words, "--workers=1"]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    return translate
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name in CONFIGURABLE
+    ],
+)
+def test_translates_as_the_run_does(variant, tmp_path, here, capsys, translate):
+    run, out = tmp_path / "run", tmp_path / "out"
+    write_run(run, variant)
+    assert export(run, out, "--json") == 0
+    report = json.loads(capsys.readouterr().out.splitlines()[-1])
+    details = {c["name"]: c["detail"] for c in report["checks"]}
+    assert details["greedy_translations_agree"] == "12 of 12 the same"
+    said = details["log_probabilities_agree"]
+    assert float(said.split()[4]) < 1e-5
+    greedy = ["--beam-size=1"]
+    ours = translate("--run", run, *greedy)
+    assert len(ours) == len(LINES) and ours[1] == ""
+    assert translate("--ctranslate2", out, *greedy) == ours
+
+
+def test_sentencepiece_and_origin_travel(
+    folders,  # noqa: F811
+    tmp_path,
+    here,
+    translate,
+):
+    run, out = tmp_path / "run", tmp_path / "out"
+    words = ["--from", str(folders["big"]), "--out", str(run)]
+    assert main(["import", *words, "--source-prefix=>>cmn_Hans<<"]) == 0
+    assert export(run, out) == 0
+    lines = ["I go.", "", "He wants to go to Shanghai."]
+    options = ["--beam-size=1", "--decoding=max_length=20"]
+    ours = translate("--run", run, *options, lines=lines)
+    theirs = translate("--ctranslate2", out, *options, lines=lines)
+    assert theirs == ours
+    description = json.loads((out / "keras_transformer.json").read_text())
+    assert description["imported"]["license"] == "apache-2.0"
+    assert (out / "imported" / "README.md").is_file()
+
+
+def test_describes_itself_and_is_checked_again(exported, capsys):
+    assert main(["info", str(exported)]) == 0
+    said = capsys.readouterr().out
+    assert "export for CTranslate2" in said and "apache-2.0" in said
+    assert (exported / "imported" / "README.md").is_file()
+    assert main(["export", "--verify-only", str(exported)]) == 0
+    assert capsys.readouterr().out.count("passed") == 5
+
+
+def test_n_best_scores_and_json(exported, toy, translate):
+    options = ["--n-best=3", "--scores", "--decoding=max_length=8"]
+    rows = translate("--ctranslate2", exported, *options)
+    numbers = [int(row.split("\t")[0]) for row in rows]
+    # A blank line has one.
+    assert numbers.count(1) == 3 and numbers.count(2) == 1
+    scores = [float(row.split("\t")[2]) for row in rows[:3]]
+    assert scores == sorted(scores, reverse=True)
+    rows = translate("--ctranslate2", exported, "--json")
+    assert json.loads(rows[3])["truncated"]
+    banned = ["--decoding=ban_unknown=true", "--decoding=banned_tokens=[m, i]"]
+    text = "".join(translate("--ctranslate2", exported, "--beam-size=1"))
+    assert {*"⁇mi"} < {*text}
+    text = "".join(translate("--ctranslate2", exported, *banned))
+    assert text and not set("⁇mi") & set(text)
+
+
+def test_a_limit_is_each_sentences_own(exported, toy, translate):
+    options = [
+        *("--beam-size=1", "--decoding=max_length_ratio=1"),
+        "--decoding=max_length_offset=1",
+    ]
+    ours = translate("--run", toy, *options)
+    theirs = translate("--ctranslate2", exported, *options)
+    assert theirs == ours
+    assert len(set(map(len, ours))) > 5
+
+
+@pytest.mark.parametrize("quantization", ["int8", "int8_float32"])
+def test_int8_is_smaller_and_translates(
+    quantization, exported, toy, tmp_path, here, translate
+):
+    out = tmp_path / "int8"
+    assert export(toy, out, f"--quantization={quantization}") == 0
+    sizes = [(f / "model.bin").stat().st_size for f in (out, exported)]
+    assert sizes[0] < 0.6 * sizes[1]
+    lines = translate("--ctranslate2", out)
+    assert len(lines) == len(LINES) and any(lines)
+
+
+@pytest.mark.slow
+def test_workers_and_shards(exported, tmp_path, translate):
+    lines = LINES * 20
+    alone = translate("--ctranslate2", exported, lines=lines)
+    out = tmp_path / "out.txt"
+    process = start(
+        *("translate", "--ctranslate2", exported, "--shards=3"),
+        *("--input", tmp_path / "lines.txt", "--output", out, "--workers=2"),
+    )
+    assert process.wait(300) == 0, process.stderr.read()
+    assert out.read_text().splitlines() == alone
+
+
+def truncate(folder):
+    path = folder / "model.bin"
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def flip(folder):
+    content = bytearray((folder / "model.bin").read_bytes())
+    content[-100] ^= 1
+    (folder / "model.bin").write_bytes(content)
+
+
+def rewrite_description(folder, **changes):
+    path = folder / "keras_transformer.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+DAMAGES = {
+    "truncated": (truncate, "model.bin: damaged"),
+    "flipped": (flip, "SHA-256"),
+    "no model": (lambda f: (f / "model.bin").unlink(), "model.bin"),
+    "no description": (
+        lambda f: (f / "keras_transformer.json").unlink(),
+        "export --format ctranslate2",
+    ),
+    "no JSON": (
+        lambda f: (f / "keras_transformer.json").write_text("{"),
+        "keras_transformer.json",
+    ),
+    "other format": (
+        lambda f: rewrite_description(f, format="x"),
+        "keras_transformer.ctranslate2",
+    ),
+    "no files": (lambda f: rewrite_description(f, files=3), "damaged"),
+    "other settings": (
+        lambda f: rewrite_description(f, config={"model": {"d_model": 0}}),
+        "d_model",
+    ),
+    "no tokenizer": (
+        lambda f: shutil.rmtree(f / "target_tokenizer"),
+        "target_tokenizer",
+    ),
+    "empty model": (
+        lambda f: (
+            rewrite_description(f, files=[])
+            or (f / "model.bin").write_bytes(b"")
+        ),
+        "CTranslate2 can't load it",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_folders_are_refused(damage, exported, tmp_path, refuses):
+    folder = shutil.copytree(exported, tmp_path / "copy")
+    (tmp_path / "text").write_text("aaa\n")
+    change, says = DAMAGES[damage]
+    change(folder)
+    text = ("--input", tmp_path / "text")
+    refuses("translate", "--ctranslate2", folder, *text, says=[says])
+
+
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        (["--weights=best"], ["--weights goes with --run"]),
+        (["--alignment"], ["--alignment goes with --run", "--n-best"]),
+        (["--jit=on"], ["--jit on goes with --run"]),
+        (["--n-best=5"], ["1 to 4", "Received: 5"]),
+        (["--decoding=sampling=true"], ["decoding.sampling", "=false"]),
+        (["--decoding=coverage_penalty=0.2"], ["coverage_penalty=0.0"]),
+        (
+            ["--decoding=length_normalization=gnmt"],
+            ["length_normalization=average"],
+        ),
+        (["--decoding=banned_tokens=[Q]"], ["not in the target's", "'Q'"]),
+    ],
+)
+def test_options_that_it_lacks_are_refused(
+    options, says, exported, tmp_path, refuses
+):
+    (tmp_path / "text").write_text("aaa\n")
+    text = ("--input", tmp_path / "text")
+    refuses("translate", "--ctranslate2", exported, *text, *options, says=says)
+
+
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        (["--format=tfserving"], ["one of them at a time"]),
+        (["--model-version=2"], ["--model-version doesn't go", "--weights"]),
+        (["--precision=bfloat16"], ["--precision", "--quantization"]),
+        (["--decoding=precision=bfloat16"], ["decoding.precision"]),
+        (["--weights=last"], ["no such weights"]),
+    ],
+)
+def test_exports_that_cannot_be_are_refused(
+    options, says, toy, tmp_path, refuses
+):
+    words = ["--run", toy, "--out", tmp_path / "out", "--format=ctranslate2"]
+    refuses("export", *words, *options, says=says)
+    assert not (tmp_path / "out").exists()
+
+
+def test_quantization_goes_with_its_format(toy, tmp_path, refuses):
+    words = ["--run", toy, "--out", tmp_path / "out", "--quantization=int8"]
+    refuses("export", *words, says=["goes with --format ctranslate2"])
+
+
+def test_nothing_is_overwritten(toy, exported, refuses):
+    words = ["--run", toy, "--out", exported, "--format=ctranslate2"]
+    refuses("export", *words, says=[exported])
+
+
+def test_a_failed_check_publishes_nothing(
+    toy, tmp_path, monkeypatch, here, refuses
+):
+    from keras_transformer.export import ctranslate2_translator
+    from keras_transformer.export.writer import ctranslate2
+
+    monkeypatch.setitem(ctranslate2.QUANTIZATIONS, "float32", 1e-12)
+    assert ctranslate2.QUANTIZATIONS is ctranslate2_translator.QUANTIZATIONS
+    out = tmp_path / "out"
+    words = ["--run", toy, "--out", out, "--format=ctranslate2"]
+    says = ["log_probabilities_agree failed", "nothing was published"]
+    refuses("export", *words, says=says)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_package_is_told(toy, tmp_path, monkeypatch, refuses):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name: None if name == "ctranslate2" else find(name),
+    )
+    words = ["--run", toy, "--out", tmp_path / "out", "--format=ctranslate2"]
+    refuses("export", *words, says=["pip install '.[ctranslate2]'"])
+
+
+@pytest.mark.parametrize(
+    "variant, says",
+    [
+        ("no final norm", "needs encoder_norm/gamma"),
+        ("post, final norm", "no place for decoder_norm/beta"),
+    ],
+)
+def test_models_that_it_cannot_express_are_named(variant, says):
+    from keras_transformer.export.writer.ctranslate2 import transformer_spec
+
+    model = small_transformer(variant)
+    shape = {**SHAPE, **VARIANTS[variant], "max_length": 64}
+    shape.pop("final_norm")
+    tokens = [*SPECIAL_TOKENS, *LETTERS]
+    config = Config().updated({"model": shape})
+    with pytest.raises(InputError, match=says):
+        transformer_spec(model, config, tokens, tokens)
+    with pytest.raises(InputError, match="'a' stands in the target's"):
+        transformer_spec(model, config, tokens, [*tokens[:-1], "a"])
+
+
+def guide_commands(language):
+    page = ROOT / f"docs/{language}/guides/speed.md"
+    blocks = re.findall(r"```sh\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [shlex.split(line)[1:] for line in lines]
+
+
+def test_the_guides_commands_run(toy, tmp_path, monkeypatch, here):
+    assert guide_commands("en") == guide_commands("zh")
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(toy, tmp_path / "runs" / "en-zh")
+    (tmp_path / "in.txt").write_text("aaa bbb\n")
+    for words in guide_commands("en"):
+        assert main(words) == 0
+    assert len((tmp_path / "out.txt").read_text().splitlines()) == 1
