@@ -33,7 +33,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"[: VOCABULARY_SIZE - 4]
 # Those that a configuration can describe.
 CONFIGURABLE = [n for n, v in VARIANTS.items() if "final_norm" not in v]
 # Between them all that differs.
-QUICK = ("pre", "learned, gelu", "as Marian's")
+QUICK = ("learned, gelu", "as Marian's", "as OpenNMT's")
 SHAPE = {
     "num_encoder_layers": 2,
     "num_decoder_layers": 3,

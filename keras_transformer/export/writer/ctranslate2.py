@@ -208,7 +208,7 @@ def transformer_spec(
     spec.config.eos_token = target_tokens[END_ID]
     spec.config.decoder_start_token = target_tokens[START_ID]
     spec.config.add_source_bos = shape.source_start
-    spec.config.add_source_eos = True
+    spec.config.add_source_eos = shape.source_end
     spec.config.layer_norm_epsilon = shape.layer_norm_epsilon
     return spec
 
