@@ -304,15 +304,14 @@ def _of_ctranslate2(arguments, request):
     """A translator factory of a folder for CTranslate2, and the batch size."""
     from keras_transformer.export.ctranslate2_translator import (
         CTranslate2TranslatorFactory,
-        read_description,
+        read_config,
         require_ctranslate2,
         require_search,
     )
 
     require_ctranslate2()
     folder = arguments.ctranslate2
-    config = Config().updated(read_description(folder)["config"], folder)
-    decoding = decoding_config(config, arguments)
+    decoding = decoding_config(read_config(folder), arguments)
     require_search(decoding)
     if arguments.weights:
         raise InputError("--weights goes with --run: an export has one set")

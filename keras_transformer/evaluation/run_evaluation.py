@@ -82,15 +82,82 @@ def evaluate_run(
         run.config.model.max_length,
     )
     loss, tokens = cross_entropy(model, batches)
-    started = time.perf_counter()
     translator = Translator.from_run(run, model, decoding)
-    hypotheses = _translations(
-        translator.translate, sources, decoding, progress
+    return _evaluation(
+        (loss, tokens),
+        text_translator(translator.translate),
+        (sources, references),
+        run.config,
+        decoding,
+        progress,
+    )
+
+
+def evaluate_translator(
+    translator,
+    pairs: Iterable[tuple[str, str]],
+    progress: Callable[[int], None] | None = None,
+) -> Evaluation:
+    """Measures an export for CTranslate2 on source and reference sentences.
+
+    As `evaluate_run` does, but probabilities are of the tokens that may be
+    generated: without padding and the start token.
+
+    Args:
+        translator: a `CTranslate2Translator`; its search is used.
+        pairs: source and target sentences; held in memory.
+        progress: called with the number of sentences just translated.
+
+    Raises:
+        InputError: there is no pair.
+    """
+    decoding = translator.decoding
+    sources, references = text_columns(translator, pairs)
+    total, count = 0.0, 0
+    for begin in range(0, len(sources), decoding.batch_size):
+        part = slice(begin, begin + decoding.batch_size)
+        for values in translator.token_log_probabilities(
+            sources[part], translator.target_ids(references[part])
+        ):
+            total -= sum(values)
+            count += len(values)
+
+    def translate(lines):
+        return [best for (best,) in translator.translate(lines)[0]]
+
+    return _evaluation(
+        (total / count, count),
+        translate,
+        (sources, references),
+        translator.config,
+        decoding,
+        progress,
+    )
+
+
+def _evaluation(loss, translate, columns, config, decoding, progress):
+    """An `Evaluation`.
+
+    Args:
+        loss: cross-entropy, and the number of tokens.
+        translate: from a list of lines to as many translations.
+        columns: sources and references.
+        config: gives the target's language.
+        decoding: the search of `translate`.
+        progress: called with the number of sentences just translated.
+    """
+    sources, references = columns
+    started = time.perf_counter()
+    hypotheses = list(
+        translate_lines(
+            sources, translate, decoding.batch_size, progress=progress
+        )
     )
     seconds = time.perf_counter() - started
-    measured = scores(hypotheses, references, run.config.data.target_language)
+    measured = scores(hypotheses, references, config.data.target_language)
+    cross_entropy, tokens = loss
     return Evaluation(
-        cross_entropy=loss,
+        cross_entropy=cross_entropy,
         tokens=tokens,
         **dataclasses.asdict(measured),
         beam_size=decoding.beam_size,
@@ -151,19 +218,12 @@ def batch_cross_entropy(logits, labels):
     return tf.reduce_sum(losses), tf.math.count_nonzero(real)
 
 
-def _translations(translate, sources, decoding, progress=None):
-    return list(
-        translate_lines(
-            sources,
-            text_translator(translate),
-            decoding.batch_size,
-            progress=progress,
-        )
-    )
-
-
 def text_columns(run: Run, pairs: Iterable[tuple[str, str]]):
     """Sources and references of pairs, as a run of theirs is measured on.
+
+    Args:
+        run: or anything else that has a run's `config`.
+        pairs: source and target sentences.
 
     Raises:
         InputError: there is no pair.

@@ -103,11 +103,10 @@ def require_search(decoding: DecodingConfig):
     for name, accepted in _LEFT_OUT.items():
         received = getattr(decoding, name)
         if received != accepted:
+            shown = str(accepted).lower()
             raise InputError(
                 f"decoding.{name}: CTranslate2 searches without it. Received: "
-                f"{received}. Accepted: --decoding {name}={accepted}".replace(
-                    "=False", "=false"
-                )
+                f"{received}. Accepted: --decoding {name}={shown}"
             )
     if decoding.length_penalty and decoding.length_normalization != "average":
         raise InputError(
@@ -140,6 +139,11 @@ def read_description(folder: str | os.PathLike) -> dict:
     return description
 
 
+def read_config(folder: str | os.PathLike) -> Config:
+    """The run's configuration; raises as `read_description` does."""
+    return Config().updated(read_description(folder)["config"], str(folder))
+
+
 class CTranslate2Translator:
     """Translates with an export for CTranslate2, on the processor.
 
@@ -150,6 +154,7 @@ class CTranslate2Translator:
 
     Attributes:
         description: what the export says about itself, a dict.
+        config: the run's `Config`.
         decoding: the search.
 
     Raises:
@@ -172,10 +177,10 @@ class CTranslate2Translator:
         self.description = read_description(folder)
         for file in self.description["files"]:
             check_file(folder / file["name"], file, _EXPORT_AGAIN, content=True)
-        config = Config().updated(self.description["config"], str(folder))
-        self.decoding = decoding or config.decoding
+        self.config = read_config(folder)
+        self.decoding = decoding or self.config.decoding
         require_search(self.decoding)
-        self._max_length = config.model.max_length
+        self._max_length = self.config.model.max_length
         self._load_tokenizers(folder)
         self._options = self._search_options()
         self._model = _loaded(folder, threads)
@@ -236,6 +241,11 @@ class CTranslate2Translator:
         results = self._model.score_batch(sources, tokens, max_input_length=0)
         return [list(result.log_probs) for result in results]
 
+    def target_ids(self, translations: Sequence[str]) -> list[list[int]]:
+        """The ids of given translations; what exceeds the model is cut off."""
+        ids = self._target.tokenize(_encoded(translations))  # (B, ragged)
+        return ids[:, : self._max_length - 1].to_list()
+
     def _load_tokenizers(self, folder):
         import tensorflow as tf
 
@@ -268,10 +278,9 @@ class CTranslate2Translator:
         """Tokens of texts, the limits of their outputs, and what was cut."""
         import tensorflow as tf
 
-        # A file read with surrogateescape holds what UTF-8 can't.
-        encoded = [text.encode("utf-8", "replace") for text in texts]
         ids, lengths, limits, truncated = (
-            tensor.numpy() for tensor in self._prepare(tf.constant(encoded))
+            tensor.numpy()
+            for tensor in self._prepare(tf.constant(_encoded(texts)))
         )
         sources = [
             [self._source_tokens[i] for i in row[:length]]
@@ -326,6 +335,11 @@ class CTranslate2Translator:
         ids = tf.ragged.constant(rows, tf.int32, ragged_rank=1)
         texts = self._target.detokenize(ids).numpy()
         return [text.decode("utf-8", "replace") for text in texts]
+
+
+def _encoded(texts):
+    # A file read with surrogateescape holds what UTF-8 can't.
+    return [text.encode("utf-8", "replace") for text in texts]
 
 
 def _loaded(folder, threads):

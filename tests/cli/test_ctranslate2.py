@@ -202,6 +202,36 @@ def test_n_best_scores_and_json(exported, toy, translate):
     assert text and not set("⁇mi") & set(text)
 
 
+def test_evaluates_as_the_run_does(exported, toy, tmp_path, capsys):
+    path = tmp_path / "pairs.tsv"
+    lines = [f"{line}\t{'abcdefgh' * n}\n" for n, line in enumerate(LINES, 1)]
+    path.write_text("".join(line for line in lines if line[0] != "\t"))
+
+    def measured(*options):
+        capsys.readouterr()
+        words = [*map(str, options), "--input", str(path), "--json"]
+        assert main(["evaluate", *words, "--beam-size=1"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    ours = measured("--run", toy)
+    theirs = measured("--ctranslate2", exported)
+    for name in ("sentences", "tokens", "bleu", "chrf", "bleu_signature"):
+        assert theirs[name] == ours[name], name
+    # Of fewer tokens, each is more probable.
+    difference = ours["cross_entropy"] - theirs["cross_entropy"]
+    assert 0 < difference < 0.2 * ours["cross_entropy"]
+
+
+def test_evaluate_refuses_a_damaged_folder(exported, tmp_path, refuses):
+    folder = shutil.copytree(exported, tmp_path / "copy")
+    (tmp_path / "pairs.tsv").write_text("aaa\ta\n")
+    truncate(folder)
+    words = ["--ctranslate2", folder, "--input", tmp_path / "pairs.tsv"]
+    refuses("evaluate", *words, says=["model.bin: damaged"])
+    words += ["--weights=best"]
+    refuses("evaluate", *words, says=["--weights goes with --run"])
+
+
 def test_a_limit_is_each_sentences_own(exported, toy, translate):
     options = [
         *("--beam-size=1", "--decoding=max_length_ratio=1"),
@@ -234,7 +264,8 @@ def test_workers_and_shards(exported, tmp_path, translate):
         *("translate", "--ctranslate2", exported, "--shards=3"),
         *("--input", tmp_path / "lines.txt", "--output", out, "--workers=2"),
     )
-    assert process.wait(300) == 0, process.stderr.read()
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
     assert out.read_text().splitlines() == alone
 
 
@@ -410,6 +441,7 @@ def test_the_guides_commands_run(toy, tmp_path, monkeypatch, here):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(toy, tmp_path / "runs" / "en-zh")
     (tmp_path / "in.txt").write_text("aaa bbb\n")
+    (tmp_path / "test.tsv").write_text("aaa bbb\tab\n")
     for words in guide_commands("en"):
         assert main(words) == 0
     assert len((tmp_path / "out.txt").read_text().splitlines()) == 1
