@@ -1,8 +1,9 @@
-"""Makes a run of a model of Marian, such as those of OPUS-MT, or OpenNMT-tf.
+"""Makes a run of a model of OPUS-MT, Marian, M2M100, NLLB or OpenNMT-tf.
 
 FOLDER is one of Hugging Face's, with config.json, model.safetensors or
 pytorch_model.bin, vocab.json, source.spm and target.spm; or Marian's own, with
-decoder.yml, model.npz, vocab.yml and both .spm files; or OpenNMT-tf's, with the
+decoder.yml, model.npz, vocab.yml and both .spm files; or one of Hugging Face's
+with M2M100 or NLLB, with sentencepiece.bpe.model; or OpenNMT-tf's, with the
 YAML file of its settings, vocabularies and a checkpoint. The run can be all
 that a trained one can: translate, evaluate, score, prepare --tokenizers, train
 --from with --preset finetune, export.
@@ -76,7 +77,7 @@ def _rows(run, out):
     imported, model = run.manifest["imported"], run.config.model
     data = run.config.data
     yield "from", f"{imported['from']}, {imported['kind']}"
-    yield "license", imported["license"] or "not said"
+    yield "license", _license(imported)
     yield (
         "model",
         f"{model.num_encoder_layers} + {model.num_decoder_layers} layers, "
@@ -87,5 +88,16 @@ def _rows(run, out):
     codes = run.source_tokenizer.language_codes()
     if codes:
         prefix = imported["source_prefix"] or "none: each source needs one"
+        if imported["target_prefix"]:
+            prefix += f", target {imported['target_prefix']}"
         yield "codes", f"{' '.join(codes[:20])}; prefix {prefix}"
     yield "written", str(out)
+
+
+def _license(imported):
+    said = imported["license"]
+    if said is None and imported["kind"].endswith("NLLB"):
+        return "not said; Meta's NLLB is under CC-BY-NC: not for commercial use"
+    if said and "-nc" in said.lower():
+        return f"{said}: not for commercial use"
+    return said or "not said"

@@ -54,6 +54,8 @@ class ForeignModel:
         padding_is_predicted: whether `<pad>` has a probability.
         accepted_positions: kinds that the model can compute with, the first
             by default.
+        language_tokens: whether a token of its language stands before each
+            source and each target.
     """
 
     folder: pathlib.Path
@@ -74,6 +76,7 @@ class ForeignModel:
     sections: dict[str, dict] = dataclasses.field(default_factory=dict)
     padding_is_predicted: bool = False
     accepted_positions: tuple[str, ...] = ("tensor2tensor", "sinusoidal")
+    language_tokens: bool = False
 
     def config(self, positions: str) -> dict:
         """The section `model` of the run.
@@ -202,9 +205,8 @@ class _Reader:
 
     def check_all_read(self):
         """Refuses tensors that nothing here stands for."""
-        left = [
-            n for n in self._left if not n.endswith("embed_positions.weight")
-        ]
+        positions = ("embed_positions.weight", "embed_positions.weights")
+        left = [n for n in self._left if not n.endswith(positions)]
         if left:
             raise self._error(
                 f"{len(left)} tensors that the model shouldn't have, "

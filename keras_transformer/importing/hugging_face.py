@@ -1,10 +1,12 @@
-"""Folders of Hugging Face's MarianMTModel.
+"""Folders of Hugging Face's MarianMTModel, M2M100 and NLLB.
 
-References: transformers' `modeling_marian.py`, `tokenization_marian.py` and
-`convert_marian_to_pytorch.py`.
+References: transformers' `modeling_marian.py`, `tokenization_marian.py`,
+`convert_marian_to_pytorch.py`, `modeling_m2m_100.py`,
+`tokenization_m2m_100.py` and `tokenization_nllb.py`.
 """
 
 import pathlib
+import re
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_json
@@ -27,6 +29,28 @@ _UNDERSTOOD = {
     "quantization_config": (None,),
     "extra_pos_embeddings": (0,),
 }
+_UNDERSTOOD_M2M100 = {
+    "model_type": ("m2m_100",),
+    "scale_embedding": (True,),
+    "tie_word_embeddings": (True,),
+    "quantization_config": (None,),
+}
+_VOCABULARY = "vocab.json"
+# M2M100's languages, in the order of their tokens, which no file has.
+_LANGUAGES = {
+    "m2m100": (
+        "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa "
+        "ff fi fr fy ga gd gl gu ha he hi hr ht hu hy id ig ilo is it ja jv ka "
+        "kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or "
+        "pa pl ps pt ro ru sd si sk sl so sq sr ss su sv sw ta th tl tn tr uk "
+        "ur uz vi wo xh yi yo zh zu"
+    ),
+    "wmt21": "en ha is ja cs ru zh de",
+}
+# The token of a language: M2M100's __en__, NLLB's eng_Latn.
+_CODE = re.compile("__[a-z]{2,3}__|[a-z]{3}_[A-Z][a-z]{3}")
+# <s> is what a START is called here; theirs is never used.
+_RENAMED = {"<s>": "<unused s>"}
 _SIZES = {
     "d_model": "d_model",
     "num_heads": "encoder_attention_heads",
@@ -41,6 +65,13 @@ _DEFAULTS = {
     "activation_function": "gelu",
     _POSITIONS: 512,
 }
+_M2M100_DEFAULTS = {
+    "activation_function": "relu",
+    "vocab_size": 128_112,
+    "decoder_start_token_id": 2,
+    _POSITIONS: 1024,
+}
+_LARGEST_VOCABULARY = 1 << 22
 _LARGEST = 1 << 16  # Of any size; the largest models have 16,384.
 
 
@@ -52,15 +83,10 @@ def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
             isn't understood.
     """
     config = _DEFAULTS | read_json(folder / CONFIG)
-    _check(folder / CONFIG, config)
-    weights = folder / "model.safetensors"
-    if not weights.is_file():
-        weights = folder / "pytorch_model.bin"
-    if not weights.is_file():
-        raise InputError(
-            f"{folder}: no weights. Accepted: model.safetensors or "
-            "pytorch_model.bin, in one file"
-        )
+    if config.get("model_type") == "m2m_100":
+        return _read_m2m100(folder)
+    _check(folder / CONFIG, config, _UNDERSTOOD)
+    weights = _find_weights(folder)
     described = _optional(folder / "tokenizer_config.json")
     names = ["vocab.json"]
     if described.get("separate_vocabs"):
@@ -71,11 +97,10 @@ def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
     tied = _tied(config)
     # The source's START is never seen; a shared table has it all the same.
     start = _start(folder, config, vocabularies[1])
-    read = read_state_dict if weights.suffix == ".bin" else read_safetensors
     return ForeignModel(
         folder=folder,
         kind="Hugging Face Marian",
-        tensors=read(weights),
+        tensors=_read_tensors(weights),
         sizes={ours: config[theirs] for ours, theirs in _SIZES.items()},
         activation=config["activation_function"],
         tied_embeddings=tied,
@@ -99,12 +124,152 @@ def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
     )
 
 
+def _read_m2m100(folder):
+    """A folder of M2M100 or NLLB, which differ by their tokenizers."""
+    path = folder / CONFIG
+    config = _M2M100_DEFAULTS | read_json(path)
+    _check(path, config, _UNDERSTOOD_M2M100)
+    weights = _find_weights(folder)
+    described = _optional(folder / "tokenizer_config.json")
+    is_nllb = not (folder / _VOCABULARY).is_file()
+    if is_nllb:
+        files = [folder / "tokenizer.json"]
+        tokens = _nllb_tokens(files[0])
+    else:
+        files = [folder / _VOCABULARY]
+        tokens = _m2m100_tokens(folder, described, read_vocabulary(files[0]))
+    vocabulary = _with_codes(files[0], tokens, config["vocab_size"])
+    spm = folder / "sentencepiece.bpe.model"
+    end = vocabulary["</s>"]
+    for key, value, accepted in (
+        ("decoder_start_token_id", config.get("decoder_start_token_id"), end),
+        ("legacy_behaviour", described.get("legacy_behaviour", False), False),
+    ):
+        if value != accepted:
+            raise InputError(
+                f"{folder}: {key} is {value!r:.60}, which isn't understood. "
+                f"Accepted: {accepted}"
+            )
+    return ForeignModel(
+        folder=folder,
+        kind=f"Hugging Face {'NLLB' if is_nllb else 'M2M100'}",
+        tensors=_read_tensors(weights),
+        sizes={ours: config[theirs] for ours, theirs in _SIZES.items()},
+        activation=config["activation_function"],
+        tied_embeddings="all",
+        vocabularies=(vocabulary, vocabulary),
+        paddings=(vocabulary["<pad>"], vocabulary["<pad>"]),
+        starts=(end, end),
+        sentencepiece=(spm, spm),
+        max_length=config[_POSITIONS],
+        decoding=_decoding(folder, config),
+        languages=tuple(
+            str(described.get(f"{side}_lang") or "") for side in ("src", "tgt")
+        ),
+        punctuation="none",
+        files=(path, weights, *files, spm),
+        sections={
+            "model": {
+                "norm": "pre",
+                "layer_norm_epsilon": 1e-5,
+                "first_position": 2,
+            }
+        },
+        padding_is_predicted=True,
+        accepted_positions=("tensor2tensor",),
+        language_tokens=True,
+    )
+
+
+def _m2m100_tokens(folder, described, vocabulary):
+    """Tokens by ids: those of `vocab.json`, then the languages'."""
+    name = described.get("language_codes", "m2m100")
+    if name not in [*_LANGUAGES]:
+        raise InputError(
+            f"{folder}: language_codes is {name!r:.60}. Accepted: "
+            f"{' or '.join(_LANGUAGES)}"
+        )
+    tokens = {number: token for token, number in vocabulary.items()}
+    codes = [f"__{code}__" for code in _LANGUAGES[name].split()]
+    return tokens | dict(enumerate(codes, len(tokens)))
+
+
+def _nllb_tokens(path):
+    """Tokens by ids: those of the pieces and those that were added."""
+    described = read_json(path)
+    model = described.get("model")
+    vocabulary = model.get("vocab") if isinstance(model, dict) else None
+    added = described.get("added_tokens")
+    try:
+        tokens = {number: token for token, number in vocabulary.items()}
+        return tokens | {entry["id"]: entry["content"] for entry in added}
+    except (AttributeError, KeyError, TypeError):
+        raise InputError(
+            f"{path}: no vocabulary. Accepted: model.vocab and added_tokens, "
+            "as transformers writes them"
+        ) from None
+
+
+def _is_code(token):
+    return isinstance(token, str) and _CODE.fullmatch(token) is not None
+
+
+def _with_codes(path, tokens, size):
+    """Ids by tokens, codes of languages as `>>en<<`.
+
+    The model knows more ids than there are tokens; they are never met.
+    """
+    count = len(tokens)
+    if type(size) is not int or not count <= size <= _LARGEST_VOCABULARY:
+        raise InputError(
+            f"{path.parent / CONFIG}: vocab_size is {size!r:.60}. Accepted: "
+            f"{count}, as many as there are tokens, or a few more"
+        )
+    try:
+        "".join(tokens.values()).encode()
+    except (TypeError, UnicodeEncodeError):
+        raise InputError(f"{path}: a token that isn't text") from None
+    if tokens.keys() != set(range(count)):
+        raise InputError(
+            f"{path}: {count} tokens whose ids aren't 0 to {count - 1}, each "
+            "of one token"
+        )
+    vocabulary = {}
+    for number in range(size):
+        token = tokens.get(number, f"<unused {number}>")
+        if _is_code(token):
+            token = f">>{token.strip('_')}<<"
+        vocabulary[_RENAMED.get(token, token)] = number
+    missing = {"<pad>", "</s>", "<unk>"} - vocabulary.keys()
+    if missing or len(vocabulary) != size:
+        raise InputError(
+            f"{path}: no {' and no '.join(sorted(missing))} in it, or a token "
+            "with several ids"
+        )
+    return vocabulary
+
+
+def _find_weights(folder):
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        if (folder / name).is_file():
+            return folder / name
+    raise InputError(
+        f"{folder}: no weights. Accepted: model.safetensors or "
+        "pytorch_model.bin, in one file"
+    )
+
+
+def _read_tensors(weights):
+    read = read_state_dict if weights.suffix == ".bin" else read_safetensors
+    return read(weights)
+
+
 def _optional(path):
     return read_json(path) if path.is_file() else {}
 
 
-def _check(path, config):
-    for key, accepted in _UNDERSTOOD.items():
+def _check(path, config, understood):
+    for key, accepted in understood.items():
         value = config.get(key, accepted[0])
         if value not in accepted:
             raise InputError(

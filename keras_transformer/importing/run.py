@@ -105,7 +105,8 @@ def import_run(
         punctuation = model.punctuation
     languages = source_language, target_language
     config = _config(model, positions, languages, source_prefix)
-    tokenizers = _tokenizers(model, orders, config, source_prefix, punctuation)
+    prefixes = _prefixes(model, config)
+    tokenizers = _tokenizers(model, orders, config, prefixes, punctuation)
     # Before a model is built as large as the configuration claims.
     weights = weights_of(model, config.model, orders)
     keras_model = build_transformer(config.model, *map(len, orders))
@@ -113,7 +114,8 @@ def import_run(
     manifest = _manifest(model, tokenizers)
     manifest[IMPORTED] |= {
         "positions": positions,
-        "source_prefix": source_prefix,
+        "source_prefix": prefixes[0],
+        "target_prefix": prefixes[1],
         "punctuation": punctuation,
     }
     with new_folder(out) as temporary:
@@ -160,7 +162,17 @@ def _config(model, positions, languages, prefix):
     )
 
 
-def _tokenizers(model, orders, config, source_prefix, punctuation):
+def _prefixes(model, config):
+    """What goes before texts of either side, "" where nothing does."""
+    source = config.decoding.source_prefix
+    if not model.language_tokens:
+        return source, ""
+    tags = config.data.source_language, config.data.target_language
+    codes = [f">>{tag}<<" for tag in tags]
+    return source or codes[0], codes[1]
+
+
+def _tokenizers(model, orders, config, prefixes, punctuation):
     languages = config.data.source_language, config.data.target_language
     return tuple(
         make_tokenizer(
@@ -175,7 +187,7 @@ def _tokenizers(model, orders, config, source_prefix, punctuation):
             model.sentencepiece,
             model.vocabularies,
             orders,
-            (source_prefix, ""),
+            prefixes,
             languages,
             strict=True,
         )

@@ -100,6 +100,12 @@ class SentencePieceTokenizer(Tokenizer):
         tokens = self.tokens() if self._has_codes else []
         return sorted(token[1:] for token in tokens if _CODE.fullmatch(token))
 
+    def first_id(self) -> int | None:
+        """The id of the language code that each text begins with, if any."""
+        if not self._prefix:
+            return None
+        return self.tokens().index(_SPACE + self._prefix)
+
     def options(self):
         given = {"known": self._known, "prefix": self._prefix or None}
         return super().options() | {
@@ -168,6 +174,12 @@ class SentencePieceTokenizer(Tokenizer):
         )
 
     def _decode(self, ids):
+        if self._has_codes:  # They are no text.
+            code = tf.constant(
+                [bool(_CODE.fullmatch(t)) for t in self.tokens()]
+            )
+            is_text = ids.with_flat_values(~tf.gather(code, ids.flat_values))
+            ids = tf.ragged.boolean_mask(ids, is_text)
         if self.tags or self._skips_pieces:
             return super()._decode(ids)  # TF Text would leave tags out.
         return self._pieces.detokenize(ids)
@@ -175,6 +187,8 @@ class SentencePieceTokenizer(Tokenizer):
     def _strings_of(self, ids):
         pieces = [*self.tokens()]
         pieces[UNK_ID] = UNKNOWN
+        if self._has_codes:
+            pieces = ["" if _CODE.fullmatch(p) else p for p in pieces]
         return tf.gather(tf.constant(pieces), ids)
 
     def _join(self, tokens):

@@ -174,6 +174,10 @@ class Tokenizer(tf.Module):
         """Tokens such as `>>cmn_Hans<<`, which name the target's language."""
         return []
 
+    def first_id(self) -> int | None:
+        """The id of the language code that each text begins with, if any."""
+        return None
+
     @property
     def vocabulary_size(self) -> int:
         """Number of ids, the four reserved ones included."""

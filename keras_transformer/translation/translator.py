@@ -95,6 +95,7 @@ class Translator(tf.Module):
         super().__init__(name=name)
         self.source_tokenizer = with_prefix(source_tokenizer, config)
         self.target_tokenizer = target_tokenizer
+        self._first_id = target_tokenizer.first_id()
         self._max_length = model.max_length
         self._config = config
         self._banned = banned_ids(config, target_tokenizer)
@@ -217,6 +218,8 @@ class Translator(tf.Module):
             prefixes: int32 `(B, P)`, what the outputs begin with, PAD after.
             steps: for XLA, the number of positions to hold; else None.
         """
+        if self._first_id is not None:
+            prefixes = self._with_first(prefixes, tf.shape(source.ids)[0])
         constraints = sentence_constraints(
             source.ids,
             source.lengths,
@@ -232,6 +235,20 @@ class Translator(tf.Module):
             num_hypotheses,
             steps,
         )
+
+    def _with_first(self, prefixes, batch_size):
+        """Prefixes that begin with the target's language code.
+
+        Args:
+            prefixes: int32 `(B, P)`, or ().
+            batch_size: int32 scalar, B.
+        """
+        first = tf.fill([batch_size, 1], self._first_id)
+        if isinstance(prefixes, tuple):
+            return first
+        # The tokenizer puts no code before a text that is empty.
+        rest = tf.where(prefixes[:, :1] == PAD_ID, first, prefixes[:, :1])
+        return tf.concat([rest, prefixes[:, 1:]], axis=1)  # (B, P)
 
     def score_ids(self, source_ids, ids) -> Scores:
         """Scores translations `(R, T)` of sources `(R, S)`, both ids."""
