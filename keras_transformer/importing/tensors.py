@@ -42,6 +42,7 @@ _LARGEST_HEADER = 100_000_000
 _LARGEST_RATIO = 20
 # How the variables of a model are called in a checkpoint of TensorFlow's.
 _MODEL, _VALUE = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
+_SLOT = "/.OPTIMIZER_SLOT/"  # What an optimizer keeps of a variable.
 _DAMAGE = (
     EOFError,
     KeyError,
@@ -312,7 +313,9 @@ def read_checkpoint(prefix) -> dict[str, np.ndarray]:
         names = {
             name[len(_MODEL) : -len(_VALUE)]: name
             for name in sorted(shapes)
-            if name.startswith(_MODEL) and name.endswith(_VALUE)
+            if name.startswith(_MODEL)
+            and name.endswith(_VALUE)
+            and _SLOT not in name
         }
         numbers = sum(math.prod(shapes[name]) for name in names.values())
         files = prefix.parent.glob(f"{prefix.name}.data-*")

@@ -8,9 +8,11 @@ import zipfile
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_transformer.errors import InputError
 from keras_transformer.importing.tensors import (
+    read_checkpoint,
     read_npz,
     read_safetensors,
     read_state_dict,
@@ -237,3 +239,24 @@ def test_other_files_of_torch_are_refused(write):
     ):
         with pytest.raises(InputError, match=reason):
             read_state_dict(write(content, "pytorch_model.bin"))
+
+
+def test_checkpoints_without_what_the_optimizer_keeps(tmp_path):
+    value = ".ATTRIBUTES/VARIABLE_VALUE"
+    tensors = {
+        f"model/layer/kernel/{value}": np.ones((2, 3), np.float16),
+        f"model/layer/kernel/.OPTIMIZER_SLOT/optimizer/m/{value}": [1.0],
+        f"optimizer/iter/{value}": 3,
+    }
+    prefix = tmp_path / "ckpt-3"
+    tf.raw_ops.SaveV2(
+        prefix=str(prefix),
+        tensor_names=[*tensors],
+        shape_and_slices=[""] * len(tensors),
+        tensors=[tf.constant(tensor) for tensor in tensors.values()],
+    )
+    read = read_checkpoint(prefix)
+    assert {name: array.shape for name, array in read.items()} == {
+        "layer/kernel": (2, 3)
+    }
+    assert read["layer/kernel"].dtype == np.float32
