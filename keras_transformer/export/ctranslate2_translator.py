@@ -82,11 +82,7 @@ class Hypotheses(NamedTuple):
 
 
 def require_ctranslate2():
-    """Refuses to go on without the package.
-
-    Raises:
-        InputError: it isn't installed.
-    """
+    """Raises `InputError` if the package isn't installed."""
     if importlib.util.find_spec("ctranslate2") is None:
         raise InputError(
             "CTranslate2 isn't installed. Accepted: pip install "
@@ -294,16 +290,17 @@ class CTranslate2Translator:
 
         decoding = self.decoding
         banned = banned_ids(decoding, self._target)
+        others = [[self._target_tokens[i]] for i in banned if i != UNK_ID]
         return {
             "beam_size": decoding.beam_size,
+            # A search ends with so many ended hypotheses, in beam sizes. Ours
+            # goes on until none can win, for which 2 is nearly always enough.
+            "patience": 1 if decoding.early_stopping else 2,
             "length_penalty": decoding.length_penalty,
             "min_decoding_length": decoding.min_length,
             "no_repeat_ngram_size": decoding.no_repeat_ngram_size,
             "disable_unk": UNK_ID in banned,
-            "suppress_sequences": [
-                [self._target_tokens[i]] for i in banned if i != UNK_ID
-            ]
-            or None,
+            "suppress_sequences": others or None,
         }
 
     def _search(self, rows, sources, limit, count):

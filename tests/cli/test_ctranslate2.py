@@ -154,6 +154,18 @@ def test_translates_as_the_run_does(variant, tmp_path, here, capsys, translate):
     ours = translate("--run", run, *greedy)
     assert len(ours) == len(LINES) and ours[1] == ""
     assert translate("--ctranslate2", out, *greedy) == ours
+    # A search that goes on ends with nothing worse.
+    scores = [
+        [float(row.split("\t")[-1]) for row in rows]
+        for rows in (
+            translate("--ctranslate2", out, "--scores", *options)
+            for options in ((), ("--decoding=early_stopping=true",))
+        )
+    ]
+    pairs = list(zip(*scores, strict=True))
+    assert all(score >= early for score, early in pairs)
+    if variant == "as Marian's":
+        assert any(score > early for score, early in pairs)
 
 
 def test_sentencepiece_and_origin_travel(

@@ -112,9 +112,9 @@ def greedy_translations_agree(folder, reference) -> str:
 def beam_translations_agree(translator, reference) -> str:
     """What both searches end with has the same score; how often it is the best.
 
-    CTranslate2 stops when as many hypotheses have ended as the beam is wide,
-    and ranks those that reached their limit among those that ended, so that
-    it may end with others.
+    CTranslate2 stops when a number of hypotheses have ended, and ranks those
+    that reached their limit among those that ended, so that it may end with
+    others.
     """
     result = translator.search(reference["texts"])
     same = 0
