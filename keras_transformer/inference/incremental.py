@@ -145,14 +145,8 @@ class IncrementalTransformer(_Sublayers):
         layers = {layer.name: layer for layer in model.layers}
         super().__init__(layers["decoder_layer_0"])
         self._compiled = compiled
-        self._unseen = [
-            token
-            for token, name in (
-                (START_ID, "source_start"),
-                (END_ID, "source_end"),
-            )
-            if not getattr(model, name, True)
-        ]
+        self._source_start = getattr(model, "source_start", True)
+        self._source_end = getattr(model, "source_end", True)
         self.parameters = as_variables(read_parameters(model), dtype)
         decoder_layers = len(self.parameters.decoder)
         self._alignment_layer = max(decoder_layers - 2, 0) if align else None
@@ -309,9 +303,15 @@ class IncrementalTransformer(_Sublayers):
 
     def _seen(self, source_ids):
         """Source ids, START and END as PAD where the model sees none."""
-        for token in self._unseen:
-            source_ids = tf.where(source_ids == token, PAD_ID, source_ids)
-        return source_ids
+        seen = source_ids
+        if not self._source_end:
+            is_end = source_ids == END_ID
+            is_text = (source_ids != START_ID) & (source_ids != PAD_ID)
+            has_text = tf.reduce_any(is_text & ~is_end, axis=1, keepdims=True)
+            seen = tf.where(is_end & has_text, PAD_ID, seen)
+        if not self._source_start:
+            seen = tf.where(source_ids == START_ID, PAD_ID, seen)
+        return seen
 
     def _source_kv(self, source_ids):
         """Keys and values of the source, `(B, S, 2, Y, D)`."""

@@ -25,6 +25,9 @@ def padding_mask(ids):
 def seen_source(ids, start=True, end=True):
     """START or END as padding, for models whose sources have none.
 
+    END stays where nothing else is: attention to padding alone would depend
+    on how much of it there is.
+
     Args:
         ids: int tensor `(B, S)`.
         start: bool, whether START is seen.
@@ -33,10 +36,17 @@ def seen_source(ids, start=True, end=True):
     Returns:
         int `(B, S)`, `PAD_ID` in the place of what isn't seen.
     """
-    for seen, token in ((start, START_ID), (end, END_ID)):
-        if not seen:
-            ids = ops.where(ops.equal(ids, token), PAD_ID, ids)
-    return ids
+    without_start = ops.where(ops.equal(ids, START_ID), PAD_ID, ids)
+    if not end:
+        is_end = ops.equal(ids, END_ID)
+        is_text = ops.logical_and(
+            ops.not_equal(without_start, PAD_ID), ops.logical_not(is_end)
+        )
+        has_text = ops.any(is_text, axis=1, keepdims=True)  # (B, 1)
+        hidden = ops.logical_and(is_end, has_text)
+        ids = ops.where(hidden, PAD_ID, ids)
+        without_start = ops.where(hidden, PAD_ID, without_start)
+    return ids if start else without_start
 
 
 def causal_mask(ids):

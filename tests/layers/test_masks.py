@@ -20,7 +20,7 @@ def test_unseen_tokens_are_padding():
     for options, expected in (
         ({}, IDS),
         ({"start": False}, [[0, 7, 3, 0], [0, 3, 0, 0]]),
-        ({"end": False}, [[2, 7, 0, 0], [2, 0, 0, 0]]),
+        ({"end": False}, [[2, 7, 0, 0], [2, 3, 0, 0]]),
     ):
         np.testing.assert_array_equal(seen_source(IDS, **options), expected)
 

@@ -125,6 +125,13 @@ def test_a_hidden_end_changes_nothing():
     )
 
 
+def test_a_source_without_text_does_not_depend_on_its_padding():
+    model = build("biased", source_end=False)
+    alone = logits(model, source=np.array([[2, 3]] * 2))
+    padded = logits(model, source=np.array([[2, 3, 0, 0, 0]] * 2))
+    np.testing.assert_allclose(alone, padded, atol=1e-6)
+
+
 def test_a_tied_output_layer_may_have_a_bias():
     plain, biased = build("tied"), build("tied", output_bias=True)
     bias = np.linspace(-1, 1, 12, dtype="float32")
