@@ -384,6 +384,16 @@ def test_exports_that_cannot_be_are_refused(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_language_code_before_translations_is_refused(
+    toy, tmp_path, monkeypatch, refuses
+):
+    from keras_transformer.text import CharacterTokenizer
+
+    monkeypatch.setattr(CharacterTokenizer, "first_id", lambda self: 4)
+    words = ["--run", toy, "--out", tmp_path / "out", "--format=ctranslate2"]
+    refuses("export", *words, says=["language code", "TensorFlow Serving"])
+
+
 def test_quantization_goes_with_its_format(toy, tmp_path, refuses):
     words = ["--run", toy, "--out", tmp_path / "out", "--quantization=int8"]
     refuses("export", *words, says=["goes with --format ctranslate2"])

@@ -118,6 +118,11 @@ def export_ctranslate2(
     check_free(folder)
     config = exported_config(run.config, decoding)
     require_search(config.decoding)
+    if run.target_tokenizer.first_id() is not None:
+        raise InputError(
+            "the model's translations begin with a language code, which the "
+            f"export for CTranslate2 doesn't set. {_ACCEPTED}"
+        )
     model = load_model(run, config, which)
     progress("translating with the run's own search")
     reference = _reference(run, model, config.decoding, quantization)
