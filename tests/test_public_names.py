@@ -6,7 +6,11 @@ import pytest
 import keras_transformer
 
 SOURCES = pathlib.Path(keras_transformer.__file__).parent
-KERNELS_OF_JAX = SOURCES / "ops" / "jax"
+# Folders whose modules need an optional package.
+NEEDING = {
+    "jax": SOURCES / "ops" / "jax",
+    "pyspark": SOURCES / "data" / "spark",
+}
 
 
 @pytest.mark.parametrize("name", keras_transformer.__all__)
@@ -37,10 +41,13 @@ def import_all(paths):
 
 
 def test_every_module_can_be_imported():
-    kernels = set(KERNELS_OF_JAX.glob("*.py"))
-    import_all(set(SOURCES.rglob("*.py")) - kernels)
+    optional = {
+        path for folder in NEEDING.values() for path in folder.glob("*.py")
+    }
+    import_all(set(SOURCES.rglob("*.py")) - optional)
 
 
-def test_kernels_of_jax_can_be_imported():
-    pytest.importorskip("jax", reason="needs the extra [jax]")
-    import_all(KERNELS_OF_JAX.glob("*.py"))
+@pytest.mark.parametrize("package", NEEDING)
+def test_modules_of_an_optional_package_can_be_imported(package):
+    pytest.importorskip(package, reason=f"needs {package}, an extra")
+    import_all(NEEDING[package].glob("*.py"))
