@@ -155,11 +155,11 @@ DAMAGE = {
     ),
     "fewer layers": (
         lambda f: edit(f / "config.json", encoder_layers=1),
-        "tensors that a Marian Transformer doesn't have",
+        "tensors that the model shouldn't have",
     ),
     "type": (
-        lambda f: edit(f / "config.json", model_type="m2m_100"),
-        "model_type is 'm2m_100'",
+        lambda f: edit(f / "config.json", model_type="bart"),
+        "model_type is 'bart'",
     ),
     "scale": (
         lambda f: edit(f / "config.json", scale_embedding=False),
