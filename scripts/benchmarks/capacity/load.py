@@ -59,7 +59,7 @@ async def _send_all(host, path, plan):
     }
 
 
-async def _send(host, path, body, planned, connections):
+async def _send(host, path, body, planned, idle):
     """The latency of one request; None: it wasn't answered well."""
     head = (
         f"POST {path} HTTP/1.1\r\nHost: {host}\r\n"
@@ -67,21 +67,38 @@ async def _send(host, path, body, planned, connections):
     )
     try:
         async with asyncio.timeout(_TIMEOUT):
-            if connections:
-                reader, writer = connections.pop()
-            else:
-                name, _, port = host.rpartition(":")
-                reader, writer = await asyncio.open_connection(name, int(port))
-            writer.write(head.encode() + body)
-            answer = await reader.readuntil(b"\r\n\r\n")
-            length = int(_header(answer, b"content-length"))
-            await reader.readexactly(length)
+            answer = await _ask(host, head.encode() + body, idle)
     except (OSError, TimeoutError, EOFError, ValueError):
         return None
-    connections.append((reader, writer))
     if not answer.startswith(b"HTTP/1.1 200 "):
         return None
     return time.perf_counter() - planned
+
+
+async def _ask(host, message, idle):
+    """The head of the answer, over an idle connection or a new one."""
+    while idle:
+        connection = idle.pop()
+        try:
+            answer = await _exchange(*connection, message)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            # A server closes what was idle for long.
+            connection[1].close()
+            continue
+        idle.append(connection)
+        return answer
+    name, _, port = host.rpartition(":")
+    connection = await asyncio.open_connection(name, int(port))
+    answer = await _exchange(*connection, message)
+    idle.append(connection)
+    return answer
+
+
+async def _exchange(reader, writer, message):
+    writer.write(message)
+    answer = await reader.readuntil(b"\r\n\r\n")
+    await reader.readexactly(int(_header(answer, b"content-length")))
+    return answer
 
 
 def _header(answer, name):

@@ -121,9 +121,10 @@ def answering():
 
     servers = []
 
-    def start(seconds=0.0, status=200):
+    def start(seconds=0.0, status=200, idle_seconds=None):
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            timeout = idle_seconds
 
             def do_POST(self):  # noqa: N802
                 body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -167,6 +168,12 @@ def test_refused_requests_are_counted(answering):
     host, _ = answering(status=503)
     found = poisson_load(host, "/", ["a"], rate=20, seconds=1)
     assert found["latencies"] == [] and found["failed"] > 3
+
+
+def test_connections_that_the_server_closes_are_replaced(answering):
+    host, bodies = answering(idle_seconds=0.02)
+    found = poisson_load(host, "/", ["a"], rate=20, seconds=1)
+    assert found["failed"] == 0 and len(found["latencies"]) == len(bodies) > 3
 
 
 def report():
