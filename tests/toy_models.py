@@ -218,6 +218,22 @@ class Recorder:
         return len(self.steps) >= self._stop_after
 
 
+def fit_watched(folder, config, prepared):
+    """Trains with scores of dev and TensorBoard: run, model, `Recorder`."""
+    from keras_transformer.training.fit import fit
+    from keras_transformer.training.run import Run
+
+    config = config.updated(
+        {"training": {"bleu_every": 2, "tensorboard": True}}
+    )
+    run = Run.create(folder / "run", config, prepared)
+    recorder = Recorder()
+    model = fit(
+        run, prepared, observer=recorder, measure=lambda model: {"bleu": 12.5}
+    )
+    return run, model, recorder
+
+
 def weights_of(model):
     return [weight.numpy() for weight in model.weights]
 

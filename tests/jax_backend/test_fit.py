@@ -15,6 +15,7 @@ from tests.toy_models import (
     Recorder,
     assert_same_weights,
     fit_in_two_parts,
+    fit_watched,
 )
 
 
@@ -26,15 +27,8 @@ def history(run):
 @pytest.fixture(scope="module")
 def whole(prepared, config, tmp_path_factory):
     """A run of three epochs that nothing interrupts, but much watches."""
-    watched = config.updated(
-        {"training": {"bleu_every": 2, "tensorboard": True}}
-    )
-    run = Run.create(tmp_path_factory.mktemp("run") / "run", watched, prepared)
-    recorder = Recorder()
-    model = fit(
-        run, prepared, observer=recorder, measure=lambda model: {"bleu": 12.5}
-    )
-    return run, model, recorder
+    folder = tmp_path_factory.mktemp("run")
+    return fit_watched(folder, config, prepared)
 
 
 def test_loss_falls_and_everything_is_written(whole):
