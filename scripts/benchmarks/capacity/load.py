@@ -78,26 +78,26 @@ async def _send(host, path, body, planned, idle):
 async def _ask(host, message, idle):
     """The head of the answer, over an idle connection or a new one."""
     while idle:
-        connection = idle.pop()
         try:
-            answer = await _exchange(*connection, message)
+            return await _exchange(idle.pop(), message, idle)
         except (ConnectionError, asyncio.IncompleteReadError):
             # A server closes what was idle for long.
-            connection[1].close()
             continue
-        idle.append(connection)
-        return answer
     name, _, port = host.rpartition(":")
     connection = await asyncio.open_connection(name, int(port))
-    answer = await _exchange(*connection, message)
+    return await _exchange(connection, message, idle)
+
+
+async def _exchange(connection, message, idle):
+    reader, writer = connection
+    try:
+        writer.write(message)
+        answer = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(_header(answer, b"content-length")))
+    except BaseException:
+        writer.close()
+        raise
     idle.append(connection)
-    return answer
-
-
-async def _exchange(reader, writer, message):
-    writer.write(message)
-    answer = await reader.readuntil(b"\r\n\r\n")
-    await reader.readexactly(int(_header(answer, b"content-length")))
     return answer
 
 

@@ -124,7 +124,6 @@ def answering():
     def start(seconds=0.0, status=200, idle_seconds=None):
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            timeout = idle_seconds
 
             def do_POST(self):  # noqa: N802
                 body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -134,6 +133,8 @@ def answering():
                 self.send_header("Content-Length", "2")
                 self.end_headers()
                 self.wfile.write(b"{}")
+                # Only now: a new connection may wait long on a busy machine.
+                self.connection.settimeout(idle_seconds)
 
             def log_message(self, *_):
                 pass
