@@ -13,7 +13,6 @@ example:
 """
 
 import contextlib
-import dataclasses
 import os
 import pathlib
 
@@ -56,7 +55,8 @@ def add_arguments(parser):
         "--from",
         dest="initial",
         metavar="RUN",
-        help="start from that run's best weights: same tokenizers, same model",
+        help="start from that run's best weights: same tokenizers, same model, "
+        "and its decoding unless --set or a named preset says otherwise",
     )
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run in --out"
@@ -102,9 +102,10 @@ def run(arguments):
     taken_over = None
     if arguments.initial is not None:
         # A resumed run has it from there.
-        model = arguments.out if arguments.resume else arguments.initial
-        model = dataclasses.asdict(run_config(model).model)
-        taken_over = {"model": model}
+        folder = arguments.out if arguments.resume else arguments.initial
+        initial = run_config(folder).to_dict()
+        # How it is searched belongs to a model, as an imported one shows.
+        taken_over = {name: initial[name] for name in ("model", "decoding")}
     config = resolve_config(
         arguments, SECTIONS, {"training": direct}, DEFAULT_PRESET, taken_over
     )

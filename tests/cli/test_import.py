@@ -9,7 +9,9 @@ import zipfile
 import pytest
 import yaml
 
+from keras_transformer.cli import train
 from keras_transformer.cli.main import main
+from keras_transformer.presets import PRESETS
 from tests.importing.conftest import (  # noqa: F401
     copy,
     folders,
@@ -78,6 +80,38 @@ def test_trains_further(imported, tmp_path, capsys):
     config = yaml.safe_load((out / "config.yaml").read_text())
     assert config["training"]["learning_rate"] < 1e-3
     assert config["model"]["output_bias"]
+
+
+def test_training_keeps_how_the_model_is_searched(
+    folders,  # noqa: F811
+    tmp_path,
+    monkeypatch,
+):
+    """Of a new run only the configuration is looked at here."""
+    text, data, imported = (tmp_path / n for n in ("t.tsv", "data", "original"))
+    text.write_text("".join(f"I go {i} times.\t我去{i}次。\n" for i in range(9)))
+    words = ["--from", str(folders["original"]), "--out", str(imported)]
+    languages = ["--source-language=en", "--target-language=zh"]
+    assert main(["import", *words, *languages]) == 0
+    words = ["--train", str(text), "--out", str(data)]
+    assert main(["prepare", *words, "--tokenizers", str(imported)]) == 0
+    monkeypatch.setattr(train, "train", lambda *_, **__: "")
+
+    def decoding(folder, *options):
+        if folder != imported:
+            words = ["--data", str(data), "--out", str(folder), *options]
+            assert main(["train", *words, "--from", str(imported)]) == 0
+        return yaml.safe_load((folder / "config.yaml").read_text())["decoding"]
+
+    kept = decoding(imported)
+    assert kept["ban_unknown"] and kept["length_normalization"] == "average"
+    assert decoding(tmp_path / "plain") == kept
+    assert decoding(tmp_path / "tuned", "--preset=finetune") == kept
+    given = decoding(tmp_path / "set", "--set=decoding.beam_size=2")
+    assert given == kept | {"beam_size": 2}
+    monkeypatch.setitem(PRESETS, "mine", {"decoding": {"ban_unknown": False}})
+    named = decoding(tmp_path / "named", "--preset=mine")
+    assert named == kept | {"ban_unknown": False}
 
 
 def edit(path, **changes):
