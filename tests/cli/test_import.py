@@ -89,7 +89,7 @@ def test_training_keeps_how_the_model_is_searched(
 ):
     """Of a new run only the configuration is looked at here."""
     text, data, imported = (tmp_path / n for n in ("t.tsv", "data", "original"))
-    text.write_text("".join(f"I go {i} times.\t我去{i}次。\n" for i in range(9)))
+    text.write_text("".join(f"I go {i}.\t我去{i}次。\n" for i in range(9)))
     words = ["--from", str(folders["original"]), "--out", str(imported)]
     languages = ["--source-language=en", "--target-language=zh"]
     assert main(["import", *words, *languages]) == 0
