@@ -47,7 +47,7 @@ from scripts.benchmarks.serving.settings import model, server_options
 _LARGEST, _TIMEOUT = 64, 0.005  # of the exported batching.config
 _LATENCIES = (0.25, 0.5, 1.0, 2.0)
 _RATES = (10, 50, 100, 500, 1000)
-_ALONE = 40  # requests that are sent one after the other
+_ALONE = 40  # requests that meet no other
 QUICK = {"rounds": 1, "batches": 6, "seconds": 15.0, "sentences": 240}
 
 
@@ -95,13 +95,13 @@ def _measure_all(options, scratch):
     texts = source_sentences(options.input, options.sentences, options.data)
     folder = find_saved_model(base)
     command.say("the times of batches, on one core")
-    rows = _service_rows(folder, texts, options.batches)
+    rows, after_pause = _service_rows(folder, texts, options.batches)
     lengths = list(map(len, texts))
     command.say("the server, a request at a time")
     alone, memory = _alone(base, texts, scratch)
-    usual = statistics.median(row[2] for row in rows if row[0] == 1)
+    usual = statistics.median(row[2] for row in after_pause if row[0] == 1)
     overhead = max(0.0, alone - _TIMEOUT - usual)
-    times = ServiceTimes.fit(rows, lengths, overhead)
+    times = ServiceTimes.fit(rows, lengths, overhead, after_pause)
     queue = BatchQueue(times, _LARGEST, _TIMEOUT)
     checks = [
         _check(options, base, texts, scratch, times, queue, load)
@@ -113,8 +113,9 @@ def _measure_all(options, scratch):
         "model": str(options.saved_model or "notebook, random, 20 tokens"),
         "weights_mib": _size(folder / "variables") / 2**20,
         "memory_mib": memory,
-        "service": service_times.table(rows),
+        "service": service_times.table(rows, after_pause),
         "rows": rows,
+        "rows_after_pause": after_pause,
         "lengths": lengths,
         "overhead_seconds": overhead,
         "full_rate": queue.full_rate,
@@ -180,6 +181,7 @@ def _alone(base, texts, scratch):
         for number in range(_ALONE):
             text = texts[number % len(texts)]
             body = json.dumps({"instances": [text]})
+            time.sleep(service_times.PAUSE)
             began = time.perf_counter()
             ask(server.host, server.path, body)
             found.append(time.perf_counter() - began)

@@ -43,7 +43,8 @@ def simulate(
             # A full batch waits for nobody.
             start = max(arrivals[end - 1], free[worker])
         longest = lengths[first:end].max()
-        done = start + times.seconds(end - first, longest, random)
+        idle = arrivals[first] > free[worker]
+        done = start + times.seconds(end - first, longest, random, idle)
         latencies[first:end] = done - arrivals[first:end]
         free[worker] = done
         first = end

@@ -66,6 +66,7 @@ def _service(report):
             if "longer_ms" in line
             else ""
         )
+        row.append(f"{line['after_pause_ms']:.0f}")
         rows.append(row)
     return _table(
         (
@@ -75,6 +76,7 @@ def _service(report):
             "longest, characters",
             "ms",
             "sentences/s",
+            "ms after a pause",
         ),
         rows,
     )
