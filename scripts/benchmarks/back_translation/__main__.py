@@ -10,27 +10,24 @@ translates that text back, with sampling. Then three models are trained and
 scored on the dev set: on the rest alone, on the rest and the tagged
 back-translations, and on the whole corpus, which is what real sources would
 have given. The epochs of the second and the third are about two times as long,
-so they get half as many: as many updates. Each step is a command that is
-printed, runs in a process of its own and isn't run again if its result is
-there, so that an interrupted call goes on where it was. The last thing printed
-is a table in Markdown.
+so they get half as many: as many updates. An interrupted call goes on where it
+was (`steps.py`). The last thing printed is a table in Markdown.
 """
 
 import argparse
-import json
 import pathlib
 import shlex
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.presets import preset
-from scripts.benchmarks import command
+from scripts.benchmarks import command, steps
 from scripts.benchmarks.corpus import MISSING, corpus_folder
 
 _BACK = "back"  # The model of the other direction.
 _QUICK = {"pairs": 2000, "epochs": 2, "preset": "demo"}
+_COLUMNS = ("trained on", "BLEU", "chrF", "dev loss")
 _WHAT = {
     "half": "half of the pairs",
     "mixed": "these and back-translations of the other targets",
@@ -58,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     _translate_back(options)
     rows = [_measure(name, options) for name in options.only]
-    print(_table(rows))
+    print(steps.table(_COLUMNS, rows))
     if options.quick:
         command.say(f"quick: {command.QUICK_NOTE}")
     return 0
@@ -66,27 +63,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _split(train, dev, out, pairs):
     """Writes the files that the models are trained on and scored by."""
-    corpus = _read(train)[: pairs or None]
-    scored = _read(dev)[: pairs and pairs // 10]
+    corpus = steps.read_pairs(train)[: pairs or None]
+    scored = steps.read_pairs(dev)[: pairs and pairs // 10]
     half = corpus[::2]
-    _write(out / "whole.tsv", corpus)
-    _write(out / "half.tsv", half)
-    _write(out / f"{_BACK}.tsv", [pair[::-1] for pair in half])
-    _write(out / "dev.tsv", scored)
-    _write(out / f"{_BACK}-dev.tsv", [pair[::-1] for pair in scored])
-    _write(out / "mono.target", [[target] for _, target in corpus[1::2]])
-
-
-def _read(path):
-    """The pairs of a TSV, as written."""
-    lines = pathlib.Path(path).read_text("utf-8").splitlines()
-    return [line.split("\t")[:2] for line in lines if line.strip()]
-
-
-def _write(path, rows):
-    text = "".join("\t".join(row) + "\n" for row in rows)
-    if not path.is_file() or path.read_text("utf-8") != text:
-        path.write_text(text, encoding="utf-8")
+    steps.write_rows(out / "whole.tsv", corpus)
+    steps.write_rows(out / "half.tsv", half)
+    steps.write_rows(out / f"{_BACK}.tsv", [pair[::-1] for pair in half])
+    steps.write_rows(out / "dev.tsv", scored)
+    steps.write_rows(out / f"{_BACK}-dev.tsv", [pair[::-1] for pair in scored])
+    targets = [[target] for _, target in corpus[1::2]]
+    steps.write_rows(out / "mono.target", targets)
 
 
 def _translate_back(options):
@@ -99,7 +85,7 @@ def _translate_back(options):
         words = ["translate", "--run", out / f"{_BACK}-run", "--shards=8"]
         words += ["--input", out / "mono.target"]
         words += ["--output", out / "mono.source"]
-        _run([*words, *(f"--decoding={d}" for d in options.decoding)])
+        steps.run([*words, *(f"--decoding={d}" for d in options.decoding)])
 
 
 def _measure(name, options):
@@ -114,18 +100,8 @@ def _measure(name, options):
         epochs = max(1, epochs // 2)
     _prepare(options, name, corpora, options.languages)
     _train(options, name, epochs)
-    result = out / f"{name}.json"
-    if not result.is_file():
-        words = ["evaluate", "--run", out / f"{name}-run", "--json"]
-        said = _run([*words, "--input", out / "dev.tsv"])
-        result.write_text(said.strip().splitlines()[-1], encoding="utf-8")
-    scores = json.loads(result.read_text("utf-8"))
-    return (
-        _WHAT[name],
-        f"{scores['bleu']:.1f}",
-        f"{scores['chrf']:.1f}",
-        f"{scores['cross_entropy']:.3f}",
-    )
+    run, result = out / f"{name}-run", out / f"{name}.json"
+    return [_WHAT[name], *steps.evaluate(run, out / "dev.tsv", result)]
 
 
 def _prepare(options, name, corpora, languages):
@@ -138,40 +114,13 @@ def _prepare(options, name, corpora, languages):
         words.append(f"--{side}-language={language}")
     if name != _BACK:  # Whose tokenizers are those of its languages.
         words.append(f"--preset={options.preset}")
-    _run([*words, "--out", data])
+    steps.run([*words, "--out", data])
 
 
 def _train(options, name, epochs):
-    run = options.out / f"{name}-run"
-    trained = options.out / f"{name}.trained"
-    if trained.is_file():
-        return
-    words = ["train", "--data", options.out / f"{name}-data", "--out", run]
-    words += [f"--preset={options.preset}", f"--epochs={epochs}"]
-    _run([*words, *(["--resume"] if run.exists() else []), *options.training])
-    trained.touch()
-
-
-def _run(words):
-    """The command line's output; what it says goes to the terminal."""
-    words = [str(word) for word in words]
-    command.say(shlex.join(["keras-transformer", *words]))
-    done = subprocess.run(
-        [sys.executable, "-m", "keras_transformer", *words],
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(f"back_translation: exit status {done.returncode}")
-    return done.stdout
-
-
-def _table(rows):
-    lines = ["| trained on | BLEU | chrF | dev loss |"]
-    lines.append("| --- | --- | --- | --- |")
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+    words = [f"--preset={options.preset}", f"--epochs={epochs}"]
+    data, run = options.out / f"{name}-data", options.out / f"{name}-run"
+    steps.train(data, run, [*words, *options.training])
 
 
 def _parser():

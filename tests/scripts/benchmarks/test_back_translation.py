@@ -33,7 +33,7 @@ def call(tmp_path, monkeypatch, capsys):
         else:
             pathlib.Path(words[words.index("--out") + 1]).mkdir(exist_ok=True)
 
-    monkeypatch.setattr(back_translation, "_run", run)
+    monkeypatch.setattr(back_translation.steps, "run", run)
 
     def call(*options):
         del commands[:]
@@ -89,7 +89,7 @@ def test_what_is_done_is_not_done_again(call):
 
 def test_a_half_trained_run_is_resumed(call):
     call("--epochs=4", "--only", "half")
-    (call.out / "half.trained").unlink()
+    (call.out / "half-run.trained").unlink()
     commands, _ = call("--epochs=4", "--only", "half")
     assert len(commands) == 1 and "--resume" in commands[0]
 

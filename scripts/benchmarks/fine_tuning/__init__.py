@@ -1,0 +1,1 @@
+"""Training an imported model further, and its worth."""
