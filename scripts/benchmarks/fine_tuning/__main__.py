@@ -134,7 +134,7 @@ def _parser():
         default=sys.executable,
         help="interpreter with torch and transformers",
     )
-    add("--epochs", type=int, default=25, help="of the Marian model")
+    add("--epochs", type=int, default=15, help="of the Marian model")
     add(
         "--rates",
         type=float,
