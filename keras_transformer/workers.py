@@ -20,6 +20,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from keras_transformer.errors import InputError
+from keras_transformer.interpreters import safe_path
 
 # Tasks that a worker holds: one that it does and the next one.
 _PER_WORKER = 2
@@ -175,7 +176,8 @@ class _Worker:
             name="keras-transformer worker",
             daemon=True,
         )
-        self.process.start()
+        with safe_path():
+            self.process.start()
         # Held by the worker alone, the pipe tells of its death.
         theirs.close()
         self.out = 0

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 
 from keras_transformer.errors import InputError
+from keras_transformer.interpreters import safe_path
 
 _INSTALL = "pip install 'keras-transformer[spark]'"
 _OLDEST_JAVA = 17
@@ -48,7 +49,9 @@ def spark_session(master: str | None = None) -> Iterator:
     # Workers on this machine run this very Python.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    session = _start(master)
+    # Its children and theirs inherit what is set while Java starts.
+    with safe_path():
+        session = _start(master)
     try:
         with _task_errors():
             yield session
@@ -83,6 +86,7 @@ def _settings(master):
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
     }
     if master.startswith("local"):
         settings |= {

@@ -8,7 +8,6 @@ JSON object: `{folder: [{name, passed, detail}, ...]}`.
 import argparse
 import dataclasses
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from collections.abc import Callable
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import write_json
+from keras_transformer.interpreters import child_environment, module_command
 
 VERIFY = "keras_transformer.export.verify"
 CTRANSLATE2_CHECKS = "keras_transformer.export.verification.ctranslate2_checks"
@@ -131,7 +131,7 @@ def run_in_fresh_process(
         report = pathlib.Path(scratch) / "report.json"
         process = subprocess.run(
             [
-                *(sys.executable, "-m", module, str(folder)),
+                *(*module_command(module), str(folder)),
                 *("--report", str(report)),
             ],
             env=_environment(),
@@ -194,11 +194,8 @@ def require_passed(checks: tuple[CheckResult, ...], problem: str = REFUSED):
 
 def _environment():
     """This process's, with the package found and the processor used."""
-    root = pathlib.Path(__file__).resolve().parents[3]
-    paths = [str(root), os.environ.get("PYTHONPATH", "")]
     return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        **child_environment(),
         # The exporting process may hold all of the accelerator's memory.
         "CUDA_VISIBLE_DEVICES": "-1",
         "KERAS_BACKEND": "tensorflow",
