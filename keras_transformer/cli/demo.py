@@ -25,6 +25,7 @@ from keras_transformer.cli.console import (
 )
 from keras_transformer.cli.options import add_number
 from keras_transformer.errors import InputError
+from keras_transformer.interpreters import child_environment, module_command
 from keras_transformer.presets import preset
 
 SHOWN = 10  # held-out sentences translated at the end
@@ -114,6 +115,8 @@ def _command():
 
 def _clean(work):
     """An empty work folder; only an earlier demo's is removed."""
+    from keras_transformer.training.ownership import being_trained
+
     mark = work / "built-in corpus"
     if work.exists():
         if not (work.is_dir() and (mark.exists() or not any(work.iterdir()))):
@@ -121,7 +124,8 @@ def _clean(work):
                 f"{work}: holds something that is not a demo's. Choose "
                 "another --work"
             )
-        shutil.rmtree(work)
+        with being_trained(work / "run"):
+            shutil.rmtree(work)
     mark.mkdir(parents=True)
     return work
 
@@ -193,12 +197,13 @@ def _export(run, out, dev):
 
 def _translate_in_fresh_process(path, pairs):
     say("translating in a fresh process")
-    command = [sys.executable, "-m", "keras_transformer", "translate"]
+    command = [*module_command("keras_transformer"), "translate"]
     lines = "".join(f"{source}\n" for source, _ in pairs)
     done = subprocess.run(
         [*command, "--saved-model", str(path)],
         input=lines.encode("utf-8"),
         stdout=subprocess.PIPE,
+        env=child_environment(),
         check=False,
     )
     if done.returncode:

@@ -117,13 +117,19 @@ def run(arguments):
         from keras_transformer.data.prepared import PreparedData
         from keras_transformer.training import hosts
         from keras_transformer.training.joining import use_all_devices
+        from keras_transformer.training.ownership import being_trained
 
         if hosts.on_jax():
             use_all_devices()
-        run = _open_run(arguments, config)
-        told_run(run)
-        prepared = hosts.together(lambda: PreparedData.load(arguments.data))
-        best = train(run, prepared, resume=arguments.resume)
+        # Before it is read: another process may be changing it.
+        lock = contextlib.nullcontext()
+        if arguments.resume:
+            lock = being_trained(arguments.out)
+        with lock:
+            run = _open_run(arguments, config)
+            told_run(run)
+            prepared = hosts.together(lambda: PreparedData.load(arguments.data))
+            best = train(run, prepared, resume=arguments.resume)
         if hosts.is_chief():
             print(f"{arguments.out}: {best}")
 

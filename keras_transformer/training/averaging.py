@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_transformer.training import hosts
-from keras_transformer.training.weights import load_weights, remove_weights
+from keras_transformer.training.weights import remove_weights
 
 AVERAGE = "average"
 
@@ -46,7 +46,7 @@ class EpochAverage(keras.callbacks.Callback):
         hosts.wait()  # The others read what the chief has written.
         numbers = range(first, number + 1)
         with _restored(self.model.trainable_weights):
-            self._load_mean([self._path(n) for n in numbers])
+            self._load_mean(list(map(_name, numbers)))
             scores = self._scores(epoch)
             named = {f"val_{name}": value for name, value in scores.items()}
             self._run.save_weights(
@@ -54,17 +54,17 @@ class EpochAverage(keras.callbacks.Callback):
             )
         logs.update({f"val_average_{n}": value for n, value in scores.items()})
 
-    def _load_mean(self, paths):
-        """Puts the mean of the files' weights into the model."""
+    def _load_mean(self, names):
+        """Puts the mean of the weights of these names into the model."""
         weights = self.model.trainable_weights
         # In float64, so that the mean of equal weights is that weight.
         totals = [np.zeros(weight.shape) for weight in weights]
-        for path in paths:
-            load_weights(path, self.model)
+        for name in names:
+            self._run.load_weights(name, self.model)
             for total, weight in zip(totals, weights, strict=True):
                 total += weight.numpy()
         for total, weight in zip(totals, weights, strict=True):
-            weight.assign((total / len(paths)).astype("float32"))
+            weight.assign((total / len(names)).astype("float32"))
 
     def _scores(self, epoch):
         scores = {}

@@ -13,6 +13,7 @@ import numpy as np
 from keras_transformer.errors import InputError
 from keras_transformer.files import replacing
 from keras_transformer.training import hosts
+from keras_transformer.training.ownership import check_owner
 
 FORMAT = 1
 _NOTE = "note"
@@ -27,6 +28,7 @@ class Checkpoint(keras.callbacks.Callback):
 
     Args:
         path: the checkpoint file.
+        run: id of the run, which the file has; None: an earlier version's.
         batches: `TrainingBatches`, told where to go on.
         keep_best: `KeepBest`, whose memory is kept too.
         speed: `Speed`, whose time is kept too.
@@ -36,10 +38,11 @@ class Checkpoint(keras.callbacks.Callback):
     """
 
     def __init__(
-        self, path, batches, keep_best, speed, training, stop_requested
+        self, path, run, batches, keep_best, speed, training, stop_requested
     ):
         super().__init__()
         self.path = path
+        self._run = run
         self._batches = batches
         self._keep_best = keep_best
         self._speed = speed
@@ -54,7 +57,7 @@ class Checkpoint(keras.callbacks.Callback):
         if self._resume:
             # Keras has just reset the metrics; the interrupted epoch's
             # sums go on instead.
-            load_checkpoint(self.path, self.model)
+            load_checkpoint(self.path, self.model, self._run)
             self._resume = False
 
     def on_train_batch_end(self, batch, logs=None):
@@ -79,6 +82,8 @@ class Checkpoint(keras.callbacks.Callback):
             "keep_best": self._keep_best.memory,
             "seconds": self._speed.seconds() if batch else 0.0,
         }
+        if self._run:
+            note["run"] = self._run
         hosts.synchronized(self.model)
         hosts.by_chief(save_checkpoint)(self.path, self.model, note)
 
@@ -91,7 +96,7 @@ class Checkpoint(keras.callbacks.Callback):
         Returns:
             the epoch to go on with, 0 first.
         """
-        note = load_checkpoint(self.path, model)
+        note = load_checkpoint(self.path, model, self._run)
         self._batches.epoch = note["epoch"]
         self._batches.first_batch = note["batch"]
         self._keep_best.memory.update(note["keep_best"])
@@ -118,14 +123,20 @@ def save_checkpoint(path, model, note: dict):
         np.savez(temporary, **arrays)
 
 
-def load_checkpoint(path, model) -> dict:
+def load_checkpoint(path, model, run: str | None = None) -> dict:
     """Puts a saved state back into a model compiled the same way.
+
+    Args:
+        path: the `.npz` file.
+        model: compiled and built `keras.Model`.
+        run: id of the run that has to have written it; None: one without.
 
     Returns:
         the note that was saved.
 
     Raises:
-        InputError: the file is missing, damaged or of another model.
+        InputError: the file is missing, damaged, of another model or of
+            another run.
     """
     try:
         # NumPy leaves a damaged file open that it has opened itself.
@@ -139,6 +150,7 @@ def load_checkpoint(path, model) -> dict:
         raise
     except Exception:  # NumPy and zipfile have many words for damage.
         raise InputError(f"{path}: damaged checkpoint") from None
+    check_owner(path, "checkpoint", note.get("run"), run)
     variables = dict(_variables(model))
     shapes = {name: tuple(v.shape) for name, v in variables.items()}
     saved = {name: array.shape for name, array in arrays.items()}

@@ -34,9 +34,9 @@ from keras_transformer.training.callbacks import (
 from keras_transformer.training.checkpoint import Checkpoint
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.freezing import freeze
+from keras_transformer.training.ownership import being_trained
 from keras_transformer.training.run import INITIAL
 from keras_transformer.training.step_logs import UnreadLogs
-from keras_transformer.training.weights import load_weights
 
 # See `_row_multiple`.
 _ROWS = 8
@@ -85,11 +85,23 @@ def fit(
         moving average.
 
     Raises:
-        InputError: the data isn't the run's, or the checkpoint is missing
-            or damaged.
+        InputError: the data isn't the run's, the checkpoint is missing,
+            damaged or another run's, or another process trains the run.
         Interrupted: `stop_requested` was true.
     """
-    observer = observer or Observer()
+    with being_trained(run.folder):
+        return _fit_locked(
+            run,
+            prepared,
+            resume,
+            observer or Observer(),
+            measure,
+            stop_requested,
+        )
+
+
+def _fit_locked(run, prepared, resume, observer, measure, stop_requested):
+    """See `fit`; no other process trains the run meanwhile."""
     training = run.config.training
     hosts.together(lambda: _check_same_data(run, prepared))
     hosts.by_chief(remove_leftovers)(run.folder)
@@ -112,7 +124,7 @@ def fit(
     keep_best = KeepBest(run)
     report = Report(observer, speed)
     checkpoint = Checkpoint(
-        path, batches, keep_best, speed, training, stop_requested
+        path, run.id, batches, keep_best, speed, training, stop_requested
     )
     average = MovingAverage(model)
     callbacks = [
@@ -267,7 +279,7 @@ def _spans(batches, first_epoch, epochs):
 def _start(model, run, observer):
     """Initialises weights from the run, embeddings from the vectors, named."""
     if INITIAL in run.manifest:
-        load_weights(run.weights_path(INITIAL), model)
+        run.load_weights(INITIAL, model)
     for side in ("source", "target"):
         path = getattr(run.config.training, f"{side}_embeddings")
         if not path:

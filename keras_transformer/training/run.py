@@ -12,10 +12,15 @@ RUN/
   checkpoint.npz              for --resume
   history.jsonl               a line per epoch
   logs/                       TensorBoard
+  lock                        held by the process that trains it
+
+The manifest has an id that no other run has; weights, checkpoint and history
+have it, too. Runs of earlier versions have none.
 """
 
 import json
 import pathlib
+import uuid
 
 import keras
 
@@ -32,14 +37,17 @@ from keras_transformer.files import (
 from keras_transformer.models import build_transformer
 from keras_transformer.text.tokenizer import load_tokenizer
 from keras_transformer.training import hosts
+from keras_transformer.training.ownership import check_owner
 from keras_transformer.training.preflight import (
     check_continues,
     check_fits,
     for_this_machine,
 )
 from keras_transformer.training.weights import (
+    check_weights,
     copy_weights,
     load_weights,
+    owner,
     read_notes,
     save_weights,
     weights_path,
@@ -66,6 +74,11 @@ class Run:
         self.config = config
         self.manifest = manifest
         self.source_tokenizer, self.target_tokenizer = tokenizers
+
+    @property
+    def id(self) -> str | None:
+        """What no other run has; None in a run of an earlier version."""
+        return self.manifest.get("id")
 
     @classmethod
     def create(
@@ -100,7 +113,9 @@ class Run:
             for side, tokenizer in zip(SIDES, tokenizers, strict=True):
                 tokenizer.save(temporary / f"{side}_tokenizer")
             if initial is not None:
-                manifest[INITIAL] = _copy_initial(initial, temporary)
+                manifest[INITIAL] = _copy_initial(
+                    initial, temporary, manifest["id"]
+                )
             write_text(temporary / "config.yaml", config.to_yaml())
             write_json(temporary / "manifest.json", manifest)
         return cls(folder, config, manifest, tokenizers)
@@ -159,10 +174,31 @@ class Run:
         Raises:
             InputError: no such weights, or they are damaged or don't fit.
         """
-        path = self.weights_path(which)
         model = self.build_model()
-        load_weights(path, model)
+        self.load_weights(which, model)
         return model
+
+    def load_weights(self, which: str, model):
+        """Puts the weights `which` into a model of the run's shape.
+
+        Raises:
+            InputError: no such weights, or they are damaged, don't fit or
+                are another run's.
+        """
+        self.check_weights(which)
+        load_weights(self.weights_path(which), model, checked=True)
+
+    def check_weights(self, which: str):
+        """Refuses weights that are missing, damaged or another run's.
+
+        Raises:
+            InputError: names the file.
+        """
+        path = self.weights_path(which)
+        check_weights(path, sealed=self.id is not None)
+        theirs = owner(path)
+        if theirs is not None:
+            check_owner(path, "weights", theirs, self.id)
 
     @hosts.by_chief
     def save_weights(
@@ -177,7 +213,8 @@ class Run:
             scores: `{name: float}`, what was measured of them.
             averaged_epochs: of how many epochs they are the mean, if so.
         """
-        notes = {"epoch": epoch, "scores": scores}
+        notes = {"run": self.id} if self.id else {}
+        notes |= {"epoch": epoch, "scores": scores}
         if averaged_epochs:
             notes["averaged_epochs"] = averaged_epochs
         save_weights(self.weights_path(which), model, notes)
@@ -190,6 +227,7 @@ class Run:
         del notes["sha256"]
         copy_weights(path, self.weights_path("best"), notes)
         scores = notes.pop("scores")
+        notes.pop("run", None)
         self.record_scores("best", {**notes, **scores})
 
     def weights_path(self, which: str) -> pathlib.Path:
@@ -215,7 +253,11 @@ class Run:
             write_json(self.folder / "manifest.json", self.manifest)
 
     def history(self) -> list[dict]:
-        """A dict per finished epoch: epoch, losses, rate, seconds."""
+        """A dict per finished epoch: epoch, losses, rate, seconds.
+
+        Raises:
+            InputError: it is damaged, or another run's.
+        """
         path = self.folder / "history.jsonl"
         if not path.is_file():
             return []
@@ -225,11 +267,14 @@ class Run:
             sum(epoch["epoch"] for epoch in epochs)
         except (ValueError, TypeError, KeyError):
             raise InputError(f"{path}: damaged, not JSON lines") from None
+        for epoch in epochs:
+            check_owner(path, "history", epoch.pop("run", None), self.id)
         return epochs
 
     def write_history(self, epochs: list[dict]):
         """Replaces the history."""
-        lines = [json.dumps(epoch, ensure_ascii=False) for epoch in epochs]
+        own = {"run": self.id} if self.id else {}
+        lines = [json.dumps(own | e, ensure_ascii=False) for e in epochs]
         write_text(self.folder / "history.jsonl", "\n".join([*lines, ""]))
 
 
@@ -238,6 +283,7 @@ def _new_manifest(prepared) -> dict:
     tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
     return {
         "format": FORMAT,
+        "id": uuid.uuid4().hex,
         "versions": versions(),
         "data": {
             "fingerprint": prepared.fingerprint,
@@ -277,6 +323,7 @@ def _is_of_a_run(manifest):
     try:
         return (
             manifest["format"] == FORMAT
+            and isinstance(manifest.get("id", ""), str)
             and isinstance(manifest["data"]["fingerprint"], str)
             and isinstance(manifest["scores"], dict)
             and all(manifest["tokenizers"][s]["fingerprint"] for s in SIDES)
@@ -285,14 +332,20 @@ def _is_of_a_run(manifest):
         return False
 
 
-def _copy_initial(initial, folder) -> dict:
+def _copy_initial(initial, folder, new_id) -> dict:
     """Copies a run's best weights to a new one, which then needs no other.
+
+    Args:
+        initial: `Run` that has them.
+        folder: of the new run.
+        new_id: its id.
 
     Returns:
         what the new run's manifest says of them.
     """
     source = initial.weights_path("best")
-    notes = read_notes(source)
+    initial.check_weights("best")
+    notes = read_notes(source) | {"run": new_id}
     digests = notes.pop("sha256", [None])
     copy_weights(source, weights_path(folder / "weights", INITIAL), notes)
     before = initial.manifest.get(INITIAL, {})

@@ -1,14 +1,20 @@
 """Files of weights, each with notes that tell whether it is whole.
 
-`NAME.weights.h5` has a `NAME.json` beside it: epoch, scores, and the SHA-256
-of the file.
+`NAME.weights.h5` has a `NAME.json` beside it: epoch, scores, the run's id, and
+the SHA-256 of the file. Inside, the file's attributes have the id again, and
+the SHA-256 of its tensors: a file that was parted from its notes is checked by
+these.
 """
 
+import contextlib
+import hashlib
 import math
 import pathlib
 import shutil
 
+import h5py
 import keras
+import numpy as np
 
 from keras_transformer.checksums import checksum
 from keras_transformer.errors import InputError
@@ -20,6 +26,9 @@ from keras_transformer.files import (
 )
 
 _SUFFIX = ".weights.h5"
+_RUN, _DIGEST = "run", "sha256"  # attributes of the file
+_HDF5_ERRORS = (OSError, ValueError, KeyError, TypeError, RuntimeError)
+_SAID = 200  # characters of an error that are repeated
 # What HDF5 and Keras add to each weight, groups included, is less.
 _HDF5_BYTES = 8192
 
@@ -38,7 +47,7 @@ def save_weights(path, model, notes: dict):
     Args:
         path: `weights_path`.
         model: built `keras.Model`.
-        notes: JSON-able.
+        notes: JSON-able; `run`, if there, is the id of the run.
     """
     # Not the compiled model: without the optimizer's slots the file is a
     # third as large.
@@ -61,24 +70,39 @@ def copy_weights(source, target, notes: dict):
     _replace(target, lambda path: shutil.copyfile(source, path), notes)
 
 
-def load_weights(path, model):
+def load_weights(path, model, checked=False):
     """Puts saved weights into a model of the same shape, compiled or not.
+
+    Args:
+        path: `weights_path`.
+        model: built `keras.Model`.
+        checked: whether `check_weights` was called before.
 
     Raises:
         InputError: no such weights, or they are damaged or don't fit.
     """
-    check_weights(path)
+    if not checked:
+        check_weights(path)
     try:
         _bare(model).load_weights(path)
-    except (OSError, ValueError, KeyError) as error:
-        reason = str(error).splitlines()[0] if str(error) else "unreadable"
+    except _HDF5_ERRORS as error:
         raise InputError(
-            f"{path}: damaged weights, or of another model: {reason}"
+            f"{path}: damaged weights, or of another model: "
+            f"{_first_line(error)}"
         ) from None
 
 
-def check_weights(path):
-    """Refuses a file that is missing, or isn't what its notes describe."""
+def check_weights(path, sealed=False):
+    """Refuses a file that is missing, or isn't what was written.
+
+    Args:
+        path: `weights_path`.
+        sealed: whether a file without notes has to have a checksum inside,
+            as all have but those of earlier versions.
+
+    Raises:
+        InputError: names the file and what is wrong.
+    """
     if not path.is_file():
         with_average = path.name.startswith("average")
         hint = ", with training.average_epochs" if with_average else ""
@@ -86,11 +110,24 @@ def check_weights(path):
             f"{path}: no such weights. Has the run finished an epoch{hint}?"
         )
     notes = read_notes(path)
-    if notes and checksum(path) not in notes.get("sha256", []):
+    if not notes:
+        _check_seal(path, sealed)
+    elif checksum(path) not in _digests(path, notes):
         raise InputError(
             f"{path}: damaged weights (SHA-256 is not the one in "
             f"{_notes_path(path).name})"
         )
+
+
+def owner(path) -> str | None:
+    """The id of the run that wrote a file of weights, as far as it says.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    with _opened(path) as file:
+        inside = file.attrs.get(_RUN)
+    return read_notes(path).get("run") if inside is None else str(inside)
 
 
 def read_notes(path) -> dict:
@@ -117,9 +154,10 @@ def _file_size(model):
 
 
 def _replace(path, write, notes):
-    known = read_notes(path).get("sha256", [])
+    known = _digests(path, read_notes(path))
     with replacing(path) as temporary:
         write(temporary)
+        _seal(temporary, notes.get("run"))
         digest = checksum(temporary)
         described = {**notes, "sha256": [*known, digest]}
         write_json(_notes_path(path), described)
@@ -128,3 +166,87 @@ def _replace(path, write, notes):
 
 def _notes_path(path):
     return path.with_name(path.name.removesuffix(_SUFFIX) + ".json")
+
+
+def _digests(path, notes) -> list[str]:
+    """The SHA-256 of each file that the notes accept."""
+    digests = notes.get("sha256", [])
+    if not isinstance(digests, list):
+        raise InputError(
+            f"{_notes_path(path)}: damaged, sha256 is no list of checksums"
+        )
+    return digests
+
+
+@contextlib.contextmanager
+def _opened(path):
+    """A file of weights, for reading; errors of HDF5 are told in one line."""
+    try:
+        with h5py.File(path) as file:
+            _check_sizes(path, file)
+            yield file
+    except _HDF5_ERRORS as error:
+        raise InputError(
+            f"{path}: damaged weights ({_first_line(error)})"
+        ) from None
+
+
+def _check_sizes(path, file):
+    """Refuses tensors that claim more bytes than the file has."""
+    claimed = sum(tensor.nbytes for _, tensor in _tensors(file))
+    size = path.stat().st_size
+    if claimed > size:
+        raise InputError(
+            f"{path}: damaged weights (tensors of {claimed} bytes in a file "
+            f"of {size})"
+        )
+
+
+def _tensors(file) -> list[tuple[str, h5py.Dataset]]:
+    """All tensors of a file and their names, in the order of these."""
+    names = []
+    file.visit(names.append)
+    tensors = [(name, file[name]) for name in sorted(names)]
+    return [(n, t) for n, t in tensors if isinstance(t, h5py.Dataset)]
+
+
+def _first_line(error):
+    """What an error of HDF5's or Keras' says first."""
+    lines = str(error).splitlines()
+    return lines[0][:_SAID] if lines else "unreadable"
+
+
+def _seal(path, run):
+    """Writes the checksum of a file's tensors into it, and the run's id."""
+    with h5py.File(path, "r+") as file:
+        if run:
+            file.attrs[_RUN] = run
+        file.attrs[_DIGEST] = _content_digest(file)
+
+
+def _check_seal(path, required):
+    """Refuses a file whose tensors aren't those that its checksum is of."""
+    with _opened(path) as file:
+        told = file.attrs.get(_DIGEST)
+        content = None if told is None else _content_digest(file)
+    if content != told:
+        raise InputError(
+            f"{path}: damaged weights (SHA-256 of its tensors is not the one "
+            "in it)"
+        )
+    if told is None and required:
+        raise InputError(
+            f"{path}: weights without a checksum. Accepted: a file that a run "
+            f"wrote, with {_notes_path(path).name} beside it"
+        )
+
+
+def _content_digest(file) -> str:
+    """The SHA-256 of all tensors, with their names, types and shapes."""
+    content = hashlib.sha256()
+    for name, tensor in _tensors(file):
+        values = np.ascontiguousarray(tensor[()])
+        described = f"{name}\n{values.dtype.str}\n{values.shape}\n"
+        content.update(described.encode())
+        content.update(values.tobytes())
+    return content.hexdigest()

@@ -11,7 +11,6 @@ a file system, and each may be killed at any moment.
 """
 
 import contextlib
-import errno
 import fcntl
 import os
 import pathlib
@@ -26,6 +25,7 @@ from keras_transformer.files import (
     replacing,
     write_json,
 )
+from keras_transformer.locks import NO_LOCKS
 from keras_transformer.translation.shard_manifest import (
     BulkJob,
     difference,
@@ -37,8 +37,6 @@ _MANIFEST, _JOINED, _CLAIMS = "manifest.json", "joined.json", "claims"
 # Claimed by who plans or joins; the shards' claims follow.
 _WHOLE = 0
 _COPIED_AT_ONCE = 1 << 20  # bytes
-# What a file system says that has no locks.
-_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 class Claims:
@@ -97,7 +95,7 @@ class Claims:
         except (BlockingIOError, PermissionError):
             return False  # Another process has it.
         except OSError as error:
-            if error.errno not in _NO_LOCKS:
+            if error.errno not in NO_LOCKS:
                 raise
             self.are_kept = False
         return True

@@ -1,13 +1,14 @@
 import errno
 import json
 import os
-import shutil
 
+import h5py
 import pytest
 
 from keras_transformer.checksums import checksum
 from keras_transformer.errors import InputError
 from keras_transformer.training.run import Run
+from keras_transformer.training.weights import load_weights
 
 
 @pytest.fixture
@@ -108,10 +109,9 @@ def test_weights_of_another_shape_are_named(run, config, prepared, tmp_path):
     run.save_weights(run.build_model(), "best", 1, {})
     wider = config.updated({"model": {"d_ff": 64}})
     other = Run.create(tmp_path / "other", wider, prepared)
-    for name in ("best.weights.h5", "best.json"):
-        shutil.copy(run.folder / "weights" / name, other.folder / "weights")
+    model = other.build_model()
     with pytest.raises(InputError, match="best.weights.h5: damaged weights"):
-        other.load_model("best")
+        load_weights(run.weights_path("best"), model)
 
 
 @pytest.mark.parametrize("line", ['{"epo', '{"epocg": 2}', '{"epoch": ""}'])
@@ -119,3 +119,12 @@ def test_damaged_history_is_named(run, line):
     (run.folder / "history.jsonl").write_text('{"epoch": 1}\n' + line)
     with pytest.raises(InputError, match="history.jsonl: damaged"):
         run.history()
+
+
+def test_tensors_that_claim_more_than_their_file_has_are_told(run, tmp_path):
+    path = tmp_path / "huge.weights.h5"
+    with h5py.File(path, "w") as file:
+        # Never written, so not in the file: 32 TB once it is read.
+        file.create_dataset("vars/0", (1 << 43,), "float32")
+    with pytest.raises(InputError, match="damaged weights .tensors of"):
+        load_weights(path, run.build_model())

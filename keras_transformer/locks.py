@@ -1,0 +1,103 @@
+"""Locks: what one process at a time may do, until it ends or dies."""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from keras_transformer.errors import InputError
+from keras_transformer.files import writing
+
+# What a file system says that has no locks.
+NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+_POLL = 0.05  # seconds between two attempts
+_HOLDER_BYTES = 1000  # that are read of who holds a lock
+_held = {}  # real path to the thread of this process that holds it
+
+
+@contextlib.contextmanager
+def locked(
+    path: str | os.PathLike, busy: Callable[[str], str], wait: float = 0.0
+) -> Iterator[None]:
+    """Keeps other processes from something while the block lasts.
+
+    The system frees a lock when its process dies, however that happens; file
+    systems that hosts share (NFS 4, Lustre, GPFS) tell the others of it. Where
+    a file system has no locks, nobody is kept away. The same thread may enter
+    again.
+
+    Args:
+        path: of the lock's file, which is made, says who holds it, and stays.
+        busy: gives the error's message of who holds it, in words.
+        wait: seconds to wait for another process.
+
+    Raises:
+        InputError: another process holds it; the file can't be written.
+    """
+    name, own = os.path.realpath(path), threading.get_ident()
+    if _held.get(name) == own:
+        yield
+        return
+    with writing(path):
+        file = open(path, "a+b")
+    with file:
+        # A lock is of an opened file: other threads are kept away as well.
+        deadline = time.monotonic() + wait
+        while not _lock(file):
+            if time.monotonic() >= deadline:
+                raise InputError(busy(_holder(file)))
+            time.sleep(_POLL)
+        _held[name] = own
+        try:
+            _write_holder(file)
+            yield
+        finally:
+            del _held[name]
+            _clear(file)
+
+
+def _lock(file) -> bool:
+    """Whether the lock is had; closing the file frees it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+    return True
+
+
+def _write_holder(file):
+    since = time.strftime("%Y-%m-%d %H:%M:%S")
+    holder = {
+        "process": os.getpid(),
+        "host": socket.gethostname(),
+        "since": since,
+    }
+    _clear(file)
+    with contextlib.suppress(OSError):  # Of a full disk: only words.
+        file.write(json.dumps(holder).encode())
+        file.flush()
+
+
+def _clear(file):
+    with contextlib.suppress(OSError):
+        file.truncate(0)
+
+
+def _holder(file) -> str:
+    """Who holds a lock, in words."""
+    try:
+        file.seek(0)
+        holder = json.loads(file.read(_HOLDER_BYTES))
+        process, host = int(holder["process"]), str(holder["host"])
+        since = str(holder["since"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return "another process"
+    return f"process {process} on {host[:64]}, since {since[:32]},"
