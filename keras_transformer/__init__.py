@@ -1,10 +1,11 @@
 """Parallel text in, a translation model for TensorFlow Serving out.
 
 The public names are imported on first use, so that `import
-keras_transformer` is instant, and the layers need no TensorFlow.
+keras_transformer` is instant, and the layers need no TensorFlow. Afterwards
+`keras.models.load_model` knows the package's layers.
 """
 
-from keras_transformer.lazy import importer
+from keras_transformer.lazy import importer, register_with_keras
 from keras_transformer.version import __version__
 
 _PUBLIC = {
@@ -44,13 +45,36 @@ _PUBLIC = {
     "translate_lines": "translation.stream",
     "evaluate_run": "evaluation.run_evaluation",
     "export_run": "export.writer.saved_model",
+    "export_keras": "export.writer.keras_file",
     "SavedTranslator": "export.saved_translator",
+}
+
+# What files of Keras may name.
+_REGISTERED = {
+    "ActivationDropout": "layers.dropout",
+    "CrossEntropy": "training.metrics",
+    "DecoderLayer": "layers.transformer_layers",
+    "Dense": "layers.dense",
+    "DenseAdam": "training.optimizer",
+    "Dropout": "layers.dropout",
+    "EncoderLayer": "layers.transformer_layers",
+    "FeedForward": "layers.feed_forward",
+    "LayerNormalization": "layers.layer_normalization",
+    "MultiHeadAttention": "layers.attention",
+    "Perplexity": "training.metrics",
+    "PositionalEmbedding": "layers.positional_embedding",
+    "SmoothedCrossEntropy": "training.loss",
+    "StepMean": "training.metrics",
+    "TokenAccuracy": "training.metrics",
+    "Transformer": "models.transformer",
+    "WarmupSchedule": "training.schedule",
 }
 
 __all__ = ["__version__", *_PUBLIC]
 
 
 __getattr__ = importer(__name__, _PUBLIC)
+register_with_keras(__name__, _REGISTERED)
 
 
 def __dir__():

@@ -1,11 +1,13 @@
-"""Public names of a package that are imported on first use (PEP 562)."""
+"""What is imported when it is first needed: names, and classes for Keras."""
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
+from types import ModuleType
 
 
 def importer(package: str, public: Mapping[str, str]) -> Callable:
-    """The `__getattr__` of a package.
+    """The `__getattr__` of a package (PEP 562).
 
     Args:
         package: its `__name__`.
@@ -21,3 +23,91 @@ def importer(package: str, public: Mapping[str, str]) -> Callable:
         return getattr(module, name)
 
     return __getattr__
+
+
+def register_with_keras(package: str, classes: Mapping[str, str]):
+    """Lets Keras load files that name a package's classes.
+
+    Keras imports no module that a file names, for safety, so whoever loads one
+    has to import its classes first. Registered here are stand-ins that import
+    a class when Keras asks for it. Neither the classes nor Keras are imported
+    for that: where Keras isn't there yet, it is waited for.
+
+    Args:
+        package: its `__name__`, under which its classes are registered.
+        classes: for each class, the module in the package that registers it.
+    """
+
+    def register(keras):
+        registered = keras.saving.get_custom_objects()
+        for name, module in classes.items():
+            stand_in = _Deferred(f"{package}.{module}", name)
+            registered.setdefault(f"{package}>{name}", stand_in)
+
+    after_import("keras", register)
+
+
+def after_import(name: str, function: Callable[[ModuleType], None]):
+    """Calls a function when a module has been imported, or now if it is.
+
+    Args:
+        name: of a top-level module.
+        function: gets the module.
+    """
+    if name in sys.modules:
+        function(sys.modules[name])
+    else:
+        sys.meta_path.insert(0, _Watcher(name, function))
+
+
+class _Deferred:
+    """Stands for a class; imports it when any attribute is asked for."""
+
+    def __init__(self, module, name):
+        self._where = module, name
+
+    def __getattr__(self, attribute):
+        module, name = self._where
+        return getattr(
+            getattr(importlib.import_module(module), name), attribute
+        )
+
+
+class _Watcher:
+    """Finder of one module, by the other finders; sees when it is imported."""
+
+    def __init__(self, name, function):
+        self._name = name
+        self._function = function
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self._name:
+            return None
+        others = (finder for finder in sys.meta_path if finder is not self)
+        specs = (finder.find_spec(name, path, target) for finder in others)
+        spec = next(filter(None, specs), None)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _WatchedLoader(spec.loader, self)
+        return spec
+
+    def imported(self, module):
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        self._function(module)
+
+
+class _WatchedLoader:
+    """Another loader, but for telling a `_Watcher` what it has loaded."""
+
+    def __init__(self, loader, watcher):
+        self._loader = loader
+        self._watcher = watcher
+
+    def __getattr__(self, attribute):
+        return getattr(self._loader, attribute)
+
+    def exec_module(self, module):
+        # As if nobody had watched.
+        module.__loader__ = module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        self._watcher.imported(module)

@@ -3,8 +3,9 @@
 The export goes to OUT/VERSION, text in and text out, and is published only
 after fresh processes have loaded it as the server does and compared: one in a
 session, and one through the C API, without Python's TensorFlow. --verify-only
-checks a version that is there. --format ctranslate2 writes OUT itself, for
-CTranslate2 (extra [ctranslate2]), which has fast int8 on processors.
+checks what is there. --format keras and ctranslate2 write OUT itself: a folder
+with model.keras, which keras.models.load_model loads, or one for CTranslate2
+(extra [ctranslate2]), which has fast int8 on processors.
 
 example:
   keras-transformer export --run runs/en-zh --out saved_models/en-zh
@@ -13,6 +14,8 @@ example:
   keras-transformer export --verify-only saved_models/en-zh/1
   keras-transformer export --run runs/en-zh --out ctranslate2/en-zh \\
       --format ctranslate2 --quantization int8
+  keras-transformer export --run runs/en-zh --out keras_models/en-zh \\
+      --format keras
 """
 
 import dataclasses
@@ -21,6 +24,7 @@ import pathlib
 
 from keras_transformer.cli.console import load_tensorflow, say, table
 from keras_transformer.cli.options import (
+    SEARCH_OPTIONS,
     add_json_option,
     add_number,
     add_run_option,
@@ -34,8 +38,25 @@ from keras_transformer.export.ctranslate2_translator import (
     DESCRIPTION,
     QUANTIZATIONS,
 )
+from keras_transformer.files import read_json
 
-TFSERVING, CTRANSLATE2 = "tfserving", "ctranslate2"
+TFSERVING, CTRANSLATE2, KERAS = "tfserving", "ctranslate2", "keras"
+_FORMATS = (TFSERVING, CTRANSLATE2, KERAS)
+# Those that write a folder of their own, what doesn't go with them, and what
+# does.
+_OTHER_FOLDERS = {
+    CTRANSLATE2: (
+        ("model_version", "precision", "dev"),
+        "--quantization, --weights and options of the search",
+    ),
+    KERAS: (
+        (
+            *("model_version", "precision", "dev", "quantization"),
+            *(*SEARCH_OPTIONS, "decoding"),
+        ),
+        "--weights",
+    ),
+}
 # What may stand beside --verify-only.
 _BESIDE_VERIFY_ONLY = ("command", "verify_only", "json")
 
@@ -46,13 +67,13 @@ def add_arguments(parser):
         "--out",
         metavar="FOLDER",
         help="the model's folder, which holds its versions; with --format "
-        "ctranslate2 a new folder",
+        "keras or ctranslate2 a new folder",
     )
     parser.add_argument(
         "--verify-only",
         metavar="FOLDER",
-        help="exports nothing: runs every check on a version folder, or on "
-        "the latest version of a model's folder",
+        help="exports nothing: runs every check on a version folder, on the "
+        "latest version of a model's folder, or on a folder of another format",
     )
     add_number(
         parser, "--model-version", "default: one above the highest there"
@@ -74,12 +95,13 @@ def add_arguments(parser):
     parser.add_argument(
         "--format",
         action="append",
-        choices=(TFSERVING, CTRANSLATE2),
+        choices=_FORMATS,
         help="tfserving: writes beside OUT what a server starts with, too: "
         "for TensorFlow Serving models.config, batching.config, "
         "monitoring.config, Dockerfile, docker-compose.yml and "
         "kubernetes.yaml. ctranslate2: writes a folder for CTranslate2 and "
-        "for translate --ctranslate2",
+        "for translate --ctranslate2. keras: writes a folder with model.keras, "
+        "from ids to logits, and the tokenizers",
     )
     parser.add_argument(
         "--quantization",
@@ -103,6 +125,9 @@ def run(arguments):
     if CTRANSLATE2 in (arguments.format or ()):
         _to_ctranslate2(arguments)
         return
+    if KERAS in (arguments.format or ()):
+        _to_keras(arguments)
+        return
     from keras_transformer.deployment.model_configs import (
         require_model_name,
     )
@@ -123,41 +148,37 @@ def run(arguments):
         progress=say,
     )
     _write_server_files(arguments)
-    if arguments.json:
-        print(json.dumps(report.to_dict()))
-        return
-    rows = [(check.name, check.detail) for check in report.checks]
-    rows += [
+    _print_report(
+        arguments,
+        report,
         ("signatures", ", ".join(report.signatures)),
         ("precision", decoding.precision),
-        ("size", f"{report.size / 2**20:.1f} MiB"),
-        ("seconds", str(report.seconds)),
-        ("published", str(report.path)),
-    ]
-    print(table(rows))
+    )
 
 
 def _check_formats(arguments):
-    """Refuses options that go with the other format.
+    """Refuses options that go with another format.
 
     Raises:
         InputError: names the option.
     """
     formats = set(arguments.format or ())
-    if CTRANSLATE2 not in formats:
+    others = [name for name in formats if name in _OTHER_FOLDERS]
+    if not others:
         if arguments.quantization is not None:
             raise InputError("--quantization goes with --format ctranslate2")
         return
     if len(formats) > 1:
         raise InputError(
-            "--format ctranslate2 writes another folder than tfserving. "
-            "Accepted: one of them at a time"
+            f"--format {' and '.join(sorted(formats))}: each writes another "
+            "folder. Accepted: one of them at a time"
         )
-    for name in ("model_version", "precision", "dev"):
-        if getattr(arguments, name) is not None:
+    refused, accepted = _OTHER_FOLDERS[others[0]]
+    for name in refused:
+        if getattr(arguments, name) not in (None, []):
             raise InputError(
-                f"{flag(name)} doesn't go with --format ctranslate2. "
-                "Accepted: --quantization, --weights and options of the search"
+                f"{flag(name)} doesn't go with --format {others[0]}. "
+                f"Accepted: {accepted}"
             )
 
 
@@ -175,12 +196,31 @@ def _to_ctranslate2(arguments):
         decoding=decoding_config(run.config, arguments),
         progress=say,
     )
+    _print_report(arguments, report, ("quantization", report.quantization))
+
+
+def _to_keras(arguments):
+    """Writes a folder with a `.keras` file and prints what was checked."""
+    from keras_transformer.export.writer.keras_file import export_keras
+    from keras_transformer.training.run import Run
+
+    report = export_keras(
+        Run.load(arguments.run),
+        arguments.out,
+        which=arguments.weights or "best",
+        progress=say,
+    )
+    _print_report(arguments, report)
+
+
+def _print_report(arguments, report, *described):
+    """A report's checks and figures, beside (name, value) pairs."""
     if arguments.json:
         print(json.dumps(report.to_dict()))
         return
     rows = [(check.name, check.detail) for check in report.checks]
     rows += [
-        ("quantization", report.quantization),
+        *described,
         ("size", f"{report.size / 2**20:.1f} MiB"),
         ("seconds", str(report.seconds)),
         ("published", str(report.path)),
@@ -242,14 +282,20 @@ def _verify_only(arguments):
     )
     from keras_transformer.export.verification.checks import (
         CTRANSLATE2_CHECKS,
+        KERAS_CHECKS,
+        KERAS_FORMAT,
         VERIFY,
         check_in_fresh_process,
         require_passed,
     )
 
     _refuse_other_options(arguments)
-    folder, module = pathlib.Path(arguments.verify_only), CTRANSLATE2_CHECKS
-    if not (folder / DESCRIPTION).is_file():
+    folder = pathlib.Path(arguments.verify_only)
+    if (folder / DESCRIPTION).is_file():
+        kind = read_json(folder / DESCRIPTION).get("format")
+        # What is neither is told so by the checks.
+        module = KERAS_CHECKS if kind == KERAS_FORMAT else CTRANSLATE2_CHECKS
+    else:
         folder, module = find_saved_model(folder), VERIFY
     say(f"checking {folder} in fresh processes")
     checks = check_in_fresh_process(folder, f"{folder}", module)

@@ -17,7 +17,8 @@ from keras_transformer.files import read_json
 MARKS = {
     "prepared data": ("manifest.json", "splits"),
     "run": ("manifest.json", "tokenizers"),
-    "export for CTranslate2": ("keras_transformer.json", "format"),
+    "export for CTranslate2": ("keras_transformer.json", "quantization"),
+    "export for Keras": ("keras_transformer.json", "model"),
     "export": ("assets.extra/keras_transformer.json", "format"),
 }
 

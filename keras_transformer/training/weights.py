@@ -54,7 +54,7 @@ def save_weights(path, model, notes: dict):
     model = _bare(model)
 
     def write(temporary):
-        require_space(temporary, _file_size(model))
+        require_space(temporary, file_size(model))
         model.save_weights(temporary)
 
     _replace(path, write, notes)
@@ -142,15 +142,15 @@ def remove_weights(path):
     _notes_path(path).unlink(missing_ok=True)
 
 
-def _bare(model):
-    """A view of the same layers that is not compiled."""
-    return keras.Model(model.inputs, model.outputs)
-
-
-def _file_size(model):
+def file_size(model) -> int:
     """More bytes than the file of a model's weights takes."""
     sizes = [4 * math.prod(weight.shape) for weight in model.weights]
     return sum(sizes) + _HDF5_BYTES * (len(sizes) + 1)
+
+
+def _bare(model):
+    """A view of the same layers that is not compiled."""
+    return keras.Model(model.inputs, model.outputs)
 
 
 def _replace(path, write, notes):

@@ -12,76 +12,21 @@ from keras_transformer.cli.main import main
 from keras_transformer.config import Config
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
-from keras_transformer.files import write_json, write_text
-from keras_transformer.training.run import FORMAT, SIDES, Run
-from keras_transformer.training.weights import save_weights, weights_path
-from keras_transformer.version import versions
 from tests.built_once import built_once
 from tests.cli.conftest import ROOT, start
 from tests.importing.conftest import folders  # noqa: F401
-from tests.toy_models import (
-    VARIANTS,
-    VOCABULARY_SIZE,
-    randomise,
-    small_transformer,
-)
+from tests.toy_models import VARIANTS, small_transformer
+from tests.toy_runs import CONFIGURABLE, LETTERS, SHAPE, write_run
 
 if importlib.util.find_spec("ctranslate2") is None:
     pytest.skip("CTranslate2 isn't installed", allow_module_level=True)
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"[: VOCABULARY_SIZE - 4]
-# Those that a configuration can describe.
-CONFIGURABLE = [n for n, v in VARIANTS.items() if "final_norm" not in v]
 # Between them all that differs.
 QUICK = ("learned, gelu", "as Marian's", "as OpenNMT's")
-SHAPE = {
-    "num_encoder_layers": 2,
-    "num_decoder_layers": 3,
-    "d_model": 16,
-    "num_heads": 2,
-    "d_ff": 32,
-    "max_length": 40,
-}
 LINES = [
     *("aaa bbb ccc", "", "zzz aaa", "ddd " * 60, "abc"),
     *(" ".join(3 * letter for letter in LETTERS[:n]) for n in range(1, 9)),
 ]
-
-
-def write_run(folder, variant):
-    """A run with random weights, from words or letters to letters."""
-    from keras_transformer.text import CharacterTokenizer, WordTokenizer
-
-    config = Config().updated({"model": {**SHAPE, **VARIANTS[variant]}})
-    target = CharacterTokenizer([*SPECIAL_TOKENS, *LETTERS])
-    source = target
-    if config.model.tied_embeddings != "all":
-        words = [3 * letter for letter in LETTERS]
-        source = WordTokenizer([*SPECIAL_TOKENS, *words])
-    tokenizers = source, target
-    manifest = {
-        "format": FORMAT,
-        "versions": versions(),
-        "data": {"fingerprint": "none", "counts": {}},
-        "tokenizers": {},
-        "scores": {},
-        "imported": {"from": "opus-mt-en-zh", "license": "apache-2.0"},
-    }
-    (folder / "weights").mkdir(parents=True)
-    for side, tokenizer in zip(SIDES, tokenizers, strict=True):
-        tokenizer.save(folder / f"{side}_tokenizer")
-        manifest["tokenizers"][side] = {
-            "vocabulary_size": tokenizer.vocabulary_size,
-            "fingerprint": tokenizer.fingerprint(),
-        }
-    model = Run(folder, config, manifest, tokenizers).build_model()
-    randomise(model, seed=1)
-    path = weights_path(folder / "weights", "best")
-    save_weights(path, model, {"epoch": 1, "scores": {}})
-    (folder / "imported").mkdir()
-    write_text(folder / "imported" / "README.md", "A model card.\n")
-    write_text(folder / "config.yaml", config.to_yaml())
-    write_json(folder / "manifest.json", manifest)
 
 
 @pytest.fixture(scope="module")

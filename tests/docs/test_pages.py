@@ -21,13 +21,18 @@ from tests.docs.pages import (
 PAGES = [ROOT / "README.md", *markdown_files()]
 # Chinese pages have the same code and outputs, which a test below holds them
 # to: it runs once.
-# That of the guide to serving needs a server: tests/cli/test_serving_guide.py.
+# That of the guide to serving needs a server: tests/cli/test_serving_guide.py;
+# that of the guide to other programs a run: test_other_programs_guide.py there.
+NEEDING = (
+    DOCS / "serving.md",
+    DOCS / "en" / "guides" / "other-programs.md",
+)
 WITH_CODE = [
     page
     for page in PAGES
     if examples(page)
     and DOCS / "zh" not in page.parents
-    and page != DOCS / "serving.md"
+    and page not in NEEDING
 ]
 TUTORIAL = sorted((DOCS / "en" / "tutorial").glob("*.md"))
 LANGUAGES = ("en", "zh")

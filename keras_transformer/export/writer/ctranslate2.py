@@ -10,7 +10,6 @@ Axes: D model width, V vocabulary, B texts, K hypotheses.
 import dataclasses
 import os
 import pathlib
-import shutil
 import time
 from collections.abc import Callable
 
@@ -38,6 +37,7 @@ from keras_transformer.export.verification.checks import (
     check_in_fresh_process,
     require_passed,
 )
+from keras_transformer.export.writer.keras_file import write_companions
 from keras_transformer.export.writer.saved_model import (
     describe,
     exported_config,
@@ -137,7 +137,7 @@ def export_ctranslate2(
             "files": [describe_file(path) for path in files],
             **describe(run, config, which, model),
         }
-        _write_companions(temporary, run)
+        write_companions(temporary, run)
         write_json(temporary / REFERENCE, reference)
         write_json(temporary / DESCRIPTION, description)
         progress("checking it in a fresh process")
@@ -161,15 +161,6 @@ def _write_model(folder, run, model, config, quantization):
     spec.validate()
     spec.optimize(quantization=quantization)
     spec.save(str(folder))
-
-
-def _write_companions(folder, run):
-    """What travels with the model: tokenizers, licence and model card."""
-    tokenizers = run.source_tokenizer, run.target_tokenizer
-    for side, tokenizer in zip(SIDES, tokenizers, strict=True):
-        tokenizer.save(folder / f"{side}_tokenizer")
-    if (run.folder / "imported").is_dir():
-        shutil.copytree(run.folder / "imported", folder / "imported")
 
 
 def transformer_spec(

@@ -1,0 +1,336 @@
+"""`export --format keras`, and loading what it wrote."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer import Translator, load_tokenizer
+from keras_transformer.cli.main import main
+from keras_transformer.errors import InputError
+from keras_transformer.importing.run import import_run
+from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.training.run import Run
+from tests.built_once import built_once
+from tests.cli.conftest import ROOT, start
+from tests.importing.conftest import FIXTURES, folders  # noqa: F401
+from tests.toy_runs import CONFIGURABLE, LETTERS, write_run
+
+# Between them all that differs.
+QUICK = ("learned, gelu", "as Marian's", "as OpenNMT's")
+LOAD = """
+assert not [m for m in sys.modules if m.startswith("keras_transformer.layers")]
+model = keras.models.load_model(PATH)
+print(type(model).__module__, model.compiled)
+"""
+WITHOUT = """
+import sys, keras
+try:
+    keras.models.load_model(PATH)
+except TypeError as error:
+    print(str(error).partition(".")[0])
+import keras_transformer
+"""
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    return built_once(
+        tmp_path_factory, "keras_run", lambda folder: write_run(folder, "pre")
+    )
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Checks in this process: a new one takes seconds to start."""
+    from keras_transformer.export.verification.keras_checks import verify
+    from keras_transformer.export.writer import keras_file
+
+    monkeypatch.setattr(
+        keras_file,
+        "check_in_fresh_process",
+        lambda folder, module: tuple(verify(folder)),
+    )
+
+
+def export(run, out, *options):
+    words = ["--run", str(run), "--out", str(out), "--format=keras"]
+    return main(["export", *words, *options])
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory, toy):
+    """Checked in a fresh process."""
+
+    def build(folder):
+        assert export(toy, folder) == 0
+
+    return built_once(tmp_path_factory, "keras_export", build)
+
+
+def assert_same_logits(loaded, run):
+    """On longer sentences than those that the export has compared."""
+    sizes = (
+        run.source_tokenizer.vocabulary_size,
+        run.target_tokenizer.vocabulary_size,
+    )
+    random = np.random.default_rng(5)
+    ids = [random.integers(0, size, (2, 20)) for size in sizes]
+    inputs = dict(zip(("source_ids", "target_ids"), ids, strict=True))
+    expected = run.load_model()(inputs).numpy()
+    assert expected.std() > 0.01
+    np.testing.assert_allclose(
+        loaded(inputs), expected, rtol=0, atol=1e-6 * np.abs(expected).max()
+    )
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name in CONFIGURABLE
+    ],
+)
+def test_loads_with_the_logits_of_the_run(variant, tmp_path, here, capsys):
+    run, out = tmp_path / "run", tmp_path / "out"
+    write_run(run, variant, threads=2, r_drop=0.5)
+    assert export(run, out, "--json") == 0
+    report = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert report["model"] == str(out / "model.keras")
+    details = {c["name"]: c["detail"] for c in report["checks"]}
+    assert float(details["logits_agree"].split()[4].strip(",")) < 1e-6
+    loaded = keras.models.load_model(out / "model.keras")
+    assert_same_logits(loaded, Run.load(run))
+    assert len(loaded.weights) == len(Run.load(run).build_model().weights)
+
+
+def test_a_run_in_bfloat16_has_a_file_in_float32(tmp_path, here):
+    run, out = tmp_path / "run", tmp_path / "out"
+    write_run(run, "pre, tied", precision="mixed_bfloat16")
+    assert export(run, out) == 0
+    # Whatever the process that loads it computes in.
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        loaded = keras.models.load_model(out / "model.keras")
+    finally:
+        keras.config.set_dtype_policy("float32")
+    layers = [layer for layer in loaded.layers if layer.weights]
+    assert {layer.compute_dtype for layer in layers} == {"float32"}
+    write_run(tmp_path / "same", "pre, tied")
+    assert_same_logits(loaded, Run.load(tmp_path / "same"))
+
+
+@pytest.mark.parametrize("kind", ["big", "separate", "opennmt", "m2m100"])
+def test_imported_models_and_their_origin(
+    kind,
+    folders,  # noqa: F811
+    tmp_path,
+    here,
+):
+    run, out = tmp_path / "run", tmp_path / "out"
+    languages = {"source_language": "en", "target_language": "zh"}
+    import_run(folders.get(kind, FIXTURES / kind), run, **languages)
+    assert export(run, out) == 0
+    loaded = keras.models.load_model(out / "model.keras")
+    assert_same_logits(loaded, Run.load(run))
+    description = json.loads((out / "keras_transformer.json").read_text())
+    assert description["languages"] == {"source": "en", "target": "zh"}
+    assert description["imported"]["files"]
+    copied = {path.name for path in (run / "imported").glob("*")}
+    assert copied == {path.name for path in (out / "imported").glob("*")}
+
+
+def test_another_process_loads_it_with_the_package_imported(exported):
+    path = repr(str(exported / "model.keras"))
+    loaded = "keras_transformer.models.transformer False"
+    unknown = "Could not locate class 'Transformer'"
+    after = (WITHOUT + LOAD).replace("PATH", path)
+    assert python(after) == [unknown, loaded]
+    before = "import keras_transformer, keras, sys" + LOAD
+    assert python(before.replace("PATH", path)) == [loaded]
+
+
+def python(code):
+    """What a new process prints."""
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def test_translates_as_the_run_does(exported, toy):
+    text = ["aaa bbb ccc", "", "ddd " * 30]
+    run = Run.load(toy)
+    models = run.load_model(), keras.models.load_model(exported / "model.keras")
+    tokenizers = [
+        load_tokenizer(exported / f"{side}_tokenizer")
+        for side in ("source", "target")
+    ]
+    ours, theirs = (
+        Translator(
+            *tokenizers, IncrementalTransformer(model), run.config.decoding
+        ).translate(text)
+        for model in models
+    )
+    assert list(ours["translation"].numpy()) == list(
+        theirs["translation"].numpy()
+    )
+    np.testing.assert_allclose(ours["score"], theirs["score"], atol=1e-5)
+
+
+def test_describes_itself_and_is_checked_again(exported, capsys):
+    assert main(["info", str(exported)]) == 0
+    said = capsys.readouterr().out
+    assert "export for Keras" in said and "apache-2.0" in said
+    assert (exported / "imported" / "README.md").read_text()
+    assert main(["export", "--verify-only", str(exported)]) == 0
+    assert capsys.readouterr().out.count("passed") == 5
+
+
+def truncate(folder):
+    path = folder / "model.keras"
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+def change_weights(folder):
+    model = keras.models.load_model(folder / "model.keras")
+    model.weights[0].assign(model.weights[0] * 1.01)
+    model.save(folder / "model.keras")
+    # With the right checksum, too.
+    describe_again(folder)
+
+
+def describe_again(folder):
+    from keras_transformer.checksums import describe_file
+
+    path = folder / "keras_transformer.json"
+    described = json.loads(path.read_text())
+    files = [describe_file(folder / f["name"]) for f in described["files"]]
+    path.write_text(json.dumps({**described, "files": files}))
+
+
+def add_code(folder):
+    """A layer that would run code when it is loaded."""
+    path = folder / "model.keras"
+    with zipfile.ZipFile(path) as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    config = parts["config.json"].replace(
+        b'"keras_transformer>Transformer"', b'"os>system"'
+    )
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in (parts | {"config.json": config}).items():
+            file.writestr(name, content)
+    describe_again(folder)
+
+
+DAMAGES = {
+    "truncated": (truncate, "model.keras: damaged"),
+    "no model": (lambda f: (f / "model.keras").unlink(), "model.keras"),
+    "other weights": (change_weights, "logits_agree failed"),
+    "foreign class": (add_code, "model_loads failed"),
+    "no reference": (lambda f: (f / "reference.npz").unlink(), "reference.npz"),
+    "no JSON": (
+        lambda f: (f / "keras_transformer.json").write_text("{"),
+        "keras_transformer.json: damaged",
+    ),
+    "no tokenizer": (
+        lambda f: shutil.rmtree(f / "target_tokenizer"),
+        "target_tokenizer",
+    ),
+    "other tokenizer": (
+        lambda f: shutil.copytree(
+            f / "source_tokenizer", f / "target_tokenizer", dirs_exist_ok=True
+        ),
+        "target_tokenizer",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_told(damage, exported, tmp_path):
+    from keras_transformer.export.verification import checks, keras_checks
+
+    folder = shutil.copytree(exported, tmp_path / "copy")
+    change, says = DAMAGES[damage]
+    change(folder)
+    results = keras_checks.verify(folder)
+    with pytest.raises(InputError, match=says):
+        checks.require_passed(results, f"{folder}")
+
+
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        (["--format=tfserving"], ["keras and tfserving", "one of them"]),
+        (["--format=ctranslate2"], ["ctranslate2 and keras"]),
+        (["--model-version=2"], ["--model-version doesn't go", "--weights"]),
+        (["--precision=bfloat16"], ["--precision doesn't go"]),
+        (["--dev", "x.tsv"], ["--dev doesn't go"]),
+        (["--quantization=int8"], ["--quantization doesn't go"]),
+        (["--beam-size=2"], ["--beam-size doesn't go"]),
+        (["--decoding=max_length=9"], ["--decoding doesn't go"]),
+        (["--weights=last"], ["no such weights"]),
+    ],
+)
+def test_exports_that_cannot_be_are_refused(
+    options, says, toy, tmp_path, refuses
+):
+    words = ["--run", toy, "--out", tmp_path / "out", "--format=keras"]
+    refuses("export", *words, *options, says=says)
+    assert not (tmp_path / "out").exists()
+
+
+def test_folders_that_cannot_be_are_refused(toy, exported, tmp_path, refuses):
+    run = ["--run", toy, "--format=keras", "--out"]
+    refuses("export", *run, exported, says=[exported, "isn't empty"])
+    refuses("export", *run, tmp_path / "en.keras", says=["such as", "model."])
+    missing = ["--run", tmp_path / "none", "--format=keras"]
+    says = ["not a run folder"]
+    refuses("export", *missing, "--out", tmp_path / "out", says=says)
+    text = tmp_path / "text"
+    text.write_text("aaa\n")
+    words = ["--ctranslate2", exported, "--input", text]
+    says = ["not of keras_transformer.ctranslate2"]
+    refuses("translate", *words, says=says)
+
+
+def test_a_failed_check_publishes_nothing(
+    toy, tmp_path, monkeypatch, here, refuses
+):
+    from keras_transformer.export.verification import keras_checks
+
+    monkeypatch.setattr(keras_checks, "TOLERANCE", -1.0)
+    words = ["--run", toy, "--out", tmp_path / "out", "--format=keras"]
+    says = ["logits_agree failed", "nothing was published"]
+    refuses("export", *words, says=says)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_leaves_nothing(toy, tmp_path):
+    out = tmp_path / "out"
+    process = start(
+        *("export", "--run", toy, "--out", out, "--format=keras"),
+        limit_file_size=20_000,
+    )
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 2
+    assert said.splitlines()[-1].endswith(
+        "the disk is full; nothing was written there"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_toy_run_has_letters(exported):
+    tokens = load_tokenizer(exported / "target_tokenizer").tokens()
+    assert tokens[4:] == list(LETTERS)

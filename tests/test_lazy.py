@@ -1,0 +1,94 @@
+"""Names and classes that are imported when they are needed."""
+
+import importlib.util
+import inspect
+import subprocess
+import sys
+
+import keras
+import pytest
+
+import keras_transformer
+from keras_transformer.lazy import after_import
+from tests.test_public_names import NEEDING, SOURCES, import_all
+
+PACKAGE = "keras_transformer"
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """The name of a module that can be imported, and isn't."""
+    name = "a_module_of_this_test"
+    (tmp_path / f"{name}.py").write_text("value = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = list(sys.meta_path)
+    yield name
+    sys.modules.pop(name, None)
+    sys.meta_path[:] = before
+
+
+def test_waits_for_an_import_and_leaves_no_trace(module):
+    finders, values = list(sys.meta_path), []
+    after_import(module, lambda imported: values.append(imported.value))
+    assert importlib.util.find_spec(module).name == module
+    assert values == [] and module not in sys.modules
+    imported = importlib.import_module(module)
+    assert values == [1] and sys.meta_path == finders
+    assert imported.__loader__ is imported.__spec__.loader
+    assert not type(imported.__loader__).__module__.startswith(PACKAGE)
+    assert inspect.getsource(imported) == "value = 1\n"
+    after_import(module, lambda imported: values.append(2))
+    assert values == [1, 2]
+
+
+def test_a_module_that_fails_or_is_missing_fails_as_always(module, tmp_path):
+    values = []
+    after_import(module, values.append)
+    (tmp_path / f"{module}.py").write_text("1 / 0\n")
+    with pytest.raises(ZeroDivisionError):
+        importlib.import_module(module)
+    after_import("no_such_module_at_all", values.append)
+    with pytest.raises(ModuleNotFoundError, match="no_such_module_at_all"):
+        importlib.import_module("no_such_module_at_all")
+    assert values == []
+
+
+def test_keras_knows_every_class_that_files_may_name():
+    optional = {
+        path for folder in NEEDING.values() for path in folder.glob("*.py")
+    }
+    import_all(set(SOURCES.rglob("*.py")) - optional)
+    registered = {
+        name.removeprefix(f"{PACKAGE}>"): one
+        for name, one in keras.saving.get_custom_objects().items()
+        if name.startswith(f"{PACKAGE}>")
+    }
+    # Stand-ins are no classes.
+    assert all(inspect.isclass(one) for one in registered.values())
+    assert keras_transformer._REGISTERED == {
+        name: one.__module__.removeprefix(f"{PACKAGE}.")
+        for name, one in registered.items()
+    }
+
+
+def test_a_compiled_model_loads_in_a_fresh_process(tmp_path):
+    """Also with what it was trained by."""
+    from keras_transformer.config import Config
+    from keras_transformer.training.compiling import compile_model
+    from tests.toy_models import small_transformer
+
+    model = small_transformer()
+    compile_model(model, Config().training, 16)
+    path = tmp_path / "model.keras"
+    model.save(path)
+    code = (
+        "import keras_transformer, keras\n"
+        f"model = keras.models.load_model({str(path)!r})\n"
+        "print(type(model.optimizer).__name__, type(model.loss).__name__)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True
+    )
+    assert result.stdout.split() == ["DenseAdam", "SmoothedCrossEntropy"], (
+        result.stderr
+    )
