@@ -5,8 +5,8 @@
     .venv/bin/python scripts/benchmarks/capacity \\
         --report capacity.json --write docs/serving.md
 
-Measures how long batches take on one core, by size and sentence length, and
-what a request costs beside them. A queueing model (`queueing.py`) makes the
+Measures how long batches take on one core, by size and sentence length, and,
+by bursts that fill batches, what a request costs beside them. A queueing model (`queueing.py`) makes the
 table of these; a simulation with the measured times (`simulation.py`) and
 requests at random moments against the embedded server on one core (`load.py`)
 check it, at three loads. `--report` measures nothing and takes an earlier
@@ -25,7 +25,6 @@ import pathlib
 import statistics
 import sys
 import tempfile
-import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
@@ -47,7 +46,9 @@ from scripts.benchmarks.serving.settings import model, server_options
 _LARGEST, _TIMEOUT = 64, 0.005  # of the exported batching.config
 _LATENCIES = (0.25, 0.5, 1.0, 2.0)
 _RATES = (10, 50, 100, 500, 1000)
-_ALONE = 40  # requests that meet no other
+# Requests sent at once, three full batches, and how often.
+_BURST, _BURSTS = 3 * _LARGEST, 5
+_AT_ONCE = 20_000  # a second
 QUICK = {"rounds": 1, "batches": 6, "seconds": 15.0, "sentences": 240}
 
 
@@ -95,13 +96,13 @@ def _measure_all(options, scratch):
     texts = source_sentences(options.input, options.sentences, options.data)
     folder = find_saved_model(base)
     command.say("the times of batches, on one core")
-    rows, after_pause = _service_rows(folder, texts, options.batches)
+    rows = _service_rows(folder, texts, options.batches)
     lengths = list(map(len, texts))
-    command.say("the server, a request at a time")
-    alone, memory = _alone(base, texts, scratch)
-    usual = statistics.median(row[2] for row in after_pause if row[0] == 1)
-    overhead = max(0.0, alone - _TIMEOUT - usual)
-    times = ServiceTimes.fit(rows, lengths, overhead, after_pause)
+    command.say("the server, full batches")
+    burst, memory = _burst(base, texts, scratch)
+    full = statistics.mean(row[2] for row in rows if row[0] == _LARGEST)
+    overhead = max(0.0, (burst - _TIMEOUT) / _BURST - full / _LARGEST)
+    times = ServiceTimes.fit(rows, lengths, overhead)
     queue = BatchQueue(times, _LARGEST, _TIMEOUT)
     checks = [
         _check(options, base, texts, scratch, times, queue, load)
@@ -113,9 +114,8 @@ def _measure_all(options, scratch):
         "model": str(options.saved_model or "notebook, random, 20 tokens"),
         "weights_mib": _size(folder / "variables") / 2**20,
         "memory_mib": memory,
-        "service": service_times.table(rows, after_pause),
+        "service": service_times.table(rows),
         "rows": rows,
-        "rows_after_pause": after_pause,
         "lengths": lengths,
         "overhead_seconds": overhead,
         "full_rate": queue.full_rate,
@@ -174,18 +174,17 @@ def _measured(base, texts, scratch, rate, seconds, seed):
     }
 
 
-def _alone(base, texts, scratch):
-    """Median seconds of a request that meets no other, and MiB."""
+def _burst(base, texts, scratch):
+    """Median seconds until all of a burst are answered, and MiB."""
     with _server(base, scratch, texts) as server, _cores(last=True):
-        found = []
-        for number in range(_ALONE):
-            text = texts[number % len(texts)]
-            body = json.dumps({"instances": [text]})
-            time.sleep(service_times.PAUSE)
-            began = time.perf_counter()
-            ask(server.host, server.path, body)
-            found.append(time.perf_counter() - began)
-        return statistics.median(found), server.memory_mib()
+        longest = []
+        for number in range(_BURSTS):
+            where = server.host, server.path, texts
+            moment = _BURST / _AT_ONCE
+            result = poisson_load(*where, _AT_ONCE, moment, number)
+            answered = result["latencies"]
+            longest.append(max(answered) * _BURST / len(answered))
+        return statistics.median(longest), server.memory_mib()
 
 
 @contextlib.contextmanager

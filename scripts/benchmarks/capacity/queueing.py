@@ -33,7 +33,6 @@ class BatchQueue:
     def __init__(self, times, largest=64, timeout=0.005, seed=0):
         random = np.random.default_rng(seed)
         self._times = times.samples(largest, _DRAWS, random)
-        self._first = times.samples(largest, _DRAWS, random, after_pause=True)
         self._largest = largest
         self._timeout = timeout
         self._states = 5 * largest
@@ -88,9 +87,13 @@ class BatchQueue:
             (states,) and (states, M + 1).
         """
         sizes = self._batches(rate)
-        arrivals = self._arrivals(rate, self._times)  # (M + 1, states)
+        arrivals = np.array(
+            [
+                np.mean([_poisson(rate * t, self._states) for t in row], axis=0)
+                for row in self._times
+            ]
+        )  # (M + 1, states)
         moves = sizes @ arrivals  # (states, states), of those who all fit
-        moves[0] = sizes[0] @ self._arrivals(rate, self._first)
         for waiting in range(self._largest + 1, self._states):
             left = waiting - self._largest
             moves[waiting] = 0
@@ -105,53 +108,35 @@ class BatchQueue:
         found = np.linalg.lstsq(equations, right, rcond=None)[0]
         return np.clip(found, 0, None), sizes
 
-    def _arrivals(self, rate, times):
-        """Probabilities of how many come during a batch of each size."""
-        return np.array(
-            [
-                np.mean([_poisson(rate * t, self._states) for t in row], axis=0)
-                for row in times
-            ]
-        )  # (M + 1, states)
-
     def _latencies(self, rate):
         """Latencies with their weights, of all ways to arrive."""
         waiting, sizes = self._chain(rate)
         parts = []
         first = waiting[0] * sizes[0]  # (M + 1,), the first and its company
         for size in np.flatnonzero(first > _LEAST):
-            times = self._timeout + self._first[size]
+            times = self._timeout + self._times[size]
             parts.append((times, np.full(_DRAWS, first[size] / _DRAWS)))
-        others = waiting[1 : self._largest] @ sizes[1 : self._largest]
-        for company, table in ((first, self._first), (others, self._times)):
-            for size in np.flatnonzero(company > _LEAST):
-                # Who comes while the first waits for company.
-                times = self._timeout / 2 + table[size]
-                weight = company[size] * rate * self._timeout / _DRAWS
-                parts.append((times, np.full(_DRAWS, weight)))
-                part = self._during(rate, table[size], 0, company[size])
-                parts.append(part)
-        full = self._times[self._largest]
+        company = waiting[: self._largest] @ sizes[: self._largest]
+        for size in np.flatnonzero(company > _LEAST):
+            times = self._timeout / 2 + self._times[size]
+            weight = company[size] * rate * self._timeout / _DRAWS
+            parts.append((times, np.full(_DRAWS, weight)))
+        for size in np.flatnonzero(company > _LEAST):
+            parts.append(self._during(rate, size, 0, company[size]))
         for state in range(self._largest, self._states):
             if waiting[state] > _LEAST:
                 left = state - self._largest
-                parts.append(self._during(rate, full, left, waiting[state]))
+                part = self._during(rate, self._largest, left, waiting[state])
+                parts.append(part)
         seconds, weights = zip(*parts, strict=True)
         return np.concatenate(seconds), np.concatenate(weights)
 
-    def _during(self, rate, batch, left, weight):
-        """Who comes while a batch runs, and `left` others wait already.
-
-        Args:
-            rate: sentences a second.
-            batch: seconds of the batch that runs, (R,).
-            left: how many wait.
-            weight: probability of such a batch.
-        """
-        times = batch[:, None, None]  # (R, 1, 1)
+    def _during(self, rate, size, left, weight):
+        """Who comes while a batch runs, and `left` others wait already."""
+        times = self._times[size][:, None, None]  # (R, 1, 1)
         moments = (np.arange(_MOMENTS) + 0.5) / _MOMENTS
         moments = moments[:, None]  # (U, 1)
-        others = _company(rate * batch)[:, None, :]  # (R, 1, Q)
+        others = _company(rate * self._times[size])[:, None, :]  # (R, 1, Q)
         ahead = (left + others * moments) // self._largest  # (R, U, Q)
         rest = left + 1 + others - ahead * self._largest
         own = (rest + rate * self._timeout).round()

@@ -10,11 +10,13 @@ import numpy as np
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 SIGNATURE = "serving_default"
-PAUSE = 0.05  # seconds; ten times as long changed little
+# Seconds. A pause of 10 ms already makes the next batch slower, longer ones
+# change little more: caches are cold then, and the clock may be down.
+PAUSE = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
-class _Lines:
+class ServiceTimes:
     """Seconds of a batch: a line over the longest length, for each size.
 
     Between two sizes that were measured both ends of the line are
@@ -25,14 +27,25 @@ class _Lines:
         sizes: that were measured, `(N,)`, the first is 1.
         lines: intercept and slope for each, seconds, `(N, 2)`.
         ratios: measured seconds over those of the line, `(N, R)`.
+        lengths: characters of the sentences that are sent, to draw from.
+        overhead: seconds that a request costs beside its batch.
     """
 
     sizes: np.ndarray
     lines: np.ndarray
     ratios: np.ndarray
+    lengths: np.ndarray
+    overhead: float = 0.0
 
     @classmethod
-    def fit(cls, rows) -> "_Lines":
+    def fit(cls, rows, lengths, overhead=0.0) -> "ServiceTimes":
+        """Of measurements.
+
+        Args:
+            rows: `(size, longest, seconds)`, as many of each size.
+            lengths: see the attribute.
+            overhead: see the attribute.
+        """
         sizes = sorted({size for size, _, _ in rows})
         lines, ratios = [], []
         for size in sizes:
@@ -42,73 +55,29 @@ class _Lines:
             line = _line(longest, seconds)
             lines.append(line)
             ratios.append(seconds / (line[0] + line[1] * longest))
-        return cls(np.array(sizes, float), np.array(lines), np.array(ratios))
-
-    def seconds(self, size, longest, random) -> float:
-        intercept = np.interp(size, self.sizes, self.lines[:, 0])
-        slope = np.interp(size, self.sizes, self.lines[:, 1])
-        nearest = np.searchsorted(self.sizes, size).clip(0, len(self.sizes) - 1)
-        return (intercept + slope * longest) * random.choice(
-            self.ratios[nearest]
-        )
-
-
-@dataclasses.dataclass(frozen=True)
-class ServiceTimes:
-    """Seconds of a batch, by its size and its longest sentence.
-
-    A processor that was idle is slower at first: its caches are cold, and its
-    clock may be down. So there are two measurements.
-
-    Attributes:
-        busy: of batches that follow each other.
-        after_pause: of batches before which nothing was computed.
-        lengths: characters of the sentences that are sent, to draw from.
-        overhead: seconds that a request costs beside its batch.
-    """
-
-    busy: _Lines
-    after_pause: _Lines
-    lengths: np.ndarray
-    overhead: float = 0.0
-
-    @classmethod
-    def fit(
-        cls, rows, lengths, overhead=0.0, after_pause=None
-    ) -> "ServiceTimes":
-        """Of measurements.
-
-        Args:
-            rows: `(size, longest, seconds)`, as many of each size.
-            lengths: see the attribute.
-            overhead: see the attribute.
-            after_pause: as `rows`; None: a pause changes nothing.
-        """
-        busy = _Lines.fit(rows)
         return cls(
-            busy,
-            busy if after_pause is None else _Lines.fit(after_pause),
+            np.array(sizes, float),
+            np.array(lines),
+            np.array(ratios),
             np.asarray(lengths, float),
             overhead,
         )
 
-    def seconds(
-        self, size: int, longest: float, random, after_pause: bool = False
-    ) -> float:
+    def seconds(self, size: int, longest: float, random) -> float:
         """Draws the time of a batch.
 
         Args:
             size: sentences.
             longest: characters of the longest.
             random: `np.random.Generator`.
-            after_pause: whether the worker was idle before.
         """
-        lines = self.after_pause if after_pause else self.busy
-        return lines.seconds(size, longest, random) + self.overhead * size
+        intercept = np.interp(size, self.sizes, self.lines[:, 0])
+        slope = np.interp(size, self.sizes, self.lines[:, 1])
+        nearest = np.searchsorted(self.sizes, size).clip(0, len(self.sizes) - 1)
+        ratio = random.choice(self.ratios[nearest])
+        return (intercept + slope * longest) * ratio + self.overhead * size
 
-    def samples(
-        self, largest: int, number: int, random, after_pause: bool = False
-    ) -> np.ndarray:
+    def samples(self, largest: int, number: int, random) -> np.ndarray:
         """Times of batches of random sentences, `(largest + 1, number)`.
 
         The first row, of no sentences, is 0.
@@ -117,9 +86,7 @@ class ServiceTimes:
         for size in range(1, largest + 1):
             for index in range(number):
                 longest = random.choice(self.lengths, size).max()
-                drawn[size, index] = self.seconds(
-                    size, longest, random, after_pause
-                )
+                drawn[size, index] = self.seconds(size, longest, random)
         return drawn
 
     def full_rate(self, largest: int, random) -> float:
@@ -133,10 +100,11 @@ class ServiceTimes:
         return largest / float(np.mean(times))
 
 
-def measure(
-    folder, texts, batches, seed=0, sizes=SIZES, pause=PAUSE
-) -> tuple[list[tuple], list[tuple]]:
-    """Runs batches of random sentences, each size in turn, then with pauses.
+def measure(folder, texts, batches, seed=0, sizes=SIZES) -> list[tuple]:
+    """Runs batches of random sentences, each size in turn.
+
+    A worker waits before each batch that isn't full: for the first sentence,
+    and for its company. So there is a pause here, too.
 
     Args:
         folder: a version folder.
@@ -144,40 +112,33 @@ def measure(
         batches: of each size.
         seed: of the draws.
         sizes: sentences in a batch.
-        pause: seconds before each batch, the second time.
 
     Returns:
-        `(size, longest, seconds)` of each batch, `longest` in characters, of
-        those that follow each other and of those after pauses.
+        `(size, longest, seconds)` of each batch, `longest` in characters.
     """
     from keras_transformer.export.session import SavedModelSession
 
     random = np.random.default_rng(seed)
     session = SavedModelSession(folder, 1)
-
-    def run(size):
-        chosen = [texts[i] for i in random.integers(len(texts), size=size)]
-        inputs = np.array([text.encode() for text in chosen], object)
-        began = time.perf_counter()
-        session.run(SIGNATURE, {"text": inputs})
-        seconds = time.perf_counter() - began
-        return size, max(map(len, chosen)), seconds
-
+    rows = []
     # The first time, memory is taken.
-    rows = [run(size) for _ in range(batches + 2) for size in sizes]
-    after_pause = []
-    for size in [*sizes] * batches:
-        time.sleep(pause)
-        after_pause.append(run(size))
+    for round_number in range(batches + 2):
+        for size in sizes:
+            chosen = [texts[i] for i in random.integers(len(texts), size=size)]
+            inputs = np.array([text.encode() for text in chosen], object)
+            if size < max(sizes):
+                time.sleep(PAUSE)
+            began = time.perf_counter()
+            session.run(SIGNATURE, {"text": inputs})
+            seconds = time.perf_counter() - began
+            if round_number >= 2:
+                rows.append((size, max(map(len, chosen)), seconds))
     session.close()
-    return rows[2 * len(sizes) :], after_pause
+    return rows
 
 
-def table(rows, after_pause) -> list[dict]:
-    """Median milliseconds by batch size, of the shorter and longer halves.
-
-    After a pause: of all.
-    """
+def table(rows) -> list[dict]:
+    """Median milliseconds by batch size, of the shorter and longer halves."""
     lines = []
     for size in sorted({size for size, _, _ in rows}):
         own = sorted((row[1], row[2]) for row in rows if row[0] == size)
@@ -188,8 +149,6 @@ def table(rows, after_pause) -> list[dict]:
                 continue
             line[f"{name}_characters"] = float(np.median([x for x, _ in part]))
             line[f"{name}_ms"] = 1000 * float(np.median([t for _, t in part]))
-        rested = [row[2] for row in after_pause if row[0] == size]
-        line["after_pause_ms"] = 1000 * float(np.median(rested))
         lines.append(line)
     return lines
 

@@ -43,8 +43,7 @@ def simulate(
             # A full batch waits for nobody.
             start = max(arrivals[end - 1], free[worker])
         longest = lengths[first:end].max()
-        idle = arrivals[first] > free[worker]
-        done = start + times.seconds(end - first, longest, random, idle)
+        done = start + times.seconds(end - first, longest, random)
         latencies[first:end] = done - arrivals[first:end]
         free[worker] = done
         first = end

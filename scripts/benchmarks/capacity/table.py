@@ -30,8 +30,9 @@ def page(report: dict) -> str:
         f"Measured with {said}; model: {report['model']}, weights of "
         f"{report['weights_mib']:.0f} MiB; a server with one worker on one "
         f"core takes {report['memory_mib']:.0f} MiB.",
-        "The time of a batch on one core, medians, and what a request costs "
-        f"beside it: {1000 * report['overhead_seconds']:.1f} ms.",
+        "The time of a batch on one core, medians, after a pause but for the "
+        "largest, and what a request costs beside it: "
+        f"{1000 * report['overhead_seconds']:.1f} ms.",
         _service(report),
         "Replicas of one core, by rate and by what 99 of 100 answers shall "
         "take at most:",
@@ -66,7 +67,6 @@ def _service(report):
             if "longer_ms" in line
             else ""
         )
-        row.append(f"{line['after_pause_ms']:.0f}")
         rows.append(row)
     return _table(
         (
@@ -76,7 +76,6 @@ def _service(report):
             "longest, characters",
             "ms",
             "sentences/s",
-            "ms after a pause",
         ),
         rows,
     )

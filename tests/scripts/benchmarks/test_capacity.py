@@ -19,18 +19,14 @@ from scripts.benchmarks.capacity.service_times import ServiceTimes
 from scripts.benchmarks.capacity.simulation import simulate
 
 
-def linear(alone=0.05, each=0.01, slope=0.0, overhead=0.0, cold=0.0):
-    """Times of `alone + each * size + slope * longest` seconds.
-
-    `cold` seconds more after a pause.
-    """
+def linear(alone=0.05, each=0.01, slope=0.0, overhead=0.0):
+    """Times of `alone + each * size + slope * longest` seconds."""
     rows = [
         (size, longest, alone + each * size + slope * longest)
         for size in (1, 2, 64)
         for longest in (10, 30)
     ]
-    after_pause = [(*row[:2], row[2] + cold) for row in rows]
-    return ServiceTimes.fit(rows, [10, 20, 30], overhead, after_pause)
+    return ServiceTimes.fit(rows, [10, 20, 30], overhead)
 
 
 def test_times_are_interpolated_between_what_was_measured():
@@ -48,7 +44,7 @@ def test_times_are_interpolated_between_what_was_measured():
 def test_noise_makes_no_time_fall_with_length():
     rows = [(1, 10, 0.05), (1, 30, 0.04), (1, 20, 0.06)]
     times = ServiceTimes.fit(rows, [10])
-    assert times.busy.lines[0].tolist() == [pytest.approx(0.05), 0.0]
+    assert times.lines[0].tolist() == [pytest.approx(0.05), 0.0]
     # What the line leaves over is drawn again.
     drawn = {times.seconds(1, 20, np.random.default_rng(n)) for n in range(40)}
     assert sorted(drawn) == pytest.approx([0.04, 0.05, 0.06])
@@ -79,16 +75,6 @@ def test_who_is_alone_waits_for_company_and_is_computed():
     assert queue.latency(0.01, 0.5) == pytest.approx(0.065)
 
 
-def test_a_pause_makes_the_next_batch_slower():
-    times = linear(cold=0.04)
-    assert simulate(times, 0.01, 500)["p50"] == pytest.approx(0.105)
-    assert BatchQueue(times).latency(0.01, 0.5) == pytest.approx(0.105)
-    # Nothing pauses where batches follow each other.
-    busy = 0.97 * BatchQueue(times).full_rate
-    slower = simulate(times, busy)["p50"] / simulate(linear(), busy)["p50"]
-    assert slower == pytest.approx(1, rel=0.02)
-
-
 @pytest.mark.parametrize(
     ("load", "quantile"),
     [
@@ -102,7 +88,7 @@ def test_a_pause_makes_the_next_batch_slower():
     ],
 )
 def test_model_and_simulation_agree(load, quantile):
-    times = linear(slope=0.002, cold=0.02)
+    times = linear(slope=0.002)
     queue = BatchQueue(times)
     rate = load * queue.full_rate
     name = f"p{100 * quantile:.0f}"
@@ -201,14 +187,7 @@ def report():
         "weights_mib": 1.0,
         "memory_mib": 400.0,
         "overhead_seconds": 0.002,
-        "service": [
-            {
-                "batch_size": 1,
-                "longer_characters": 9,
-                "longer_ms": 60,
-                "after_pause_ms": 80,
-            }
-        ],
+        "service": [{"batch_size": 1, "longer_characters": 9, "longer_ms": 60}],
         "rates": [10, 1000],
         "capacities": [
             {"p99": 0.5, "rate": 40.0, "simulated_p99": 0.48},
