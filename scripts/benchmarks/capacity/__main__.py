@@ -6,14 +6,14 @@
         --report capacity.json --write docs/serving.md
 
 Measures how long batches take on one core, by size and sentence length, and,
-by bursts that fill batches, what a request costs beside them. A queueing model (`queueing.py`) makes the
-table of these; a simulation with the measured times (`simulation.py`) and
-requests at random moments against the embedded server on one core (`load.py`)
-check it, at three loads. `--report` measures nothing and takes an earlier
-output; `--write` puts the tables into a page. `--memory` measures what a server
-takes, through TensorFlow's C API. Needs two cores, and that nothing
-else runs. Without `--saved-model` a model of the notebook's shape with random
-weights gives 20 tokens for each sentence.
+by bursts that fill batches, what a request costs beside them. A queueing model
+(`queueing.py`) makes the table of these; a simulation with the measured times
+(`simulation.py`) and requests at random moments against the embedded server on
+one core (`load.py`) check it, at three loads. `--report` measures nothing and
+takes an earlier output; `--write` puts the tables into a page. `--memory`
+measures what a server takes, through TensorFlow's C API. Needs two cores, and
+that nothing else runs. Without `--saved-model` a model of the notebook's shape
+with random weights gives 20 tokens for each sentence.
 """
 
 import argparse
