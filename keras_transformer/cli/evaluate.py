@@ -78,9 +78,9 @@ def _ctranslate2_evaluator(arguments):
     from keras_transformer.evaluation.run_evaluation import (
         evaluate_translator,
     )
+    from keras_transformer.export.ctranslate2_folder import read_config
     from keras_transformer.export.ctranslate2_translator import (
         CTranslate2Translator,
-        read_config,
     )
 
     if arguments.weights:

@@ -34,7 +34,7 @@ from keras_transformer.cli.options import (
     flag,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.export.ctranslate2_translator import (
+from keras_transformer.export.ctranslate2_folder import (
     DESCRIPTION,
     QUANTIZATIONS,
 )

@@ -1,11 +1,13 @@
 """Serves exported models over REST and gRPC, as TensorFlow Serving does.
 
 It is TensorFlow Serving where that is installed, or its Docker image, and
-otherwise a server of this package's that keeps the same contract. The flags
-carry TensorFlow Serving's names.
+otherwise a server of this package's that keeps the same contract, also with
+exports for CTranslate2. The flags carry TensorFlow Serving's names.
 
 example:
   keras-transformer serve --model_base_path saved_models/en-zh
+  keras-transformer serve --engine ctranslate2 \\
+      --model_base_path ctranslate2/en-zh
   curl -d '{"instances": ["Good morning."]}' \\
       http://127.0.0.1:8501/v1/models/en-zh:predict
 """
@@ -20,6 +22,8 @@ import threading
 from keras_transformer.cli.console import load_tensorflow, say
 from keras_transformer.cli.options import add_number
 from keras_transformer.errors import InputError
+from keras_transformer.export.ctranslate2_folder import require_ctranslate2
+from keras_transformer.export.registry.version_folders import version_folders
 from keras_transformer.machine import allow_many_connections
 from keras_transformer.serving.server import engines
 
@@ -30,7 +34,8 @@ def add_arguments(parser):
     models.add_argument(
         "--model_base_path",
         metavar="FOLDER",
-        help="of one model: it holds the version folders",
+        help="of one model: it holds the version folders; with --engine "
+        "ctranslate2 also one export itself, as version 1",
     )
     models.add_argument(
         "--model_name",
@@ -54,11 +59,13 @@ def add_arguments(parser):
         "--engine",
         choices=engines.ENGINES,
         default=engines.AUTO,
-        help="auto takes the first of the others that is there",
+        help="auto takes the first of the next three that is there; "
+        "ctranslate2 is the embedded server for what `export --format "
+        "ctranslate2` wrote (extra [ctranslate2])",
     )
     _add_ports(parser.add_argument_group("where"))
     _add_batching(parser.add_argument_group("batching"))
-    _add_limits(parser.add_argument_group("of the embedded server only"))
+    _add_limits(parser.add_argument_group("of embedded and ctranslate2 only"))
 
 
 def _add_ports(group):
@@ -131,9 +138,14 @@ def _add_limits(group):
 def run(arguments):
     _check(arguments)
     engine = engines.choose_engine(arguments.engine)
-    if engine == engines.EMBEDDED:
-        say("engine: the embedded server")
-        _serve(arguments)
+    if engine == engines.CTRANSLATE2:
+        require_ctranslate2()
+    if arguments.model_base_path:
+        _check_export(pathlib.Path(arguments.model_base_path), engine)
+    if engine in (engines.EMBEDDED, engines.CTRANSLATE2):
+        runner = " with CTranslate2" * (engine == engines.CTRANSLATE2)
+        say(f"engine: the embedded server{runner}")
+        _serve(arguments, engine)
         return
     flags = server_flags(arguments)
     if engine == engines.DOCKER:
@@ -179,6 +191,12 @@ def _check(arguments):
         )
 
 
+def _check_export(base, engine):
+    """Tells soon, and any engine, of an export of the other kind."""
+    for folder in (base, *list(version_folders(base).values())[-1:]):
+        engines.require_engine_for(folder, engine)
+
+
 @contextlib.contextmanager
 def _extra():
     """Tells what to install where the extra is missing."""
@@ -191,7 +209,7 @@ def _extra():
         ) from None
 
 
-def _serve(arguments):
+def _serve(arguments, engine):
     """Runs the embedded server until SIGTERM or Ctrl-C."""
     allow_many_connections()
     # gRPC's C++ code has no other way to be silent about a port in use.
@@ -203,7 +221,7 @@ def _serve(arguments):
 
         # For the whole process and for good, as the stock server does.
         disable_xla()
-        server = Server(server_options(arguments), _tell)
+        server = Server(server_options(arguments, engine), _tell)
     # Until here a signal ends the process: nobody waits for an answer.
     server.start()
     stop = threading.Event()
@@ -280,8 +298,12 @@ def mounted_paths(arguments) -> list[str]:
     return [_absolute(path) for path in dict.fromkeys(paths) if path]
 
 
-def server_options(arguments):
+def server_options(arguments, engine=engines.EMBEDDED):
     """The `ServerOptions` of the embedded server.
+
+    Args:
+        arguments: parsed.
+        engine: what runs the models, `EMBEDDED` or `CTRANSLATE2`.
 
     Raises:
         InputError: a value or a file isn't what is accepted.
@@ -323,6 +345,7 @@ def server_options(arguments):
         access_log=not arguments.no_access_log,
         log_text=arguments.log_text,
         page=not arguments.no_page,
+        engine=engine,
     )
 
 

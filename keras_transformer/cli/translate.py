@@ -302,11 +302,13 @@ def _of_export(arguments, request):
 
 def _of_ctranslate2(arguments, request):
     """A translator factory of a folder for CTranslate2, and the batch size."""
-    from keras_transformer.export.ctranslate2_translator import (
-        CTranslate2TranslatorFactory,
+    from keras_transformer.export.ctranslate2_folder import (
         read_config,
         require_ctranslate2,
         require_search,
+    )
+    from keras_transformer.export.ctranslate2_translator import (
+        CTranslate2TranslatorFactory,
     )
 
     require_ctranslate2()

@@ -7,6 +7,8 @@ reads. Needs no TensorFlow.
 import enum
 import itertools
 
+from keras_transformer.errors import InputError
+
 
 class Code(enum.IntEnum):
     """gRPC's canonical codes, which TensorFlow's errors share."""
@@ -102,11 +104,14 @@ def as_serving_error(error: BaseException) -> ServingError:
     """Any exception as a client may see it: without a traceback.
 
     Args:
-        error: a `ServingError`, an error of TensorFlow's, or another.
+        error: a `ServingError`, an `InputError`, an error of TensorFlow's,
+            or another.
     """
     if isinstance(error, ServingError):
         return error
     message = _first_line(error)
+    if isinstance(error, InputError):
+        return ServingError(Code.FAILED_PRECONDITION, message)
     code = getattr(error, "error_code", None)  # of tf.errors.OpError
     if isinstance(code, int):
         return ServingError(Code(code), message)

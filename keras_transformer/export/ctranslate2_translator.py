@@ -4,66 +4,33 @@ Needs the extra `[ctranslate2]`. CTranslate2 searches, from tokens to tokens;
 text becomes tokens, and tokens text, by the tokenizers of the run, whatever
 their kind. These need TensorFlow and TF Text, which are imported with the
 first model.
-
-FOLDER/
-  model.bin  config.json  *_vocabulary.json   as CTranslate2 loads them
-  source_tokenizer/  target_tokenizer/
-  imported/               licence and model card of an imported model
-  keras_transformer.json  the configuration, origin, checksums of the files
-  reference.json          translations of the run, to compare with
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-import importlib.util
 import os
 import pathlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from keras_transformer.checksums import check_file, files_fingerprint
-from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.constants import (
-    NO_SCORE,
-    PAD_ID,
-    UNK_ID,
-)
+from keras_transformer.constants import NO_SCORE, PAD_ID, UNK_ID
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_json
+from keras_transformer.export.ctranslate2_folder import (
+    ACCEPTED,
+    EXPORT_AGAIN,
+    read_config,
+    read_description,
+    require_ctranslate2,
+    require_search,
+)
 from keras_transformer.translation.request import (
     Translation,
     translations_of,
 )
-
-FORMAT = "keras_transformer.ctranslate2"
-FORMAT_VERSION = 1
-MODEL = "model.bin"
-DESCRIPTION = "keras_transformer.json"
-REFERENCE = "reference.json"
-ACCEPTED = "Accepted: what `export --format ctranslate2` wrote"
-_EXPORT_AGAIN = "export it again"
-# What weights are stored in, and how far a token's log-probability may be from
-# the run's, in nats. bfloat16 would need PyTorch.
-QUANTIZATIONS = {
-    "float32": 1e-4,
-    "float16": 0.02,
-    "int16": 0.1,
-    "int8": 0.25,
-    "int8_float32": 0.25,
-    "int8_float16": 0.25,
-}
-# What CTranslate2's search can't do, or does otherwise: the values that leave
-# it out.
-_LEFT_OUT = {
-    "coverage_penalty": 0.0,
-    "min_length_ratio": 0.0,
-    "repetition_penalty": 1.0,
-    "replace_unknown": False,
-    "sampling": False,
-    "precision": "float32",
-}
 
 
 class Hypotheses(NamedTuple):
@@ -81,65 +48,6 @@ class Hypotheses(NamedTuple):
     truncated: list[bool]
 
 
-def require_ctranslate2():
-    """Raises `InputError` if the package isn't installed."""
-    if importlib.util.find_spec("ctranslate2") is None:
-        raise InputError(
-            "CTranslate2 isn't installed. Accepted: pip install "
-            "'.[ctranslate2]' in the project's folder"
-        )
-
-
-def require_search(decoding: DecodingConfig):
-    """Refuses a search that CTranslate2 doesn't have.
-
-    Raises:
-        InputError: names the setting and what is accepted.
-    """
-    for name, accepted in _LEFT_OUT.items():
-        received = getattr(decoding, name)
-        if received != accepted:
-            shown = str(accepted).lower()
-            raise InputError(
-                f"decoding.{name}: CTranslate2 searches without it. Received: "
-                f"{received}. Accepted: --decoding {name}={shown}"
-            )
-    if decoding.length_penalty and decoding.length_normalization != "average":
-        raise InputError(
-            "decoding.length_normalization: CTranslate2 knows the average "
-            f"only. Received: {decoding.length_normalization}. Accepted: "
-            "--decoding length_normalization=average, or --length-penalty 0"
-        )
-
-
-def read_description(folder: str | os.PathLike) -> dict:
-    """What a folder says about itself.
-
-    Raises:
-        InputError: it isn't an export for CTranslate2.
-    """
-    path = pathlib.Path(folder) / DESCRIPTION
-    if not path.is_file():
-        raise InputError(f"{folder}: no {DESCRIPTION} in it. {ACCEPTED}")
-    description = read_json(path)
-    kind = description.get("format"), description.get("format_version")
-    if kind != (FORMAT, FORMAT_VERSION):
-        raise InputError(f"{path}: not of {FORMAT}. {ACCEPTED}")
-    files = description.get("files")
-    described = isinstance(files, list) and all(
-        isinstance(file, dict) and {"name", "bytes", "sha256"} <= file.keys()
-        for file in files
-    )
-    if not described or not isinstance(description.get("config"), dict):
-        raise InputError(f"{path}: damaged; {_EXPORT_AGAIN}")
-    return description
-
-
-def read_config(folder: str | os.PathLike) -> Config:
-    """The run's configuration; raises as `read_description` does."""
-    return Config().updated(read_description(folder)["config"], str(folder))
-
-
 class CTranslate2Translator:
     """Translates with an export for CTranslate2, on the processor.
 
@@ -147,11 +55,15 @@ class CTranslate2Translator:
         folder: that `export --format ctranslate2` wrote.
         decoding: the search; None: as it was exported.
         threads: of one translation.
+        workers: translations at a time, of as many threads that call; more
+            wait for their turn.
 
     Attributes:
         description: what the export says about itself, a dict.
         config: the run's `Config`.
         decoding: the search.
+        source_tokenizer: a `Tokenizer`, with the search's prefix.
+        target_tokenizer: a `Tokenizer`.
 
     Raises:
         InputError: CTranslate2 isn't installed, the folder is no such export
@@ -167,19 +79,32 @@ class CTranslate2Translator:
         folder: str | os.PathLike,
         decoding: DecodingConfig | None = None,
         threads: int = 1,
+        workers: int = 1,
     ):
         require_ctranslate2()
         folder = pathlib.Path(folder)
         self.description = read_description(folder)
         for file in self.description["files"]:
-            check_file(folder / file["name"], file, _EXPORT_AGAIN, content=True)
+            check_file(folder / file["name"], file, EXPORT_AGAIN, content=True)
         self.config = read_config(folder)
-        self.decoding = decoding or self.config.decoding
-        require_search(self.decoding)
         self._max_length = self.config.model.max_length
         self._load_tokenizers(folder)
-        self._options = self._search_options()
-        self._model = _loaded(folder, threads)
+        self._set_search(decoding or self.config.decoding)
+        self._model = _loaded(folder, threads, workers)
+
+    def with_search(self, decoding: DecodingConfig) -> CTranslate2Translator:
+        """The same model, loaded once, with another search.
+
+        Raises:
+            InputError: it is one that CTranslate2 doesn't have.
+        """
+        other = copy.copy(self)
+        other._set_search(decoding)
+        return other
+
+    def close(self):
+        """Frees the weights, for all that share them."""
+        self._model.unload_model()
 
     def translate(
         self, texts: Sequence[str], count: int = 1
@@ -191,13 +116,19 @@ class CTranslate2Translator:
             count: K, at most the beam size.
 
         Returns:
-            B lists of up to K translations, the best first, as many scores,
-            and whether each text was too long for the model.
+            B lists of K translations, the best first, as many scores, and
+            whether each text was too long for the model. What is left over,
+            as of a text without tokens, has "" and `NO_SCORE`.
         """
         ids, scores, truncated = self.search(texts, count)
         flat = [row for rows in ids for row in rows]
         spelt = iter(self._spell(flat))
-        return [[next(spelt) for _ in rows] for rows in ids], scores, truncated
+        translations = [[next(spelt) for _ in rows] for rows in ids]
+        for row, values in zip(translations, scores, strict=True):
+            left = count - len(row)
+            row += [""] * left
+            values += [NO_SCORE] * left
+        return translations, scores, truncated
 
     def search(self, texts: Sequence[str], count: int = 1) -> Hypotheses:
         """`translate`, to ids. A text without tokens has one hypothesis: []."""
@@ -239,24 +170,33 @@ class CTranslate2Translator:
 
     def target_ids(self, translations: Sequence[str]) -> list[list[int]]:
         """The ids of given translations; what exceeds the model is cut off."""
-        ids = self._target.tokenize(_encoded(translations))  # (B, ragged)
+        ids = self.target_tokenizer.tokenize(
+            _strings(translations)
+        )  # (B, ragged)
         return ids[:, : self._max_length - 1].to_list()
 
     def _load_tokenizers(self, folder):
-        import tensorflow as tf
-
-        from keras_transformer.search.constraints import max_output_lengths
         from keras_transformer.text.tokenizer import load_tokenizer
-        from keras_transformer.translation.translator import with_prefix
 
-        source, self._target = (
+        self._source, self.target_tokenizer = (
             load_tokenizer(folder / f"{side}_tokenizer")
             for side in ("source", "target")
         )
-        self._source_tokens = source.tokens()
-        self._target_tokens = self._target.tokens()
+        self._source_tokens = self._source.tokens()
+        self._target_tokens = self.target_tokenizer.tokens()
         self._target_ids = {t: i for i, t in enumerate(self._target_tokens)}
-        source = with_prefix(source, self.decoding)
+
+    def _set_search(self, decoding):
+        import tensorflow as tf
+
+        from keras_transformer.search.constraints import max_output_lengths
+        from keras_transformer.translation.translator import with_prefix
+
+        require_search(decoding)
+        self.decoding = decoding
+        self._options = self._search_options()
+        source = with_prefix(self._source, decoding)
+        self.source_tokenizer = source
         most = self._max_length - 2  # without START and END
 
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
@@ -264,7 +204,7 @@ class CTranslate2Translator:
             ids = source.tokenize(text)  # (B, ragged)
             lengths = tf.cast(ids.row_lengths(), tf.int32)
             kept = tf.minimum(lengths, most)
-            limits = max_output_lengths(kept, self.decoding, most + 2)
+            limits = max_output_lengths(kept, decoding, most + 2)
             # (B, S), (B,), (B,), (B,)
             return ids[:, :most].to_tensor(PAD_ID), kept, limits, lengths > most
 
@@ -272,11 +212,8 @@ class CTranslate2Translator:
 
     def _sources(self, texts):
         """Tokens of texts, the limits of their outputs, and what was cut."""
-        import tensorflow as tf
-
         ids, lengths, limits, truncated = (
-            tensor.numpy()
-            for tensor in self._prepare(tf.constant(_encoded(texts)))
+            tensor.numpy() for tensor in self._prepare(_strings(texts))
         )
         sources = [
             [self._source_tokens[i] for i in row[:length]]
@@ -289,7 +226,7 @@ class CTranslate2Translator:
         from keras_transformer.search.from_config import banned_ids
 
         decoding = self.decoding
-        banned = banned_ids(decoding, self._target)
+        banned = banned_ids(decoding, self.target_tokenizer)
         others = [[self._target_tokens[i]] for i in banned if i != UNK_ID]
         return {
             "beam_size": decoding.beam_size,
@@ -330,21 +267,31 @@ class CTranslate2Translator:
         import tensorflow as tf
 
         ids = tf.ragged.constant(rows, tf.int32, ragged_rank=1)
-        texts = self._target.detokenize(ids).numpy()
+        texts = self.target_tokenizer.detokenize(ids).numpy()
         return [text.decode("utf-8", "replace") for text in texts]
 
 
-def _encoded(texts):
+def _strings(texts):
+    """A string tensor of texts, or of what is bytes already."""
+    import tensorflow as tf
+
     # A file read with surrogateescape holds what UTF-8 can't.
-    return [text.encode("utf-8", "replace") for text in texts]
+    encoded = [
+        text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+        for text in texts
+    ]
+    return tf.constant(encoded, tf.string)
 
 
-def _loaded(folder, threads):
+def _loaded(folder, threads, workers):
     import ctranslate2
 
     try:
         return ctranslate2.Translator(
-            str(folder), device="cpu", inter_threads=1, intra_threads=threads
+            str(folder),
+            device="cpu",
+            inter_threads=workers,
+            intra_threads=threads,
         )
     # It has a different error for every damage.
     except Exception as error:
@@ -386,12 +333,7 @@ class CTranslate2TranslatorFactory:
         )
 
         def translate(lines):
-            texts, scores, truncated = translator.translate(lines, self.count)
-            # A text without tokens has fewer hypotheses than others.
-            for row, values in zip(texts, scores, strict=True):
-                left = self.count - len(row)
-                row += [""] * left
-                values += [NO_SCORE] * left
-            return translations_of(lines, texts, scores, truncated, self.count)
+            results = translator.translate(lines, self.count)
+            return translations_of(lines, *results, self.count)
 
         return translate

@@ -10,7 +10,7 @@ import pytest
 
 from keras_transformer.cli.main import main
 from keras_transformer.config import Config
-from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.constants import NO_SCORE, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from tests.built_once import built_once
 from tests.cli.conftest import ROOT, start
@@ -87,6 +87,10 @@ def translate(tmp_path, capsys):
     ],
 )
 def test_translates_as_the_run_does(variant, tmp_path, here, capsys, translate):
+    from keras_transformer.export.ctranslate2_session import (
+        CTranslate2Session,
+    )
+
     run, out = tmp_path / "run", tmp_path / "out"
     write_run(run, variant)
     assert export(run, out, "--json") == 0
@@ -111,6 +115,13 @@ def test_translates_as_the_run_does(variant, tmp_path, here, capsys, translate):
     assert all(score >= early for score, early in pairs)
     if variant == "as Marian's":
         assert any(score > early for score, early in pairs)
+    # A blank text is nothing at all where no START and END frame it.
+    session = CTranslate2Session(out)
+    given = {"text": [b"", b"aaa"], "translation": [b"a", b"a"]}
+    blank, score = session.run("score", given)["log_probability"]
+    assert (blank == NO_SCORE) == (variant == "as OpenNMT's")
+    assert NO_SCORE < score < 0
+    session.close()
 
 
 def test_sentencepiece_and_origin_travel(
@@ -352,11 +363,9 @@ def test_nothing_is_overwritten(toy, exported, refuses):
 def test_a_failed_check_publishes_nothing(
     toy, tmp_path, monkeypatch, here, refuses
 ):
-    from keras_transformer.export import ctranslate2_translator
-    from keras_transformer.export.writer import ctranslate2
+    from keras_transformer.export.ctranslate2_folder import QUANTIZATIONS
 
-    monkeypatch.setitem(ctranslate2.QUANTIZATIONS, "float32", 1e-12)
-    assert ctranslate2.QUANTIZATIONS is ctranslate2_translator.QUANTIZATIONS
+    monkeypatch.setitem(QUANTIZATIONS, "float32", 1e-12)
     out = tmp_path / "out"
     words = ["--run", toy, "--out", out, "--format=ctranslate2"]
     says = ["log_probabilities_agree failed", "nothing was published"]
@@ -410,5 +419,6 @@ def test_the_guides_commands_run(toy, tmp_path, monkeypatch, here):
     (tmp_path / "in.txt").write_text("aaa bbb\n")
     (tmp_path / "test.tsv").write_text("aaa bbb\tab\n")
     for words in guide_commands("en"):
-        assert main(words) == 0
+        # The server is started by tests/cli/test_serve_ctranslate2.py.
+        assert words[0] == "serve" or main(words) == 0
     assert len((tmp_path / "out.txt").read_text().splitlines()) == 1

@@ -15,8 +15,8 @@ import sys
 from typing import NamedTuple
 
 from keras_transformer.config import Config
+from keras_transformer.export.ctranslate2_folder import REFERENCE
 from keras_transformer.export.ctranslate2_translator import (
-    REFERENCE,
     CTranslate2Translator,
 )
 from keras_transformer.export.verification.checks import (

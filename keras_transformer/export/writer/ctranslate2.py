@@ -21,7 +21,7 @@ from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, NO_SCORE, START_ID, UNK_ID
 from keras_transformer.errors import InputError
-from keras_transformer.export.ctranslate2_translator import (
+from keras_transformer.export.ctranslate2_folder import (
     DESCRIPTION,
     FORMAT,
     FORMAT_VERSION,

@@ -13,6 +13,7 @@ from tensorflow_serving.config import model_server_config_pb2
 
 from keras_transformer.contract.protobuf import message
 from keras_transformer.errors import InputError
+from keras_transformer.export.ctranslate2_folder import is_export
 from keras_transformer.export.registry.version_folders import version_folders
 from keras_transformer.machine import usable_cores
 
@@ -31,7 +32,8 @@ class ModelConfig:
 
     Attributes:
         name: as requests give it.
-        base_path: the folder that holds its version folders.
+        base_path: the folder that holds its version folders, or is an export
+            for CTranslate2.
         latest: how many of the highest versions are served.
         specific: these versions instead, if there are any.
         all_versions: whether all are served instead.
@@ -74,6 +76,9 @@ class ModelConfig:
     def version_folders(self) -> dict[int, pathlib.Path]:
         """The versions on disk, folders by number.
 
+        An export for CTranslate2 that lies in `base_path` itself is version
+        1.
+
         Raises:
             InputError: they can't be read, as where a file system is away
                 for a moment.
@@ -84,6 +89,8 @@ class ModelConfig:
             raise InputError(f"{self.base_path}: {error.strerror}") from None
         if not there:
             raise InputError(f"{self.base_path}: no such folder")
+        if is_export(self.base_path):
+            return {1: self.base_path}
         return version_folders(self.base_path)
 
 

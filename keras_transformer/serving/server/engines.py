@@ -1,16 +1,23 @@
-"""Engines of `serve`: TensorFlow's server, one in a container, the embedded."""
+"""Engines of `serve`: what runs a model, and which kind of export it takes.
 
+TensorFlow's server, the same in a container, and the embedded server, which
+has TensorFlow or CTranslate2 run what it serves.
+"""
+
+import pathlib
 import shutil
 import subprocess
 
-from keras_transformer.contract.layout import IMAGE
+from keras_transformer.contract.layout import IMAGE, SAVED_MODEL
 from keras_transformer.errors import InputError
+from keras_transformer.export.ctranslate2_folder import is_export
 
 TENSORFLOW_MODEL_SERVER = "tensorflow_model_server"
 DOCKER = "docker"
 EMBEDDED = "embedded"
+CTRANSLATE2 = "ctranslate2"
 AUTO = "auto"
-ENGINES = (AUTO, TENSORFLOW_MODEL_SERVER, DOCKER, EMBEDDED)
+ENGINES = (AUTO, TENSORFLOW_MODEL_SERVER, DOCKER, EMBEDDED, CTRANSLATE2)
 
 # Seconds for Docker to say whether it has the image.
 _PATIENCE = 10
@@ -19,6 +26,8 @@ _PATIENCE = 10
 def choose_engine(requested: str, image: str = IMAGE) -> str:
     """The engine to use: the requested one, or the first that is there.
 
+    CTranslate2 is taken only where it is requested.
+
     Args:
         requested: one of `ENGINES`.
         image: that Docker would run.
@@ -26,8 +35,8 @@ def choose_engine(requested: str, image: str = IMAGE) -> str:
     Raises:
         InputError: the requested one isn't there.
     """
-    if requested == EMBEDDED:
-        return EMBEDDED
+    if requested in (EMBEDDED, CTRANSLATE2):
+        return requested
     if requested in (AUTO, TENSORFLOW_MODEL_SERVER):
         if shutil.which(TENSORFLOW_MODEL_SERVER):
             return TENSORFLOW_MODEL_SERVER
@@ -44,6 +53,32 @@ def choose_engine(requested: str, image: str = IMAGE) -> str:
             f"Accepted: --engine embedded, or `docker pull {image}`"
         )
     return EMBEDDED
+
+
+def require_engine_for(folder: pathlib.Path, engine: str):
+    """Refuses an export that another engine runs.
+
+    What is no export at all is left to who loads it.
+
+    Args:
+        folder: of one version.
+        engine: one of `ENGINES`.
+
+    Raises:
+        InputError: names the engine that is accepted.
+    """
+    is_ctranslate2 = is_export(folder)
+    if is_ctranslate2 and engine != CTRANSLATE2:
+        raise InputError(
+            f"{folder}: an export for CTranslate2. Accepted: --engine "
+            f"{CTRANSLATE2}"
+        )
+    is_saved_model = (folder / SAVED_MODEL).is_file()
+    if is_saved_model and not is_ctranslate2 and engine == CTRANSLATE2:
+        raise InputError(
+            f"{folder}: a SavedModel. Accepted: --engine {EMBEDDED}, or what "
+            "`export --format ctranslate2` wrote"
+        )
 
 
 def model_server_command(flags: dict) -> list[str]:

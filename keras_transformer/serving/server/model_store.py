@@ -19,7 +19,11 @@ from keras_transformer.contract.status import (
     invalid_argument,
 )
 from keras_transformer.errors import InputError
+from keras_transformer.export.ctranslate2_folder import DESCRIPTION, MODEL
 from keras_transformer.serving.server.config_files import ModelConfig
+
+# Files that change when a version is repaired, of either kind of export.
+_STAMPED = (SAVED_MODEL, f"{VARIABLES}.index", MODEL, DESCRIPTION)
 
 
 @dataclasses.dataclass
@@ -374,7 +378,7 @@ class ModelStore:
 def _folder_stamp(folder: pathlib.Path) -> tuple:
     """Times and sizes of the files that change when a version is repaired."""
     stamp = []
-    for name in (SAVED_MODEL, f"{VARIABLES}.index"):
+    for name in _STAMPED:
         try:
             status = (folder / name).stat()
             stamp.append((status.st_mtime_ns, status.st_size))

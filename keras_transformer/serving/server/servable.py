@@ -1,12 +1,14 @@
 """Servable: one version of a model, loaded as TensorFlow Serving loads it.
 
-That includes the warm-up requests of its folder, which run before it gets
-traffic.
+What runs it is a session: of a SavedModel, or of another kind of export with
+the same signatures. Loading includes the warm-up requests of its folder, which
+run before it gets traffic.
 """
 
 import concurrent.futures
 import os
 import pathlib
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -23,25 +25,28 @@ MAX_RECORDS = 1000
 
 
 class Servable:
-    """A SavedModel in a session of its own.
+    """A version in a session of its own.
 
     Whether XLA may compile is up to the process; `keras-transformer serve`
-    forbids it. Nothing of Keras and none of the project's models is needed:
-    what runs is the graph. `run` may be called by many threads at once.
+    forbids it. Of a SavedModel, nothing of Keras and none of the project's
+    models is needed: what runs is the graph. `run` may be called by many
+    threads at once.
 
     Args:
         name: of the model.
         version: its number.
         folder: the version folder.
         intra_op_threads: that one operation uses; 0: TensorFlow's choice.
+        open_session: `(folder, intra_op_threads)` to a session, with `run`,
+            `signatures` and `close` as those of `SavedModelSession`.
 
     Attributes:
         name, version, folder: as given.
         signatures: `SignatureDef` by name.
 
     Raises:
-        ServingError, tf.errors.OpError, OSError, ValueError: it can't be
-            loaded, or a warm-up record fails.
+        ServingError, InputError, tf.errors.OpError, OSError, ValueError: it
+            can't be loaded, or a warm-up record fails.
     """
 
     def __init__(
@@ -50,11 +55,12 @@ class Servable:
         version: int,
         folder: str | os.PathLike,
         intra_op_threads: int = 0,
+        open_session: Callable = SavedModelSession,
     ):
         self.name = name
         self.version = version
         self.folder = pathlib.Path(folder)
-        self._session = SavedModelSession(self.folder, intra_op_threads)
+        self._session = open_session(self.folder, intra_op_threads)
         self.signatures = self._session.signatures
         try:
             warmup = self.folder / WARMUP
@@ -121,7 +127,7 @@ class Servable:
         return self._session.run(name or BEAM, inputs, outputs)
 
     def close(self):
-        """Frees the graph and its variables."""
+        """Frees what was loaded."""
         self._session.close()
 
 

@@ -16,6 +16,7 @@ from grpc_health.v1 import health_pb2
 from keras_transformer.contract.layout import WARMUP
 from keras_transformer.contract.status import ServingError
 from keras_transformer.errors import InputError
+from keras_transformer.export.ctranslate2_session import CTranslate2Session
 from keras_transformer.machine import usable_cores
 from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.batching import Batcher
@@ -25,6 +26,11 @@ from keras_transformer.serving.server.config_files import (
     read_model_configs,
 )
 from keras_transformer.serving.server.core import Core
+from keras_transformer.serving.server.engines import (
+    CTRANSLATE2,
+    EMBEDDED,
+    require_engine_for,
+)
 from keras_transformer.serving.server.grpc_server import (
     HealthService,
     grpc_server,
@@ -70,6 +76,8 @@ class ServerOptions:
         access_log: whether requests are logged.
         log_text: whether their text is, too.
         page: whether the REST port has a page for people at `/`.
+        engine: what runs the models: `EMBEDDED`, TensorFlow in this process,
+            or `CTRANSLATE2`.
     """
 
     models: tuple[ModelConfig, ...] = ()
@@ -88,6 +96,7 @@ class ServerOptions:
     access_log: bool = True
     log_text: bool = False
     page: bool = True
+    engine: str = EMBEDDED
 
 
 class Server:
@@ -186,7 +195,11 @@ class Server:
         workers = self._options.parameters.num_batch_threads
         threads = self._options.intra_op_threads
         threads = threads or max(1, usable_cores() // workers)
-        return Servable(name, version, folder, threads)
+        require_engine_for(folder, self._options.engine)
+        if self._options.engine != CTRANSLATE2:
+            return Servable(name, version, folder, threads)
+        open_session = functools.partial(CTranslate2Session, workers=workers)
+        return Servable(name, version, folder, threads, open_session)
 
     def _check_models(self):
         """As TensorFlow Serving, doesn't start with a model missing."""
@@ -196,14 +209,18 @@ class Server:
             try:
                 number, _, error = self.core.store.states(config.name)[0]
             except Exception:
+                accepted = "a folder that holds version folders such as 1, "
+                if self._options.engine == CTRANSLATE2:
+                    accepted += "or what `export --format ctranslate2` wrote"
+                else:
+                    accepted += "not one of these"
                 raise InputError(
                     f"{config.base_path}: no version of {config.name} to "
-                    "serve. Accepted: a folder that holds version folders "
-                    "such as 1, not one of these"
+                    f"serve. Accepted: {accepted}"
                 ) from None
-            raise InputError(
-                f"{config.base_path / str(number)}: not loaded: {error}"
-            )
+            folders = config.version_folders()
+            folder = folders.get(number, config.base_path / str(number))
+            raise InputError(f"{folder}: not loaded: {error}")
 
     def _run_full_batches(self):
         """Takes the memory that heavy traffic will need.
