@@ -67,6 +67,9 @@ class _Deferred:
         self._where = module, name
 
     def __getattr__(self, attribute):
+        # What copies or prints it needs no class.
+        if attribute.startswith("_"):
+            raise AttributeError(attribute)
         module, name = self._where
         return getattr(
             getattr(importlib.import_module(module), name), attribute

@@ -20,6 +20,7 @@ from keras_transformer.training.run import Run
 from tests.built_once import built_once
 from tests.cli.conftest import ROOT, start
 from tests.importing.conftest import FIXTURES, folders  # noqa: F401
+from tests.on_jax import run_on_jax
 from tests.toy_runs import CONFIGURABLE, LETTERS, write_run
 
 # Between them all that differs.
@@ -334,3 +335,21 @@ def test_a_full_disk_leaves_nothing(toy, tmp_path):
 def test_the_toy_run_has_letters(exported):
     tokens = load_tokenizer(exported / "target_tokenizer").tokens()
     assert tokens[4:] == list(LETTERS)
+
+
+ON_JAX = """
+import sys, keras_transformer, keras, numpy as np
+folder = sys.argv[1]
+model = keras.models.load_model(f"{folder}/model.keras")
+reference = dict(np.load(f"{folder}/reference.npz"))
+expected = reference.pop("logits")
+logits = np.asarray(model(reference))
+print(keras.backend.backend(), np.abs(logits - expected).max())
+"""
+
+
+@pytest.mark.slow
+def test_loads_on_jax(exported):
+    result = run_on_jax("-c", ON_JAX, exported)
+    backend, difference = result.stdout.split()
+    assert backend == "jax" and float(difference) < 1e-5, result.stderr
