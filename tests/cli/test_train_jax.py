@@ -30,6 +30,7 @@ def trained(data, tmp_path_factory):
     return folder, done.stderr
 
 
+@pytest.mark.slow
 def test_padding_and_compiling_are_told(trained):
     folder, said = trained
     assert re.search(r"14 steps an epoch, \d+\.\d% padding", said)
@@ -42,6 +43,7 @@ def test_padding_and_compiling_are_told(trained):
     assert "Traceback" not in said and "Warning" not in said
 
 
+@pytest.mark.slow
 def test_dev_bleu_is_that_of_the_weights(trained, data, corpus, capsys):
     folder, _ = trained
     lines = (folder / "run" / "history.jsonl").read_text().splitlines()
@@ -57,6 +59,7 @@ def test_dev_bleu_is_that_of_the_weights(trained, data, corpus, capsys):
     assert not list(folder.rglob("dev.*"))
 
 
+@pytest.mark.slow
 def test_tensorflow_translates_and_goes_on(trained, data, tmp_path, capsys):
     run = str(trained[0] / "run")
     (tmp_path / "in.txt").write_text("one two\n")
@@ -75,6 +78,7 @@ def test_tensorflow_exports_it(trained, tmp_path):
     assert main(["export", "--run", run, "--out", out]) == 0
 
 
+@pytest.mark.slow
 def test_a_run_of_tensorflow_goes_on_and_is_resumed(data, run, tmp_path):
     if not jax_runtime.is_installed():
         pytest.skip("jax isn't installed: pip install '.[jax]'")

@@ -165,7 +165,9 @@ def test_attention_is_that_of_the_last_layer_but_one():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("variant", ["pre", "post, tied"])
+@pytest.mark.parametrize(
+    "variant", ["pre", pytest.param("post, tied", marks=pytest.mark.slow)]
+)
 def test_refresh_takes_over_new_weights(variant, dtype):
     subject = small_transformer(variant, seed=2)
     functions = IncrementalTransformer(subject, dtype)

@@ -25,7 +25,19 @@ from tests.toy_models import (
     small_transformer,
 )
 
-BEAMS = pytest.mark.parametrize("beam_size", [1, 2, 4])
+SLOW = pytest.mark.slow  # Each variant traces graphs of its own.
+BEAMS = pytest.mark.parametrize(
+    "beam_size", [1, pytest.param(2, marks=SLOW), 4]
+)
+VARIANTS = pytest.mark.parametrize(
+    "variant",
+    [
+        "pre",
+        pytest.param("post", marks=SLOW),
+        pytest.param("pre, tied", marks=SLOW),
+        "post, tied",
+    ],
+)
 # Random models say one word for ever unless it is forbidden; these searches
 # wander through the vocabulary and end at different lengths, not at once.
 CONFIG = {
@@ -61,7 +73,7 @@ def run(functions, beam_size, source_ids, limits, **options):
 
 
 @BEAMS
-@pytest.mark.parametrize("variant", ["pre", "post", "pre, tied", "post, tied"])
+@VARIANTS
 def test_cached_search_equals_search_by_full_passes(variant, beam_size):
     source_ids, _ = random_sources(3, rows=8, longest=9)
     functions = IncrementalTransformer(model(variant))
@@ -84,7 +96,7 @@ def test_cached_search_without_constraints_equals_search_by_full_passes(
     check_equal(actual, expected)
 
 
-@pytest.mark.parametrize("variant", ["pre", "post"])
+@pytest.mark.parametrize("variant", ["pre", pytest.param("post", marks=SLOW)])
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_a_graph_gives_what_eager_functions_give(variant, beam_size):
     source_ids, _ = random_sources(5, rows=8, longest=7)
@@ -128,7 +140,7 @@ def test_sentences_leave_the_batch_at_different_times(beam_size):
     assert len(set(watched.batches)) > 2
 
 
-@pytest.mark.parametrize("variant", ["pre", "post", "post, tied"])
+@VARIANTS
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_scores_are_those_of_one_pass_over_the_translation(variant, beam_size):
     functions = IncrementalTransformer(model(variant))

@@ -107,7 +107,12 @@ def test_a_mask_of_the_lengths_alone_is_that_of_every_sentence(arrays):
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("int8", [False, True])
 @pytest.mark.parametrize(
-    "normed", [("query",), ("key", "value"), ("query", "key", "value")]
+    "normed",
+    [
+        pytest.param(("query",), marks=pytest.mark.slow),
+        pytest.param(("key", "value"), marks=pytest.mark.slow),
+        ("query", "key", "value"),
+    ],
 )
 @pytest.mark.parametrize("same", [False, True])
 def test_a_norm_inside_is_a_norm_before(arrays, training, int8, normed, same):

@@ -50,6 +50,7 @@ print("agreed")
 """
 
 
+@pytest.mark.slow
 def test_trains_under_jax_without_tensorflow():
     if importlib.util.find_spec("jax") is None:
         pytest.skip("jax isn't installed; it is no dependency of the project")

@@ -60,7 +60,7 @@ def by_both(model):
 @pytest.mark.parametrize(
     ("train", "options"),
     [
-        (by_both, {}),
+        pytest.param(by_both, {}, marks=pytest.mark.slow),
         (by_fit, {"steps_per_execution": 2}),
         (by_batch, {"run_eagerly": True}),
     ],
@@ -76,6 +76,7 @@ def test_trains_as_keras_does(train, options, monkeypatch):
     assert_same_weights((ours, theirs), 1e-5)
 
 
+@pytest.mark.slow
 def test_a_strategy_trains_as_keras_does(monkeypatch):
     def trained():
         with tf.distribute.MirroredStrategy(["CPU:0"]).scope():

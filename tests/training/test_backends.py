@@ -123,6 +123,7 @@ def test_losses_are_the_same(training, create, prepared):
             assert lines[1][name] == pytest.approx(lines[0][name], rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"), [("jax", "tensorflow"), ("tensorflow", "jax")]
 )

@@ -44,7 +44,11 @@ def both(after=0, **options):
     return compiled, expected
 
 
-@pytest.fixture(scope="module", params=[1, 3], ids=["greedy", "beam 3"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(1, marks=pytest.mark.slow), 3],
+    ids=["greedy", "beam 3"],
+)
 def pair(request):
     return both(beam_size=request.param)
 
@@ -63,7 +67,13 @@ def random_texts(count, longest, seed=1):
 
 @pytest.mark.parametrize(
     "texts",
-    [TEXTS, random_texts(9, 6), random_texts(4, 40), ["abc"], ["", ""]],
+    [
+        TEXTS,
+        random_texts(9, 6),
+        pytest.param(random_texts(4, 40), marks=pytest.mark.slow),
+        pytest.param(["abc"], marks=pytest.mark.slow),
+        ["", ""],
+    ],
     ids=["blank ones", "several batches", "long", "one", "only blank"],
 )
 def test_ids_equal_those_of_the_graph(pair, texts):
