@@ -32,6 +32,7 @@ from keras_transformer.export.verification.checks import (
 from keras_transformer.export.verification.graph_checks import (
     GRAPH_CHECKS,
     graph_is_readable,
+    operations_are_allowed,
 )
 from keras_transformer.export.verification.replay_checks import REPLAY_CHECKS
 from keras_transformer.files import read_json
@@ -56,6 +57,8 @@ def verify(folder) -> CheckResults:
     # TensorFlow registers by itself.
     for check in GRAPH_CHECKS:
         results.run(check, folder, meta_graph, reference)
+        if check is operations_are_allowed and not results[-1].passed:
+            return results  # It isn't run, nor does it get another look.
     results.run(xla_is_disabled)
     model = results.run(session_loads, folder)
     if model is not None:
