@@ -8,3 +8,22 @@ class InputError(ValueError):
     line if there is one), and what would be accepted. The command line
     prints it and exits with 2; library callers catch it as a `ValueError`.
     """
+
+
+def shown(value, most: int = 100) -> str:
+    """A value as a message repeats it: `repr`, cut where it is long.
+
+    Args:
+        value: whatever was received.
+        most: characters.
+    """
+    if isinstance(value, str) and len(value) > most:
+        # Not first the whole of a text of megabytes.
+        return f"{value[:most]!r}... ({len(value):,} characters)"
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # An integer of too many digits.
+        return f"a value of type {type(value).__name__} without end"
+    if len(text) > most:
+        return f"{text[:most]}... ({len(text):,} characters)"
+    return text

@@ -8,7 +8,6 @@ leaves the system's error as it is, with the target's name.
 
 import contextlib
 import errno
-import glob
 import json
 import os
 import pathlib
@@ -16,13 +15,15 @@ import shutil
 import uuid
 from collections.abc import Iterator
 
-import yaml
-
 from keras_transformer.errors import InputError
+from keras_transformer.leftovers import HIDDEN, hidden, sweep
+from keras_transformer.pipes import open_file
+from keras_transformer.yaml_text import NotYaml, load_yaml
 
-_HIDDEN = ".tmp-"
-_REMOVED = f"{_HIDDEN}removed-"
+_REMOVED = f"{HIDDEN}removed-"
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Bytes of a file that is read as a whole. YAML is what a person writes.
+_LARGEST_JSON, _LARGEST_YAML = 1 << 28, 1 << 18
 # TensorFlow's code for a full disk, as `error_code` of its errors.
 _RESOURCE_EXHAUSTED = 8
 
@@ -47,7 +48,8 @@ def replacing(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     if path.exists() and not path.is_file():
         yield path
         return
-    temporary = _hidden(path)
+    sweep(path.parent)
+    temporary = hidden(path)
     try:
         yield temporary
         _flush(temporary)
@@ -58,26 +60,6 @@ def replacing(path: str | os.PathLike) -> Iterator[pathlib.Path]:
             # A full disk is told by the file that was being written.
             error.filename = str(path)
         raise
-
-
-def remove_leftovers(folder: str | os.PathLike):
-    """Removes temporary files that killed processes left in a folder."""
-    # The second is how earlier versions named them.
-    for pattern in (f"{_HIDDEN}*", ".*.tmp*"):
-        for path in pathlib.Path(folder).rglob(pattern):
-            if path.is_file():
-                path.unlink(missing_ok=True)
-
-
-def remove_leftovers_of(path: str | os.PathLike):
-    """Removes what `replacing` left for a target when its process was killed.
-
-    Nobody else may be writing there.
-    """
-    path = pathlib.Path(os.path.realpath(path))
-    name = glob.escape(path.name)
-    for left in path.parent.glob(f"{_HIDDEN}????????-{name}"):
-        left.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -101,7 +83,8 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     """
     check_free(path)
     target = pathlib.Path(os.path.realpath(path))
-    temporary = _hidden(target)
+    sweep(target.parent)
+    temporary = hidden(target)
     missing = [folder for folder in target.parents if not folder.exists()]
     with writing(path):
         try:
@@ -233,22 +216,29 @@ def write_json(path, value):
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def read_bytes(path, accepted: str = "") -> bytes:
+def read_bytes(path, accepted: str = "", largest: int | None = None) -> bytes:
     """The content of a file.
 
     Args:
         path: of the file.
         accepted: what would be right, for the error's message.
+        largest: so many bytes are accepted; None: any.
 
     Raises:
-        InputError: it can't be read.
+        InputError: it can't be read, is larger, or a pipe without a writer.
     """
     try:
-        return pathlib.Path(path).read_bytes()
+        with open_file(path) as file:
+            content = file.read(-1 if largest is None else largest + 1)
     except OSError as error:
         raise InputError(
             f"{path}: {error.strerror}{_accepted(accepted)}"
         ) from None
+    if largest is not None and len(content) > largest:
+        raise InputError(
+            f"{path}: too large. Accepted: a file of up to {largest:,} bytes"
+        )
+    return content
 
 
 def read_json_value(path, accepted: str = ""):
@@ -261,7 +251,7 @@ def read_json_value(path, accepted: str = ""):
     Raises:
         InputError: it can't be read, or isn't JSON.
     """
-    content = read_bytes(path, accepted)
+    content = read_bytes(path, accepted, _LARGEST_JSON)
     try:
         return json.loads(content)
     except (ValueError, RecursionError):  # Or not UTF-8.
@@ -288,42 +278,14 @@ def read_yaml(path) -> dict:
     Raises:
         InputError: the file can't be read, isn't YAML, or repeats a key.
     """
+    content = read_bytes(path, largest=_LARGEST_YAML)
     try:
-        with open(path, encoding="utf-8") as file:
-            return yaml.load(file, _UniqueKeys) or {}
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        problem = "not a YAML file"
-        if isinstance(error, _RepeatedKey):
-            problem = error.problem
-        raise InputError(f"{path}{line}: {problem}") from None
-
-
-class _RepeatedKey(yaml.MarkedYAMLError):
-    """A key of a mapping that stands there a second time."""
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """Refuses a repeated key, where YAML would drop the first."""
-
-    def construct_mapping(self, node, deep=False):
-        seen = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                continue
-            if key.value in seen:
-                problem = f"{key.value} stands here a second time"
-                raise _RepeatedKey(None, None, problem, key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-def _hidden(path):
-    """A name beside `path` that nothing has yet."""
-    return path.with_name(f"{_HIDDEN}{uuid.uuid4().hex[:8]}-{path.name}")
+        return load_yaml(content.decode()) or {}
+    except NotYaml as error:
+        line = f", line {error.line}" if error.line else ""
+        raise InputError(f"{path}{line}: {error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a YAML file") from None
 
 
 def _flush(path):

@@ -32,7 +32,8 @@ def locked(
     again.
 
     Args:
-        path: of the lock's file, which is made, says who holds it, and stays.
+        path: of the lock's file, which says who holds it, and is removed at
+            the end.
         busy: gives the error's message of who holds it, in words.
         wait: seconds to wait for another process.
 
@@ -43,22 +44,43 @@ def locked(
     if _held.get(name) == own:
         yield
         return
-    with writing(path):
-        file = open(path, "a+b")
-    with file:
-        # A lock is of an opened file: other threads are kept away as well.
-        deadline = time.monotonic() + wait
-        while not _lock(file):
-            if time.monotonic() >= deadline:
-                raise InputError(busy(_holder(file)))
-            time.sleep(_POLL)
+    with _taken(path, busy, time.monotonic() + wait) as file:
         _held[name] = own
         try:
             _write_holder(file)
             yield
         finally:
             del _held[name]
-            _clear(file)
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def _taken(path, busy, deadline):
+    """The lock's file, opened and locked; see `locked`."""
+    while True:
+        with writing(path):
+            file = open(path, "a+b")
+        try:
+            # A lock is of an opened file: it keeps threads away as well.
+            if _lock(file):
+                if _is_current(file, path):
+                    return file
+            elif time.monotonic() >= deadline:
+                raise InputError(busy(_holder(file)))
+            else:
+                time.sleep(_POLL)
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
+def _is_current(file, path) -> bool:
+    """Whether the file still has its name: who had the lock removed it."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _lock(file) -> bool:
@@ -80,15 +102,10 @@ def _write_holder(file):
         "host": socket.gethostname(),
         "since": since,
     }
-    _clear(file)
     with contextlib.suppress(OSError):  # Of a full disk: only words.
+        file.truncate(0)  # What one that was killed has left.
         file.write(json.dumps(holder).encode())
         file.flush()
-
-
-def _clear(file):
-    with contextlib.suppress(OSError):
-        file.truncate(0)
 
 
 def _holder(file) -> str:

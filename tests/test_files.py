@@ -13,12 +13,12 @@ from keras_transformer.files import (
     read_yaml,
     remove_folder,
     remove_hidden_folders,
-    remove_leftovers,
     replacing,
     require_space,
     write_json,
     writing,
 )
+from keras_transformer.leftovers import remove_leftovers
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path):

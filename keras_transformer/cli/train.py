@@ -33,7 +33,7 @@ from keras_transformer.cli.options import (
     resolve_config,
     run_config,
 )
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.presets import PRESETS
 
 SECTIONS = ("model", "training", "decoding")
@@ -285,18 +285,29 @@ def _continue_with(run, arguments, config):
         requested = own.updated({"training": given})
     requested = requested.updated({"training": {"epochs": own.training.epochs}})
     changed = [
-        f"{name}.{key}"
+        f"{name}.{key} {shown(requested.to_dict()[name][key], 40)} (the run "
+        f"has {shown(value, 40)})"
         for name in SECTIONS
         for key, value in own.to_dict()[name].items()
         if value != requested.to_dict()[name][key]
     ]
     if changed:
+        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
         raise InputError(
             f"{run.folder}: a resumed run keeps its configuration, "
             "only --epochs may change. Received other values: "
-            f"{', '.join(changed)}"
+            f"{', '.join(changed[:5])}{more}. None was taken"
         )
+    for name in opened:
+        if getattr(arguments, name, None) is not None:
+            kept = getattr(own.training, name)
+            say(f"--resume: training.{name} stays {kept}, not taken")
     if arguments.epochs is not None or _sets(arguments, "training.epochs"):
+        if config.training.epochs != own.training.epochs:
+            say(
+                f"--resume: training.epochs {config.training.epochs} is taken "
+                f"(it was {own.training.epochs})"
+            )
         run.set_epochs(config.training.epochs)
 
 

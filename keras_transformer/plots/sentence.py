@@ -3,6 +3,7 @@
 `attention_maps` and `beam_tree` draw them; nothing here draws.
 """
 
+import unicodedata
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,9 @@ from keras_transformer.models.attention_weights import attention_weights
 from keras_transformer.search.from_config import banned_ids, needs_alignment
 from keras_transformer.search.trace import BeamTree, trace_beam
 from keras_transformer.translation.translator import Translator
+
+# Kinds of characters: control and format, separators.
+_INVISIBLE = "CZ"
 
 
 class SentenceAttention(NamedTuple):
@@ -55,7 +59,7 @@ def sentence_attention(
         decoding: the search; None: the run's.
 
     Raises:
-        InputError: the sentence is blank.
+        InputError: the sentence is blank or invisible.
     """
     decoding = decoding or run.config.decoding
     translator = Translator.from_run(run, model, decoding)
@@ -90,7 +94,8 @@ def sentence_beam_tree(
         decoding: the search; None: the run's.
 
     Raises:
-        InputError: the sentence is blank, or the search samples.
+        InputError: the sentence is blank or invisible, or the search
+            samples.
     """
     decoding = decoding or run.config.decoding
     translator = Translator.from_run(run, model, decoding)
@@ -109,4 +114,9 @@ def sentence_beam_tree(
 def _checked(text):
     if not text.strip():
         raise InputError("the text is blank. Accepted: a sentence")
+    if all(unicodedata.category(c)[0] in _INVISIBLE for c in text):
+        raise InputError(
+            "the text has no character that is seen. Received: "
+            f"{ascii(text[:20])}. Accepted: a sentence"
+        )
     return text

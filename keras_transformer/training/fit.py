@@ -18,7 +18,7 @@ from keras_transformer.data.batching import (
 )
 from keras_transformer.data.subword_sampling import subword_sampling
 from keras_transformer.errors import InputError
-from keras_transformer.files import remove_leftovers
+from keras_transformer.leftovers import remove_leftovers
 from keras_transformer.text.vectors import load_vectors
 from keras_transformer.training import hosts
 from keras_transformer.training.averaging import EpochAverage, MovingAverage
@@ -205,7 +205,8 @@ def _has_checkpoint(path, run):
     A run killed before its first checkpoint, which is written at the end of
     its first epoch at the latest, starts again: the same as going on.
     """
-    return path.is_file() or len(run.history()) > 1
+    epochs = run.history()  # Also where it isn't needed: it may be damaged.
+    return path.is_file() or len(epochs) > 1
 
 
 def _training_batches(run, prepared):

@@ -21,10 +21,10 @@ from typing import TextIO
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
     read_json,
-    remove_leftovers_of,
     replacing,
     write_json,
 )
+from keras_transformer.leftovers import remove_leftovers_of
 from keras_transformer.locks import NO_LOCKS
 from keras_transformer.translation.shard_manifest import (
     BulkJob,

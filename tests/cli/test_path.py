@@ -166,7 +166,7 @@ def test_resume_for_more_epochs_goes_on(corpus, data, tmp_path, longer):
 def test_resume_refuses_another_option(run, data, refuses):
     refuses(
         *("train", "--data", data, "--out", run, "--resume", "--seed=77"),
-        says=["training.seed"],
+        says=["training.seed 77 (the run has 1)", "None was taken"],
     )
 
 

@@ -121,6 +121,9 @@ def test_bad_usage_is_one_line(refuses, options, says):
 def test_bad_values_with_a_run_are_one_line(refuses, run, tmp_path):
     options = ["--run", run, "--out", tmp_path / "x.svg", "--text"]
     refuses("plot", "beam-tree", *options, " ", says=["text is blank"])
+    unseen = ["no character that is seen", "u200b"]
+    for kind in ("beam-tree", "attention-cross"):
+        refuses("plot", kind, *options, "\u200b\u00ad", says=unseen)
     refuses(
         *("plot", "attention-cross", *options, TEXT, "--layer", 7),
         says=["layer must be 1 to 1", "7"],

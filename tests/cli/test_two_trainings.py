@@ -104,3 +104,12 @@ def test_weights_without_notes_are_checked_by_what_is_in_them(
     path.write_bytes(content)
     command = ["evaluate", "--run", copy, "--input", corpus / "dev.tsv"]
     refuses(*command, says=[path, "damaged weights (SHA-256 of its tensors"])
+
+
+def test_a_resume_says_what_it_takes(data, run, capsys, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "run")
+    options = ["--resume", "--epochs=2", "--precision=auto"]
+    assert trained(data, copy, *options) == 0
+    said = capsys.readouterr().err
+    assert "--resume: training.epochs 2 is taken (it was 1)" in said
+    assert "--resume: training.precision stays float32, not taken" in said

@@ -2,20 +2,25 @@
 
 They stand in `labels.json` beside the versions, where the server ignores
 them; `models.config`, which the server reads, is made of them. The file is
-replaced at once, so a reader sees all of a change or nothing.
+replaced at once, so a reader sees all of a change or nothing; changes of two
+processes come one after the other.
 """
 
+import contextlib
 import dataclasses
 import os
 import pathlib
 import re
+from collections.abc import Iterator
 
 from keras_transformer.contract.layout import SAVED_MODEL
 from keras_transformer.errors import InputError
 from keras_transformer.export.registry.version_folders import version_folders
 from keras_transformer.files import read_json, write_json
+from keras_transformer.locks import locked
 
 FILE = "labels.json"
+_LOCK, _WAIT = ".labels.lock", 10.0  # seconds
 STABLE = "stable"
 
 # It stands in the path of requests: /v1/models/NAME/labels/LABEL.
@@ -74,6 +79,11 @@ def set_label(base: str | os.PathLike, name: str, version: int) -> Labels:
         InputError: the name isn't one, or there is no such version.
     """
     require_name(name)
+    with labels_locked(base):
+        return _set_label(base, name, version)
+
+
+def _set_label(base, name, version):
     require_version(base, version)
     labels = read_labels(base)
     before = labels.versions.get(name)
@@ -95,13 +105,14 @@ def remove_label(base: str | os.PathLike, name: str) -> Labels:
     Raises:
         InputError: there is no such label.
     """
-    labels = read_labels(base)
-    _require_label(base, labels, name)
-    return _write(
-        base,
-        {n: v for n, v in labels.versions.items() if n != name},
-        {n: v for n, v in labels.earlier.items() if n != name},
-    )
+    with labels_locked(base):
+        labels = read_labels(base)
+        _require_label(base, labels, name)
+        return _write(
+            base,
+            {n: v for n, v in labels.versions.items() if n != name},
+            {n: v for n, v in labels.earlier.items() if n != name},
+        )
 
 
 def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
@@ -113,6 +124,11 @@ def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
     Raises:
         InputError: there is no such label, or no version to go back to.
     """
+    with labels_locked(base):
+        return _roll_back(base, name)
+
+
+def _roll_back(base, name):
     labels = read_labels(base)
     _require_label(base, labels, name)
     there = version_folders(base)
@@ -131,6 +147,25 @@ def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
         {**labels.versions, name: version},
         {**labels.earlier, name: earlier},
     )
+
+
+@contextlib.contextmanager
+def labels_locked(base: str | os.PathLike) -> Iterator[None]:
+    """Keeps other processes from labels and versions while the block lasts.
+
+    Raises:
+        InputError: another process has been at it for long.
+    """
+    base = pathlib.Path(base)
+    if not base.is_dir():  # What follows says so.
+        yield
+        return
+
+    def busy(holder):
+        return f"{base}: {holder} changes its labels. Accepted: to try again"
+
+    with locked(base / _LOCK, busy, wait=_WAIT):
+        yield
 
 
 def require_name(name: str):

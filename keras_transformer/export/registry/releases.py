@@ -1,5 +1,6 @@
 """Releases of a model: versions that are published, listed and removed."""
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -8,7 +9,7 @@ from collections.abc import Callable
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
-from keras_transformer.export.registry.labels import read_labels
+from keras_transformer.export.registry.labels import labels_locked, read_labels
 from keras_transformer.export.registry.version_folders import (
     choose_version,
     find_saved_model,
@@ -154,13 +155,15 @@ def prune(
             "the latest version is never removed, so 1 or more are kept. "
             f"Received: {keep}"
         )
-    there = version_folders(base)
-    kept = {*sorted(there)[-keep:], *served_versions(base)}
-    removed = [version for version in there if version not in kept]
-    if not dry_run:
-        for version in removed:
-            remove_folder(there[version])
-        remove_hidden_folders(base)
+    # No other process may label a version meanwhile that is to go.
+    with contextlib.nullcontext() if dry_run else labels_locked(base):
+        there = version_folders(base)
+        kept = {*sorted(there)[-keep:], *served_versions(base)}
+        removed = [version for version in there if version not in kept]
+        if not dry_run:
+            for version in removed:
+                remove_folder(there[version])
+            remove_hidden_folders(base)
     return removed
 
 

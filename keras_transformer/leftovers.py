@@ -1,0 +1,94 @@
+"""Leftovers: temporary files and folders of processes that were killed.
+
+The name of a temporary file tells which process of which machine writes it,
+so that others know when it is nobody's any more.
+"""
+
+import contextlib
+import functools
+import glob
+import os
+import pathlib
+import re
+import shutil
+import socket
+import uuid
+import zlib
+
+HIDDEN = ".tmp-"
+# After the machine: the process, and what tells its files apart.
+_PROCESS = "([0-9a-f]{6})[0-9a-f]{6}-"
+_WIDTH = 20  # digits in a name: 8 of the machine, and these
+_swept = set()
+
+
+def hidden(path: pathlib.Path) -> pathlib.Path:
+    """A name beside a path that nothing has yet, with this process in it."""
+    ours = f"{_machine()}{os.getpid():06x}{uuid.uuid4().hex[:6]}"
+    return path.with_name(f"{HIDDEN}{ours}-{path.name}")
+
+
+def sweep(folder: str | os.PathLike):
+    """Removes what dead processes of this machine left in a folder.
+
+    Looks once for each folder; names of earlier versions, which don't tell
+    their process, stay.
+    """
+    name = os.path.realpath(folder)
+    if name in _swept:
+        return
+    _swept.add(name)
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(name)):
+            if _is_of_the_dead(entry.name):
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    os.unlink(entry.path)
+
+
+def remove_leftovers(folder: str | os.PathLike):
+    """Removes temporary files that killed processes left in a folder."""
+    # The second is how earlier versions named them.
+    for pattern in (f"{HIDDEN}*", ".*.tmp*"):
+        for path in pathlib.Path(folder).rglob(pattern):
+            if path.is_file():
+                path.unlink(missing_ok=True)
+
+
+def remove_leftovers_of(path: str | os.PathLike):
+    """Removes temporary files of a target whose processes were killed.
+
+    Nobody else may be writing there.
+    """
+    path = pathlib.Path(os.path.realpath(path))
+    name = glob.escape(path.name)
+    # The first is how earlier versions named them.
+    for digits in (8, _WIDTH):
+        for left in path.parent.glob(f"{HIDDEN}{'[0-9a-f]' * digits}-{name}"):
+            left.unlink(missing_ok=True)
+
+
+def _is_of_the_dead(name):
+    """Whether a name is of a process of this machine that has ended."""
+    match = re.match(f"{re.escape(HIDDEN + _machine())}{_PROCESS}", name)
+    return match is not None and not _is_alive(int(match[1], 16))
+
+
+def _is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # Somebody else's.
+        return True
+    return True
+
+
+@functools.cache
+def _machine():
+    """Where process ids mean the same: a host, and a container of it."""
+    name = socket.gethostname()
+    with contextlib.suppress(OSError):  # Not on macOS.
+        name += f" {os.stat('/proc/self/ns/pid').st_ino}"
+    return f"{zlib.crc32(name.encode()):08x}"

@@ -1,0 +1,71 @@
+"""Files that may be pipes: opened without waiting for a writer for ever."""
+
+import io
+import os
+import stat
+import time
+
+from keras_transformer.errors import InputError
+
+_GRACE = 1.0  # seconds in which somebody has to begin to write
+_POLL = 0.05
+
+
+def open_file(path: str | os.PathLike) -> io.BufferedReader:
+    """Opens a file for reading, as bytes.
+
+    A pipe is taken that somebody has opened for writing, as shells do for
+    `<(...)`.
+
+    Raises:
+        InputError: it is a pipe that nobody writes to.
+        OSError: it can't be opened.
+    """
+    if not stat.S_ISFIFO(os.stat(path).st_mode):
+        return open(path, "rb")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        first = _first_byte(descriptor)
+        if first == b"":
+            raise InputError(
+                f"{path}: a pipe that nobody writes to. Accepted: a file, or "
+                "a pipe that is written to"
+            )
+        os.set_blocking(descriptor, True)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return io.BufferedReader(_Pipe(descriptor, first))
+
+
+def _first_byte(descriptor) -> bytes | None:
+    """The first byte; None: not there yet; empty: nobody has it open."""
+    deadline = time.monotonic() + _GRACE
+    while True:
+        try:
+            first = os.read(descriptor, 1)
+        except BlockingIOError:
+            return None
+        if first or time.monotonic() > deadline:
+            return first
+        time.sleep(_POLL)
+
+
+class _Pipe(io.FileIO):
+    """A pipe whose first byte was read already.
+
+    Args:
+        descriptor: of the pipe; closed with this.
+        first: the byte, or None.
+    """
+
+    def __init__(self, descriptor, first):
+        super().__init__(descriptor, "rb")
+        self._first = first or b""
+
+    def readinto(self, buffer):
+        if not self._first:
+            return super().readinto(buffer)
+        buffer[:1], self._first = self._first, b""
+        # More than that byte, for those who look at the first two.
+        return 1 + (super().readinto(memoryview(buffer)[1:]) or 0)

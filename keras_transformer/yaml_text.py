@@ -1,0 +1,98 @@
+"""YAML that a person or another program wrote, and that may be hostile.
+
+PyYAML's own errors are of many kinds: of a date such as 2020-99-99 or of a
+number of 6,000 digits it raises what Python raises. Aliases may make a value
+without end of a few lines.
+"""
+
+import yaml
+
+_MOST_NODES = 100_000  # of a value, its aliases replaced by what they name
+# What PyYAML's constructors raise beside its own errors.
+YAML_ERRORS = (
+    yaml.YAMLError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    RecursionError,
+)
+
+
+class NotYaml(ValueError):
+    """A text that isn't YAML, or not such as is taken; says why.
+
+    Attributes:
+        line: where in the text, from 1; None: unknown.
+    """
+
+    def __init__(self, problem: str, line: int | None = None):
+        super().__init__(problem)
+        self.line = line
+
+
+def load_yaml(text: str | bytes):
+    """The value of one YAML document.
+
+    Raises:
+        NotYaml: it isn't YAML, repeats a key, or its aliases make it huge.
+    """
+    try:
+        loader = _UniqueKeys(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if _size(node, {}) > _MOST_NODES:
+            raise NotYaml(
+                f"aliases that make more than {_MOST_NODES:,} values of it"
+            )
+        return loader.construct_document(node)
+    except NotYaml:
+        raise
+    except YAML_ERRORS as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = "not a YAML file"
+        if isinstance(error, _RepeatedKey):
+            problem = error.problem
+        elif not isinstance(error, yaml.YAMLError | RecursionError):
+            problem = "a value that YAML doesn't have"
+        raise NotYaml(problem, mark and mark.line + 1) from None
+
+
+class _RepeatedKey(yaml.MarkedYAMLError):
+    """A key of a mapping that stands there a second time."""
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """Refuses a repeated key, where YAML would drop the first."""
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in seen:
+                problem = f"{key.value[:60]} stands here a second time"
+                raise _RepeatedKey(None, None, problem, key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def _size(node, sizes) -> int:
+    """The nodes of a value; those that an alias names count each time.
+
+    Args:
+        node: of the value.
+        sizes: of the nodes counted so far, by their `id`.
+    """
+    if id(node) not in sizes:
+        # While it is counted: an alias in it that names it has no end.
+        sizes[id(node)] = _MOST_NODES + 1
+        children = node.value if isinstance(node.value, list) else []
+        total = 1
+        for child in children:
+            parts = child if isinstance(child, tuple) else (child,)
+            total += sum(_size(part, sizes) for part in parts)
+        sizes[id(node)] = total
+    return sizes[id(node)]

@@ -1,0 +1,79 @@
+"""What killed processes leave, and how long."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.files import new_folder, write_text
+from keras_transformer.leftovers import hidden, remove_leftovers_of
+
+KILLED = """
+import os, pathlib, signal, sys
+from keras_transformer.files import new_folder, replacing
+folder = pathlib.Path(sys.argv[1])
+with replacing(folder / "text") as file:
+    file.write_text("half")
+    with new_folder(folder / "data") as data:
+        (data / "half").touch()
+        if sys.argv[2] == "wait":
+            print("ready", flush=True)
+            sys.stdin.read()
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def started(folder, how):
+    return subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(folder), how],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+@pytest.fixture
+def unswept(monkeypatch):
+    """Folders are looked at again, as by another process."""
+    from keras_transformer import leftovers
+
+    monkeypatch.setattr(leftovers, "_swept", set())
+
+
+def test_what_a_dead_process_left_is_swept(tmp_path, unswept):
+    process = started(tmp_path, "die")
+    assert process.wait() == -9
+    process.stdin.close()
+    process.stdout.close()
+    assert len(names(tmp_path)) == 2
+    (tmp_path / ".tmp-0123abcd-old").touch()  # Of an earlier version.
+    other = f".tmp-{'0' * 8}{process.pid:06x}000000-elsewhere"
+    (tmp_path / other).touch()  # Of another machine.
+    write_text(tmp_path / "another", "x")
+    kept = sorted([".tmp-0123abcd-old", "another", other])
+    assert names(tmp_path) == kept
+
+
+def test_what_a_living_process_writes_stays(tmp_path, unswept):
+    process = started(tmp_path, "wait")
+    assert process.stdout.readline() == "ready\n"
+    with new_folder(tmp_path / "mine"):
+        pass
+    assert len(names(tmp_path)) == 3
+    process.kill()
+    process.communicate()
+
+
+def test_leftovers_of_one_target(tmp_path):
+    ours = hidden(tmp_path / "out.txt")
+    others = hidden(tmp_path / "my-out.txt")
+    old = tmp_path / ".tmp-0123abcd-out.txt"
+    for path in (ours, others, old):
+        path.touch()
+    remove_leftovers_of(tmp_path / "out.txt")
+    assert names(tmp_path) == [others.name]
