@@ -46,9 +46,6 @@ class RemotePath:
     def suffix(self) -> str:
         return pathlib.PurePosixPath(self.name).suffix
 
-    def is_fifo(self) -> bool:
-        return False
-
     def open(self) -> io.BufferedReader:
         """Opens the file for reading, as bytes.
 

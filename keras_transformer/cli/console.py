@@ -11,6 +11,7 @@ from collections.abc import Callable
 from tqdm import tqdm
 
 from keras_transformer import jax_runtime
+from keras_transformer.data.bounded_lines import bounded_lines
 from keras_transformer.data.corpus import open_bytes
 from keras_transformer.errors import InputError
 from keras_transformer.files import replacing
@@ -20,6 +21,9 @@ from keras_transformer.translation.text_files import decoded_lines
 # notes behind a bar.
 _LOG_INTERVAL, _NOTE_INTERVAL = 20.0, 0.5
 PROGRAM = "keras-transformer"
+# Characters of an error: lists of what is accepted may be long, what was
+# received is not to be.
+_LONGEST_ERROR = 2000
 _speaker = ""
 
 
@@ -37,6 +41,9 @@ def say_as(speaker: str):
 def tell_error(message: str):
     """The one line with which a command ends that can't go on."""
     line = " ".join(message.split())
+    if len(line) > _LONGEST_ERROR:
+        half = _LONGEST_ERROR // 2
+        line = f"{line[:half]} ... {line[-half:]}"
     print(f"{PROGRAM}: error: {_speaker}{line}", file=sys.stderr, flush=True)
 
 
@@ -235,7 +242,7 @@ def input_lines(path):
     """
     stdin = contextlib.nullcontext(sys.stdin.buffer)
     with open_bytes(path) if path else stdin as file:
-        yield from decoded_lines(file, path or "stdin")
+        yield from decoded_lines(bounded_lines(file), path or "stdin")
 
 
 @contextlib.contextmanager

@@ -11,12 +11,19 @@ from keras_transformer.languages import (
     is_japanese,
     is_tag,
 )
-from keras_transformer.validation import PositiveInt, Rule, Section, Seed
+from keras_transformer.validation import (
+    PositiveInt,
+    Rule,
+    Section,
+    Seed,
+    at_most,
+)
 
 TokenizerKind = Literal["auto", "word", "character", "space", "sentencepiece"]
 _LENGTH_RATIO = Rule("0 (no limit) or at least 1", lambda x: x == 0 or x >= 1)
 _DEVIATIONS = Rule("0 (no limit) or more", lambda value: value >= 0)
 _SIZE = Rule("more than the 4 reserved tokens", lambda value: value > 4)
+_MOST_TOKENS = at_most(1 << 24)
 _TEMPERATURE = Rule("at least 1", lambda value: value >= 1)
 
 
@@ -31,8 +38,8 @@ class DataConfig(Section):
     source_tokenizer: TokenizerKind = "auto"
     target_tokenizer: TokenizerKind = "auto"
     # None: 50,000 for words and characters, 8,000 for SentencePiece
-    source_vocabulary_size: Annotated[int, _SIZE] | None = None
-    target_vocabulary_size: Annotated[int, _SIZE] | None = None
+    source_vocabulary_size: Annotated[int, _SIZE, _MOST_TOKENS] | None = None
+    target_vocabulary_size: Annotated[int, _SIZE, _MOST_TOKENS] | None = None
     # unigram or bpe: how SentencePiece finds its pieces
     sentencepiece_model: Literal["unigram", "bpe"] = "unigram"
     shared_vocabulary: bool = False  # one SentencePiece model for both sides
@@ -44,6 +51,8 @@ class DataConfig(Section):
     nfc: bool = True  # Unicode normalisation form C
     remove_control: bool = True  # control characters become spaces
     simplify_chinese: bool = True  # OpenCC t2s on the sides that are zh
+    # of a line of a corpus; what is longer isn't read, and counted
+    max_line_bytes: Annotated[PositiveInt, at_most(1 << 30)] = 1 << 20
     max_length: PositiveInt = 100  # tokens a side, without start and end
     # longer side to shorter; 0: no limit
     max_length_ratio: Annotated[float, _LENGTH_RATIO] = 9.0

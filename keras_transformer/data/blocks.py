@@ -4,10 +4,16 @@ One process reads files, plain or gzip, and hands blocks of whole lines to
 those that make pairs of them.
 """
 
-import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from keras_transformer.data.bounded_lines import (
+    LINE_BYTES,
+    Lines,
+    bounded_lines,
+    count_lines,
+    next_lines,
+)
 from keras_transformer.data.corpus import (
     ACCEPTED_LINE,
     BYTE_ORDER_MARK,
@@ -35,6 +41,8 @@ class Block(NamedTuple):
         source: lines of the TSV file, or of the file of sources.
         target: the lines of the other file that belong to them; None for a
             TSV file.
+        long: the indices of pairs with a line that was over-long, of which
+            an empty one is left.
     """
 
     corpus: int
@@ -42,6 +50,7 @@ class Block(NamedTuple):
     first_line: int
     source: bytes
     target: bytes | None = None
+    long: tuple[int, ...] = ()
 
     def pairs(self) -> list[Pair]:
         """The pairs as written, without line ends.
@@ -84,20 +93,23 @@ class Block(NamedTuple):
 
 
 def read_blocks(
-    files: Iterable[CorpusFile], size: int = BLOCK_BYTES
+    files: Iterable[CorpusFile],
+    size: int = BLOCK_BYTES,
+    line_bytes: int = LINE_BYTES,
 ) -> Iterator[Block]:
     """Yields the files' lines in blocks, in order.
 
     Args:
         files: of the corpus.
         size: bytes of source text in a block, at least, unless the file ends.
+        line_bytes: of a line; those with more are emptied.
 
     Raises:
         InputError: as `CorpusFile.pairs`, but for what `Block.pairs` raises.
     """
     for corpus, file in enumerate(files):
         one = _table_blocks if file.target is None else _aligned_blocks
-        yield from one(corpus, file, size)
+        yield from one(corpus, file, size, line_bytes)
 
 
 def corpus_bytes(files: Iterable[CorpusFile]) -> int:
@@ -108,49 +120,53 @@ def corpus_bytes(files: Iterable[CorpusFile]) -> int:
     )
 
 
-def _table_blocks(corpus, file, size):
+def _table_blocks(corpus, file, size, line_bytes):
     number = 1
-    for content in _contents(file.source, size):
-        yield Block(corpus, file, number, content)
-        number += _count_lines(content)
+    for lines in _contents(file.source, size, line_bytes):
+        yield Block(corpus, file, number, lines.content, None, lines.long)
+        number += _count_lines(lines.content)
 
 
-def _aligned_blocks(corpus, file, size):
+def _aligned_blocks(corpus, file, size, line_bytes):
     number = 1
-    sources = _contents(file.source, size)
+    sources = _contents(file.source, size, line_bytes)
     with read_errors(file.target) as reading, open_bytes(file.target) as lines:
         for source in sources:
-            count = _count_lines(source)
-            target = b"".join(itertools.islice(lines, count))
+            count = _count_lines(source.content)
+            target = count_lines(lines, count, line_bytes)
             target = _without_mark(target, number)
-            read = _count_lines(target)
+            read = _count_lines(target.content)
             reading.line = number + read - 1
             if read < count:
-                count += sum(map(_count_lines, sources))
+                count += sum(_count_lines(rest.content) for rest in sources)
                 refuse_unequal_files(
                     file, number - 1 + count, number - 1 + read
                 )
-            yield Block(corpus, file, number, source, target)
+            long = tuple(sorted({*source.long, *target.long}))
+            yield Block(
+                corpus, file, number, source.content, target.content, long
+            )
             number += count
-        if rest := sum(1 for _ in lines):
+        if rest := sum(1 for _ in bounded_lines(lines, line_bytes)):
             refuse_unequal_files(file, number - 1, number - 1 + rest)
 
 
-def _contents(path, size):
+def _contents(path, size, line_bytes) -> Iterator[Lines]:
     """The content of a file, cut at ends of lines; without a mark."""
     with read_errors(path) as reading, open_bytes(path) as file:
-        while content := file.read(size):
-            content += file.readline()
-            content = _without_mark(content, reading.line + 1)
-            reading.line += _count_lines(content)
-            yield content
-            last = content
+        while lines := next_lines(file, size, line_bytes):
+            lines = _without_mark(lines, reading.line + 1)
+            reading.line += _count_lines(lines.content)
+            yield lines
+            last = lines.content
         if reading.line == 1:
             refuse_old_line_ends(last, path)
 
 
-def _without_mark(content, number):
-    return content.removeprefix(BYTE_ORDER_MARK) if number == 1 else content
+def _without_mark(lines, number):
+    if number > 1:
+        return lines
+    return lines._replace(content=lines.content.removeprefix(BYTE_ORDER_MARK))
 
 
 def _count_lines(content):

@@ -3,24 +3,26 @@
 The checks, in their order; a pair is counted under the first that it fails:
 
 1. `empty`: a side has no text, or no token.
-2. `wrong_script`: a side isn't in its language's script (option).
-3. `copied`: both sides are the same text (option).
-4. `leaked`: a held-out file has the pair too, or a side of it (option).
-5. `duplicate`: the same cleaned pair stands in the corpus already (option).
-6. `repeated_side`: one side stands in other pairs often enough (option).
-7. `shared_with_dev`: a side stands in the dev split that was taken from the
+2. `long_line`: a line has more than `max_line_bytes`, and wasn't read.
+3. `wrong_script`: a side isn't in its language's script (option).
+4. `copied`: both sides are the same text (option).
+5. `leaked`: a held-out file has the pair too, or a side of it (option).
+6. `duplicate`: the same cleaned pair stands in the corpus already (option).
+7. `repeated_side`: one side stands in other pairs often enough (option).
+8. `shared_with_dev`: a side stands in the dev split that was taken from the
    corpus.
-8. `not_sampled`: its corpus has a weight, and the fraction of it that is
+9. `not_sampled`: its corpus has a weight, and the fraction of it that is
    trained on leaves the pair out (option).
-9. `over_long`: a side has more than `max_length` tokens.
-10. `length_ratio`: the longer side has more than `max_length_ratio` times the
+10. `over_long`: a side has more than `max_length` tokens.
+11. `length_ratio`: the longer side has more than `max_length_ratio` times the
    tokens of the shorter (option).
-11. `ratio_outlier`: the sides' lengths are in a ratio that is unusual in this
+12. `ratio_outlier`: the sides' lengths are in a ratio that is unusual in this
    corpus (option; see `UsualRatios`).
 
-The first three look at one pair alone and are here, as are the last three and
-the second half of the first, which count tokens and run when the tokenizers
-exist. The others look at all pairs: see `data.selection`.
+The second is of `data.bounded_lines`. The other ones of the first four look at
+one pair alone and are here, as are the last three and the second half of the
+first, which count tokens and run when the tokenizers exist. The others look at
+all pairs: see `data.selection`.
 """
 
 import collections
@@ -41,6 +43,7 @@ from keras_transformer.languages import (
 
 REASONS = (
     "empty",
+    "long_line",
     "wrong_script",
     "copied",
     "leaked",
@@ -77,6 +80,11 @@ class CleaningReport:
 
     def drop(self, reason: str, count: int = 1):
         self.dropped[reason] += count
+
+    def drop_long_lines(self, count: int):
+        """Counts pairs of over-long lines, dropped as the empty ones left."""
+        self.drop("empty", -count)
+        self.drop("long_line", count)
 
     def add(self, read: int, dropped: Mapping[str, int]):
         """Adds the counts of another part of the corpus."""

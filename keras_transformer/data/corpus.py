@@ -12,7 +12,13 @@ import pathlib
 import zlib
 from collections.abc import Iterable, Iterator
 
+from keras_transformer.data.bounded_lines import (
+    LINE_BYTES,
+    bounded_lines,
+    is_over_long,
+)
 from keras_transformer.errors import InputError
+from keras_transformer.pipes import open_file
 from keras_transformer.remote import RemotePath, any_path
 
 Pair = tuple[str, str]  # source, target
@@ -67,18 +73,25 @@ class CorpusFile:
         both = [self.source, self.target]
         return both[:1] if self.target is None else both
 
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(
+        self, line_bytes: int = LINE_BYTES, long: list[int] | None = None
+    ) -> Iterator[Pair]:
         """Yields (source, target) as written, without line ends.
 
         A blank line of a TSV file gives a pair of empty strings.
 
+        Args:
+            line_bytes: see `read_lines`.
+            long: likewise.
+
         Raises:
             InputError: a file can't be read, is damaged, isn't UTF-8, has a
-                line of one column, or the two files differ in length.
+                line of one column or an over-long one, or the two files
+                differ in length.
         """
         if self.target is None:
-            return _table_pairs(self.source)
-        return _aligned_pairs(self.source, self.target)
+            return _table_pairs(self.source, line_bytes, long)
+        return _aligned_pairs(self.source, self.target, line_bytes, long)
 
     def __str__(self):
         return ",".join(str(path) for path in self.paths)
@@ -87,27 +100,53 @@ class CorpusFile:
 CorpusSpec = str | os.PathLike | tuple | CorpusFile
 
 
-def read_pairs(specs: Iterable[CorpusSpec]) -> Iterator[Pair]:
+def read_pairs(
+    specs: Iterable[CorpusSpec], line_bytes: int = LINE_BYTES
+) -> Iterator[Pair]:
     """Yields the (source, target) pairs of several corpus files, in order.
+
+    Args:
+        specs: the files.
+        line_bytes: of a line, at most.
 
     Raises:
         InputError: as `CorpusFile.parse` and `CorpusFile.pairs`.
     """
     files = [CorpusFile.parse(spec) for spec in specs]
-    return itertools.chain.from_iterable(file.pairs() for file in files)
+    return itertools.chain.from_iterable(
+        file.pairs(line_bytes) for file in files
+    )
 
 
-def read_lines(path: str | os.PathLike) -> Iterator[str]:
+def read_lines(
+    path: str | os.PathLike,
+    line_bytes: int = LINE_BYTES,
+    long: list[int] | None = None,
+) -> Iterator[str]:
     """Yields the lines of a UTF-8 text file, plain or gzip, unended.
 
+    Args:
+        path: of the file.
+        line_bytes: of a line; one with more is over-long.
+        long: gets the numbers of over-long lines, in whose place empty ones
+            are given; None: they are refused.
+
     Raises:
-        InputError: the file can't be read, is damaged, isn't UTF-8, or has
-            CR alone at its line ends; the message names the file and the
-            line.
+        InputError: the file can't be read, is damaged, isn't UTF-8, has an
+            over-long line, or CR alone at its line ends; the message names
+            the file and the line.
     """
     with read_errors(path) as reading, open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(bounded_lines(file, line_bytes), start=1):
             reading.line = number
+            if is_over_long(line, line_bytes):
+                if long is None:
+                    raise InputError(
+                        f"{path}, line {number}: more than {line_bytes:,} "
+                        "bytes. Accepted: shorter lines"
+                    )
+                long.append(number)
+                line = b"\n"
             if number == 1:
                 line = line.removeprefix(BYTE_ORDER_MARK)
             yield decoded(line, path, number)
@@ -167,7 +206,7 @@ def unreadable(error: OSError) -> str:
 def open_bytes(path):
     """A readable binary file; gzip is recognised by name or first bytes."""
     remote = isinstance(path, RemotePath)
-    with path.open() if remote else open(path, "rb") as raw:
+    with path.open() if remote else open_file(path) as raw:
         compressed = raw.peek(2)[:2] == _GZIP_MAGIC
         if compressed or os.fspath(path).endswith(".gz"):
             with gzip.open(raw, "rb") as file:
@@ -193,8 +232,9 @@ def decoded(line: bytes, path: str | os.PathLike, number: int) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _table_pairs(path):
-    for number, line in enumerate(read_lines(path), start=1):
+def _table_pairs(path, line_bytes, long):
+    lines = read_lines(path, line_bytes, long)
+    for number, line in enumerate(lines, start=1):
         columns = line.split("\t", 2)
         if len(columns) > 1:
             yield columns[0], columns[1]
@@ -206,9 +246,11 @@ def _table_pairs(path):
             )
 
 
-def _aligned_pairs(source, target):
+def _aligned_pairs(source, target, line_bytes, long):
     missing = object()
-    sources, targets = read_lines(source), read_lines(target)
+    sources, targets = (
+        read_lines(path, line_bytes, long) for path in (source, target)
+    )
     pairs = itertools.zip_longest(sources, targets, fillvalue=missing)
     for count, (left, right) in enumerate(pairs):
         if left is missing or right is missing:

@@ -147,6 +147,7 @@ class CorpusTasks:
         report = CleaningReport()
         pairs = list(tagged(block.pairs(), tag))
         pairs = self._cleaner(pairs, report)
+        report.drop_long_lines(len(block.long))
         keys = key_columns(pairs, block.corpus, self._config)
         add_to_partitions(
             self._work, self._partitions, pairs, keys["shuffle_key"]

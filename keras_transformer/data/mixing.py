@@ -25,6 +25,7 @@ import numpy as np
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import TAG, TAG_NAME
+from keras_transformer.data.bounded_lines import LINE_BYTES
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec, Pair
 from keras_transformer.errors import InputError
 
@@ -107,9 +108,11 @@ class WeightedCorpus:
         settings = {} if self.weight == 1 else {"weight": self.weight}
         return settings | ({"tag": self.tag} if self.tag else {})
 
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(
+        self, line_bytes: int = LINE_BYTES, long: list[int] | None = None
+    ) -> Iterator[Pair]:
         """As `CorpusFile.pairs`, sources with the tag before them."""
-        return tagged(self.file.pairs(), self.tag)
+        return tagged(self.file.pairs(line_bytes, long), self.tag)
 
     def __str__(self):
         weight = "" if self.weight == 1 else f"*{self.weight:g}"

@@ -6,6 +6,7 @@ records of it. What is done to parts of the corpus are `data.corpus_tasks`.
 """
 
 import dataclasses
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterable
@@ -22,9 +23,13 @@ from keras_transformer.data.prepared import (
     FORMAT,
     FORMAT_VERSION,
     MANIFEST,
+    SOURCE_TOKENIZER,
+    TARGET_TOKENIZER,
+    TOKENIZER_FINGERPRINTS,
     PreparedData,
     describe_corpora,
     fingerprint,
+    sealed,
 )
 from keras_transformer.errors import InputError
 from keras_transformer.files import write_json
@@ -34,6 +39,7 @@ from keras_transformer.remote import (
     check_target,
     new_target,
 )
+from keras_transformer.text.tokenizer import load_tokenizer
 from keras_transformer.version import versions
 
 
@@ -148,6 +154,12 @@ def prepare(
             "versions": versions(),
             "input": described,
         }
+        manifest[TOKENIZER_FINGERPRINTS] = {
+            name: load_tokenizer(folder / name).fingerprint()
+            for name in (SOURCE_TOKENIZER, TARGET_TOKENIZER)
+        }
+        # As it will be read: with lists in place of tuples.
+        manifest = sealed(json.loads(json.dumps(manifest)))
         write_json(folder / MANIFEST, manifest)
     if isinstance(out, RemotePath):
         return PreparedData(out, manifest, config)
@@ -192,6 +204,16 @@ class _Inputs:
     def check(self, config):
         if not self.train:
             raise InputError("no training file. Accepted: one or more")
+        sizes = config.source_vocabulary_size, config.target_vocabulary_size
+        # Data of earlier versions, which took the first, still loads.
+        if config.shared_vocabulary and None not in sizes:
+            if sizes[0] != sizes[1]:
+                raise InputError(
+                    "data.shared_vocabulary makes one vocabulary. Received: "
+                    f"data.source_vocabulary_size {sizes[0]} and "
+                    f"data.target_vocabulary_size {sizes[1]}. Accepted: the "
+                    "same, or one of them"
+                )
         if self.held_out and config.remove_leaked == "none":
             raise InputError(
                 "held-out files need data.remove_leaked. Accepted: pair, "

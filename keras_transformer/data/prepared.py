@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -14,7 +15,7 @@ from keras_transformer.config import Config
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import read_pairs, unreadable
 from keras_transformer.data.mixing import WeightedCorpus
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_json_value
 from keras_transformer.remote import RemotePath
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
@@ -25,9 +26,12 @@ MANIFEST = "manifest.json"
 DEV_PAIRS = "dev.tsv"
 SOURCE_TOKENIZER = "source_tokenizer"
 TARGET_TOKENIZER = "target_tokenizer"
+TOKENIZER_FINGERPRINTS = "tokenizer_fingerprints"
+_SEAL = "manifest_sha256"
 # Raised where the same files give other pairs in other shards than before.
 _PREPARATION = 2
 _REMEDY = "prepare the data again"
+_NAME = re.compile(r"[\w.-]{1,200}")  # of a file, in this very folder
 _SECTIONS = {
     "config": dict,
     "counts": dict,
@@ -75,8 +79,12 @@ class PreparedData:
             for split in manifest["splits"]:
                 sum(data.shard_sizes(split))
             for file, described in data._files():
-                check_file(file, described, _REMEDY)
+                own = _NAME.fullmatch(described["name"])
+                if not own or type(described["bytes"]) is not int:
+                    raise ValueError
                 bytes.fromhex(described["sha256"])
+                check_file(file, described, _REMEDY)
+            sum(data.counts.values())
         except InputError:
             raise
         except (KeyError, TypeError, AttributeError, ValueError):
@@ -85,11 +93,24 @@ class PreparedData:
 
     @functools.cached_property
     def source_tokenizer(self) -> Tokenizer:
-        return load_tokenizer(self.path / SOURCE_TOKENIZER)
+        return self._tokenizer(SOURCE_TOKENIZER)
 
     @functools.cached_property
     def target_tokenizer(self) -> Tokenizer:
-        return load_tokenizer(self.path / TARGET_TOKENIZER)
+        return self._tokenizer(TARGET_TOKENIZER)
+
+    def _tokenizer(self, name):
+        """A tokenizer, as it was when the data was prepared."""
+        tokenizer = load_tokenizer(self.path / name)
+        # Earlier versions didn't write them down.
+        expected = self.manifest.get(TOKENIZER_FINGERPRINTS)
+        if expected and expected.get(name) != tokenizer.fingerprint():
+            raise InputError(
+                f"{self.path / name}: not the tokenizer that the data was "
+                f"prepared with (its fingerprint is not the one in {MANIFEST})"
+                f"; {_REMEDY}"
+            )
+        return tokenizer
 
     def files(self, split: str) -> list[pathlib.Path]:
         """The shards of a split, in order.
@@ -125,7 +146,9 @@ class PreparedData:
         """The cleaned text of the dev pairs; those of a file in its order."""
         if "dev" not in self.manifest["splits"]:
             return iter(())
-        return read_pairs([self.path / DEV_PAIRS])
+        # Two sides of up to so much, which cleaning may have lengthened.
+        longest = 4 * self.config.max_line_bytes
+        return read_pairs([self.path / DEV_PAIRS], longest)
 
     def verify(self, share: tuple[int, int] = (0, 1)):
         """Reads every data file and compares it with the manifest's SHA-256.
@@ -172,13 +195,28 @@ def _read_manifest(path):
         raise InputError(f"{file}: not of prepared data. Accepted: {accepted}")
     if manifest.get("format_version") != FORMAT_VERSION:
         raise InputError(
-            f"{file}: format version {manifest.get('format_version')}. "
+            f"{file}: format version {shown(manifest.get('format_version'))}. "
             f"Accepted: {FORMAT_VERSION}; {_REMEDY}"
         )
     for key, kind in _SECTIONS.items():
         if not isinstance(manifest.get(key), kind):
             raise InputError(f"{file}: damaged, {key} is missing or wrong")
+    if not isinstance(manifest.get(TOKENIZER_FINGERPRINTS, {}), dict):
+        raise InputError(f"{file}: damaged, {TOKENIZER_FINGERPRINTS} is wrong")
+    # Earlier versions have none.
+    if _SEAL in manifest and manifest != sealed(manifest):
+        raise InputError(
+            f"{file}: changed since the data was prepared (its SHA-256 is not "
+            f"{_SEAL}); {_REMEDY}"
+        )
     return manifest
+
+
+def sealed(manifest: dict) -> dict:
+    """A manifest with a checksum of all else that it has."""
+    content = {key: manifest[key] for key in manifest if key != _SEAL}
+    text = json.dumps(content, sort_keys=True)
+    return {**content, _SEAL: digest(text.encode())}
 
 
 def describe_corpora(corpora: Iterable[WeightedCorpus]) -> list[dict]:
@@ -191,12 +229,15 @@ def describe_corpora(corpora: Iterable[WeightedCorpus]) -> list[dict]:
     """
     described = []
     for corpus, path in ((c, path) for c in corpora for path in c.paths):
-        if path.is_fifo():
-            raise InputError(f"{path}: is a pipe. Accepted: a file on disk")
         try:
             if isinstance(path, RemotePath):
                 description = path.describe()
             else:
+                if path.exists() and not (path.is_file() or path.is_dir()):
+                    raise InputError(
+                        f"{path}: is a pipe or a device. Accepted: a file on "
+                        "disk"
+                    )
                 description = describe_file(path)
             described.append(description | corpus.settings())
         except OSError as error:
@@ -234,7 +275,7 @@ def fingerprint(
         "preparation": _PREPARATION,
         "train": contents(train),
         "dev": contents(dev) if isinstance(dev, list) else dev,
-        "config": dataclasses.asdict(config),
+        "config": _deciding(config),
     }
     if tokenizers:
         parts["tokenizers"] = list(tokenizers)
@@ -242,3 +283,11 @@ def fingerprint(
         parts["held_out"] = contents(held_out)
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return digest(text.encode())
+
+
+def _deciding(config):
+    """The settings as earlier versions had them, unless a new one is used."""
+    settings = dataclasses.asdict(config)
+    if config.max_line_bytes == DataConfig.max_line_bytes:
+        del settings["max_line_bytes"]
+    return settings

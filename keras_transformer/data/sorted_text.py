@@ -103,13 +103,15 @@ class SortedText:
         """
         for table in (HELD_OUT, DEV)[: 1 if dev is None else 2]:
             self._tables.create(table, source_key="BIGINT", target_key="BIGINT")
-        for pairs in _chunks(_pairs(held_out), CHUNK):
+        for pairs in _chunks(self._pairs(held_out), CHUNK):
             self._insert_keys(HELD_OUT, pairs)
         if dev is None:
             return
         report = self.reports[DEV] = CleaningReport()
         clean = Cleaner(self._config, check=False)
-        for pairs in _chunks(dev.pairs(), self._config.shard_size):
+        long = []
+        dev_pairs = dev.pairs(self._config.max_line_bytes, long)
+        for pairs in _chunks(dev_pairs, self._config.shard_size):
             pairs = clean(pairs, report)
             self._insert_keys(HELD_OUT, pairs)
             self._insert_keys(DEV, pairs)
@@ -119,7 +121,16 @@ class SortedText:
             write_piece(self._work / DEV, shard, piece)
             self.shards[DEV] = shard + 1
             self._progress("reading dev", report.read, None)
+        # Of two files, both lines of a pair may be.
+        report.drop_long_lines(len(set(long)))
         require_pairs(report, str(dev))
+
+    def _pairs(self, corpora):
+        # Over-long lines hold nothing out.
+        limit = self._config.max_line_bytes
+        return itertools.chain.from_iterable(
+            corpus.pairs(limit, []) for corpus in corpora
+        )
 
     def _insert_keys(self, table, pairs):
         keys = pair_keys(pairs, self._config.seed)
@@ -147,9 +158,11 @@ class SortedText:
         self._tables.create(PAIRS, **dict.fromkeys(names, "BIGINT"))
         for partition in range(self._partitions):
             partition_folder(self._work, partition).mkdir()
+        files = [corpus.file for corpus in corpora]
+        limit = self._config.max_line_bytes
         tasks = (
             ("clean", block, corpora[block.corpus].tag)
-            for block in read_blocks([corpus.file for corpus in corpora])
+            for block in read_blocks(files, line_bytes=limit)
         )
         for corpus, read, dropped, keys in self._do(tasks):
             self._tables.insert(PAIRS, keys)
@@ -306,10 +319,6 @@ def require_pairs(report: CleaningReport, name: str):
     if not report.read:
         raise InputError(f"{name}: no sentence pair. Accepted: one or more")
     raise InputError(f"{name}: no sentence pair is left ({report})")
-
-
-def _pairs(corpora):
-    return itertools.chain.from_iterable(corpus.pairs() for corpus in corpora)
 
 
 def _chunks(pairs, size):

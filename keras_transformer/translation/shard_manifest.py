@@ -8,7 +8,7 @@ import dataclasses
 import os
 import pathlib
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.shards import Shard, cut, scan_text
 from keras_transformer.translation.text_files import missing_prefix
 
@@ -93,7 +93,11 @@ def shards_of(manifest: dict, path: pathlib.Path) -> list[Shard]:
         InputError: it is damaged.
     """
     try:
-        return [Shard(**values) for values in manifest["shards"]]
+        shards = [Shard(**values) for values in manifest["shards"]]
+        numbers = [n for shard in shards for n in dataclasses.astuple(shard)]
+        if any(type(n) is not int or n < 0 for n in numbers):
+            raise TypeError
+        return shards
     except (KeyError, TypeError):
         raise InputError(f"{path}: damaged. Accepted: {_ACCEPTED}") from None
 
@@ -118,7 +122,7 @@ def difference(manifest: dict, job: BulkJob, path: pathlib.Path) -> str | None:
 
 def _difference(manifest, job):
     if manifest["format"] != FORMAT:
-        return f"format {manifest['format']} and not {FORMAT}"
+        return f"format {shown(manifest['format'])} and not {FORMAT}"
     for name, described in (
         ("input", manifest["input"]),
         ("prefix", manifest.get("prefix")),
@@ -132,7 +136,8 @@ def _difference(manifest, job):
     begun = manifest["options"]
     for name in sorted(begun.keys() | job.options.keys()):
         if begun.get(name) != job.options.get(name):
-            return f"{name} {begun.get(name)} and not {job.options.get(name)}"
+            ours = shown(job.options.get(name))
+            return f"{name} {shown(begun.get(name))} and not {ours}"
     return None
 
 

@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from keras_transformer.data.bounded_lines import bounded_lines
 from keras_transformer.data.corpus import open_bytes
 from keras_transformer.errors import InputError
 from keras_transformer.translation.stream import Line
@@ -216,4 +217,4 @@ class ShardReader:
 def _lines_from(file, begin, count):
     """Yields so many lines of a binary file from a byte on."""
     file.seek(begin)
-    yield from itertools.islice(file, count)
+    yield from itertools.islice(bounded_lines(file), count)

@@ -5,6 +5,7 @@ import itertools
 import zlib
 from collections.abc import Iterable, Iterator
 
+from keras_transformer.data.bounded_lines import shortened
 from keras_transformer.errors import InputError
 
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
@@ -13,10 +14,12 @@ _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 def decoded_lines(
     file: Iterable[bytes], name: str, first: int = 1
 ) -> Iterator[str]:
-    """Yields lines as text, their ends included.
+    """Yields lines as text, their ends included; over-long ones cut.
+
+    What is beyond `LINE_BYTES` is far beyond any model's positions.
 
     Args:
-        file: lines, as a binary file yields them.
+        file: lines, as `bounded_lines` yields them.
         name: the file's, for an error's message.
         first: number of the first line.
 
@@ -33,7 +36,7 @@ def decoded_lines(
         if line is None:
             return
         try:
-            text = line.decode("utf-8")
+            text = shortened(line).decode("utf-8")
         except UnicodeDecodeError:
             raise InputError(
                 f"{name}, line {number}: not UTF-8. Accepted: UTF-8 text"

@@ -90,6 +90,7 @@ def test_a_pair_counts_under_the_first_reason_that_applies():
     assert report.to_dict() == {
         "read": 7,
         "kept": 3,
+        "long_line": 0,
         "empty": 1,
         "wrong_script": 0,
         "copied": 0,

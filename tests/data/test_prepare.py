@@ -148,6 +148,7 @@ def test_every_reason_is_counted(write, tmp_path):
         "train": {
             "read": 9,
             "kept": 2,
+            "long_line": 0,
             "empty": 2,
             "wrong_script": 0,
             "copied": 0,
@@ -241,6 +242,7 @@ def test_dev_file_keeps_duplicates_and_uneven_pairs(write, corpus, tmp_path):
     assert prepared.report["cleaning"]["dev"] == {
         "read": 5,
         "kept": 3,
+        "long_line": 0,
         "empty": 1,
         "wrong_script": 0,
         "copied": 0,
@@ -451,7 +453,9 @@ def test_folder_instead_of_a_file(tmp_path):
 
 def test_pipe_instead_of_a_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    refused([tmp_path / "pipe"], tmp_path, "is a pipe. Accepted: a file")
+    refused(
+        [tmp_path / "pipe"], tmp_path, "is a pipe or a device. Accepted: a file"
+    )
 
 
 @pytest.mark.parametrize("where", ["train", "dev"])

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from keras_transformer.data.prepared import PreparedData
+from keras_transformer.data.prepared import PreparedData, sealed
 from keras_transformer.errors import InputError
 
 
@@ -17,7 +17,8 @@ def copy(prepared, tmp_path):
 
 def change_manifest(folder, **changes):
     path = folder / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    manifest = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps(sealed(manifest)))
 
 
 def refused(folder, match):
@@ -148,3 +149,29 @@ def test_damaged_lengths_are_named(copy, prepared):
     np.save(copy / "train.lengths.npy", np.zeros((3, 2), np.int32))
     with pytest.raises(InputError, match=r"damaged \(shape \(3, 2\)\)"):
         data.lengths("train")
+
+
+def test_a_manifest_that_was_changed_is_refused(copy):
+    path = copy / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["report"] = {}
+    path.write_text(json.dumps(manifest))
+    refused(copy, "changed since the data was prepared .its SHA-256 is not")
+    del manifest["manifest_sha256"]  # As earlier versions wrote it.
+    path.write_text(json.dumps(manifest))
+    PreparedData.load(copy)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_another_tokenizer_is_refused(copy, prepared, side):
+    other = prepared.path / f"{'target' if side == 'source' else 'source'}"
+    shutil.rmtree(copy / f"{side}_tokenizer")
+    shutil.copytree(f"{other}_tokenizer", copy / f"{side}_tokenizer")
+    data = PreparedData.load(copy)
+    says = f"{side}_tokenizer: not the tokenizer that the data was prepared"
+    with pytest.raises(InputError, match=says):
+        getattr(data, f"{side}_tokenizer")
+    manifest = json.loads((copy / "manifest.json").read_text())
+    del manifest["tokenizer_fingerprints"]  # As earlier versions wrote it.
+    (copy / "manifest.json").write_text(json.dumps(sealed(manifest)))
+    getattr(PreparedData.load(copy), f"{side}_tokenizer")

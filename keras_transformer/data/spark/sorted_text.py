@@ -63,7 +63,7 @@ class SparkSortedText(SortedText):
             tasks.clean, config=self._config, corpora=corpora
         )
         self._cleaned = (
-            corpus_lines(self._spark, corpora)
+            corpus_lines(self._spark, corpora, self._config.max_line_bytes)
             .mapInArrow(clean, tasks.cleaned_schema(self._config))
             .persist(StorageLevel.DISK_ONLY)
         )

@@ -23,16 +23,18 @@ from keras_transformer.errors import InputError
 _GLOB = re.compile(r"([*?\[\]{}\\^])")
 
 
-def corpus_lines(spark, corpora: list[WeightedCorpus]):
+def corpus_lines(spark, corpora: list[WeightedCorpus], line_bytes: int):
     """The lines of all corpora, undecoded.
 
     Args:
         spark: a session.
         corpora: whose files were described, so that they can be read.
+        line_bytes: of a line; those with more are emptied.
 
     Returns:
         DataFrame of `corpus` (index), `number` (from 0), `source`, `target`:
-        the bytes of a line of a TSV file and null, or of two files.
+        the bytes of a line of a TSV file and null, or of two files; `long`:
+        whether one of them was emptied.
 
     Raises:
         InputError: two files differ in length, or lines end with CR alone.
@@ -42,30 +44,42 @@ def corpus_lines(spark, corpora: list[WeightedCorpus]):
     frames = []
     for index, corpus in enumerate(corpora):
         file = corpus.file
-        lines, count = _numbered(spark, file.source, "source")
+        lines, count = _numbered(spark, file.source, "source", line_bytes)
+        long = functions.col("source_long")
         if file.target is None:
             lines = lines.withColumn(
                 "target", functions.lit(None).cast("binary")
             )
         else:
-            targets, target_count = _numbered(spark, file.target, "target")
+            targets, target_count = _numbered(
+                spark, file.target, "target", line_bytes
+            )
+            long = long | functions.col("target_long")
             if count != target_count:
                 refuse_unequal_files(file, count, target_count)
             lines = lines.join(targets, "number")
         lines = lines.withColumn("corpus", functions.lit(index))
-        frames.append(lines.select("corpus", "number", "source", "target"))
+        lines = lines.withColumn("long", long)
+        names = ("corpus", "number", "source", "target", "long")
+        frames.append(lines.select(*names))
     whole = frames[0]
     for frame in frames[1:]:
         whole = whole.unionByName(frame)
     return whole
 
 
-def _numbered(spark, path, name):
-    """The lines of a file, as DataFrame of `number` and `name`; their count."""
+def _numbered(spark, path, name, line_bytes):
+    """The lines of a file, as DataFrame of `number`, `name` and `name_long`.
+
+    Returns:
+        it, and the number of lines.
+    """
     from pyspark.sql import functions
 
+    is_long = f"octet_length(value) > {line_bytes}"
     lines = spark.read.text(_GLOB.sub(r"\\\1", uri(path)), lineSep="\n").select(
-        functions.col("value").cast("binary").alias(name),
+        functions.expr(f"IF({is_long}, X'', CAST(value AS BINARY)) AS {name}"),
+        functions.expr(f"{is_long} AS {name}_long"),
         functions.col("_metadata.file_block_start").alias("start"),
         # Ascends by one within a block.
         functions.monotonically_increasing_id().alias("id"),
@@ -86,7 +100,7 @@ def _numbered(spark, path, name):
     table = spark.createDataFrame(shifts or [(0, 0)], "start long, shift long")
     lines = lines.join(functions.broadcast(table), "start")
     number = (functions.col("id") + functions.col("shift")).alias("number")
-    return lines.select(number, name), total
+    return lines.select(number, name, f"{name}_long"), total
 
 
 def _refuse_hidden(path):

@@ -77,6 +77,8 @@ def clean(
                 break
             pairs = list(tagged(pairs, corpora[index].tag))
             kept = cleaner(pairs, reports[index])
+            long = part.column("long").true_count
+            reports[index].drop_long_lines(long)
             yield _cleaned_batch(kept, index, config)
         if errors:
             break

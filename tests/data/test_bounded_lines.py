@@ -1,0 +1,206 @@
+"""Corpora with a line without end, in every form that is read."""
+
+import gzip
+import io
+import itertools
+import os
+import random
+import tracemalloc
+
+import pytest
+
+from keras_transformer.cli.main import main
+from keras_transformer.config import DataConfig
+from keras_transformer.data.blocks import read_blocks
+from keras_transformer.data.bounded_lines import (
+    bounded_lines,
+    count_lines,
+    is_over_long,
+    next_lines,
+    shortened,
+)
+from keras_transformer.data.corpus import CorpusFile, read_pairs
+from keras_transformer.data.prepare import prepare
+from keras_transformer.data.prepared import fingerprint
+from keras_transformer.errors import InputError
+
+LIMIT = 20
+CONFIG = DataConfig(
+    target_language="en",
+    source_tokenizer="word",
+    target_tokenizer="word",
+    max_line_bytes=LIMIT,
+)
+
+
+def content_of(seed):
+    """Lines of all lengths about the limit, and what is to be read of them."""
+    draw = random.Random(seed)
+    lengths = [draw.choice([0, 1, 5, 19, 20, 21, 22, 60]) for _ in range(40)]
+    lines = [bytes([97 + draw.randrange(26)]) * length for length in lengths]
+    end = draw.choice([b"", b"\n"])
+    wanted = [b"" if len(line) > LIMIT else line for line in lines]
+    long = [n for n, line in enumerate(lines) if len(line) > LIMIT]
+    return b"\n".join(lines) + end, wanted, long
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("size", [1, 7, 50, 10_000])
+def test_blocks_have_all_lines_but_long_ones(size, seed):
+    content, wanted, long = content_of(seed)
+    file, lines, emptied = io.BytesIO(content), [], []
+    while block := next_lines(file, size, LIMIT):
+        emptied += [len(lines) + n for n in block.long]
+        lines += block.content.removesuffix(b"\n").split(b"\n")
+    while len(lines) < len(wanted):
+        lines.append(b"")  # After the last line's end.
+    assert lines == wanted and emptied == long
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("count", [1, 3, 100])
+def test_lines_by_number_are_the_same(count, seed):
+    content, wanted, long = content_of(seed)
+    file, lines, emptied = io.BytesIO(content), [], []
+    while (block := count_lines(file, count, LIMIT)).content:
+        emptied += [len(lines) + n for n in block.long]
+        part = block.content.removesuffix(b"\n").split(b"\n")
+        assert len(part) <= count
+        lines += part
+    while len(lines) < len(wanted):
+        lines.append(b"")
+    assert lines == wanted and emptied == long
+
+
+def test_a_long_line_ends_at_a_character():
+    text = "語" * 10 + "\nshort\n"
+    first, second = bounded_lines(io.BytesIO(text.encode()), LIMIT)
+    assert is_over_long(first, LIMIT) and not is_over_long(second, LIMIT)
+    assert shortened(first, LIMIT).decode() == "語" * 6 + "\n"
+    assert shortened(second, LIMIT) == b"short\n"
+
+
+class Endless(io.RawIOBase):
+    """A file of one line that never ends, so far as anyone will read."""
+
+    def __init__(self, size):
+        self._left = size
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        count = min(len(buffer), self._left)
+        buffer[:count] = bytes(count)
+        self._left -= count
+        return count
+
+
+def test_memory_is_bounded():
+    def peak(read):
+        file = io.BufferedReader(Endless(1 << 28))
+        tracemalloc.start()
+        try:
+            read(file)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(lambda file: next_lines(file, 1 << 20, 1 << 20)) < 8 << 20
+    assert peak(lambda file: count_lines(file, 3, 1 << 20)) < 8 << 20
+    assert peak(lambda file: list(bounded_lines(file))) < 8 << 20
+
+
+BAD = "x" * 30
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The same pairs, of which two are over-long, in each form."""
+    pairs = [(f"one{n}", f"uno{n}") for n in range(6)]
+    pairs[2:2] = [(BAD, "zu lang")]
+    pairs[5:5] = [("zu lang", BAD)]
+    table = "".join(f"{a}\t{b}\n" for a, b in pairs).encode()
+    (tmp_path / "a.tsv").write_bytes(table)
+    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(table))
+    for name, side in zip(("s", "t"), zip(*pairs, strict=True), strict=True):
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in side))
+    return {
+        "tsv": str(tmp_path / "a.tsv"),
+        "gz": str(tmp_path / "a.tsv.gz"),
+        "two": f"{tmp_path / 's'},{tmp_path / 't'}",
+    }
+
+
+@pytest.mark.parametrize("form", ["tsv", "gz", "two"])
+@pytest.mark.parametrize(
+    "workers", [1, pytest.param(2, marks=pytest.mark.slow)]
+)
+def test_long_lines_are_counted(files, tmp_path, form, workers):
+    data = prepare(
+        [files[form]], tmp_path / "out", CONFIG, files[form], workers=workers
+    )
+    for split in ("train", "dev"):
+        counts = data.report["cleaning"][split]
+        assert counts["read"] == 8 and counts["kept"] == 6, counts
+        assert counts["long_line"] == 2 and counts["empty"] == 0
+
+
+@pytest.mark.parametrize("form", ["tsv", "gz", "two"])
+def test_blocks_agree_with_a_stream(files, form):
+    file, long = CorpusFile.parse(files[form]), []
+    streamed = list(file.pairs(LIMIT, long))
+    blocks = list(read_blocks([file], 40, LIMIT))
+    rows = itertools.chain.from_iterable(block.pairs() for block in blocks)
+    kept = [pair for pair in streamed if all(pair)]
+    assert [pair for pair in rows if all(pair)] == kept and len(kept) == 6
+    assert sum(len(block.long) for block in blocks) == len(set(long)) == 2
+    with pytest.raises(InputError, match="line 3: more than 20 bytes"):
+        list(read_pairs([file], LIMIT))
+
+
+def test_a_gzip_bomb_is_one_long_line(tmp_path):
+    path = tmp_path / "bomb.tsv.gz"
+    with gzip.open(path, "wb", 1) as file:
+        file.write(b"a\tb\n")
+        for _ in range(300):
+            file.write(bytes(1 << 20))
+        file.write(b"\nc\td\n")
+    tracemalloc.start()
+    try:
+        blocks = list(read_blocks([CorpusFile(path)]))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 32 << 20
+    pairs = [pair for block in blocks for pair in block.pairs()]
+    assert pairs == [("a", "b"), ("", ""), ("c", "d")]
+
+
+def test_the_default_leaves_fingerprints_as_they_were():
+    files = [{"sha256": "0" * 64}]
+    assert fingerprint(files, None, DataConfig()) == BEFORE
+    assert fingerprint(files, None, CONFIG) != BEFORE
+
+
+# Of the version before there was a limit.
+BEFORE = "5d00a3e87be24003670d0d4d802a7d9cd7c0756f436ac815c44e1553991514d9"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["prepare", "--out", "{out}", "--train", "{pipe}"],
+        ["prepare", "--out", "{out}", "--train", "{file}", "--dev", "{pipe}"],
+        ["train", "--data", "x", "--out", "{out}", "--config", "{pipe}"],
+    ],
+    ids=["prepare", "dev", "config"],
+)
+def test_a_pipe_that_nobody_writes_is_refused(files, tmp_path, capsys, command):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    names = {"pipe": pipe, "out": tmp_path / "out", "file": files["tsv"]}
+    words = [word.format(**names) for word in command]
+    assert main(words) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert str(pipe) in last and "pipe" in last.replace(str(pipe), "")
