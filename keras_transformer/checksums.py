@@ -6,7 +6,7 @@ import os
 import pathlib
 from collections.abc import Iterable
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 
 
 def digest(content: bytes) -> str:
@@ -44,6 +44,13 @@ def check_file(
     Raises:
         InputError: names the file and how it differs.
     """
+    expected = described.get("bytes"), described.get("sha256")
+    if type(expected[0]) is not int or not isinstance(expected[1], str):
+        raise InputError(
+            f"{path}: its description is damaged (bytes "
+            f"{shown(expected[0], 30)}, sha256 {shown(expected[1], 30)}); "
+            f"{remedy}"
+        )
     try:
         size = path.stat().st_size
         now = content and checksum(path)
@@ -52,8 +59,8 @@ def check_file(
     if size != described["bytes"]:
         problem = f"{size} bytes and not {described['bytes']}"
     elif content and now != described["sha256"]:
-        told, expected = now[:12], described["sha256"][:12]
-        problem = f"its SHA-256 is {told}... and not {expected}..."
+        told = now[:12], described["sha256"][:12]
+        problem = f"its SHA-256 is {told[0]}... and not {told[1]}..."
     else:
         return
     raise InputError(f"{path}: damaged, {problem}; {remedy}")

@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 
 _KINDS = {
     int: "an integer",
@@ -29,11 +29,18 @@ class Rule(NamedTuple):
     holds: Callable[[Any], bool]
 
 
+def at_most(highest: int) -> Rule:
+    """The rule of an upper bound, of what costs memory or time at once."""
+    return Rule(f"{highest:,} or less", lambda value: value <= highest)
+
+
+_LARGEST = 10**300  # that becomes a float
 _POSITIVE = Rule("greater than 0", lambda value: value > 0)
 _NON_NEGATIVE = Rule("0 or more", lambda value: value >= 0)
-PositiveInt = Annotated[int, _POSITIVE]
+_INT32 = Rule("below 2^31", lambda value: value < 2**31)
+PositiveInt = Annotated[int, _POSITIVE, _INT32]
 PositiveFloat = Annotated[float, _POSITIVE]
-NonNegativeInt = Annotated[int, _NON_NEGATIVE]
+NonNegativeInt = Annotated[int, _NON_NEGATIVE, _INT32]
 NonNegativeFloat = Annotated[float, _NON_NEGATIVE]
 Fraction = Annotated[float, Rule("at least 0, below 1", lambda x: 0 <= x < 1)]
 # What NumPy, Keras and TensorFlow take.
@@ -81,14 +88,14 @@ def field_types(section: type[Section]) -> dict[str, Any]:
 def require(condition, name, accepted, value):
     """Refuses `value` under `name` unless the condition holds."""
     if not condition:
-        raise InputError(f"{name} must be {accepted}. Received: {value!r}")
+        raise InputError(f"{name} must be {accepted}. Received: {shown(value)}")
 
 
 def mapping(value, where):
     """Refuses what isn't a mapping; `where` tells its source."""
     if not isinstance(value, dict):
         raise InputError(
-            f"{where}: expected 'key: value' lines. Received: {value!r}"
+            f"{where}: expected 'key: value' lines. Received: {shown(value)}"
         )
 
 
@@ -96,12 +103,17 @@ def known(name, accepted, where, prefix=""):
     """Refuses a name that isn't accepted, suggesting the nearest."""
     if name in accepted:
         return
-    close = difflib.get_close_matches(str(name), list(accepted), n=1)
+    close = difflib.get_close_matches(_name(name), list(accepted), n=1)
     hint = f", did you mean {prefix}{close[0]}?" if close else "."
     raise InputError(
-        f"{where}: unknown key {prefix}{name}{hint} "
+        f"{where}: unknown key {prefix}{_name(name)}{hint} "
         f"Accepted: {', '.join(accepted)}"
     )
+
+
+def _name(name):
+    """A key as messages repeat it."""
+    return name[:60] if isinstance(name, str) else shown(name, 60)
 
 
 def typed(where, value, annotation):
@@ -118,13 +130,14 @@ def typed(where, value, annotation):
         except ValueError:
             pass
     if kind is float and type(value) is int:
+        require(abs(value) < _LARGEST, where, "a number below 10^300", value)
         value = float(value)
     if kind is float and isinstance(value, float):
         require(math.isfinite(value), where, "a finite number", value)
     if type(value) is not kind:
         quotes = ", which YAML reads in it; use quotes" if kind is str else ""
         raise InputError(
-            f"{where} takes {_KINDS[kind]}. Received: {value!r}{quotes}"
+            f"{where} takes {_KINDS[kind]}. Received: {shown(value)}{quotes}"
         )
     return value
 
@@ -150,6 +163,6 @@ def _strings(where, value):
         isinstance(item, str) for item in value
     ):
         raise InputError(
-            f"{where} takes a list of strings. Received: {value!r}"
+            f"{where} takes a list of strings. Received: {shown(value)}"
         )
     return tuple(value)

@@ -34,6 +34,9 @@ COMMANDS = {
 }
 
 
+_LONGEST_ERROR = 1000  # characters, of what was given and isn't understood
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that answers bad usage in one line, with what was meant.
 
@@ -54,6 +57,8 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message):
+        if len(message) > _LONGEST_ERROR:
+            message = f"{message[:_LONGEST_ERROR]}..."
         self.exit(2, f"{self.prog}: error: {message}. See {self.prog} --help\n")
 
     def _check_options(self, words):

@@ -3,13 +3,12 @@
 import dataclasses
 import pathlib
 
-import yaml
-
 from keras_transformer.config import Config
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_yaml
 from keras_transformer.presets import PRESETS, preset
 from keras_transformer.validation import field_types
+from keras_transformer.yaml_text import NotYaml, load_yaml
 
 # What does the work.
 LOCAL, SPARK = "local", "spark"
@@ -218,7 +217,7 @@ def decoding_config(config, arguments):
         key, equals, value = setting.partition("=")
         if not equals:
             raise InputError(
-                f"--decoding takes KEY=VALUE. Received: {setting!r}"
+                f"--decoding takes KEY=VALUE. Received: {shown(setting)}"
             )
         values[key] = _value("decoding", key, value, f"--decoding {key}")
     config = config.updated({"decoding": values}, "--decoding")
@@ -277,7 +276,7 @@ def _setting(text, sections):
     if not (equals and dot and section in sections):
         raise InputError(
             "--set takes SECTION.KEY=VALUE, here with section "
-            f"{' or '.join(sections)}. Received: {text!r}"
+            f"{' or '.join(sections)}. Received: {shown(text)}"
         )
     return section, key, _value(section, key, value, f"--set {name}")
 
@@ -286,9 +285,9 @@ def _value(section, key, text, where):
     if _types(section).get(key) is str:
         return text  # "no" is Norwegian, not false
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise InputError(f"{where}: not a YAML value: {text!r}") from None
+        return load_yaml(text)
+    except NotYaml:
+        raise InputError(f"{where}: not a YAML value: {shown(text)}") from None
 
 
 def _types(section):

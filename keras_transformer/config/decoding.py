@@ -10,6 +10,7 @@ from keras_transformer.validation import (
     PositiveInt,
     Rule,
     Section,
+    at_most,
 )
 
 _PROBABILITY = Rule("greater than 0, at most 1", lambda value: 0 < value <= 1)
@@ -19,7 +20,7 @@ _PROBABILITY = Rule("greater than 0, at most 1", lambda value: 0 < value <= 1)
 class DecodingConfig(Section):
     """How translations are searched for."""
 
-    beam_size: PositiveInt = 4  # 1: greedy
+    beam_size: Annotated[PositiveInt, at_most(1000)] = 4  # 1: greedy
     length_penalty: NonNegativeFloat = 1.0  # exponent alpha; 0: none
     # average or gnmt: see `search.scoring`
     length_normalization: Literal["gnmt", "average"] = "average"
@@ -32,11 +33,11 @@ class DecodingConfig(Section):
     # if set, nor than model.max_length - 1.
     max_length_ratio: NonNegativeFloat = 3.0
     max_length_offset: NonNegativeInt = 20
-    max_length: PositiveInt | None = None
+    max_length: Annotated[PositiveInt, at_most(1 << 20)] | None = None
     min_length: NonNegativeInt = 0  # tokens before the end may come
     min_length_ratio: NonNegativeFloat = 0.0  # the same, in source tokens
     # no n-gram of this size repeats; 0: any
-    no_repeat_ngram_size: NonNegativeInt = 0
+    no_repeat_ngram_size: Annotated[NonNegativeInt, at_most(1000)] = 0
     # on repeated log-probabilities; 1: none
     repetition_penalty: PositiveFloat = 1.0
     ban_unknown: bool = False  # never the unknown token
@@ -53,4 +54,5 @@ class DecodingConfig(Section):
     # language code, such as >>cmn_Hans<<, before each source without one, for
     # models that have such tokens; "": as the run was imported
     source_prefix: str = ""
-    batch_size: PositiveInt = 64  # sentences decoded together
+    # sentences decoded together
+    batch_size: Annotated[PositiveInt, at_most(1 << 20)] = 64

@@ -10,8 +10,11 @@ from keras_transformer.validation import (
     PositiveInt,
     Rule,
     Section,
+    at_most,
 )
 
+_Layers = Annotated[PositiveInt, at_most(1000)]
+_WIDEST = 1 << 16
 _AT_LEAST_4 = Rule("4 or more", lambda value: value >= 4)
 
 
@@ -19,11 +22,13 @@ _AT_LEAST_4 = Rule("4 or more", lambda value: value >= 4)
 class ModelConfig(Section):
     """The shape of the Transformer; vocabulary sizes come from the data."""
 
-    num_encoder_layers: PositiveInt = 6  # layers of the encoder
-    num_decoder_layers: PositiveInt = 6  # layers of the decoder
-    d_model: PositiveInt = 512  # width of every token's vector
+    num_encoder_layers: _Layers = 6  # layers of the encoder
+    num_decoder_layers: _Layers = 6  # layers of the decoder
+    # width of every token's vector
+    d_model: Annotated[PositiveInt, at_most(_WIDEST)] = 512
     num_heads: PositiveInt = 8  # attention heads; d_model is divided among them
-    d_ff: PositiveInt = 2048  # width inside the feed-forward sublayer
+    # width inside the feed-forward sublayer
+    d_ff: Annotated[PositiveInt, at_most(4 * _WIDEST)] = 2048
     activation: Literal["relu", "gelu", "swish"] = "relu"  # relu, gelu or swish
     dropout: Fraction = 0.1  # on embeddings and on each sublayer's output
     attention_dropout: Fraction = 0.1  # on attention weights
@@ -41,7 +46,7 @@ class ModelConfig(Section):
     source_start: bool = True  # whether the source's start token is seen
     source_end: bool = True  # whether its end token is
     # positions, start and end tokens included
-    max_length: Annotated[int, _AT_LEAST_4] = 256
+    max_length: Annotated[int, _AT_LEAST_4, at_most(1 << 20)] = 256
 
     def __post_init__(self):
         super().__post_init__()

@@ -12,6 +12,7 @@ from keras_transformer.validation import (
     Rule,
     Section,
     Seed,
+    at_most,
 )
 
 Precision = Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"]
@@ -41,7 +42,7 @@ class TrainingConfig(Section):
     precision: Precision = "float32"
     # Parts of a batch computed at the same time, a thread each. None: as many
     # as there are cores, 1 with a GPU.
-    threads: PositiveInt | None = None
+    threads: Annotated[PositiveInt, at_most(1024)] | None = None
     # XLA, on TensorFlow: a program is compiled for each shape of a batch, so it
     # wants length_buckets geometric, or a length_multiple of 8 or more.
     jit_compile: bool = False
@@ -66,7 +67,7 @@ class TrainingConfig(Section):
     # loss or bleu: the dev score that decides what is best
     best_by: Literal["loss", "bleu"] = "loss"
     # weights averaged over so many epochs; 0: none
-    average_epochs: NonNegativeInt = 0
+    average_epochs: Annotated[NonNegativeInt, at_most(10_000)] = 0
     # Momentum of the moving average of the weights that is scored and kept,
     # such as 0.999; 0: the weights themselves.
     ema: Fraction = 0.0

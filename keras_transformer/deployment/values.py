@@ -11,9 +11,8 @@ import shlex
 import unicodedata
 from collections.abc import Iterable, Mapping
 
-import yaml
-
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
+from keras_transformer.yaml_text import NotYaml, load_yaml
 
 # RFC 1123, as Kubernetes checks it. Shorter than its 63 characters: the names
 # of what belongs together are made of it, and pods' hosts of those.
@@ -60,18 +59,21 @@ def require_kind(option: str, text: str) -> str:
     """
     pattern, accepted = KINDS[option]
     if not pattern.fullmatch(text):
-        raise InputError(f"{option} takes {accepted}. Received: {text!r}")
+        raise InputError(f"{option} takes {accepted}. Received: {shown(text)}")
     if option not in _OF_SLURM and _is_other_yaml(text):
         raise InputError(
             f"{option} takes {accepted}, and nothing that YAML reads as "
-            f"another value. Received: {text!r}"
+            f"another value. Received: {shown(text)}"
         )
     return text
 
 
 def _is_other_yaml(text):
     """Whether a name without quotes would be a number or a boolean."""
-    return text in ("y", "n") or yaml.safe_load(text) != text
+    try:
+        return text in ("y", "n") or load_yaml(text) != text
+    except NotYaml:
+        return True
 
 
 def require_text(option: str, text: str) -> str:
@@ -86,7 +88,7 @@ def require_text(option: str, text: str) -> str:
     ):
         raise InputError(
             f"{option} takes a text of one line, without control characters. "
-            f"Received: {text!r}"
+            f"Received: {shown(text)}"
         )
     return text
 

@@ -108,7 +108,9 @@ def read_description(folder: str | os.PathLike) -> dict:
         raise InputError(f"{path}: not of {FORMAT}. {ACCEPTED}")
     files = description.get("files")
     described = isinstance(files, list) and all(
-        isinstance(file, dict) and {"name", "bytes", "sha256"} <= file.keys()
+        isinstance(file, dict)
+        and {"name", "bytes", "sha256"} <= file.keys()
+        and isinstance(file["name"], str)
         for file in files
     )
     if not described or not isinstance(description.get("config"), dict):

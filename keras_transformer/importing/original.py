@@ -13,6 +13,7 @@ from keras_transformer.files import read_bytes
 from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
 from keras_transformer.importing.tensors import read_npz
 from keras_transformer.importing.vocabulary import read_vocabulary
+from keras_transformer.yaml_text import YAML_ERRORS
 
 DECODER = "decoder.yml"
 _SETTINGS = "special:model.yml"
@@ -168,7 +169,7 @@ def yaml_mapping(content, where, writer="Marian"):
             if isinstance(event, yaml.AliasEvent):
                 raise ValueError
         value = yaml.load(text, yaml.CSafeLoader)
-    except (ValueError, yaml.YAMLError, RecursionError):
+    except YAML_ERRORS:
         value = None
     if not isinstance(value, dict):
         raise InputError(f"{where}: damaged, not the YAML of {writer}")

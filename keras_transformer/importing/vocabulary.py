@@ -7,7 +7,6 @@ model itself: it is made anew, with its pieces in the vocabulary's order.
 
 import re
 
-import yaml
 from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.constants import END_ID, SPECIAL_TOKENS, UNK_ID
@@ -16,6 +15,7 @@ from keras_transformer.files import read_bytes, read_json
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.space import SpaceTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.yaml_text import load_yaml
 
 # What a language code before a source looks like, such as >>cmn_Hans<<.
 LANGUAGE_CODE = re.compile(r">>[^<>\s]+<<")
@@ -117,7 +117,7 @@ def _read_yaml_lines(path):
             if not colon or token in vocabulary:
                 raise ValueError
             vocabulary[token] = int(value)
-        except (ValueError, TypeError, yaml.YAMLError):
+        except (ValueError, TypeError):
             raise InputError(
                 f"{path}, line {number}: not TOKEN: ID, or a token that stands "
                 f"there before. Received: {line[:60]!r}"
@@ -133,7 +133,7 @@ def _unquoted(token):
         return inner.replace("''", "'")
     if "\\" not in inner:
         return inner
-    text = yaml.safe_load(token)
+    text = load_yaml(token)
     if not isinstance(text, str):
         raise ValueError
     return text

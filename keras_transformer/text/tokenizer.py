@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_transformer.checksums import digest
 from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_bytes, read_json_value, write_bytes
 from keras_transformer.text.normalization import Normalizer, squeeze
 from keras_transformer.text.tags import split_tags, tag_ids
@@ -307,10 +307,12 @@ def load_tokenizer(folder) -> Tokenizer:
         tokenizer = kind._from_content(
             content, content_path, description["options"]
         )
-    except TypeError:
+    except InputError:
+        raise
+    except (TypeError, ValueError, AttributeError):
         raise InputError(
             f"{path}: options that a {kind.kind} tokenizer doesn't have. "
-            f"Received: {description['options']!r}"
+            f"Received: {shown(description['options'])}"
         ) from None
     if tokenizer.vocabulary_size != description["vocabulary_size"]:
         raise InputError(
@@ -345,7 +347,7 @@ def _read_description(path) -> dict:
         )
     if description["kind"] not in _KINDS:
         raise InputError(
-            f"{path}: unknown kind {description['kind']!r}. "
+            f"{path}: unknown kind {shown(description['kind'])}. "
             f"Accepted: {', '.join(_KINDS)}"
         )
     return description

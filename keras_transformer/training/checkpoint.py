@@ -142,8 +142,10 @@ def load_checkpoint(path, model, run: str | None = None) -> dict:
         # NumPy leaves a damaged file open that it has opened itself.
         with open(path, "rb") as file:
             with np.load(file, allow_pickle=False) as archive:
+                _check_members(archive.zip)
                 arrays = {name: archive[name] for name in archive.files}
         note = json.loads(arrays.pop(_NOTE).tobytes())
+        _check_note(note)
     except FileNotFoundError:
         raise InputError(f"{path}: no checkpoint to resume from") from None
     except MemoryError:
@@ -159,6 +161,21 @@ def load_checkpoint(path, model, run: str | None = None) -> dict:
     for name, variable in variables.items():
         variable.assign(arrays[name])
     return note
+
+
+def _check_members(archive):
+    """Refuses a zip file that unpacks to more than it is, as we write none."""
+    if any(info.compress_type for info in archive.infolist()):
+        raise ValueError("compressed")
+
+
+def _check_note(note):
+    """Refuses a note that doesn't say where training stands."""
+    numbers = [note["epoch"], note["batch"]]
+    if any(type(n) is not int or n < 0 for n in numbers):
+        raise ValueError("no position in the data")
+    if not isinstance(note["keep_best"], dict) or note["seconds"] < 0:
+        raise ValueError("no memory of the best")
 
 
 def _variables(model):

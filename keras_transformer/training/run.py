@@ -264,8 +264,10 @@ class Run:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
             epochs = [dict(json.loads(line)) for line in lines]
-            sum(epoch["epoch"] for epoch in epochs)
-        except (ValueError, TypeError, KeyError):
+            # Every value but the id is a number.
+            numbers = [{**epoch, "run": 0} for epoch in epochs]
+            sum(sum(line.values(), line["epoch"]) for line in numbers)
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise InputError(f"{path}: damaged, not JSON lines") from None
         for epoch in epochs:
             check_owner(path, "history", epoch.pop("run", None), self.id)
@@ -326,6 +328,8 @@ def _is_of_a_run(manifest):
             and isinstance(manifest.get("id", ""), str)
             and isinstance(manifest["data"]["fingerprint"], str)
             and isinstance(manifest["scores"], dict)
+            and isinstance(manifest.get(INITIAL, {}), dict)
+            and isinstance(manifest.get("imported", {}), dict)
             and all(manifest["tokenizers"][s]["fingerprint"] for s in SIDES)
         )
     except (KeyError, TypeError):

@@ -107,7 +107,7 @@ class RestTransport:
         status, text = response.status, response.data.decode("utf-8", "replace")
         try:
             answer = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = text
         if status == 200 and isinstance(answer, dict):
             return answer

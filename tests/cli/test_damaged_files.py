@@ -1,0 +1,184 @@
+"""Damaged files and hostile values: one line, at once, whatever they hold."""
+
+import copy
+import json
+import os
+import shutil
+import threading
+
+import pytest
+
+from keras_transformer.checksums import check_file
+from keras_transformer.data.prepared import PreparedData
+from keras_transformer.errors import InputError
+from keras_transformer.export.registry.labels import read_labels
+from keras_transformer.files import read_json, read_yaml
+from keras_transformer.text.tokenizer import load_tokenizer
+from keras_transformer.training.run import Run
+from keras_transformer.training.weights import check_weights, weights_path
+
+HUGE = "9" * 6000
+# What may stand in the place of any value of a JSON file.
+WRONG = [None, 5, -1, 1.5, "x", "x" * 1000, [], {}, [[]], True, "../x", 2**70]
+DEEP = "[" * 200_000
+LIMIT = 400  # characters of a message, the paths of a test's folder included
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        (f"--set=model.d_model={HUGE}", ["model.d_model", "not a YAML value"]),
+        ("--set=model.d_model=2020-99-99", ["not a YAML value: '2020-99-99'"]),
+        (f"--set=model.d_model=0x{'f' * 6000}", ["model.d_model"]),
+        (f"--set=model.dropout=0x{'f' * 6000}", ["model.dropout"]),
+        (f"--set=model.{'x' * 10**6}=1", ["unknown key model.xxx"]),
+        (f"--set={'x' * 10**6}", ["SECTION.KEY=VALUE"]),
+        (f"--set=model.norm={'x' * 10**6}", ["pre, post", "1,000,000 char"]),
+        (
+            "--set=model.num_encoder_layers=100000000",
+            ["num_encoder_layers must be 1,000 or less. Received: 100000000"],
+        ),
+        ("--set=model.d_model=1000000000", ["65,536 or less"]),
+        ("--set=model.max_length=1000000000", ["1,048,576 or less"]),
+        ("--set=training.threads=100000000", ["1,024 or less"]),
+        ("--set=training.epochs=100000000000", ["below 2^31"]),
+        ("--set=decoding.beam_size=100000000", ["1,000 or less"]),
+    ],
+)
+def test_hostile_settings(data, refuses, tmp_path, option, says):
+    command = ["train", "--data", data, "--out", tmp_path / "run"]
+    last = refuses(*command, option, says=says)
+    assert len(last) < 1200  # all accepted keys may be listed
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_number_of_megabytes_for_an_option(data, capsys, tmp_path):
+    from keras_transformer.cli.main import main
+
+    with pytest.raises(SystemExit):
+        main(["train", "--data", "x", "--out", "y", f"--epochs={HUGE * 200}"])
+    assert len(capsys.readouterr().err) < 1200
+
+
+def places(value, path=()):
+    """The paths of all values in a JSON value."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in items:
+        yield (*path, key)
+        if isinstance(part, dict | list) and part:
+            yield from (p for p in places(part, (*path, key)) if len(p) > 1)
+
+
+def with_value(document, path, value):
+    document = copy.deepcopy(document)
+    if not path:
+        return value
+    part = document
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = value
+    return document
+
+
+def refused_in_one_line(load):
+    try:
+        load()
+    except InputError as error:
+        assert "\n" not in str(error) and len(str(error)) < LIMIT, str(error)
+
+
+def damaged(path, load):
+    """Loads with every value of a JSON file replaced by wrong ones."""
+    whole = path.read_bytes()
+    document = json.loads(whole)
+    for place in dict.fromkeys(places(document)):
+        for value in WRONG:
+            path.write_text(json.dumps(with_value(document, place, value)))
+            refused_in_one_line(load)
+    for text in (DEEP, "{" + '"a":{' * 100_000, f"[{HUGE}]", "\ufffe"):
+        path.write_text(text)
+        with pytest.raises(InputError):
+            load()
+    path.write_bytes(whole)
+
+
+def test_every_value_of_a_runs_files(run, tmp_path):
+    folder = shutil.copytree(run, tmp_path / "run")
+
+    def load():
+        loaded = Run.load(folder)
+        str(loaded.manifest.get("initial", {}).get("run"))
+        loaded.history()
+        loaded.check_weights("best")
+
+    damaged(folder / "manifest.json", load)
+    damaged(folder / "source_tokenizer" / "tokenizer.json", load)
+    damaged(folder / "weights" / "best.json", load)
+    damaged(folder / "history.jsonl", load)
+
+
+def test_every_value_of_prepared_data(data, tmp_path):
+    folder = shutil.copytree(data, tmp_path / "data")
+
+    def load():
+        loaded = PreparedData.load(folder)
+        for split in loaded.manifest["splits"]:
+            loaded.lengths(split)
+        loaded.verify()
+        loaded.source_tokenizer.fingerprint()
+
+    # Otherwise its checksum would be all that is looked at.
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["manifest_sha256"]
+    path.write_text(json.dumps(manifest))
+    damaged(path, load)
+
+
+def test_every_value_of_labels(tmp_path):
+    labels = {"versions": {"stable": 2}, "earlier": {"stable": [1]}}
+    path = tmp_path / "labels.json"
+    path.write_text(json.dumps(labels))
+    damaged(path, lambda: read_labels(tmp_path))
+
+
+def test_a_checksum_that_is_no_text(tmp_path):
+    path = weights_path(tmp_path, "best")
+    path.write_bytes(b"x")
+    described = {"name": path.name, "bytes": 1, "sha256": 5}
+    with pytest.raises(InputError, match="description is damaged"):
+        check_file(path, described, "write it again", content=True)
+    (tmp_path / "best.json").write_text('{"sha256": 5}')
+    with pytest.raises(InputError, match="sha256 is no list of checksums"):
+        check_weights(path)
+
+
+def test_a_pipe_is_taken_if_somebody_writes(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    for read, text in ((read_json, '{"a": 1}'), (read_yaml, "a: 1")):
+        with pytest.raises(InputError, match="a pipe that nobody writes to"):
+            read(path)
+        writer = threading.Thread(target=path.write_text, args=[text])
+        writer.start()
+        assert read(path) == {"a": 1}
+        writer.join()
+
+
+def test_a_tokenizer_that_is_a_folder(run, tmp_path):
+    folder = shutil.copytree(run / "source_tokenizer", tmp_path / "tokenizer")
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer.json").mkdir()
+    with pytest.raises(InputError, match="Is a directory"):
+        load_tokenizer(folder)
+
+
+def test_one_vocabulary_has_one_size(refuses, corpus, tmp_path):
+    command = ["prepare", "--train", corpus / "train.tsv"]
+    command += ["--out", tmp_path / "data", "--preset=tiny"]
+    refuses(
+        *(*command, "--set=data.source_vocabulary_size=60"),
+        says=["data.source_vocabulary_size 60", "size 10000. Accepted: the sa"],
+    )
+    assert not (tmp_path / "data").exists()
