@@ -77,9 +77,3 @@ def evaluate(model: pathlib.Path, pairs: pathlib.Path, result) -> list[str]:
         f"{scores['chrf']:.1f}",
         f"{scores['cross_entropy']:.3f}",
     ]
-
-
-def table(columns, rows) -> str:
-    """A table in Markdown."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -6,14 +6,28 @@
 
 `peer.json` is the output of `scripts/benchmarks/decoding --peer --json`,
 `growth.json` that of `scripts/benchmarks/decoding --json` over batches, beams
-and lengths, `profile.json` that of `profile_decoding.py --json`. Standard
-library only.
+and lengths, `profile.json` that of `profile_decoding.py --json`. The last
+section is filled by `scripts/benchmarks/ctranslate2_export --write`.
 """
 
 import argparse
 import json
+import pathlib
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+from scripts.benchmarks import page_parts
+
+_EXPORTS = """\
+## Exports for CTranslate2
+
+What `export --format ctranslate2` writes, beside the run that it is made of.
+
+{}
+
+{}
+""".format(*page_parts.marks("scripts/benchmarks/ctranslate2_export"))
 _INTRODUCTION = """\
 # Performance of decoding
 
@@ -47,6 +61,7 @@ def main() -> int:
         _growth(growth),
         _lengths(growth),
         _profiles(profile),
+        _EXPORTS,
     ]
     print("\n".join(section.rstrip() + "\n" for section in sections), end="")
     return 0
@@ -72,7 +87,7 @@ def _ratios(report):
         (name, _ratio(values["vs_float32"]), _ratio(values["vs_int8"]))
         for name, values in report["ratios"].items()
     ]
-    table = _table(("cell", "to float32", "to int8"), rows)
+    table = page_parts.table(("cell", "to float32", "to int8"), rows)
     return (
         f"## Ratio to CTranslate2\n\nEach side at its best setting.\n\n{table}"
     )
@@ -92,9 +107,9 @@ def _settings(report):
     ]
     return (
         "## All settings\n\n"
-        + _table(_COLUMNS, rows)
+        + page_parts.table(_COLUMNS, rows)
         + "\n\nThe peer, every round:\n\n"
-        + _table(("", "", "tokens/s"), cells)
+        + page_parts.table(("", "", "tokens/s"), cells)
     )
 
 
@@ -138,7 +153,7 @@ def _growth(report):
             for precision, score in report["bleu"].items()
         )
         text += f"BLEU of the run's own search: {scores}.\n\n"
-    return text + _table(_COLUMNS, map(_row, report["cells"]))
+    return text + page_parts.table(_COLUMNS, map(_row, report["cells"]))
 
 
 def _lengths(report):
@@ -157,7 +172,7 @@ def _lengths(report):
     columns = ("way", "batch", "beam", "precision", "XLA", *map(str, lengths))
     return (
         "## Time per token by length\n\nRelative to the shortest.\n\n"
-        + _table(columns, rows)
+        + page_parts.table(columns, rows)
     )
 
 
@@ -170,20 +185,13 @@ def _profiles(profiles):
         ]
         text += (
             f"\n{profile['title']}: {profile['microseconds']:.0f} us a step"
-            "\n\n" + _table(("operation", "us", "calls"), rows) + "\n"
+            "\n\n" + page_parts.table(("operation", "us", "calls"), rows) + "\n"
         )
     return text
 
 
 def _ratio(value):
     return f"{value:.2f}"
-
-
-def _table(columns, rows):
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(
-        "| " + " | ".join(str(cell) for cell in line) + " |" for line in lines
-    )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.presets import preset
-from scripts.benchmarks import command, steps
+from scripts.benchmarks import command, page_parts, steps
 from scripts.benchmarks.corpus import MISSING, corpus_folder
 
 _BACK = "back"  # The model of the other direction.
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     _translate_back(options)
     rows = [_measure(name, options) for name in options.only]
-    print(steps.table(_COLUMNS, rows))
+    print(page_parts.table(_COLUMNS, rows))
     if options.quick:
         command.say(f"quick: {command.QUICK_NOTE}")
     return 0

@@ -3,8 +3,9 @@
 import math
 import pathlib
 
-_BEGIN = "<!-- Written by scripts/benchmarks/capacity. -->"
-_END = "<!-- End of what it wrote. -->"
+from scripts.benchmarks import page_parts
+
+SCRIPT = "scripts/benchmarks/capacity"
 
 
 def write_into(path: pathlib.Path, report: dict):
@@ -13,13 +14,7 @@ def write_into(path: pathlib.Path, report: dict):
     Raises:
         ValueError: the page has no such marks.
     """
-    text = path.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not begin or not end:
-        raise ValueError(f"{path}: not between {_BEGIN} and {_END}")
-    content = f"{before}{begin}\n\n{page(report)}\n{end}{after}"
-    path.write_text(content, encoding="utf-8")
+    page_parts.replace(path, SCRIPT, page(report))
 
 
 def page(report: dict) -> str:
@@ -68,7 +63,7 @@ def _service(report):
             else ""
         )
         rows.append(row)
-    return _table(
+    return page_parts.table(
         (
             "sentences in a batch",
             "longest, characters",
@@ -97,7 +92,7 @@ def _replicas(report):
                 *cells,
             )
         )
-    return _table(
+    return page_parts.table(
         (
             "p99",
             "sentences/s a replica",
@@ -122,7 +117,7 @@ def _checks(report):
         )
         for line in report["checks"]
     ]
-    return _table(
+    return page_parts.table(
         (
             "load",
             "sentences/s",
@@ -133,11 +128,4 @@ def _checks(report):
             "in a batch, simulated / measured",
         ),
         rows,
-    )
-
-
-def _table(columns, rows):
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(
-        "| " + " | ".join(str(cell) for cell in line) + " |" for line in lines
     )

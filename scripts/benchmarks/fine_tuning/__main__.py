@@ -23,7 +23,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.presets import preset
-from scripts.benchmarks import command, steps
+from scripts.benchmarks import command, page_parts, steps
 from scripts.benchmarks.corpus import MISSING, corpus_folder
 
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     rows = [_imported(options)]
     rows += [_trained_further(options, rate) for rate in options.rates]
     rows.append(_alone(options))
-    print(steps.table(_COLUMNS, rows))
+    print(page_parts.table(_COLUMNS, rows))
     if options.quick:
         command.say(f"quick: {command.QUICK_NOTE}")
     return 0

@@ -11,6 +11,7 @@ from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
 from keras_transformer.serving.server.batching import Batcher
 from keras_transformer.serving.server.config_files import BatchingParameters
+from scripts.benchmarks import page_parts
 from scripts.benchmarks.capacity import __main__ as benchmark
 from scripts.benchmarks.capacity import table
 from scripts.benchmarks.capacity.load import poisson_load
@@ -207,7 +208,9 @@ def report():
 
 def test_tables_replace_those_of_a_page(tmp_path, capsys):
     page = tmp_path / "page.md"
-    marks = f"before\n{table._BEGIN}\nold\n{table._END}\nafter\n"
+    marks = "before\n{}\nold\n{}\nafter\n".format(
+        *page_parts.marks(table.SCRIPT)
+    )
     page.write_text(marks)
     source = tmp_path / "report.json"
     source.write_text(json.dumps(report()))
@@ -231,7 +234,10 @@ def test_the_guide_has_the_marks():
         "docs", "serving.md"
     )
     text = text.read_text(encoding="utf-8")
-    assert text.count(table._BEGIN) == text.count(table._END) == 1
+    assert [text.count(mark) for mark in page_parts.marks(table.SCRIPT)] == [
+        1,
+        1,
+    ]
 
 
 @pytest.mark.slow

@@ -1,0 +1,1 @@
+"""A run beside its own exports for CTranslate2."""

@@ -1,0 +1,62 @@
+"""Which commands the measurement of exports for CTranslate2 gives."""
+
+import json
+import pathlib
+
+import pytest
+
+from keras_transformer.cli.main import build_parser
+from scripts.benchmarks import page_parts
+from scripts.benchmarks.ctranslate2_export import __main__ as benchmark
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """Records commands instead of running them; int8 differs in one text."""
+    commands = []
+
+    def run(words):
+        words = [str(word) for word in words]
+        build_parser().parse_args(words)
+        commands.append(words)
+        if words[0] == "evaluate":
+            return json.dumps({"bleu": 30.0}) + "\n"
+        if words[0] == "translate":
+            source = pathlib.Path(words[words.index("--input") + 1])
+            lines = source.read_text("utf-8").upper()
+            if any(word.endswith("int8") for word in words):
+                lines = lines.replace("EN 1", "other", 1)
+            out = pathlib.Path(words[words.index("--output") + 1])
+            out.write_text(lines, "utf-8")
+        return ""
+
+    monkeypatch.setattr(benchmark.steps, "run", run)
+    return commands
+
+
+def test_tables_are_put_into_a_page(commands, tmp_path, capsys):
+    dev, text = tmp_path / "dev.tsv", tmp_path / "in.txt"
+    dev.write_text("".join(f"en {i}\tzh {i}\n" for i in range(6)))
+    text.write_text("a\nb\n")
+    page = tmp_path / "page.md"
+    page.write_text("\n".join(page_parts.marks(benchmark.SCRIPT)))
+    words = ["--run=runs/x", f"--dev={dev}", f"--input={text}", "--json"]
+    assert benchmark.main([*words, f"--write={page}", "--compared=4"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["equal"] == {
+        "CTranslate2 float32": [4, 4],
+        "CTranslate2 int8": [3, 3],
+    }
+    assert all(len(row["rounds"]) == 3 for row in report["seconds"])
+    assert "| CTranslate2 int8 | 3 | 3 | 30.00 |" in page.read_text()
+    kinds = [words[0] for words in commands]
+    # Two exports; three ways, two beams, three rounds; then the comparison.
+    assert kinds.count("export") == 2 and kinds.count("evaluate") == 3
+    assert kinds.count("translate") == 18 + 6
+
+
+def test_the_page_has_the_marks():
+    page = pathlib.Path(benchmark.__file__).parents[3] / "docs/performance.md"
+    text = page.read_text(encoding="utf-8")
+    marks = page_parts.marks(benchmark.SCRIPT)
+    assert [text.count(mark) for mark in marks] == [1, 1]
