@@ -67,7 +67,8 @@ def test_workers_and_partitions_change_nothing(
     whole = prepare.prepare(corpus, tmp_path / "1", CONFIGS[name], 0.03)
     # In small parts, here and elsewhere.
     monkeypatch.setattr(engines, "PARTITION_BYTES", 30_000)
-    monkeypatch.setattr(blocks.read_blocks, "__defaults__", (10_000,))
+    defaults = (10_000, *blocks.read_blocks.__defaults__[1:])
+    monkeypatch.setattr(blocks.read_blocks, "__defaults__", defaults)
     for workers in (1, 2):
         out = tmp_path / f"parts-{workers}"
         prepare.prepare(corpus, out, CONFIGS[name], 0.03, workers=workers)
