@@ -49,6 +49,7 @@ _RATES = (10, 50, 100, 500, 1000)
 # Requests sent at once, three full batches, and how often.
 _BURST, _BURSTS = 3 * _LARGEST, 5
 _AT_ONCE = 20_000  # a second
+_BETWEEN = 10  # batches of each size, between two measurements of a server
 QUICK = {"rounds": 1, "batches": 6, "seconds": 15.0, "sentences": 240}
 
 
@@ -102,11 +103,15 @@ def _measure_all(options, scratch):
     burst, memory = _burst(base, texts, scratch)
     full = statistics.mean(row[2] for row in rows if row[0] == _LARGEST)
     overhead = max(0.0, (burst - _TIMEOUT) / _BURST - full / _LARGEST)
+    full_rate = BatchQueue(ServiceTimes.fit(rows, lengths, overhead)).full_rate
+    rates = {load: load * full_rate for load in options.loads}
+    rounds, more = _check_all(options, scratch, base, rates, rows, overhead)
+    rows = rows + more
     times = ServiceTimes.fit(rows, lengths, overhead)
     queue = BatchQueue(times, _LARGEST, _TIMEOUT)
     checks = [
-        _check(options, base, texts, scratch, times, queue, load)
-        for load in options.loads
+        _check(load, rates[load], results, queue)
+        for load, results in rounds.items()
     ]
     return {
         "environment": command.environment(),
@@ -131,27 +136,48 @@ def _capacity(queue, times, p99):
     return {"p99": p99, "rate": rate, "simulated_p99": simulated}
 
 
-def _check(options, base, texts, scratch, times, queue, load):
-    """A load by the model, by the simulation, and measured."""
-    rate = load * queue.full_rate
-    rounds = []
+def _check_all(options, scratch, base, rates, rows, overhead):
+    """The server at each load, beside the simulation, in turn.
+
+    A shared machine's speed changes within minutes: what is simulated has the
+    times of batches from just before and after.
+
+    Returns:
+        `(measured, simulated)` of each round, by the load; the rows of the
+        batches that were measured in between.
+    """
+    texts = source_sentences(options.input, options.sentences, options.data)
+    folder = find_saved_model(base)
+    near, more, rounds = rows, [], {load: [] for load in rates}
     for number in range(options.rounds):
-        command.say(f"{rate:.1f} sentences a second, round {number + 1}")
-        rounds.append(
-            _measured(base, texts, scratch, rate, options.seconds, number)
-        )
-        command.say(f"  p99 {1000 * rounds[-1]['p99']:.0f} ms")
-    measured = {
-        name: statistics.median(one[name] for one in rounds)
-        for name in rounds[0]
-    }
+        for load, rate in rates.items():
+            command.say(f"{rate:.1f} sentences a second, round {number + 1}")
+            where = base, texts, scratch, rate
+            measured = _measured(*where, options.seconds, number)
+            before, near = near, _service_rows(folder, texts, _BETWEEN)
+            more += near
+            times = ServiceTimes.fit(
+                before + near, list(map(len, texts)), overhead
+            )
+            rounds[load].append((measured, simulate(times, rate)))
+            p99 = [1000 * one["p99"] for one in rounds[load][-1]]
+            command.say("  p99 {:.0f} ms, simulated {:.0f} ms".format(*p99))
+    return rounds, more
+
+
+def _check(load, rate, rounds, queue):
+    """A load by the model, by the simulation, and measured: medians."""
+    measured, simulated = (
+        {name: statistics.median(r[name] for r in side) for name in side[0]}
+        for side in zip(*rounds, strict=True)
+    )
     return {
         "load": load,
         "rate": rate,
         "model": {"p99": queue.latency(rate), "p50": queue.latency(rate, 0.5)},
-        "simulated": simulate(times, rate),
+        "simulated": simulated,
         "measured": measured,
-        "p99_of_rounds": [one["p99"] for one in rounds],
+        "p99_of_rounds": [[one["p99"] for one in r] for r in rounds],
     }
 
 
