@@ -40,7 +40,10 @@ _NON_NEGATIVE = Rule("0 or more", lambda value: value >= 0)
 _INT32 = Rule("below 2^31", lambda value: value < 2**31)
 PositiveInt = Annotated[int, _POSITIVE, _INT32]
 PositiveFloat = Annotated[float, _POSITIVE]
-NonNegativeInt = Annotated[int, _NON_NEGATIVE, _INT32]
+# Seeds and limits are among these.
+NonNegativeInt = Annotated[
+    int, _NON_NEGATIVE, Rule("below 2^63", lambda value: value < 2**63)
+]
 NonNegativeFloat = Annotated[float, _NON_NEGATIVE]
 Fraction = Annotated[float, Rule("at least 0, below 1", lambda x: 0 <= x < 1)]
 # What NumPy, Keras and TensorFlow take.
