@@ -11,6 +11,31 @@ import subprocess
 import sys
 
 from scripts.benchmarks import command
+from scripts.benchmarks.corpus import MISSING, corpus_folder
+
+
+def begin(options, name: str) -> tuple | None:
+    """Makes the folder of an experiment; `quick/` below it for `--quick`.
+
+    Args:
+        options: of the command line; `out` is changed.
+        name: of the script.
+
+    Returns:
+        `--train` and `--dev`, or Tatoeba's files where it is at hand; None:
+        neither is there, which is said.
+    """
+    folder = corpus_folder()
+    if folder is None and not (options.train and options.dev):
+        command.say(f"{name}: {MISSING}")
+        return None
+    if options.quick:
+        options.out = options.out / "quick"
+    options.out.mkdir(parents=True, exist_ok=True)
+    return (
+        options.train or folder / "train.tsv",
+        options.dev or folder / "dev.tsv",
+    )
 
 
 def read_pairs(path) -> list[list[str]]:

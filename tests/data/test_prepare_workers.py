@@ -138,11 +138,11 @@ def preparing(corpus, tmp_path):
         text=True,
     )
     deadline = time.monotonic() + 120
-    parts = tmp_path.glob("goal/.tmp-*/work/partition-*/*")
+    parts = tmp_path.glob("goal/.tmp-*/*/partition-*/*")
     while process.poll() is None and not next(parts, None):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-        parts = tmp_path.glob("goal/.tmp-*/work/partition-*/*")
+        parts = tmp_path.glob("goal/.tmp-*/*/partition-*/*")
     yield process, children(process.pid), out.parent
     process.kill()
     process.communicate()

@@ -23,7 +23,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.presets import preset
 from scripts.benchmarks import command, page_parts, steps
-from scripts.benchmarks.corpus import MISSING, corpus_folder
 
 _BACK = "back"  # The model of the other direction.
 _QUICK = {"pairs": 2000, "epochs": 2, "preset": "demo"}
@@ -38,21 +37,12 @@ _WHAT = {
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
     options = command.parse(_parser(), arguments, _QUICK)
-    folder = corpus_folder()
-    if folder is None and not (options.train and options.dev):
-        command.say(f"back_translation: {MISSING}")
+    corpus = steps.begin(options, "back_translation")
+    if corpus is None:
         return 2
-    if options.quick:
-        options.out = options.out / "quick"
     if not options.epochs:
         options.epochs = preset(options.preset).training.epochs
-    options.out.mkdir(parents=True, exist_ok=True)
-    _split(
-        options.train or folder / "train.tsv",
-        options.dev or folder / "dev.tsv",
-        options.out,
-        options.pairs,
-    )
+    _split(*corpus, options.out, options.pairs)
     _translate_back(options)
     rows = [_measure(name, options) for name in options.only]
     print(page_parts.table(_COLUMNS, rows))

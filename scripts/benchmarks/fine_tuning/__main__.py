@@ -24,7 +24,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.presets import preset
 from scripts.benchmarks import command, page_parts, steps
-from scripts.benchmarks.corpus import MISSING, corpus_folder
 
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
 _COLUMNS = ("model", "BLEU", "chrF", "dev loss")
@@ -35,19 +34,10 @@ _QUICK = {"pairs": 2000, "epochs": 2, "alone_epochs": 2}
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; the exit status."""
     options = command.parse(_parser(), arguments, _QUICK)
-    folder = corpus_folder()
-    if folder is None and not (options.train and options.dev):
-        command.say(f"fine_tuning: {MISSING}")
+    corpus = steps.begin(options, "fine_tuning")
+    if corpus is None:
         return 2
-    if options.quick:
-        options.out = options.out / "quick"
-    options.out.mkdir(parents=True, exist_ok=True)
-    _split(
-        options.train or folder / "train.tsv",
-        options.dev or folder / "dev.tsv",
-        options.out,
-        options.pairs,
-    )
+    _split(*corpus, options.out, options.pairs)
     rows = [_imported(options)]
     rows += [_trained_further(options, rate) for rate in options.rates]
     rows.append(_alone(options))
