@@ -9,11 +9,13 @@ Measures how long batches take on one core, by size and sentence length, and,
 by bursts that fill batches, what a request costs beside them. A queueing model
 (`queueing.py`) makes the table of these; a simulation with the measured times
 (`simulation.py`) and requests at random moments against the embedded server on
-one core (`load.py`) check it, at three loads. `--report` measures nothing and
-takes an earlier output; `--write` puts the tables into a page. `--memory`
-measures what a server takes, through TensorFlow's C API. Needs two cores, and
-that nothing else runs. Without `--saved-model` a model of the notebook's shape
-with random weights gives 20 tokens for each sentence.
+one core (`load.py`) check it, at three loads. A shared machine's speed changes
+within seconds: windows of load and batches take turns, and each window is
+simulated with the times from just before and after it. `--report` measures
+nothing and takes an earlier output; `--write` puts the tables into a page.
+`--memory` measures what a server takes, through TensorFlow's C API. Needs two
+cores, and that nothing else runs. Without `--saved-model` a model of the
+notebook's shape with random weights gives 20 tokens for each sentence.
 """
 
 import argparse
@@ -37,7 +39,7 @@ from scripts.benchmarks.capacity import memory, service_times, table
 from scripts.benchmarks.capacity.load import poisson_load
 from scripts.benchmarks.capacity.queueing import BatchQueue
 from scripts.benchmarks.capacity.service_times import ServiceTimes
-from scripts.benchmarks.capacity.simulation import simulate
+from scripts.benchmarks.capacity.simulation import simulate, summary
 from scripts.benchmarks.corpus import source_sentences
 from scripts.benchmarks.serving.load import ask, first_of, write_bodies
 from scripts.benchmarks.serving.measure import Server
@@ -49,8 +51,10 @@ _RATES = (10, 50, 100, 500, 1000)
 # Requests sent at once, three full batches, and how often.
 _BURST, _BURSTS = 3 * _LARGEST, 5
 _AT_ONCE = 20_000  # a second
-_BETWEEN = 10  # batches of each size, between two measurements of a server
-QUICK = {"rounds": 1, "batches": 6, "seconds": 15.0, "sentences": 240}
+_WINDOW = 5.0  # seconds of load, between which batches are measured
+_BETWEEN = 3  # batches of each size, between two windows
+_SIMULATED = 20_000  # sentences, for each window
+QUICK = {"rounds": 1, "batches": 6, "seconds": 10.0, "sentences": 240}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -96,23 +100,30 @@ def _measure_all(options, scratch):
     base = model(options.saved_model, options.precision, scratch, options.data)
     texts = source_sentences(options.input, options.sentences, options.data)
     folder = find_saved_model(base)
-    command.say("the times of batches, on one core")
-    rows = _service_rows(folder, texts, options.batches)
     lengths = list(map(len, texts))
-    command.say("the server, full batches")
-    burst, memory = _burst(base, texts, scratch)
-    full = statistics.mean(row[2] for row in rows if row[0] == _LARGEST)
-    overhead = max(0.0, (burst - _TIMEOUT) / _BURST - full / _LARGEST)
-    full_rate = BatchQueue(ServiceTimes.fit(rows, lengths, overhead)).full_rate
-    rates = {load: load * full_rate for load in options.loads}
-    rounds, more = _check_all(options, scratch, base, rates, rows, overhead)
-    rows = rows + more
+    with _Batches(folder, texts) as batches:
+        command.say("the times of batches, on one core")
+        rows = batches("measure", options.batches)
+        command.say("the server, full batches")
+        overhead, memory = _overhead(base, texts, scratch, batches)
+        times = ServiceTimes.fit(rows, lengths, overhead)
+        full_rate = BatchQueue(times).full_rate
+        rates = {load: load * full_rate for load in options.loads}
+        rounds = {load: [] for load in rates}
+        for number in range(options.rounds):
+            for load, rate in rates.items():
+                command.say(
+                    f"{rate:.1f} sentences a second, round {number + 1}"
+                )
+                with _server(base, scratch, texts) as server:
+                    where = server, texts, rate, options.seconds, number
+                    *sides, between = _in_turn(*where, batches, times)
+                rounds[load].append(sides)
+                rows += between
+                p99 = [1000 * side["p99"] for side in sides]
+                command.say("  p99 {:.0f} ms, simulated {:.0f} ms".format(*p99))
     times = ServiceTimes.fit(rows, lengths, overhead)
     queue = BatchQueue(times, _LARGEST, _TIMEOUT)
-    checks = [
-        _check(load, rates[load], results, queue)
-        for load, results in rounds.items()
-    ]
     return {
         "environment": command.environment(),
         "options": {k: str(v) for k, v in vars(options).items()},
@@ -124,7 +135,10 @@ def _measure_all(options, scratch):
         "lengths": lengths,
         "overhead_seconds": overhead,
         "full_rate": queue.full_rate,
-        "checks": checks,
+        "checks": [
+            _check(load, rates[load], results, queue)
+            for load, results in rounds.items()
+        ],
         "rates": list(_RATES),
         "capacities": [_capacity(queue, times, p99) for p99 in _LATENCIES],
     }
@@ -136,33 +150,54 @@ def _capacity(queue, times, p99):
     return {"p99": p99, "rate": rate, "simulated_p99": simulated}
 
 
-def _check_all(options, scratch, base, rates, rows, overhead):
-    """The server at each load, beside the simulation, in turn.
-
-    A shared machine's speed changes within minutes: what is simulated has the
-    times of batches from just before and after.
+def _in_turn(server, texts, rate, seconds, number, batches, times):
+    """Windows of load, batches between them, and each window's simulation.
 
     Returns:
-        `(measured, simulated)` of each round, by the load; the rows of the
-        batches that were measured in between.
+        measured and simulated latencies, as `_without_latencies`, and the rows
+        of the batches.
     """
-    texts = source_sentences(options.input, options.sentences, options.data)
-    folder = find_saved_model(base)
-    near, more, rounds = rows, [], {load: [] for load in rates}
-    for number in range(options.rounds):
-        for load, rate in rates.items():
-            command.say(f"{rate:.1f} sentences a second, round {number + 1}")
-            where = base, texts, scratch, rate
-            measured = _measured(*where, options.seconds, number)
-            before, near = near, _service_rows(folder, texts, _BETWEEN)
-            more += near
-            times = ServiceTimes.fit(
-                before + near, list(map(len, texts)), overhead
-            )
-            rounds[load].append((measured, simulate(times, rate)))
-            p99 = [1000 * one["p99"] for one in rounds[load][-1]]
-            command.say("  p99 {:.0f} ms, simulated {:.0f} ms".format(*p99))
-    return rounds, more
+    windows = max(1, round(seconds / _WINDOW))
+    _window(server, texts, rate, min(5.0, seconds), 1000 + number)
+    near = batches("measure", _BETWEEN)
+    rows, measured, simulated, late = list(near), [], [], []
+    for window in range(windows):
+        seed = 100 * number + window
+        result = _window(server, texts, rate, seconds / windows, seed)
+        before, near = near, batches("measure", _BETWEEN)
+        rows += near
+        # As in the simulation, until queues are as long as they get.
+        measured += result["latencies"][len(result["latencies"]) // 10 :]
+        late.append(result["late"])
+        times = times.measured_near(before + near)
+        simulated.append(simulate(times, rate, _SIMULATED, seed=seed))
+    joined = summary(np.concatenate([one["latencies"] for one in simulated]))
+    sizes = [one["batch_size"] for one in simulated]
+    return (
+        {
+            **_without_latencies(summary(measured)),
+            "requests": len(measured),
+            "late_p99": max(late),
+            "batch_size": server.batch_size(),
+        },
+        {**_without_latencies(joined), "batch_size": statistics.mean(sizes)},
+        rows,
+    )
+
+
+def _without_latencies(result):
+    return {key: result[key] for key in result if key != "latencies"}
+
+
+def _window(server, texts, rate, seconds, seed):
+    """Requests at random moments, from the last core."""
+    with _cores(last=True):
+        result = poisson_load(
+            server.host, server.path, texts, rate, seconds, seed
+        )
+    if result["failed"] or not result["latencies"]:
+        raise SystemExit(f"{result['failed']} requests failed at {rate:.1f}/s")
+    return result
 
 
 def _check(load, rate, rounds, queue):
@@ -181,36 +216,22 @@ def _check(load, rate, rounds, queue):
     }
 
 
-def _measured(base, texts, scratch, rate, seconds, seed):
-    with _server(base, scratch, texts) as server, _cores(last=True):
-        where = server.host, server.path, texts, rate
-        poisson_load(*where, min(5.0, seconds), seed + 1000)
-        result = poisson_load(*where, seconds, seed)
-        batch_size = server.batch_size()
-    if result["failed"] or not result["latencies"]:
-        raise SystemExit(f"{result['failed']} requests failed at {rate:.1f}/s")
-    p50, p95, p99 = np.quantile(result["latencies"], (0.5, 0.95, 0.99))
-    return {
-        "p50": float(p50),
-        "p95": float(p95),
-        "p99": float(p99),
-        "requests": len(result["latencies"]),
-        "late_p99": result["late"],
-        "batch_size": batch_size,
-    }
+def _overhead(base, texts, scratch, batches):
+    """Seconds that a request costs beside its batch, and the server's MiB.
 
-
-def _burst(base, texts, scratch):
-    """Median seconds until all of a burst are answered, and MiB."""
-    with _server(base, scratch, texts) as server, _cores(last=True):
-        longest = []
+    The time until all of a burst are answered, without that of full batches
+    measured just afterwards; the median.
+    """
+    moment = _BURST / _AT_ONCE
+    differences = []
+    with _server(base, scratch, texts) as server:
         for number in range(_BURSTS):
-            where = server.host, server.path, texts
-            moment = _BURST / _AT_ONCE
-            result = poisson_load(*where, _AT_ONCE, moment, number)
+            result = _window(server, texts, _AT_ONCE, moment, number)
             answered = result["latencies"]
-            longest.append(max(answered) * _BURST / len(answered))
-        return statistics.median(longest), server.memory_mib()
+            last = (max(answered) - _TIMEOUT) / len(answered)
+            full = batches("full_seconds", _BURST // _LARGEST) / _LARGEST
+            differences.append(last - full)
+        return max(0.0, statistics.median(differences)), server.memory_mib()
 
 
 @contextlib.contextmanager
@@ -238,11 +259,24 @@ def _cores(last: bool):
         os.sched_setaffinity(0, before)
 
 
-def _service_rows(folder, texts, batches):
-    """Measured in a process of its own, on the server's core."""
-    context = multiprocessing.get_context("spawn")
-    with _cores(last=False), context.Pool(1) as pool:
-        return pool.apply(service_times.measure, (folder, texts, batches))
+class _Batches:
+    """Measures batches in a process of its own, on the server's core."""
+
+    def __init__(self, folder, texts):
+        context = multiprocessing.get_context("spawn")
+        with _cores(last=False):
+            self._pool = context.Pool(1, service_times.start, (folder, texts))
+
+    def __call__(self, method, *arguments):
+        """What a method of `service_times.Batches` returns there."""
+        return self._pool.apply(service_times.call, (method, *arguments))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._pool.close()
+        self._pool.join()
 
 
 def _size(folder):

@@ -4,6 +4,7 @@ Measured with one thread, by the session that the embedded server runs.
 """
 
 import dataclasses
+import functools
 import time
 
 import numpy as np
@@ -26,7 +27,8 @@ class ServiceTimes:
     Attributes:
         sizes: that were measured, `(N,)`, the first is 1.
         lines: intercept and slope for each, seconds, `(N, 2)`.
-        ratios: measured seconds over those of the line, `(N, R)`.
+        ratios: measured seconds over those of the line, `(N, R)`; a column
+            was measured within seconds, each size once.
         lengths: characters of the sentences that are sent, to draw from.
         overhead: seconds that a request costs beside its batch.
     """
@@ -37,45 +39,63 @@ class ServiceTimes:
     lengths: np.ndarray
     overhead: float = 0.0
 
+    @functools.cached_property
+    def _speeds(self):
+        """How slow the machine was in each column, (R,)."""
+        return np.median(self.ratios, axis=0)
+
+    @functools.cached_property
+    def _alone(self):
+        """What is left of the ratios without that, (N, R)."""
+        return self.ratios / self._speeds
+
     @classmethod
     def fit(cls, rows, lengths, overhead=0.0) -> "ServiceTimes":
         """Of measurements.
 
         Args:
-            rows: `(size, longest, seconds)`, as many of each size.
+            rows: `(size, longest, seconds)`, as many of each size, in the
+                order in which they were measured.
             lengths: see the attribute.
             overhead: see the attribute.
         """
-        sizes = sorted({size for size, _, _ in rows})
-        lines, ratios = [], []
-        for size in sizes:
-            longest, seconds = np.array(
-                [row[1:] for row in rows if row[0] == size]
-            ).T
-            line = _line(longest, seconds)
-            lines.append(line)
-            ratios.append(seconds / (line[0] + line[1] * longest))
+        by_size = _by_size(rows)
+        lines = np.array([_line(*measured.T) for measured in by_size.values()])
         return cls(
-            np.array(sizes, float),
-            np.array(lines),
-            np.array(ratios),
+            np.array(list(by_size), float),
+            lines,
+            _ratios(rows, lines),
             np.asarray(lengths, float),
             overhead,
         )
 
-    def seconds(self, size: int, longest: float, random) -> float:
+    def measured_near(self, rows) -> "ServiceTimes":
+        """The same lines, with what is left over by other measurements.
+
+        Args:
+            rows: as for `fit`, in the order in which they were measured.
+        """
+        return dataclasses.replace(self, ratios=_ratios(rows, self.lines))
+
+    def seconds(self, size: int, longest: float, random, column=None) -> float:
         """Draws the time of a batch.
 
         Args:
             size: sentences.
             longest: characters of the longest.
             random: `np.random.Generator`.
+            column: of `ratios`, whose median is the machine's speed then;
+                only what the nearest size leaves over beside it is drawn.
+                None: all is.
         """
         intercept = np.interp(size, self.sizes, self.lines[:, 0])
         slope = np.interp(size, self.sizes, self.lines[:, 1])
         nearest = np.searchsorted(self.sizes, size).clip(0, len(self.sizes) - 1)
-        ratio = random.choice(self.ratios[nearest])
-        return (intercept + slope * longest) * ratio + self.overhead * size
+        if column is None:
+            ratio = random.choice(self.ratios[nearest])
+        else:
+            ratio = random.choice(self._alone[nearest]) * self._speeds[column]
+        return (intercept + slope * longest + self.overhead * size) * ratio
 
     def samples(self, largest: int, number: int, random) -> np.ndarray:
         """Times of batches of random sentences, `(largest + 1, number)`.
@@ -100,41 +120,64 @@ class ServiceTimes:
         return largest / float(np.mean(times))
 
 
-def measure(folder, texts, batches, seed=0, sizes=SIZES) -> list[tuple]:
-    """Runs batches of random sentences, each size in turn.
-
-    A worker waits before each batch that isn't full: for the first sentence,
-    and for its company. So there is a pause here, too.
+class Batches:
+    """Runs batches of random sentences on one thread.
 
     Args:
         folder: a version folder.
         texts: sentences to draw from.
-        batches: of each size.
         seed: of the draws.
         sizes: sentences in a batch.
-
-    Returns:
-        `(size, longest, seconds)` of each batch, `longest` in characters.
     """
-    from keras_transformer.export.session import SavedModelSession
 
-    random = np.random.default_rng(seed)
-    session = SavedModelSession(folder, 1)
-    rows = []
-    # The first time, memory is taken.
-    for round_number in range(batches + 2):
-        for size in sizes:
-            chosen = [texts[i] for i in random.integers(len(texts), size=size)]
-            inputs = np.array([text.encode() for text in chosen], object)
-            if size < max(sizes):
-                time.sleep(PAUSE)
-            began = time.perf_counter()
-            session.run(SIGNATURE, {"text": inputs})
-            seconds = time.perf_counter() - began
-            if round_number >= 2:
-                rows.append((size, max(map(len, chosen)), seconds))
-    session.close()
-    return rows
+    def __init__(self, folder, texts, seed=0, sizes=SIZES):
+        from keras_transformer.export.session import SavedModelSession
+
+        self._random = np.random.default_rng(seed)
+        self._session = SavedModelSession(folder, 1)
+        self._texts, self._sizes = texts, sizes
+        # The first time, memory is taken.
+        self.measure(2)
+
+    def measure(self, rounds: int) -> list[tuple]:
+        """Runs a batch of each size in turn, so many times.
+
+        A worker waits before each batch that isn't full: for the first
+        sentence, and for its company. So there is a pause here, too.
+
+        Returns:
+            `(size, longest, seconds)` of each, `longest` in characters.
+        """
+        return [
+            self._run(size, PAUSE if size < max(self._sizes) else 0.0)
+            for _ in range(rounds)
+            for size in self._sizes
+        ]
+
+    def full_seconds(self, batches: int) -> float:
+        """The mean time of the largest batch, without pauses."""
+        runs = [self._run(max(self._sizes), 0.0) for _ in range(batches)]
+        return float(np.mean([seconds for _, _, seconds in runs]))
+
+    def _run(self, size, pause):
+        numbers = self._random.integers(len(self._texts), size=size)
+        chosen = [self._texts[number] for number in numbers]
+        inputs = np.array([text.encode() for text in chosen], object)
+        time.sleep(pause)
+        began = time.perf_counter()
+        self._session.run(SIGNATURE, {"text": inputs})
+        return size, max(map(len, chosen)), time.perf_counter() - began
+
+
+def start(folder, texts):
+    """Makes the `Batches` of this process, which `call` asks."""
+    global _batches
+    _batches = Batches(folder, texts)
+
+
+def call(method: str, *arguments):
+    """What a method of this process' `Batches` returns."""
+    return getattr(_batches, method)(*arguments)
 
 
 def table(rows) -> list[dict]:
@@ -151,6 +194,27 @@ def table(rows) -> list[dict]:
             line[f"{name}_ms"] = 1000 * float(np.median([t for _, t in part]))
         lines.append(line)
     return lines
+
+
+def _by_size(rows):
+    """Longest lengths and seconds, `{size: (R, 2)}`, in their order."""
+    sizes = sorted({size for size, _, _ in rows})
+    return {
+        size: np.array([row[1:] for row in rows if row[0] == size], float)
+        for size in sizes
+    }
+
+
+def _ratios(rows, lines):
+    """Measured seconds over those of the lines, (N, R)."""
+    return np.array(
+        [
+            seconds / (intercept + slope * longest)
+            for (intercept, slope), (longest, seconds) in zip(
+                lines, (own.T for own in _by_size(rows).values()), strict=True
+            )
+        ]
+    )
 
 
 def _line(longest, seconds):

