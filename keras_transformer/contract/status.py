@@ -9,6 +9,10 @@ import itertools
 
 from keras_transformer.errors import InputError
 
+# Bytes of an error's message. gRPC sends it in the head of an answer, of which
+# clients take 8 KiB, with three bytes for one that isn't ASCII.
+LONGEST_MESSAGE = 2000
+
 
 class Code(enum.IntEnum):
     """gRPC's canonical codes, which TensorFlow's errors share."""
@@ -76,14 +80,17 @@ class ServingError(Exception):
 
     Args:
         code: a `Code`.
-        message: one line, as the client gets it.
+        message: one line, as the client gets it. What it quotes may be of any
+            length and no UTF-8.
         http_status: of an HTTP answer; None: the code's.
 
     Attributes:
-        code, message, http_status: as given.
+        code, http_status: as given.
+        message: valid and at most `LONGEST_MESSAGE` bytes, see `shortened`.
     """
 
     def __init__(self, code: Code, message: str, http_status=None):
+        message = shortened(message, LONGEST_MESSAGE)
         super().__init__(message)
         self.code = Code(code)
         self.message = message
@@ -93,6 +100,30 @@ class ServingError(Exception):
 def code_of_http(status: int) -> Code:
     """The code of an HTTP status; UNKNOWN for what the contract hasn't."""
     return _CODE_OF_HTTP.get(status, Code.UNKNOWN)
+
+
+def shortened(text: str, limit: int) -> str:
+    """A text that can be written as UTF-8, its middle left out if it is long.
+
+    Args:
+        text: any; surrogates stand for bytes that aren't UTF-8, and become
+            U+FFFD.
+        limit: bytes in UTF-8, beside the dots.
+    """
+    half = limit // 2
+    if len(text) > limit:
+        # Of a text of megabytes no more is looked at.
+        text = f"{text[:limit]}{text[-limit:]}"
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of an escaped pair
+        data = text.encode("utf-8", "replace")
+    text = data.decode("utf-8", "replace")
+    data = text.encode()
+    if len(data) <= limit:
+        return text
+    ends = data[:half], data[-half:]
+    return "...".join(end.decode("utf-8", "ignore") for end in ends)
 
 
 def invalid_argument(message: str) -> ServingError:
