@@ -16,6 +16,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.export.ctranslate2_folder import is_export
 from keras_transformer.export.registry.version_folders import version_folders
 from keras_transformer.machine import usable_cores
+from keras_transformer.pipes import open_file
 
 # Of the values in a batching file.
 _LOWEST = {
@@ -171,7 +172,8 @@ def read_batching_parameters(path: str | os.PathLike) -> BatchingParameters:
 def _read_text_proto(path, message, kind):
     """Fills a message from a text file; `kind` is its name, for errors."""
     try:
-        text = pathlib.Path(path).read_text(encoding="utf-8")
+        with open_file(path) as file:
+            text = file.read().decode()
         return text_format.Parse(text, message)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None

@@ -4,13 +4,10 @@ A version is loaded, handed to requests, and unloaded when the last one of them
 is answered.
 """
 
-import dataclasses
-import pathlib
 import threading
 import time
 from collections.abc import Callable
 
-from keras_transformer.contract.layout import SAVED_MODEL, VARIABLES
 from keras_transformer.contract.status import (
     Code,
     ServingError,
@@ -19,76 +16,18 @@ from keras_transformer.contract.status import (
     invalid_argument,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.export.ctranslate2_folder import DESCRIPTION, MODEL
 from keras_transformer.serving.server.config_files import ModelConfig
+from keras_transformer.serving.server.loading import (
+    PatientCalls,
+    StoredVersion,
+    folder_stamp,
+)
 
-# Files that change when a version is repaired, of either kind of export.
-_STAMPED = (SAVED_MODEL, f"{VARIABLES}.index", MODEL, DESCRIPTION)
-
-
-@dataclasses.dataclass
-class StoredVersion:
-    """What the store knows of one version.
-
-    Attributes:
-        version: its number.
-        folder: where it lies.
-        state: a `VersionState`.
-        error: why it ended, a `ServingError`; None if all is well.
-        servable: loaded model; None before and after.
-        in_flight: requests that use it.
-        attempts: how often its loading has failed.
-        retry_at: when it is tried again, of `time.monotonic`, seconds.
-        stamp: of its files when they were last loaded, to see a change.
-    """
-
-    version: int
-    folder: pathlib.Path
-    state: VersionState = VersionState.START
-    error: ServingError | None = None
-    servable: object = None
-    in_flight: int = 0
-    attempts: int = 0
-    retry_at: float = 0.0
-    stamp: tuple = ()
-
-    def is_unloaded(self) -> bool:
-        """Whether its life ended well."""
-        return self.state is VersionState.END and self.error is None
-
-    def is_due(self, stamp: tuple, max_retries: int) -> bool:
-        """Whether it is to be loaded now.
-
-        Args:
-            stamp: of its files as they are.
-            max_retries: after the first failure.
-        """
-        if self.state is not VersionState.END:
-            return self.state is VersionState.START
-        if stamp != self.stamp:
-            # Someone has repaired it, or a copy is more complete.
-            self.attempts = 0
-            return True
-        waited = time.monotonic() >= self.retry_at
-        return waited and self.attempts <= max_retries
-
-    def fail(self, error: ServingError, retry_seconds: float):
-        """Ends it, until it is tried again."""
-        self.state, self.error = VersionState.END, error
-        self.attempts += 1
-        self.retry_at = time.monotonic() + retry_seconds
-
-    def close_if_unused(self):
-        """Ends the version if it is unloading and no request uses it.
-
-        Returns:
-            the servable to close, once the lock is given back; or None.
-        """
-        if self.state is not VersionState.UNLOADING or self.in_flight:
-            return None
-        servable, self.servable = self.servable, None
-        self.state = VersionState.END
-        return servable
+# Seconds that a poll waits for a version before it goes on without it, and for
+# a look at what is on disk.
+_PATIENCE, _LOOK_PATIENCE = 30.0, 10.0
+# Of a loop that waits for several things.
+_TICK = 0.05
 
 
 class Handle:
@@ -142,6 +81,7 @@ class ModelStore:
         max_load_retries: of a version that can't be loaded. It is also tried
             again whenever its files change.
         load_retry_seconds: between them.
+        load_seconds: given to a version to be loaded.
         log: takes a line for each event.
     """
 
@@ -152,6 +92,7 @@ class ModelStore:
         poll_seconds: float = 1.0,
         max_load_retries: int = 5,
         load_retry_seconds: float = 60.0,
+        load_seconds: float = 600.0,
         log: Callable[[str], None] = lambda line: None,
     ):
         self._source = source
@@ -159,21 +100,33 @@ class ModelStore:
         self._poll_seconds = poll_seconds
         self._max_load_retries = max_load_retries
         self._load_retry_seconds = load_retry_seconds
+        self._load_seconds = load_seconds
+        self._calls = PatientCalls(min(_LOOK_PATIENCE, load_seconds))
         self._log = log
         self._lock = threading.Lock()
         self._configs: dict[str, ModelConfig] = {}
         self._labels: dict[str, dict[str, int]] = {}
         self._models: dict[str, dict[int, StoredVersion]] = {}
+        self._served: dict[str, list[int]] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(
             target=self._keep_polling, name="model-store", daemon=True
         )
 
     def start(self):
-        """Loads what is there, then polls in a thread."""
+        """Loads what is there, then polls in a thread.
+
+        It waits until each model has a version or none that is being loaded;
+        where it won't poll again, until all are loaded.
+        """
         self.poll()
-        if self._poll_seconds > 0:
+        polls = self._poll_seconds > 0
+        if polls:
             self._thread.start()
+        while any(self._is_waited_for(name, polls) for name in self.names()):
+            time.sleep(_TICK)
+        if not polls:
+            self.poll()
 
     def poll(self):
         """Reads the folders once, and loads and unloads.
@@ -181,7 +134,8 @@ class ModelStore:
         Errors are logged and kept as states: the next poll tries again.
         """
         try:
-            configs = {config.name: config for config in self._source()}
+            source = self._calls.call("the models' file", self._source)
+            configs = {config.name: config for config in source}
         except InputError as error:
             self._log(f"models are left as they are: {error}")
             configs = self._configs
@@ -193,6 +147,8 @@ class ModelStore:
                 self._move_labels(config)
         for name in gone:
             del self._labels[name]
+            with self._lock:
+                self._served[name] = []
             self._unload_all_but(name, [])
         for config in configs.values():
             self._follow(config)
@@ -235,6 +191,7 @@ class ModelStore:
             ServingError: NOT_FOUND: there is no such model or version.
         """
         with self._lock:
+            self._end_late()
             version = self._by_label(name, version, label)
             rows = [
                 (number, state.state, state.error)
@@ -267,13 +224,39 @@ class ModelStore:
                 for state in states.values()
             )
 
-    def close(self):
-        """Stops polling and unloads everything that no request uses."""
+    def close(self, seconds: float = 10.0):
+        """Stops polling and unloads everything that no request uses.
+
+        Args:
+            seconds: that it may take. What hangs by then is left alone.
+        """
+        end = time.monotonic() + seconds
         self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        unloading = threading.Thread(target=self._unload_all, daemon=True)
+        unloading.start()
+        for thread in (self._thread, unloading):
+            if thread.is_alive():
+                thread.join(max(0.0, end - time.monotonic()))
+
+    def _unload_all(self):
         for name in list(self._models):
             self._unload_all_but(name, [])
+
+    def _is_waited_for(self, name, polls):
+        """Whether the server can't start before a version is loaded."""
+        with self._lock:
+            self._end_late()
+            states = [s.state for s in self._models[name].values()]
+        if polls and VersionState.AVAILABLE in states:
+            return False
+        return VersionState.LOADING in states
+
+    def _end_late(self):
+        """Ends versions whose time to be loaded is over; the lock is held."""
+        for name, states in self._models.items():
+            for number, state in states.items():
+                if state.end_if_late(self._load_retry_seconds):
+                    self._log(f"{name} {number}: not loaded: {state.error}")
 
     def _by_label(self, name, version, label):
         """The version that is meant, None for the latest; the lock is held."""
@@ -314,11 +297,16 @@ class ModelStore:
 
     def _follow(self, config):
         try:
-            folders = config.version_folders()
+            folders = self._calls.call(
+                str(config.base_path), config.version_folders
+            )
         except InputError as error:
             self._log(str(error))
             return
         served = config.versions_to_serve(folders)
+        with self._lock:
+            self._end_late()
+            self._served[config.name] = served
         for version in served:
             self._load_if_due(config.name, version, folders[version])
         with self._lock:
@@ -328,38 +316,66 @@ class ModelStore:
             self._unload_all_but(config.name, served)
 
     def _load_if_due(self, name, version, folder):
-        if self._stop.is_set():
-            return
-        stamp = _folder_stamp(folder)
         with self._lock:
             states = self._models[name]
             if version not in states or states[version].is_unloaded():
                 states[version] = StoredVersion(version, folder)
             state = states[version]
-            if not state.is_due(stamp, self._max_load_retries):
-                return
-            state.state, state.error, state.stamp = (
-                VersionState.LOADING,
-                None,
-                stamp,
+        try:
+            # Whether it has changed is asked of those that weren't loaded.
+            stamp = state.error and self._calls.call(
+                str(folder), folder_stamp, folder
             )
-        self._load_now(name, state)
+        except InputError as error:
+            self._log(str(error))
+            return
+        with self._lock:
+            due = state.is_due(stamp, self._max_load_retries)
+            if not due or self._stop.is_set():
+                return
+            state.begin(self._load_seconds)
+            thread = state.thread = threading.Thread(
+                target=self._load_now, args=(name, state), daemon=True
+            )
+        thread.start()
+        end = time.monotonic() + min(_PATIENCE, self._load_seconds)
+        while not self._stop.is_set() and time.monotonic() < end:
+            thread.join(_TICK)
+            if not thread.is_alive():
+                return
 
     def _load_now(self, name, state):
         started = time.monotonic()
+        servable = failure = None
         try:
+            state.stamp = folder_stamp(state.folder)
             servable = self._load(name, state.version, state.folder)
         # TensorFlow has a different error for every damage.
         except Exception as error:
             failure = as_serving_error(error)
-            with self._lock:
-                state.fail(failure, self._load_retry_seconds)
-            self._log(f"{name} {state.version}: not loaded: {failure}")
-            return
         with self._lock:
-            state.servable, state.state = servable, VersionState.AVAILABLE
+            awaited = state.state is VersionState.LOADING
+            if awaited and failure:
+                state.fail(failure, self._load_retry_seconds)
+            elif awaited and self._is_served(name, state.version):
+                state.servable, state.state = servable, VersionState.AVAILABLE
+                servable = None
+            elif awaited:
+                state.state = VersionState.END
         seconds = time.monotonic() - started
-        self._log(f"{name} {state.version}: available after {seconds:.1f} s")
+        if servable is not None:
+            self._log(f"{name} {state.version}: loaded after {seconds:.1f} s")
+            servable.close()
+        elif failure:
+            self._log(f"{name} {state.version}: not loaded: {failure}")
+        else:
+            self._log(
+                f"{name} {state.version}: available after {seconds:.1f} s"
+            )
+
+    def _is_served(self, name, version):
+        """Whether it still is one of those to serve, with the lock held."""
+        return not self._stop.is_set() and version in self._served[name]
 
     def _unload_all_but(self, name, kept):
         closing = []
@@ -373,15 +389,3 @@ class ModelStore:
             self._log(f"{name} {version}: unloading")
             if servable is not None:
                 servable.close()
-
-
-def _folder_stamp(folder: pathlib.Path) -> tuple:
-    """Times and sizes of the files that change when a version is repaired."""
-    stamp = []
-    for name in _STAMPED:
-        try:
-            status = (folder / name).stat()
-            stamp.append((status.st_mtime_ns, status.st_size))
-        except OSError:
-            stamp.append(None)
-    return tuple(stamp)

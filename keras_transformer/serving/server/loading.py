@@ -1,0 +1,203 @@
+"""Loading: the life of a version, whose files may never answer.
+
+A pipe in a version folder, or a file system that has gone, holds a thread that
+reads it for ever. Pipes are refused before they are opened; everything else is
+read in threads that nobody has to wait for.
+"""
+
+import dataclasses
+import os
+import pathlib
+import stat
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+
+from keras_transformer.contract.layout import SAVED_MODEL, VARIABLES
+from keras_transformer.contract.status import Code, ServingError, VersionState
+from keras_transformer.errors import InputError
+from keras_transformer.export.ctranslate2_folder import DESCRIPTION, MODEL
+
+# Files that change when a version is repaired, of either kind of export.
+_STAMPED = (SAVED_MODEL, f"{VARIABLES}.index", MODEL, DESCRIPTION)
+
+
+@dataclasses.dataclass
+class StoredVersion:
+    """What the store knows of one version.
+
+    Attributes:
+        version: its number.
+        folder: where it lies.
+        state: a `VersionState`.
+        error: why it ended, a `ServingError`; None if all is well.
+        servable: loaded model; None before and after.
+        in_flight: requests that use it.
+        attempts: how often its loading has failed.
+        retry_at: when it is tried again, of `time.monotonic`, seconds.
+        stamp: of its files when they were last loaded, to see a change.
+        thread: that loads it or did so; it may hang for ever.
+        load_until: when its loading has to be done, of `time.monotonic`.
+        load_seconds: that it is given.
+    """
+
+    version: int
+    folder: pathlib.Path
+    state: VersionState = VersionState.START
+    error: ServingError | None = None
+    servable: object = None
+    in_flight: int = 0
+    attempts: int = 0
+    retry_at: float = 0.0
+    stamp: tuple = ()
+    thread: threading.Thread | None = None
+    load_until: float = 0.0
+    load_seconds: float = 0.0
+
+    def is_unloaded(self) -> bool:
+        """Whether its life ended well."""
+        return self.state is VersionState.END and self.error is None
+
+    def is_due(self, stamp: tuple | None, max_retries: int) -> bool:
+        """Whether it is to be loaded now.
+
+        Args:
+            stamp: of its files as they are; needed once it has failed.
+            max_retries: after the first failure.
+        """
+        if self.state is not VersionState.END:
+            return self.state is VersionState.START
+        if self.thread is not None and self.thread.is_alive():
+            return False  # Its files block: others would hang, too.
+        if stamp != self.stamp:
+            # Someone has repaired it, or a copy is more complete.
+            self.attempts = 0
+            return True
+        waited = time.monotonic() >= self.retry_at
+        return waited and self.attempts <= max_retries
+
+    def begin(self, seconds: float):
+        """Notes that it is being loaded, and has so long for it."""
+        self.state, self.error = VersionState.LOADING, None
+        self.load_seconds = seconds
+        self.load_until = time.monotonic() + seconds
+
+    def end_if_late(self, retry_seconds: float) -> bool:
+        """Fails it if it is being loaded and its time is over."""
+        late = (
+            self.state is VersionState.LOADING
+            and time.monotonic() > self.load_until
+        )
+        if late:
+            message = f"It wasn't loaded after {self.load_seconds:g} s"
+            self.fail(
+                ServingError(Code.DEADLINE_EXCEEDED, message), retry_seconds
+            )
+        return late
+
+    def fail(self, error: ServingError, retry_seconds: float):
+        """Ends it, until it is tried again."""
+        self.state, self.error = VersionState.END, error
+        self.attempts += 1
+        self.retry_at = time.monotonic() + retry_seconds
+
+    def close_if_unused(self):
+        """Ends the version if it is unloading and no request uses it.
+
+        Returns:
+            the servable to close, once the lock is given back; or None.
+        """
+        if self.state is not VersionState.UNLOADING or self.in_flight:
+            return None
+        servable, self.servable = self.servable, None
+        self.state = VersionState.END
+        return servable
+
+
+class PatientCalls:
+    """Calls that may never return, each in a thread of its own.
+
+    Args:
+        seconds: that a call is waited for.
+    """
+
+    def __init__(self, seconds: float):
+        self._seconds = seconds
+        self._last: dict[str, Future] = {}
+
+    def call(self, path: str, function: Callable, *arguments):
+        """What a function returns, or raises.
+
+        Args:
+            path: that it reads, for the error. While a call for it hangs, there
+                is no second one.
+            function: is called with the arguments.
+
+        Raises:
+            InputError: it hasn't returned in time, or hangs since before.
+        """
+        future = self._last.get(path)
+        if future is None or future.done():
+            future = self._last[path] = Future()
+            threading.Thread(
+                target=_call,
+                args=(future, function, arguments),
+                name="look",
+                daemon=True,
+            ).start()
+            seconds = self._seconds
+        else:
+            seconds = 0.0
+        try:
+            return future.result(seconds)
+        except FutureTimeoutError:
+            raise InputError(
+                f"{path}: no answer after {self._seconds:g} s"
+            ) from None
+
+
+def _call(future, function, arguments):
+    try:
+        future.set_result(function(*arguments))
+    except BaseException as error:
+        future.set_exception(error)
+
+
+def require_regular_files(folder: str | os.PathLike):
+    """Refuses a folder in which something may block who opens it.
+
+    Links are followed.
+
+    Raises:
+        InputError: names a pipe, a socket or a device.
+        OSError: a folder or file can't be looked at.
+    """
+    seen = set()
+    for path, folders, names in os.walk(folder, followlinks=True):
+        status = os.stat(path)
+        key = status.st_dev, status.st_ino
+        if key in seen:
+            folders.clear()
+            continue
+        seen.add(key)
+        for name in names:
+            file = os.path.join(path, name)
+            # Whether a file that is missing is needed is up to who loads.
+            if os.path.exists(file) and not stat.S_ISREG(os.stat(file).st_mode):
+                raise InputError(
+                    f"{file}: not a regular file. Accepted: folders and files"
+                )
+
+
+def folder_stamp(folder: pathlib.Path) -> tuple:
+    """Times and sizes of the files that change when a version is repaired."""
+    stamp = []
+    for name in _STAMPED:
+        try:
+            status = (folder / name).stat()
+            stamp.append((status.st_mtime_ns, status.st_size))
+        except OSError:
+            stamp.append(None)
+    return tuple(stamp)
