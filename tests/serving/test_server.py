@@ -158,15 +158,16 @@ def test_a_few_bytes_do_not_make_a_huge_tensor(small):
 
 def test_one_value_for_many_elements():
     """What fills no more than the rows is accepted, as from clients."""
+    limits = Limits(max_sentences=100)
     tensor = tf.make_tensor_proto([7], tf.int32)
     tensor.tensor_shape.dim[0].size = 100
-    assert array_of_proto("x", tensor, 100).tolist() == [7] * 100
+    assert array_of_proto("x", tensor, limits).tolist() == [7] * 100
     tensor.tensor_shape.dim[0].size = 101
     with pytest.raises(ServingError, match="101 elements; at most 100"):
-        array_of_proto("x", tensor, 100)
+        array_of_proto("x", tensor, limits)
     many = np.arange(200, dtype=np.int8)
     for whole in (tf.make_tensor_proto(many), packed(many)):
-        assert array_of_proto("x", whole, 100).tolist() == many.tolist()
+        assert array_of_proto("x", whole, limits).tolist() == many.tolist()
 
 
 def packed(values):

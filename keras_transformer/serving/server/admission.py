@@ -1,8 +1,9 @@
 """Admission: which requests are refused, and with which error.
 
-A server that is full refuses in two ways: a request beyond `max_requests` of
-its protocol by `RequestSlots.refuse_if_full` (HTTP 429), and one whose model's
-queue is full by `Batcher`, whose `_refuse_if_full` raises `queue_full` (503).
+A server that is full refuses in three ways: a request beyond `max_requests` of
+its protocol by `RequestSlots.refuse_if_full` (HTTP 429), one whose body is too
+much beside the others' by `BytesInFlight` (429), and one whose model's queue is
+full by `Batcher`, whose `_refuse_if_full` raises `queue_full` (503).
 """
 
 import contextlib
@@ -15,6 +16,10 @@ from keras_transformer.contract.status import (
     invalid_argument,
 )
 from keras_transformer.errors import InputError
+
+# Bytes of each body that don't count among those in flight: a short request is
+# taken while long ones fill the server.
+_UNCOUNTED = 16384
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +35,10 @@ class Limits:
             worker.
         receive_seconds: within which a request has to arrive whole.
         timeout_seconds: within which a REST request is answered.
+        max_values: of a JSON body: numbers, strings, lists and objects; and
+            of a tensor of strings over gRPC.
+        max_bytes_in_flight: of bodies in the server at once, each over REST
+            and over gRPC; at least one of `max_request_bytes` is taken.
     """
 
     max_request_bytes: int = 4 * 2**20
@@ -38,6 +47,8 @@ class Limits:
     max_requests: int = 256
     receive_seconds: float = 10.0
     timeout_seconds: float = 30.0
+    max_values: int = 2**17
+    max_bytes_in_flight: int = 64 * 2**20
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -57,12 +68,9 @@ class Limits:
             ServingError: INVALID_ARGUMENT.
         """
         for name, array in inputs.items():
-            rows = array.shape[0] if array.ndim else 1
-            if rows > self.max_sentences:
-                raise invalid_argument(
-                    f"Input {name} has {rows} rows; at most "
-                    f"{self.max_sentences} are accepted"
-                )
+            check_rows(
+                name, array.shape[0] if array.ndim else 1, self.max_sentences
+            )
             if array.dtype != object or not array.size:
                 continue
             longest = max(map(len, array.reshape(-1)))
@@ -96,6 +104,62 @@ class RequestSlots:
             yield
         finally:
             self._free.release()
+
+
+class BytesInFlight:
+    """Bounds the bytes of bodies that are in the server at once.
+
+    Args:
+        limits: with `max_bytes_in_flight`.
+    """
+
+    def __init__(self, limits: Limits):
+        self._free = max(limits.max_bytes_in_flight, limits.max_request_bytes)
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def one_body(self):
+        """Counts the bytes of one body for the time of the block.
+
+        Yields:
+            `add(count)`, which raises a `ServingError`, RESOURCE_EXHAUSTED, if
+            there is no capacity for so many more bytes.
+        """
+        size = 0
+
+        def add(count):
+            nonlocal size
+            more = max(0, size + count - _UNCOUNTED) - max(0, size - _UNCOUNTED)
+            with self._lock:
+                if more > self._free:
+                    raise ServingError(
+                        Code.RESOURCE_EXHAUSTED, "Too many bytes in requests"
+                    )
+                self._free -= more
+            size += count
+
+        try:
+            yield add
+        finally:
+            with self._lock:
+                self._free += max(0, size - _UNCOUNTED)
+
+
+def check_rows(name: str, rows: int, limit: int):
+    """Refuses an input of too many rows.
+
+    Args:
+        name: of the input.
+        rows: the size of its first axis.
+        limit: see `Limits.max_sentences`.
+
+    Raises:
+        ServingError: INVALID_ARGUMENT.
+    """
+    if rows > limit:
+        raise invalid_argument(
+            f"Input {name} has {rows} rows; at most {limit} are accepted"
+        )
 
 
 def body_too_large(limit: int) -> ServingError:

@@ -23,7 +23,7 @@ from keras_transformer.serving.server.signature_tensors import (
 )
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Task:
     """One request in a queue.
 
@@ -67,6 +67,12 @@ class Task:
         with contextlib.suppress(InvalidStateError):
             self.future.set_exception(error)
 
+    def answer(self, outputs: dict):
+        """Gives the outputs to whoever waits."""
+        # The server may have stopped meanwhile, and have said so.
+        with contextlib.suppress(InvalidStateError):
+            self.future.set_result(outputs)
+
 
 class Batcher:
     """Workers, and a queue for each signature of a version.
@@ -90,6 +96,7 @@ class Batcher:
         self._queues = collections.OrderedDict()
         self._condition = threading.Condition()
         self._closed = False
+        self._running = set()  # tasks of batches at work
         self._threads = [
             threading.Thread(
                 target=self._work, name=f"batch-{number}", daemon=True
@@ -145,7 +152,8 @@ class Batcher:
         """Takes no more requests, and answers those that wait.
 
         Args:
-            seconds: given to them; who then still waits gets UNAVAILABLE.
+            seconds: given to them; who then still waits gets UNAVAILABLE, also
+                where a batch that has begun doesn't end.
         """
         with self._condition:
             self._closed = True
@@ -154,10 +162,12 @@ class Batcher:
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
         with self._condition:
-            for queue in self._queues.values():
-                for task in queue:
-                    task.fail(admission.server_stopping())
+            waiting = [t for queue in self._queues.values() for t in queue]
             self._queues.clear()
+            running = list(self._running)
+        # A batch that hangs would keep who waits for it, and the process.
+        for task in (*waiting, *running):
+            task.fail(admission.server_stopping())
 
     def _check_size(self, inputs, rows):
         if any(not array.ndim for array in inputs.values()):
@@ -204,7 +214,10 @@ class Batcher:
                         return
                     self._condition.wait(self._seconds_to_wait(free_since))
                     key, tasks = self._take(free_since)
+                self._running.update(tasks)
             self._run(*key, tasks)
+            with self._condition:
+                self._running.difference_update(tasks)
 
     def _take(self, free_since):
         """The next batch that is due, with the lock held: `(key, tasks)`."""
@@ -271,13 +284,17 @@ class Batcher:
         return max(0.0, first - time.monotonic())
 
     def _run(self, servable, signature, tasks):
+        # The one before may have taken all the time of this one.
+        tasks = [task for task in tasks if task.is_awaited()]
+        if not tasks:
+            return
         started = time.monotonic()
         try:
             results = _run_together(servable, signature, tasks)
         # One request may fail its neighbours, so each is tried alone.
         except Exception as error:
             if len(tasks) == 1:
-                tasks[0].future.set_exception(as_serving_error(error))
+                tasks[0].fail(as_serving_error(error))
                 return
             for task in tasks:
                 self._run(servable, signature, [task])
@@ -286,7 +303,7 @@ class Batcher:
         waits = [started - task.arrived for task in tasks]
         self._observe(servable, rows, time.monotonic() - started, waits)
         for task, result in zip(tasks, results, strict=True):
-            task.future.set_result(result)
+            task.answer(result)
 
 
 def _run_together(servable, signature: str, tasks: list) -> list[dict]:

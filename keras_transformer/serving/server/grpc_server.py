@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
 import grpc
-from grpc_health.v1 import health, health_pb2_grpc
+from grpc_health.v1 import health_pb2_grpc
 from tensorflow_serving.apis import (
     model_service_pb2_grpc,
     predict_pb2,
@@ -23,6 +23,7 @@ from keras_transformer.contract.status import (
 )
 from keras_transformer.serving.server import admission
 from keras_transformer.serving.server.core import SIGNATURE_DEF, Core
+from keras_transformer.serving.server.health import HealthService
 from keras_transformer.serving.server.monitoring import Entry
 from keras_transformer.serving.server.signature_tensors import (
     array_of_proto,
@@ -37,7 +38,7 @@ _SPARE = 32
 _GRPC_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
-def grpc_server(core: Core, health_service: "HealthService") -> grpc.Server:
+def grpc_server(core: Core, health_service: HealthService) -> grpc.Server:
     """A `grpc.Server` without a port.
 
     Args:
@@ -65,28 +66,6 @@ def grpc_server(core: Core, health_service: "HealthService") -> grpc.Server:
     )
     health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
     return server
-
-
-class HealthService(health.HealthServicer):
-    """The standard health service, whose watchers can be let go.
-
-    A server that stops would wait for them as for any call.
-    """
-
-    def __init__(self):
-        super().__init__()
-        self._ends = set()
-
-    def Watch(self, request, context, send_response_callback=None):  # noqa: N802
-        end = functools.partial(send_response_callback, None)
-        self._ends.add(end)
-        context.add_callback(lambda: self._ends.discard(end))
-        return super().Watch(request, context, send_response_callback)
-
-    def end_watching(self):
-        """Ends all calls to watch."""
-        for end in list(self._ends):
-            end()
 
 
 class _Receiving(grpc.ServerInterceptor):
@@ -164,10 +143,19 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     def __init__(self, core: Core):
         self._core = core
         self._slots = admission.RequestSlots(core.limits.max_requests)
+        self._bytes = admission.BytesInFlight(core.limits)
 
     def Predict(self, request, context):  # noqa: N802
         with _answering(self._core, "Predict", request, context) as entry:
-            with self._slots.refuse_if_full():
+            seconds = _seconds(context)
+            if not context.is_active() or seconds == 0:
+                # It waited for a thread until nobody waited for it.
+                raise admission.deadline_exceeded()
+            with (
+                self._slots.refuse_if_full(),
+                self._bytes.one_body() as count_bytes,
+            ):
+                count_bytes(entry.bytes_in)
                 response = self._predict(request, context, entry)
             entry.bytes_out = response.ByteSize()
             return response
@@ -197,9 +185,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             # Before arrays are made of more than there are.
             check_names(definition, request.inputs)
             inputs = {
-                name: array_of_proto(
-                    name, tensor, self._core.limits.max_sentences
-                )
+                name: array_of_proto(name, tensor, self._core.limits)
                 for name, tensor in request.inputs.items()
             }
             entry.rows = count_rows(inputs)

@@ -16,6 +16,7 @@ from keras_transformer.contract.status import (
     ServingError,
     invalid_argument,
 )
+from keras_transformer.serving.server.admission import check_rows
 from keras_transformer.serving.server.json_text import (
     format_error,
     shown,
@@ -34,19 +35,23 @@ _KINDS = {type(None): "Null", dict: "Object", list: "Array", str: "String"}
 _BYTES_SUFFIX = "_bytes"
 
 
-def read_inputs(document: dict, signature) -> tuple[dict, bool]:
+def read_inputs(
+    document: dict, signature, max_rows: int = 2**63
+) -> tuple[dict, bool]:
     """The inputs of a request.
 
     Args:
         document: from `parse_body`.
         signature: `SignatureDef` of the signature that it names.
+        max_rows: of an input. They are counted before they are converted.
 
     Returns:
         arrays by name, and whether they came by rows ("instances") and not by
         columns ("inputs").
 
     Raises:
-        ServingError: INVALID_ARGUMENT: they aren't what the signature takes.
+        ServingError: INVALID_ARGUMENT: they aren't what the signature takes,
+            or there are too many rows.
     """
     infos = dict(sorted(signature.inputs.items()))
     if not infos:
@@ -59,7 +64,11 @@ def read_inputs(document: dict, signature) -> tuple[dict, bool]:
             "'instances' keys to exist ",
         )
     if "inputs" in document:
-        return _input_columns(document["inputs"], infos), False
+        columns = _named_columns(document["inputs"], infos)
+        for name, value in columns.items():
+            if isinstance(value, list):
+                check_rows(name, len(value), max_rows)
+        return _input_columns(columns, infos), False
     if "instances" not in document:
         raise invalid_argument("Missing 'inputs' or 'instances' key")
     rows = document["instances"]
@@ -69,6 +78,7 @@ def read_inputs(document: dict, signature) -> tuple[dict, bool]:
         )
     if not rows:
         raise format_error(document, "No values in 'instances' array")
+    check_rows(next(iter(infos)), len(rows), max_rows)
     return _input_rows(rows, infos), True
 
 
@@ -154,7 +164,8 @@ def _stack(values, info, key):
     return _array(everything, (len(values), *first), info)
 
 
-def _input_columns(value, infos):
+def _named_columns(value, infos):
+    """What "inputs" has for each input."""
     if not _is_object(value):
         if len(infos) > 1:
             raise invalid_argument(
@@ -168,10 +179,14 @@ def _input_columns(value, infos):
             raise invalid_argument(
                 f"Missing named input: {name} in 'inputs' object."
             )
+    return {name: value[name] for name in infos}
+
+
+def _input_columns(columns, infos):
     arrays = {}
-    for name, info in infos.items():
-        shape = _shape(value[name])
-        arrays[name] = _array(_flatten(value[name], shape, info), shape, info)
+    for name, value in columns.items():
+        shape, info = _shape(value), infos[name]
+        arrays[name] = _array(_flatten(value, shape, info), shape, info)
     return arrays
 
 

@@ -8,24 +8,36 @@ import json
 import math
 import re
 
+import numpy as np
+
 from keras_transformer.contract.status import ServingError, invalid_argument
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # Characters of a value that is shown in an error.
 _SHOWN = 200
+# Lists and objects in each other. An array has at most 31 axes.
+_MAX_DEPTH = 100
+# Bytes that are counted at a time; meanwhile other threads may run.
+_PIECE = 2**18
 
 
-def parse_body(body: bytes) -> dict:
+def parse_body(body: bytes, max_values: int = 2**17) -> dict:
     """The JSON object of a request.
 
     Bytes that aren't UTF-8 are kept as surrogates, since TensorFlow Serving
     hands them on to the graph.
 
+    Args:
+        body: JSON.
+        max_values: numbers, strings, lists and objects in it.
+
     Raises:
-        ServingError: INVALID_ARGUMENT: it isn't a JSON object.
+        ServingError: INVALID_ARGUMENT: it isn't a JSON object, or there is
+            too much in it.
     """
     if not body:
         raise _parse_error("The document is empty")
+    _check_structure(body, max_values)
     try:
         document = json.loads(
             body.decode("utf-8", "surrogateescape"), parse_float=_finite
@@ -35,7 +47,7 @@ def parse_body(body: bytes) -> dict:
     except json.JSONDecodeError as error:
         raise _parse_error(f"{error.msg} at offset: {error.pos}") from None
     except RecursionError:
-        raise _parse_error("The document is nested too deeply") from None
+        raise _too_deep() from None
     except ValueError:  # out of range, or Python's limit of digits
         raise _parse_error("Number too big to be stored") from None
     if not isinstance(document, dict):
@@ -76,6 +88,43 @@ def shown(value) -> str:
 def _parse_error(reason):
     """The error of a body that isn't JSON."""
     return invalid_argument(f"JSON Parse error: {reason}")
+
+
+def _too_deep():
+    return _parse_error("The document is nested too deeply")
+
+
+def _check_structure(body, max_values):
+    """Refuses many values and deep nesting before the body is parsed.
+
+    Python's parser holds the interpreter until it is done, and for millions of
+    values that takes seconds.
+    """
+    opening = body.count(b"[") + body.count(b"{")
+    if opening <= _MAX_DEPTH and opening + body.count(b",") < max_values:
+        return  # Even if none of them stands in a string.
+    # Of the quotes only those that begin or end a string are left.
+    bare = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    codes = np.frombuffer(bare, np.uint8)
+    values, depth, in_string = 1, 0, 0
+    for start in range(0, len(codes), _PIECE):
+        piece = codes[start : start + _PIECE]
+        # Quotes up to each byte: odd in a string. They wrap around at 256.
+        quotes = np.cumsum(piece == ord('"'), dtype=np.uint8) + in_string
+        in_string = quotes[-1] & 1
+        piece = piece[quotes & 1 == 0]
+        opens = (piece == ord("[")) | (piece == ord("{"))
+        closes = (piece == ord("]")) | (piece == ord("}"))
+        values += np.count_nonzero(opens) + np.count_nonzero(piece == ord(","))
+        if values > max_values:
+            raise invalid_argument(
+                f"The request has more than {max_values} values"
+            )
+        if len(piece):
+            levels = depth + np.cumsum(opens.astype(np.int32) - closes)
+            if levels.max() > _MAX_DEPTH:
+                raise _too_deep()
+            depth = levels[-1]
 
 
 def _check_pairs(body):

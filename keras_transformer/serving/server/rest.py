@@ -6,6 +6,7 @@ which an exception handler turns into the contract's answer.
 
 import asyncio
 import re
+import time
 import urllib.parse
 
 from google.protobuf.json_format import MessageToDict
@@ -36,6 +37,8 @@ _VERSIONS = ("", "/versions/{version:number}", "/labels/{label:name}")
 _MAX_VERSION = 2**63 - 1
 # Bytes whose reading or writing as JSON would hold up other requests.
 _LARGE = 65536
+# Commas in a body of fewer bytes that would do so, too.
+_MANY = 4096
 
 
 def rest_application(core: Core, page: bool = True) -> Starlette:
@@ -65,6 +68,7 @@ class _Api:
         self._core = core
         self._page = page
         self._slots = admission.RequestSlots(core.limits.max_requests)
+        self._bytes = admission.BytesInFlight(core.limits)
 
     def routes(self):
         paths = [f"/v1/models/{{model:name}}{which}" for which in _VERSIONS]
@@ -90,8 +94,11 @@ class _Api:
         spec = _model_spec(request)
         entry = request.state.entry
         entry.api = "Predict"
-        with self._slots.refuse_if_full():
-            body = await _body(request, self._core.limits, entry)
+        with (
+            self._slots.refuse_if_full(),
+            self._bytes.one_body() as count_bytes,
+        ):
+            body = await _body(request, self._core.limits, entry, count_bytes)
             return _json(await _predict(self._core, request, spec, body, entry))
 
     async def other_method(self, request: Request) -> Response:
@@ -237,7 +244,7 @@ def _model_spec(request):
     return entry.model, entry.version, label
 
 
-async def _body(request, limits, entry):
+async def _body(request, limits, entry, count_bytes):
     """The whole body, if it comes in time and isn't too large."""
     parts = []
     try:
@@ -246,6 +253,7 @@ async def _body(request, limits, entry):
                 entry.bytes_in += len(part)
                 if entry.bytes_in > limits.max_request_bytes:
                     raise admission.body_too_large(limits.max_request_bytes)
+                count_bytes(len(part))
                 parts.append(part)
     except TimeoutError:
         raise admission.body_too_slow(limits.receive_seconds) from None
@@ -256,8 +264,12 @@ async def _body(request, limits, entry):
 
 async def _predict(core, request, spec, body, entry):
     """The body of the answer to a request to predict."""
-    size = len(body)
-    document = await _offload_if_large(size, parse_body, body)
+    limits = core.limits
+    deadline = time.monotonic() + limits.timeout_seconds
+    size = _LARGE if body.count(b",") > _MANY else len(body)
+    document = await _offload_if_large(
+        size, parse_body, body, limits.max_values
+    )
     handle = core.store.acquire(*spec)
     try:
         entry.version = handle.servable.version
@@ -268,6 +280,7 @@ async def _predict(core, request, spec, body, entry):
             json_tensors.read_inputs,
             document,
             _definition(handle, signature),
+            limits.max_sentences,
         )
     except BaseException:
         handle.release()
@@ -279,7 +292,7 @@ async def _predict(core, request, spec, body, entry):
             for key in ("instances", "inputs")
             if key in document
         }
-    seconds = core.limits.timeout_seconds
+    seconds = max(0.0, deadline - time.monotonic())
     future = core.submit(handle, signature, inputs, (), seconds)
     outputs = await _wait(future, request, seconds)
     size = sum(array.nbytes for array in outputs.values())

@@ -7,8 +7,10 @@ import math
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.framework import types_pb2
 
 from keras_transformer.contract.status import invalid_argument
+from keras_transformer.serving.server.admission import Limits
 
 # The fields of a `TensorProto` for values of each type.
 _FIELDS = {
@@ -96,17 +98,18 @@ def count_rows(inputs: dict) -> int:
     return sizes.pop() if len(sizes) == 1 and None not in sizes else 1
 
 
-def array_of_proto(name: str, tensor, max_rows: int) -> np.ndarray:
+def array_of_proto(name: str, tensor, limits: Limits) -> np.ndarray:
     """The array of a `TensorProto` from a client.
 
     A few bytes may describe a tensor of any size, since its last value is
     repeated: so its size is checked before it is made. One value for all
-    rows is accepted, and otherwise as many as there are bytes.
+    rows is accepted, and otherwise as many as there are bytes. A text counts
+    as often as it is repeated, as it is worked on so often.
 
     Args:
         name: of the input.
         tensor: a `TensorProto`.
-        max_rows: that a request may have.
+        limits: of a request.
 
     Raises:
         ServingError: INVALID_ARGUMENT: it is damaged or too large.
@@ -115,12 +118,14 @@ def array_of_proto(name: str, tensor, max_rows: int) -> np.ndarray:
     sizes = [dimension.size for dimension in shape.dim]
     if shape.unknown_rank or any(size < 0 for size in sizes):
         raise invalid_argument(f"Input {name} has no complete shape")
-    most = max(tensor.ByteSize(), max_rows)
-    if math.prod(sizes) > most:
+    count, most = math.prod(sizes), max(tensor.ByteSize(), limits.max_sentences)
+    if tensor.dtype == types_pb2.DT_STRING:
+        most = min(most, limits.max_values)
+    if count > most:
         raise invalid_argument(
-            f"Input {name} has {math.prod(sizes)} elements; at most "
-            f"{most} are accepted"
+            f"Input {name} has {count} elements; at most {most} are accepted"
         )
+    _check_text(name, tensor.string_val, count, limits.max_request_bytes)
     try:
         array = tf.make_ndarray(tensor)
     # It raises whatever NumPy does: TypeError, ValueError, KeyError...
@@ -156,6 +161,19 @@ def fill_proto(message, array: np.ndarray):
     for size in array.shape:
         message.tensor_shape.dim.add(size=size)
     getattr(message, _FIELDS[dtype]).extend(array.reshape(-1).tolist())
+
+
+def _check_text(name, texts, count, most):
+    """Refuses more text, with the last one repeated, than a request has."""
+    repeated = count - len(texts)
+    if not texts or repeated <= 0:
+        return
+    size = sum(map(len, texts)) + repeated * len(texts[-1])
+    if size > most:
+        raise invalid_argument(
+            f"Input {name} has {size} bytes of text in {count} elements; at "
+            f"most {most} are accepted"
+        )
 
 
 def _size_message(signature, inputs, extra, missing):

@@ -1,0 +1,110 @@
+"""Health: gRPC's health service, which also notices when REST doesn't answer.
+
+Whoever sends requests to this server asks one of its ports for its health, and
+takes the answer for both.
+"""
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable
+
+from grpc_health.v1 import health, health_pb2
+
+# The names under which clients ask; "" is the server as a whole.
+_SERVICES = (
+    "",
+    "tensorflow.serving.PredictionService",
+    "tensorflow.serving.ModelService",
+)
+# Seconds between two looks at REST, and that its event loop may take to react.
+_INTERVAL, _PATIENCE = 1.0, 5.0
+
+_Status = health_pb2.HealthCheckResponse
+
+
+class HealthService(health.HealthServicer):
+    """The standard health service: NOT_SERVING until `start`.
+
+    Its watchers can be let go: a server that stops would wait for them as for
+    any call.
+
+    Args:
+        log: takes a line for each change.
+        patience: seconds without a reaction after which REST is said not to
+            answer.
+    """
+
+    def __init__(
+        self,
+        log: Callable[[str], None] = lambda line: None,
+        patience: float = _PATIENCE,
+    ):
+        super().__init__()
+        self._log = log
+        self._patience = patience
+        self._ends = set()
+        self._stopped = threading.Event()
+        self._changing = threading.Lock()
+        self._set(_Status.NOT_SERVING)
+
+    def Watch(self, request, context, send_response_callback=None):  # noqa: N802
+        end = functools.partial(send_response_callback, None)
+        self._ends.add(end)
+        context.add_callback(lambda: self._ends.discard(end))
+        return super().Watch(request, context, send_response_callback)
+
+    def start(self, loop: asyncio.AbstractEventLoop | None = None):
+        """Says SERVING, and NOT_SERVING while an event loop doesn't react.
+
+        Args:
+            loop: REST's; None: there is no REST.
+        """
+        self._set(_Status.SERVING)
+        if loop is not None:
+            threading.Thread(
+                target=self._keep_watching,
+                args=(loop,),
+                name="health",
+                daemon=True,
+            ).start()
+
+    def stop(self):
+        """Says NOT_SERVING from now on."""
+        self._stopped.set()
+        with self._changing:
+            self._set(_Status.NOT_SERVING)
+
+    def end_watching(self):
+        """Ends all calls to watch."""
+        for end in list(self._ends):
+            end()
+
+    def _set(self, status):
+        for service in _SERVICES:
+            self.set(service, status)
+
+    def _change(self, status, line):
+        with self._changing:
+            if not self._stopped.is_set():
+                self._set(status)
+                self._log(line)
+
+    def _keep_watching(self, loop):
+        while not self._stopped.wait(_INTERVAL):
+            reacted = threading.Event()
+            try:
+                loop.call_soon_threadsafe(reacted.set)
+            except RuntimeError:  # It has ended.
+                self._change(_Status.NOT_SERVING, "REST has ended")
+                return
+            if reacted.wait(self._patience):
+                continue
+            seconds = f"{self._patience:g} s"
+            self._change(
+                _Status.NOT_SERVING, f"REST doesn't answer for {seconds}"
+            )
+            while not reacted.wait(_INTERVAL):
+                if self._stopped.is_set():
+                    return
+            self._change(_Status.SERVING, "REST answers again")

@@ -1,0 +1,255 @@
+"""What gRPC alone makes possible: few bytes for much work, and long names."""
+
+import json
+import threading
+import time
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+from keras_transformer.contract.status import Code, ServingError, shortened
+from keras_transformer.serving.server import grpc_server
+from keras_transformer.serving.server.admission import Limits
+from keras_transformer.serving.server.batching import Task
+from keras_transformer.serving.server.monitoring import AccessLog, Entry
+from keras_transformer.serving.server.signature_tensors import array_of_proto
+from tests.serving.asking import ask
+
+LONG = "n" * 100_000
+
+
+@pytest.fixture(scope="module")
+def server(serve, toy_configs):
+    return serve(models=toy_configs, access_log=True)
+
+
+@pytest.fixture
+def channel(server):
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        yield channel
+
+
+def predict(channel, tensors, name="toy", signature="", timeout=30):
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = name
+    request.model_spec.signature_name = signature
+    for key, tensor in tensors.items():
+        request.inputs[key].CopyFrom(tensor)
+    stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+    return stub.Predict(request, timeout=timeout)
+
+
+def broadcast(text, rows):
+    tensor = tf.make_tensor_proto([text])
+    tensor.tensor_shape.dim[0].size = rows
+    return tensor
+
+
+def test_a_text_counts_as_often_as_it_is_repeated(channel):
+    with pytest.raises(grpc.RpcError) as raised:
+        predict(channel, {"text": broadcast("a" * 16_384, 1024)})
+    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert raised.value.details() == (
+        "Input text has 16777216 bytes of text in 1024 elements; at most "
+        "4194304 are accepted"
+    )
+    # What could have been sent in full is taken.
+    answer = predict(channel, {"text": broadcast("ab", 1024)})
+    assert answer.outputs["translation"].string_val[:] == [b"AB"] * 1024
+
+
+def test_the_last_of_several_texts_is_repeated():
+    limits = Limits(max_sentences=4, max_request_bytes=100)
+    tensor = tf.make_tensor_proto(["a" * 40, "b" * 20])
+    tensor.tensor_shape.dim[0].size = 4
+    assert array_of_proto("x", tensor, limits)[3] == b"b" * 20
+    tensor.string_val[1] += b"b"
+    with pytest.raises(ServingError, match="103 bytes of text in 4 elements"):
+        array_of_proto("x", tensor, limits)
+
+
+def test_many_strings_are_refused():
+    tensor = tf.make_tensor_proto([[""] * 11])
+    assert array_of_proto("x", tensor, Limits(max_values=11)).shape == (1, 11)
+    with pytest.raises(ServingError, match="11 elements; at most 10"):
+        array_of_proto("x", tensor, Limits(max_values=10))
+
+
+def test_bytes_in_flight_are_limited_over_grpc(serve, toy_configs, monkeypatch):
+    server = serve(
+        models=toy_configs,
+        limits=Limits(max_request_bytes=100_000, max_bytes_in_flight=100_000),
+    )
+    began, go_on = threading.Event(), threading.Event()
+    make = grpc_server.array_of_proto
+
+    def waiting(*arguments):
+        began.set()
+        go_on.wait(30)
+        return make(*arguments)
+
+    monkeypatch.setattr(grpc_server, "array_of_proto", waiting)
+    long = {"text": tf.make_tensor_proto(["a" * 16_000] * 6)}
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        thread = threading.Thread(target=predict, args=(channel, long))
+        thread.start()
+        assert began.wait(30)
+        with pytest.raises(grpc.RpcError, match="Too many bytes") as raised:
+            predict(channel, long)
+        assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        go_on.set()
+        thread.join()
+        predict(channel, {"text": tf.make_tensor_proto(["a"])})
+
+
+# Deadlines.
+
+
+class LateContext:
+    """Of a call whose deadline passed while it waited for a thread."""
+
+    def __init__(self):
+        self.aborted = []
+
+    def peer(self):
+        return ""
+
+    def time_remaining(self):
+        return 0.0
+
+    def is_active(self):
+        return False
+
+    def abort(self, code, details):
+        self.aborted.append((code, details))
+
+
+def test_a_call_whose_deadline_has_passed_is_not_begun(server, monkeypatch):
+    acquired = []
+    monkeypatch.setattr(
+        server.core.store, "acquire", lambda *spec: acquired.append(spec)
+    )
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = "toy"
+    context = LateContext()
+    grpc_server.PredictionService(server.core).Predict(request, context)
+    assert context.aborted == [(grpc.StatusCode.DEADLINE_EXCEEDED, "Timed out")]
+    assert acquired == []
+
+
+class SlowToFail:
+    """Fails when there are several rows, after the time of one."""
+
+    def __init__(self):
+        self.ran = []
+
+    def run_batch(self, signature, inputs, outputs):
+        self.ran.append(inputs["x"].tolist())
+        time.sleep(0.3)
+        if len(inputs["x"]) > 1:
+            raise ServingError(Code.OUT_OF_RANGE, "one of them is wrong")
+        return inputs
+
+
+def test_what_is_tried_alone_has_its_deadline_too(server):
+    servable = SlowToFail()
+    now = time.monotonic()
+    tasks = [
+        Task({"x": np.array([value])}, (), 1, deadline)
+        for value, deadline in ((1, None), (2, now + 0.1), (3, now + 60))
+    ]
+    for task in tasks:
+        task.future.set_running_or_notify_cancel()
+    observed = server.core.batcher._observe
+    server.core.batcher._observe = lambda *row: None
+    try:
+        server.core.batcher._run(servable, "", tasks)
+    finally:
+        server.core.batcher._observe = observed
+    assert servable.ran == [[1, 2, 3], [1], [3]]
+    assert tasks[1].future.exception().code is Code.DEADLINE_EXCEEDED
+    assert tasks[2].future.result()["x"].tolist() == [3]
+
+
+# Names.
+
+
+def status_of(channel, name):
+    request = get_model_status_pb2.GetModelStatusRequest()
+    request.model_spec.name = name
+    stub = model_service_pb2_grpc.ModelServiceStub(channel)
+    return stub.GetModelStatus(request, timeout=30)
+
+
+def metadata_of(channel, name):
+    request = get_model_metadata_pb2.GetModelMetadataRequest()
+    request.model_spec.name = "toy"
+    request.metadata_field.append(name)
+    stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+    return stub.GetModelMetadata(request, timeout=30)
+
+
+@pytest.mark.parametrize("name", [LONG, "狗" * 100_000], ids=["a", "utf-8"])
+@pytest.mark.parametrize(
+    "call, code",
+    [
+        (lambda c, name: predict(c, {}, name), "NOT_FOUND"),
+        (lambda c, name: predict(c, {}, "toy", name), "FAILED_PRECONDITION"),
+        (
+            lambda c, name: predict(c, {name: broadcast("a", 1)}),
+            "INVALID_ARGUMENT",
+        ),
+        (status_of, "NOT_FOUND"),
+        (metadata_of, "INVALID_ARGUMENT"),
+    ],
+    ids=["model", "signature", "input", "status", "metadata"],
+)
+def test_long_names_are_cut_in_errors_and_in_the_log(
+    channel, capfd, call, code, name
+):
+    capfd.readouterr()
+    with pytest.raises(grpc.RpcError) as raised:
+        call(channel, name)
+    assert raised.value.code().name == code
+    assert len(raised.value.details().encode()) < 2100
+    (line,) = capfd.readouterr().err.splitlines()
+    assert len(line) < 10_000 and json.loads(line)["code"] == code
+
+
+@pytest.mark.parametrize("bad", [b"\xff\xfe", b"\xe7\x8b", b"\xed\xa0\x80"])
+def test_error_bodies_are_utf_8_whatever_they_quote(server, bad):
+    host = f"127.0.0.1:{server.rest_port}"
+    for body in (
+        b'{"signature_name": "%s", "instances": ["a"]}' % bad,
+        b'{"signature_name": "%s", "instances": ["a"]}' % (bad * 50_000),
+        b'{"instances": [["%s"], 1]}' % bad,
+        b'{"inputs": {"%s": 1}}' % bad,
+    ):
+        answer = ask(host, "/v1/models/toy:predict", body)
+        assert answer.status == 400
+        assert json.loads(answer.body.decode("utf-8")).keys() == {"error"}
+        assert len(answer.body) < 20_000
+
+
+def test_texts_are_shortened_in_the_middle():
+    assert shortened("abc", 3) == "abc"
+    assert shortened("abcdefgh", 4) == "ab...gh"
+    assert shortened("狗" * 10, 9) == "狗...狗"
+    assert shortened("\udcff" * 3, 9) == "\ufffd" * 3
+    assert shortened("\ud800", 9) == "?"
+    assert len(shortened("\udcff" * 10**6, 2000).encode()) <= 2003
+
+
+def test_a_long_path_is_cut_in_the_log(capsys):
+    AccessLog().write(Entry("REST", path="/" + LONG, model=LONG))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert len(line) < 3000 and json.loads(line)["path"].startswith("/nnn")

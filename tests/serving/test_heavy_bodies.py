@@ -1,0 +1,187 @@
+"""Bodies that would hold the interpreter or the memory for long."""
+
+import contextlib
+import json
+import random
+import socket
+import time
+
+import pytest
+
+from keras_transformer.contract.status import ServingError
+from keras_transformer.serving.server import json_tensors, json_text
+from keras_transformer.serving.server.admission import BytesInFlight, Limits
+from tests.serving.asking import ask
+
+PREDICT = "/v1/models/toy:predict"
+SIZE = 4 * 2**20
+
+
+def repeated(unit, head=b'{"instances": [', tail=b"]}"):
+    count = (SIZE - len(head) - len(tail)) // (len(unit) + 1)
+    return head + b",".join([unit] * count) + tail
+
+
+HEAVY = {
+    "lists": repeated(b"[]"),
+    "nested": repeated(b"[[[[[[[[]]]]]]]]"),
+    "objects": repeated(b'{"b64":""}'),
+    "numbers": repeated(b"1"),
+    "texts": repeated(b'""'),
+    "keys": repeated(b'"k":[]', b'{"instances": ["a"], "more": {', b"}}"),
+    "columns": repeated(b"[]", b'{"inputs": {"text": [', b"]}}"),
+    "after a quote": repeated(b"[]", b'{"instances": ["\\\\\\"[", "\\\\", '),
+}
+
+
+@pytest.fixture(scope="module")
+def server(serve, toy_configs):
+    return serve(models=toy_configs)
+
+
+def host(server):
+    return f"127.0.0.1:{server.rest_port}"
+
+
+@pytest.mark.parametrize("kind", HEAVY)
+def test_many_values_are_refused_before_they_are_parsed(
+    server, kind, monkeypatch
+):
+    parsed, parse = [], json_text.json.loads
+    monkeypatch.setattr(
+        json_text.json,
+        "loads",
+        lambda text, **options: (
+            parsed.append(len(text)),
+            parse(text, **options),
+        )[1],
+    )
+    answer = ask(host(server), PREDICT, HEAVY[kind], timeout=60)
+    assert answer.status == 400
+    assert "has more than 131072 values" in answer.body.decode()
+    assert not [size for size in parsed if size > SIZE // 2]
+
+
+def test_text_full_of_brackets_is_text(server):
+    """Also where there are quotes and backslashes in it."""
+    text = '[{"],}\\' * 2000
+    body = json.dumps({"instances": [text] * 100}).encode()
+    answer = ask(host(server), PREDICT, body, timeout=60)
+    assert answer.status == 200
+    assert json.loads(answer.body) == {"predictions": [text.upper()] * 100}
+
+
+def random_value(chance, depth=0):
+    """A value, how many it holds, and how deep lists and objects are in it."""
+    kind = chance.randrange(3 if depth < 6 else 1)
+    if kind == 0:
+        text = "".join(chance.choices('a"\\[]{},:é\n', k=chance.randrange(9)))
+        return chance.choice([text, 1, -2.5, True, None]), 1, 0
+    inner = [
+        random_value(chance, depth + 1) for _ in range(chance.randrange(4))
+    ]
+    values = [row[0] for row in inner]
+    if kind == 2:
+        # Keys of any text, too.
+        values = {f'{i}"\\[,{{': value for i, value in enumerate(values)}
+    # An empty list counts as if there was something in it.
+    count = 1 + max(1, sum(row[1] for row in inner))
+    return values, count, 1 + max((row[2] for row in inner), default=0)
+
+
+def test_values_are_counted_as_the_parser_finds_them(monkeypatch):
+    chance = random.Random(5)
+    monkeypatch.setattr(json_text, "_PIECE", 7)
+    limit = json_text._MAX_DEPTH
+    for _ in range(500):
+        value, count, depth = random_value(chance)
+        body = json.dumps(value, ensure_ascii=chance.random() < 0.5).encode()
+        monkeypatch.setattr(json_text, "_MAX_DEPTH", depth)
+        json_text._check_structure(body, count)
+        if count > 2:
+            with pytest.raises(ServingError, match="values"):
+                json_text._check_structure(body, count - 2)
+        monkeypatch.setattr(json_text, "_MAX_DEPTH", depth - 1)
+        if depth:
+            with pytest.raises(ServingError, match="nested too deeply"):
+                json_text._check_structure(body, count)
+        monkeypatch.setattr(json_text, "_MAX_DEPTH", limit)
+
+
+def test_rows_are_counted_before_they_are_converted(server, monkeypatch):
+    made = []
+    element = json_tensors._element
+    monkeypatch.setattr(
+        json_tensors, "_element", lambda *row: made.append(1) or element(*row)
+    )
+    rows = [str(number) for number in range(1025)]
+    for body in (
+        {"instances": rows},
+        {"inputs": rows},
+        {"inputs": {"text": rows}},
+    ):
+        answer = ask(host(server), PREDICT, json.dumps(body).encode())
+        assert answer.status == 400
+        assert json.loads(answer.body)["error"] == (
+            "Input text has 1025 rows; at most 1024 are accepted"
+        )
+    assert made == []
+
+
+# Bytes in flight.
+
+
+def test_bytes_in_flight_are_counted_until_they_have_gone():
+    limits = Limits(max_request_bytes=50_000, max_bytes_in_flight=100_000)
+    bodies = BytesInFlight(limits)
+    free = 16_384
+    with bodies.one_body() as one, bodies.one_body() as other:
+        for _ in range(10):
+            one(6_000)
+        other(free)
+        other(100_000 - (60_000 - free))
+        with pytest.raises(ServingError, match="Too many bytes") as raised:
+            one(1)
+        assert raised.value.http_status == 429
+        with bodies.one_body() as short:
+            short(free)
+            with pytest.raises(ServingError):
+                short(1)
+    with bodies.one_body() as one:
+        one(100_000 + free)
+        with pytest.raises(ServingError):
+            one(1)
+    # A body of its largest size is taken where the limit is below.
+    with BytesInFlight(Limits(max_bytes_in_flight=1)).one_body() as one:
+        one(4 * 2**20)
+
+
+def half_sent(server, body):
+    """A connection on which all but the last byte of a body was sent."""
+    connection = socket.create_connection(
+        ("127.0.0.1", server.rest_port), timeout=20
+    )
+    head = f"POST {PREDICT} HTTP/1.1\r\nHost: x\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
+    connection.sendall(head.encode() + body[:-1])
+    return connection
+
+
+def test_long_bodies_keep_no_short_ones_away(serve, toy_configs):
+    limits = Limits(max_request_bytes=300_000, max_bytes_in_flight=600_000)
+    server = serve(models=toy_configs, limits=limits)
+    long = json.dumps({"instances": ["a" * 14_000] * 20}).encode()
+    with contextlib.ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(half_sent(server, long))
+        end = time.monotonic() + 20
+        while (answer := ask(host(server), PREDICT, long)).status == 200:
+            assert time.monotonic() < end  # Those two haven't arrived yet.
+        assert answer.status == 429
+        assert json.loads(answer.body) == {
+            "error": "Too many bytes in requests"
+        }
+        short = json.dumps({"instances": ["a" * 14_000]}).encode()
+        assert ask(host(server), PREDICT, short).status == 200
+    while (answer := ask(host(server), PREDICT, long)).status != 200:
+        assert time.monotonic() < end + 20
