@@ -13,6 +13,7 @@ example:
 """
 
 import contextlib
+import gc
 import math
 import os
 import pathlib
@@ -26,6 +27,11 @@ from keras_transformer.export.ctranslate2_folder import require_ctranslate2
 from keras_transformer.export.registry.version_folders import version_folders
 from keras_transformer.machine import allow_many_connections
 from keras_transformer.serving.server import engines
+from keras_transformer.serving.server.log_stream import unblocked_stderr
+
+# Seconds beside those to drain after which a process that was told to stop
+# ends in any case.
+_GRACE = 5.0
 
 
 def add_arguments(parser):
@@ -114,7 +120,10 @@ def _add_limits(group):
         ("max-sentences", int, 1024, "of a request"),
         ("max-text-bytes", int, 16384, "of one sentence, in UTF-8"),
         ("max-requests", int, 256, "to predict at once, REST and gRPC each"),
+        ("max-values", int, 2**17, "of a JSON body, or strings over gRPC"),
+        ("max-bytes-in-flight", int, 2**26, "of bodies, REST and gRPC each"),
         ("receive-seconds", float, 10.0, "for a request to arrive whole"),
+        ("load-seconds", float, 600.0, "for a version to be loaded"),
         ("drain-seconds", float, 30.0, "for requests in flight at the end"),
     ):
         text = f"{text} (default: %(default)s)"
@@ -145,7 +154,8 @@ def run(arguments):
     if engine in (engines.EMBEDDED, engines.CTRANSLATE2):
         runner = " with CTranslate2" * (engine == engines.CTRANSLATE2)
         say(f"engine: the embedded server{runner}")
-        _serve(arguments, engine)
+        with unblocked_stderr():
+            _serve(arguments, engine)
         return
     flags = server_flags(arguments)
     if engine == engines.DOCKER:
@@ -224,6 +234,10 @@ def _serve(arguments, engine):
         server = Server(server_options(arguments, engine), _tell)
     # Until here a signal ends the process: nobody waits for an answer.
     server.start()
+    # What lives as long as the process isn't looked through any more for
+    # cycles: that takes tenths of a second, in which nobody else runs.
+    gc.collect()
+    gc.freeze()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -236,6 +250,11 @@ def _serve(arguments, engine):
     # Who asks twice doesn't wait for requests in flight.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
+    # What hangs by then, such as a batch, would keep the process for ever.
+    last = arguments.drain_seconds + _GRACE
+    end = threading.Timer(last, os._exit, [1])
+    end.daemon = True
+    end.start()
     _tell(f"stopping: {server.core.store.in_flight()} requests in flight")
     server.stop()
     _tell("stopped")
@@ -338,9 +357,12 @@ def server_options(arguments, engine=engines.EMBEDDED):
             arguments.max_requests,
             arguments.receive_seconds,
             arguments.rest_api_timeout_in_ms / 1000,
+            max_values=arguments.max_values,
+            max_bytes_in_flight=arguments.max_bytes_in_flight,
         ),
         poll_seconds=arguments.file_system_poll_wait_seconds,
         intra_op_threads=arguments.tensorflow_intra_op_parallelism,
+        load_seconds=arguments.load_seconds,
         drain_seconds=arguments.drain_seconds,
         access_log=not arguments.no_access_log,
         log_text=arguments.log_text,

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from keras_transformer.cli.main import build_parser
-from keras_transformer.cli.serve import server_flags
+from keras_transformer.cli.serve import server_flags, server_options
 from keras_transformer.errors import InputError
 from keras_transformer.export.verification import c_api
 from keras_transformer.serving.server import engines
@@ -148,6 +148,19 @@ def test_the_name_is_that_of_the_link(tmp_path):
 
 
 @needs_extra
+def test_limits_of_the_embedded_server(tmp_path):
+    options = server_options(
+        parsed(
+            *("--model_base_path", tmp_path, "--max-values", 5),
+            *("--max-bytes-in-flight", 6, "--load-seconds", 7.5),
+        )
+    )
+    assert options.limits.max_values == 5
+    assert options.limits.max_bytes_in_flight == 6
+    assert options.load_seconds == 7.5
+
+
+@needs_extra
 @pytest.mark.parametrize(
     "options, says",
     [
@@ -170,8 +183,12 @@ def test_the_name_is_that_of_the_link(tmp_path):
             ["--model_base_path", ".", "--max-sentences", "0"],
             ["max_sentences must be greater than 0"],
         ),
+        (
+            ["--model_base_path", ".", "--load-seconds", "0"],
+            ["load_seconds must be greater than 0", "0.0"],
+        ),
     ],
-    ids=["nothing", "folder", "file", "port", "ports", "batching", "limit"],
+    ids="nothing folder file port ports batching limit load".split(),
 )
 def test_bad_input(refuses, options, says):
     refuses("serve", "--engine", "embedded", *options, says=says)

@@ -14,8 +14,9 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Callable
 
-from keras_transformer.contract.status import Code
+from keras_transformer.contract.status import Code, shortened
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Upper ends of the buckets, in microseconds: 10 x 1.8^n, as TensorFlow
@@ -28,6 +29,8 @@ _REQUEST_LATENCY = ":tensorflow:serving:request_latency"
 _RUNTIME_LATENCY = ":tensorflow:serving:runtime_latency"
 _BATCH_SIZE = ":tensorflow:serving:batching_session:processed_batch_size"
 _QUEUING_LATENCY = ":tensorflow:serving:batching_session:queuing_latency"
+# Bytes of a name or a message in a line of the log.
+_LONGEST_FIELD = 1000
 
 
 class Metrics:
@@ -37,6 +40,16 @@ class Metrics:
         self._lock = threading.Lock()
         self._counters = {}
         self._histograms = {}
+        self._read = {}
+
+    def follow(self, name: str, read: Callable[[], int]):
+        """Shows a number that somebody else counts.
+
+        Args:
+            name: of the counter.
+            read: returns the number.
+        """
+        self._read[name] = read
 
     def request(self, model: str, api: str, entry: str, code, seconds: float):
         """Counts a request that was answered.
@@ -81,6 +94,9 @@ class Metrics:
             for (name, labels), histogram in sorted(self._histograms.items()):
                 _head(lines, name, "histogram")
                 lines += histogram.lines(name, labels)
+        for name, read in self._read.items():
+            _head(lines, name, "counter")
+            lines.append(f"{name} {read()}")
         return "\n".join(lines) + "\n"
 
     def _observe(self, name, labels, ends, value):
@@ -159,6 +175,8 @@ class AccessLog:
         line = {"time": now.isoformat(timespec="milliseconds")}
         for field in dataclasses.fields(entry):
             value = getattr(entry, field.name)
+            if isinstance(value, str):
+                value = shortened(value, _LONGEST_FIELD)
             if value not in (None, ""):
                 line[field.name] = value
         del line["began"]

@@ -1,17 +1,18 @@
 """Embedded server: models, queues and both ports in one process."""
 
+import asyncio
 import contextlib
 import dataclasses
 import functools
 import logging
 import pathlib
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
 
 import uvicorn
-from grpc_health.v1 import health_pb2
 
 from keras_transformer.contract.layout import WARMUP
 from keras_transformer.contract.status import ServingError
@@ -31,11 +32,14 @@ from keras_transformer.serving.server.engines import (
     EMBEDDED,
     require_engine_for,
 )
-from keras_transformer.serving.server.grpc_server import (
-    HealthService,
-    grpc_server,
-)
+from keras_transformer.serving.server.grpc_server import grpc_server
+from keras_transformer.serving.server.health import HealthService
 from keras_transformer.serving.server.http_timeouts import protocol_with_limit
+from keras_transformer.serving.server.loading import require_regular_files
+from keras_transformer.serving.server.log_stream import (
+    DROPPED_LINES,
+    LogStream,
+)
 from keras_transformer.serving.server.model_store import ModelStore
 from keras_transformer.serving.server.monitoring import AccessLog, Metrics
 from keras_transformer.serving.server.rest import rest_application
@@ -44,14 +48,11 @@ from keras_transformer.serving.server.servable import (
     replay_full_batches,
 )
 
-_SERVICES = (
-    "",
-    "tensorflow.serving.PredictionService",
-    "tensorflow.serving.ModelService",
-)
 # Connections that wait to be accepted, and that are open.
 _BACKLOG = 1024
 _MAX_CONNECTIONS = 4096
+# Seconds beside those to drain, for threads that are about to end.
+_LATE = 2.0
 # Of a batch that is run at the start, if the queues allow so many.
 _WARMUP_ROWS = 64
 
@@ -72,6 +73,7 @@ class ServerOptions:
         poll_seconds: between two polls of the folders; 0: one poll only.
         intra_op_threads: that an operation uses; 0: what the workers leave
             of the cores to each.
+        load_seconds: given to a version to be loaded.
         drain_seconds: given to requests in flight when the server stops.
         access_log: whether requests are logged.
         log_text: whether their text is, too.
@@ -92,11 +94,19 @@ class ServerOptions:
     limits: Limits = dataclasses.field(default_factory=Limits)
     poll_seconds: float = 1.0
     intra_op_threads: int = 0
+    load_seconds: float = 600.0
     drain_seconds: float = 30.0
     access_log: bool = True
     log_text: bool = False
     page: bool = True
     engine: str = EMBEDDED
+
+    def __post_init__(self):
+        if self.load_seconds <= 0:
+            raise InputError(
+                "load_seconds must be greater than 0. Received: "
+                f"{self.load_seconds}"
+            )
 
 
 class Server:
@@ -125,9 +135,17 @@ class Server:
         self._grpc = self._rest = self._rest_thread = self._socket = None
         self.port = self.rest_port = None
         metrics = Metrics()
+        if isinstance(sys.stderr, LogStream):
+            metrics.follow(DROPPED_LINES, sys.stderr.dropped)
         self._models()  # An error in the file is raised before anything starts.
         self.core = Core(
-            ModelStore(self._models, self._load, options.poll_seconds, log=log),
+            ModelStore(
+                self._models,
+                self._load,
+                options.poll_seconds,
+                load_seconds=options.load_seconds,
+                log=log,
+            ),
             Batcher(
                 _parameters(options),
                 options.batching,
@@ -137,7 +155,7 @@ class Server:
             metrics,
             AccessLog(options.access_log, options.log_text),
         )
-        self._health = HealthService()
+        self._health = HealthService(log)
 
     def start(self):
         """Binds, loads the models, and answers.
@@ -160,7 +178,7 @@ class Server:
         except BaseException:
             self.stop(0)
             raise
-        self._set_health(health_pb2.HealthCheckResponse.SERVING)
+        self._health.start(self._rest and self._rest.loop)
 
     def stop(self, seconds: float | None = None):
         """Refuses new requests, answers those in flight, and unloads.
@@ -170,17 +188,18 @@ class Server:
         """
         seconds = self._options.drain_seconds if seconds is None else seconds
         end = time.monotonic() + seconds
-        self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
+        late = end + _LATE
+        self._health.stop()
         stopped = self._grpc.stop(seconds) if self._grpc else None
         self._health.end_watching()
         if self._rest is not None:
             self._rest.config.timeout_graceful_shutdown = seconds
             self._rest.should_exit = True
-            self._rest_thread.join(seconds + 5)
+            self._rest_thread.join(late - time.monotonic())
         if stopped is not None:
-            stopped.wait(max(0.0, end - time.monotonic()) + 5)
+            stopped.wait(max(0.0, late - time.monotonic()))
         self.core.batcher.close(max(0.0, end - time.monotonic()))
-        self.core.store.close()
+        self.core.store.close(max(_LATE, end - time.monotonic()))
         if self._socket is not None:
             self._socket.close()
 
@@ -195,6 +214,7 @@ class Server:
         workers = self._options.parameters.num_batch_threads
         threads = self._options.intra_op_threads
         threads = threads or max(1, usable_cores() // workers)
+        require_regular_files(folder)
         require_engine_for(folder, self._options.engine)
         if self._options.engine != CTRANSLATE2:
             return Servable(name, version, folder, threads)
@@ -276,7 +296,7 @@ class Server:
             limit_concurrency=_MAX_CONNECTIONS,
             timeout_keep_alive=max(5, int(limits.receive_seconds)),
         )
-        self._rest = uvicorn.Server(config)
+        self._rest = _RestServer(config)
         self._rest_thread = threading.Thread(
             target=functools.partial(self._rest.run, sockets=[self._socket]),
             name="rest",
@@ -303,9 +323,15 @@ class Server:
                 "this machine. Accepted: another --port"
             ) from None
 
-    def _set_health(self, status):
-        for service in _SERVICES:
-            self._health.set(service, status)
+
+class _RestServer(uvicorn.Server):
+    """uvicorn's, whose event loop can be watched."""
+
+    loop = None
+
+    async def serve(self, sockets=None):
+        self.loop = asyncio.get_running_loop()
+        await super().serve(sockets)
 
 
 def _parameters(options):

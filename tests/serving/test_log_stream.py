@@ -1,0 +1,224 @@
+"""A log that nobody reads: no request waits for it, and what's lost is told."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from keras_transformer.serving.server.log_stream import LogStream
+from tests.cli.conftest import ROOT, start
+from tests.cli.test_serve import free_ports
+from tests.serving.asking import ask
+
+PREDICT = "/v1/models/toy:predict"
+# More text than a pipe takes.
+LONG = json.dumps({"instances": ["a" * 16_000] * 60}).encode()
+SECONDS = 60
+
+
+@pytest.fixture
+def pipe():
+    """The two ends of a pipe; who writes to it ends when it's closed."""
+    reader, writer = os.pipe()
+    with contextlib.ExitStack() as stack:
+        for end in (reader, writer):
+            stack.callback(lambda end=end: _close(end))
+        yield reader, writer
+
+
+def _close(descriptor):
+    with contextlib.suppress(OSError):
+        os.close(descriptor)
+
+
+def read_until(descriptor, end):
+    data = b""
+    while not data.endswith(end):
+        data += os.read(descriptor, 2**16)
+    return data
+
+
+def test_lines_are_written_whole_and_in_order(pipe):
+    reader, writer = pipe
+    stream = LogStream(writer)
+    for number in range(100):
+        print("line", number, file=stream)
+    stream.write("half")
+    stream.write(" a line\nand more")
+    assert stream.wait(SECONDS)
+    expected = [*(f"line {number}" for number in range(100)), "half a line"]
+    assert os.read(reader, 2**16).decode().splitlines() == expected
+
+
+def test_lines_of_many_threads_are_not_mixed(pipe):
+    reader, writer = pipe
+    stream = LogStream(writer)
+
+    def say(number):
+        for _ in range(50):
+            print(str(number) * 20, file=stream)
+
+    threads = [threading.Thread(target=say, args=[n]) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert stream.wait(SECONDS)
+    lines = os.read(reader, 2**16).decode().splitlines()
+    assert sorted(lines) == sorted([str(n) * 20 for n in range(4)] * 50)
+
+
+def test_what_does_not_fit_is_dropped_and_told_at_its_place(pipe):
+    reader, writer = pipe
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"x" * 1024)
+    os.set_blocking(writer, True)
+    stream = LogStream(writer, capacity=100)
+    for number in range(10):
+        print(f"line {number} of twenty-", file=stream)
+    assert not stream.wait(0.05)
+    assert stream.dropped() == 5
+    written = read_until(reader, b"read them\n").lstrip(b"x").decode()
+    print("later", file=stream)
+    assert stream.wait(SECONDS)
+    assert written.splitlines() == [
+        *(f"line {number} of twenty-" for number in range(5)),
+        "log: 5 lines dropped, as nobody read them",
+    ]
+    assert os.read(reader, 2**16) == b"later\n"
+
+
+def test_a_reader_that_has_gone_costs_lines_only(pipe):
+    reader, writer = pipe
+    stream = LogStream(writer)
+    os.close(reader)
+    for number in range(3):
+        print(number, file=stream)
+        assert stream.wait(SECONDS)
+    assert stream.dropped() == 3
+
+
+def test_a_full_disk_is_told_once_it_is_not_full(tmp_path):
+    full, disk = os.open("/dev/full", os.O_WRONLY), tmp_path / "log"
+    disk.touch()
+    stream = LogStream(full)
+    os.close(full)
+    print("lost", file=stream)
+    assert stream.wait(SECONDS)
+    descriptor = os.open(disk, os.O_WRONLY)
+    os.dup2(descriptor, stream._descriptor)
+    os.close(descriptor)
+    print("kept", file=stream)
+    assert stream.wait(SECONDS)
+    assert disk.read_text().splitlines() == [
+        "log: 1 line dropped, as nobody read them",
+        "kept",
+    ]
+
+
+EVERYTHING = """
+import logging, os, sys, threading, warnings
+from keras_transformer.serving.server.log_stream import unblocked_stderr
+
+before = sys.stderr
+with unblocked_stderr():
+    logging.getLogger("somebody").error("logged")
+    warnings.warn("warned")
+    thread = threading.Thread(target=lambda: 1 / 0)
+    thread.start()
+    thread.join()
+    try:
+        while True:  # as code in C++ would: more than the pipe takes
+            os.write(2, b"n" * 4096)
+    except BlockingIOError:
+        print("goes on", flush=True)
+    print("queued", file=sys.stderr)
+assert sys.stderr is before and os.get_blocking(2)
+print("as before", file=sys.stderr)
+"""
+
+
+def test_everything_that_is_said_goes_through_it():
+    """Logging, warnings and tracebacks; and the descriptor never waits."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", EVERYTHING],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert child.stdout.readline() == "goes on\n"
+    _, said = child.communicate(timeout=SECONDS)
+    assert child.returncode == 0, said
+    for words in ("logged", "warned", "ZeroDivisionError", "nnn", "queued\n"):
+        assert words in said
+    assert said.endswith("as before\n")
+
+
+@pytest.fixture
+def process(toy_base):
+    """A server, its ports, and whose stderr a test reads or doesn't."""
+    rest, rpc = free_ports()
+    started = start(
+        *("serve", "--engine", "embedded", "--model_base_path", toy_base),
+        *("--rest_api_port", rest, "--port", rpc, "--log-text"),
+        *("--drain-seconds", 2),
+    )
+    timer = threading.Timer(300, started.kill)
+    timer.daemon = True
+    timer.start()
+    for line in started.stderr:
+        if line.startswith("gRPC on"):
+            break
+    yield started, f"127.0.0.1:{rest}", f"127.0.0.1:{rpc}"
+    timer.cancel()
+    started.kill()
+    started.communicate()
+
+
+def dropped(host):
+    page = ask(host, "/monitoring/prometheus/metrics").body.decode()
+    name = ":keras_transformer:serving:log_lines_dropped"
+    return int(re.search(rf"^{name} (\d+)$", page, re.M)[1])
+
+
+def test_a_server_whose_log_nobody_reads(process):
+    server, rest, rpc = process
+    for _ in range(8):
+        assert ask(rest, PREDICT, LONG, timeout=SECONDS).status == 200
+    lost = dropped(rest)
+    assert 0 < lost < 8
+    with grpc.insecure_channel(rpc) as channel:
+        check = health_pb2_grpc.HealthStub(channel).Check
+        status = check(health_pb2.HealthCheckRequest(), timeout=20).status
+    assert status == health_pb2.HealthCheckResponse.SERVING
+    # The reader wakes up.
+    lines = iter(server.stderr)
+    for line in lines:
+        if line.startswith("log: "):
+            break
+        assert json.loads(line)["code"] == "OK"
+    assert line == f"log: {lost} lines dropped, as nobody read them\n"
+    assert ask(rest, PREDICT, b'{"instances": ["b"]}').status == 200
+    assert json.loads(next(lines))["text"] == {"instances": ["b"]}
+
+
+def test_sigterm_ends_a_server_whose_log_nobody_reads(process):
+    server, rest, _ = process
+    for _ in range(8):
+        assert ask(rest, PREDICT, LONG, timeout=SECONDS).status == 200
+    began = time.monotonic()
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(SECONDS) == 0
+    assert time.monotonic() - began < 20
