@@ -3,6 +3,7 @@
 Also what every server of it shares: the image, and the path of its metrics.
 """
 
+import pathlib
 from typing import NamedTuple
 
 SAVED_MODEL = "saved_model.pb"
@@ -15,6 +16,9 @@ REFERENCE = "assets.extra/reference.json"
 # The version that exports are made for and checked with.
 IMAGE = "tensorflow/serving:2.20.0"
 METRICS_PATH = "/monitoring/prometheus/metrics"
+# What the REST API is, for programs: the file, and where servers have it.
+OPENAPI = pathlib.Path(__file__).with_name("openapi.yaml")
+OPENAPI_PATH = "/openapi.json"
 
 TAG = "serve"
 TEXT = "text"

@@ -19,13 +19,19 @@ from starlette.responses import Response
 from starlette.routing import Route
 from tensorflow_serving.apis import get_model_metadata_pb2
 
-from keras_transformer.contract.layout import BEAM, METRICS_PATH
+from keras_transformer.contract.layout import (
+    BEAM,
+    METRICS_PATH,
+    OPENAPI,
+    OPENAPI_PATH,
+)
 from keras_transformer.contract.status import (
     Code,
     ServingError,
     as_serving_error,
     invalid_argument,
 )
+from keras_transformer.files import read_yaml
 from keras_transformer.serving.page.files import Page
 from keras_transformer.serving.server import admission, json_tensors
 from keras_transformer.serving.server.core import SIGNATURE_DEF, Core
@@ -67,6 +73,7 @@ class _Api:
     def __init__(self, core, page):
         self._core = core
         self._page = page
+        self._description = to_json(read_yaml(OPENAPI))
         self._slots = admission.RequestSlots(core.limits.max_requests)
         self._bytes = admission.BytesInFlight(core.limits)
 
@@ -87,6 +94,7 @@ class _Api:
             *(_ModelRoute("POST", *row) for row in post),
             *(_ModelRoute("GET", *row) for row in get),
             Route(METRICS_PATH, self.metrics),
+            Route(OPENAPI_PATH, self.description),
             *(Route(path, self.page) for path in page_paths),
         ]
 
@@ -122,6 +130,10 @@ class _Api:
 
     async def metrics(self, request: Request) -> Response:
         return Response(self._core.metrics.page(), media_type=CONTENT_TYPE)
+
+    async def description(self, request: Request) -> Response:
+        request.state.entry.api = "OpenAPI"
+        return _json(self._description)
 
     async def page(self, request: Request) -> Response:
         request.state.entry.api = "Page"

@@ -1,0 +1,76 @@
+"""The description of the REST API: served, whole, and true."""
+
+import json
+import re
+
+import pytest
+
+from keras_transformer.contract.layout import OPENAPI, OPENAPI_PATH
+from keras_transformer.files import read_yaml
+from tests.serving.asking import ask
+from tests.serving.contract import ANSWERS, ERRORS
+from tests.serving.described import described
+
+
+@pytest.fixture(scope="module")
+def server(serve, toy_configs):
+    return serve(models=toy_configs, port=None)
+
+
+def test_the_server_has_it(server):
+    answer = ask(f"127.0.0.1:{server.rest_port}", OPENAPI_PATH)
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "application/json"
+    assert json.loads(answer.body) == read_yaml(OPENAPI)
+
+
+def test_every_reference_names_something():
+    text = OPENAPI.read_text("utf-8")
+    for name in re.findall(r'\$ref: "#/([^"]+)"', text):
+        part = read_yaml(OPENAPI)
+        for key in name.split("/"):
+            part = part[key]
+
+
+def test_every_parameter_of_a_path_is_described():
+    document = described().document
+    for path, item in document["paths"].items():
+        names = re.findall(r"\{(\w+)\}", path)
+        given = [
+            p["$ref"].rpartition("/")[2] for p in item.get("parameters", [])
+        ]
+        assert names == given, path
+
+
+@pytest.mark.parametrize(
+    "case", [*ANSWERS, *ERRORS], ids=[case.name for case in ANSWERS + ERRORS]
+)
+def test_answers_are_as_described(server, case):
+    """All cases of the contract, those of other paths by their form."""
+    body = case.payload()
+    method = case.method or ("GET" if body is None else "POST")
+    answer = ask(f"127.0.0.1:{server.rest_port}", case.path, body, method)
+    assert answer.status == case.status
+    described().check(
+        method,
+        case.path.partition("?")[0],
+        answer.status,
+        answer.headers["content-type"],
+        answer.body,
+    )
+
+
+def test_every_operation_answers(server):
+    """As it is described, of a model that is there."""
+    host = f"127.0.0.1:{server.rest_port}"
+    for method, template in described().operations:
+        path = template.format(model="toy", version=1, label="stable")
+        body = b'{"instances": ["a"]}' if method == "POST" else None
+        answer = ask(host, path, body, method)
+        kind = answer.headers["content-type"]
+        operation = described().check(
+            method, path, answer.status, kind, answer.body
+        )
+        assert operation == template
+        expected = 501 if re.search(":(classify|regress)$", path) else 200
+        assert answer.status == expected, path
