@@ -104,7 +104,8 @@ install_packages() {
   [ -t 2 ] && quiet="--progress-bar=on"
   say "[2/3] Installing the locked packages (the first time, TensorFlow is a" \
     "download of hundreds of megabytes)"
-  "$environment_python" -m pip install "$quiet" \
+  # A file that isn't what it was when the lock was made is refused.
+  "$environment_python" -m pip install "$quiet" --require-hashes \
     -r "$root/requirements.lock" >&2 \
     || fail "the locked packages could not be installed (pip says why above)"
   say "[3/3] Installing keras-transformer from this checkout"

@@ -30,12 +30,8 @@ LOCK, SPARK_LOCK = "requirements.lock", "requirements-spark.lock"
 
 def locked(*names: str) -> dict[str, Version]:
     """The versions of locks by canonical name."""
-    lines = [
-        line
-        for name in names or (LOCK,)
-        for line in (ROOT / name).read_text().splitlines()
-    ]
-    pairs = [line.split("==") for line in lines if not line.startswith("#")]
+    text = "".join((ROOT / name).read_text() for name in names or (LOCK,))
+    pairs = re.findall(r"^([\w.-]+)==([\w.]+)", text, flags=re.MULTILINE)
     return {canonicalize_name(name): Version(text) for name, text in pairs}
 
 
@@ -123,11 +119,17 @@ def test_machine_without_the_venv_module_is_told_the_package(bare_checkout):
 
 
 @pytest.mark.parametrize("name", [LOCK, SPARK_LOCK])
-def test_lock_has_only_names_and_versions(name):
-    for line in (ROOT / name).read_text().splitlines():
-        assert re.fullmatch(r"#.*|[\w.-]+==[\w.]+", line), line
-        assert "://" not in line
-        assert "@" not in line
+def test_lock_has_only_names_versions_and_checksums(name):
+    text = (ROOT / name).read_text()
+    assert "://" not in text and "@" not in text
+    package = r"[\w.-]+==[\w.]+( \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+    comments = r"(#.*\n)+"
+    assert re.fullmatch(f"{comments}({package})+", text)
+
+
+def test_set_up_installs_with_checksums():
+    text = (ROOT / "scripts/_setup.sh").read_text()
+    assert re.search(r"--require-hashes\s+\\\s+-r \S+requirements.lock", text)
 
 
 def test_lock_satisfies_the_ranges_of_the_project():

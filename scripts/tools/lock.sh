@@ -5,8 +5,10 @@
 #   scripts/tools/lock.sh
 #
 # A fresh environment gets the newest versions that the ranges allow, for the
-# package and all its extras, and their names and versions become the lock.
-# The second has what the extra [spark] adds: 750 MB that few need.
+# package and all its extras, and their names and versions become the lock, with
+# the checksums of all files that a version has, for any system and Python.
+# The second has what the extra [spark] adds: 750 MB that few need. Where the
+# registry isn't PyPI, uv, which knows all checksums, is told by UV_DEFAULT_INDEX.
 # Run it with Python 3.11, the oldest supported, and an early patch of it, such
 # as Debian's 3.11.2: what exists for it exists for the newer ones too. pip
 # itself is left out; setuptools stays in, because TensorFlow needs it and the
@@ -56,13 +58,19 @@ add() {
   "$environment" -m pip check >&2
 }
 
+# Adds checksums to the names and versions that are read.
+with_checksums() {
+  "$environment" -m uv pip compile --quiet --no-config --no-deps \
+    --generate-hashes --no-header --no-annotate --python-version 3.11 -
+}
+
 # Writes a lock of the packages that are read; the first argument says what for.
 write() {
   {
     echo "# Exact versions for $1."
     echo "# Made by scripts/tools/lock.sh from pyproject.toml: change that, run" \
       "this."
-    cat
+    with_checksums
   } > "$root/$2.new"
   mv -- "$root/$2.new" "$root/$2"
   echo "lock.sh: $2: $(grep -c '==' "$root/$2") packages" >&2
@@ -71,7 +79,9 @@ write() {
 add "$work/ranges.txt"
 installed > "$work/locked.txt"
 add "$work/spark.txt" --constraint "$work/locked.txt"
+installed | grep -vxFf "$work/locked.txt" > "$work/locked-spark.txt"
+"$environment" -m pip install --quiet uv
 write "scripts/demo.sh and scripts/test.sh" requirements.lock \
   < "$work/locked.txt"
-installed | grep -vxFf "$work/locked.txt" \
-  | write "the extra [spark], beside requirements.lock" requirements-spark.lock
+write "the extra [spark], beside requirements.lock" requirements-spark.lock \
+  < "$work/locked-spark.txt"
