@@ -81,9 +81,14 @@ class SavedModelSession:
         feeds, fetches = self._tensors[name]
         if outputs:
             fetches = {key: fetches[key] for key in outputs}
-        values = self._session.run(
-            fetches, {feeds[key]: value for key, value in inputs.items()}
-        )
+        try:
+            values = self._session.run(
+                fetches, {feeds[key]: value for key, value in inputs.items()}
+            )
+        except UnicodeDecodeError as error:
+            # Of the graph's error, which quotes text that isn't UTF-8.
+            message = error.object.decode("utf-8", "replace")
+            raise tf.errors.InvalidArgumentError(None, None, message) from None
         return {key: _array(value) for key, value in values.items()}
 
     def close(self):

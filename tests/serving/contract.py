@@ -278,6 +278,11 @@ ERRORS = [
         "StringToNumberOp could not correctly convert string: x",
     ),
     refuses(
+        "what the graph refuses, not in UTF-8",
+        b'{"signature_name": "number", "instances": ["\x80"]}',
+        "StringToNumberOp could not correctly convert string: \ufffd",
+    ),
+    refuses(
         "rows of a scalar output",
         signature("scalar", instances=[1]),
         "",
