@@ -31,10 +31,15 @@ from keras_transformer.contract.layout import (
     TRANSLATIONS,
     TRUNCATED,
 )
+from keras_transformer.contract.status import invalid_argument
 from keras_transformer.export.ctranslate2_translator import (
     CTranslate2Translator,
 )
-from keras_transformer.search.scoring import ScorePenalties, hypothesis_scores
+from keras_transformer.search.scoring import (
+    ONE_EACH,
+    ScorePenalties,
+    hypothesis_scores,
+)
 from keras_transformer.translation.details import tokenize
 from keras_transformer.translation.translator import greedy
 
@@ -95,6 +100,7 @@ class CTranslate2Session:
 
         Raises:
             KeyError: there is no such signature, input or output.
+            ServingError: there are not as many translations as texts.
             RuntimeError: CTranslate2 failed.
         """
         texts = {key: list(values) for key, values in inputs.items()}
@@ -116,6 +122,8 @@ class CTranslate2Session:
         }
 
     def _score(self, text, translation):
+        if len(text) != len(translation):
+            raise invalid_argument(f"{ONE_EACH} {len(text)} {len(translation)}")
         translator, shape = self._translator, self._translator.config.model
         tokens = translator.target_tokenizer.tokenize(
             tf.constant(translation, tf.string)

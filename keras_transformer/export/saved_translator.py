@@ -118,8 +118,14 @@ class SavedTranslator:
             said by exports of earlier versions).
 
         Raises:
-            InputError: the export has no such signature.
+            InputError: the export has no such signature, or there are not as
+                many translations as texts.
         """
+        if len(texts) != len(translations):
+            raise InputError(
+                "score takes one translation for each text. Received: "
+                f"{len(texts)} texts, {len(translations)} translations"
+            )
         return self._run(layout.SCORING, text=texts, translation=translations)
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:

@@ -15,6 +15,12 @@ import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID, START_ID
 
+# Why as many translations as texts are scored; both counts follow.
+ONE_EACH = (
+    "score takes one translation for each text. Received texts and "
+    "translations:"
+)
+
 
 def log_normalizer(logits):
     """Log of the sum of the exponentials: `(..., V)` to float32 `(...)`.
@@ -133,6 +139,19 @@ class Scores(NamedTuple):
     log_probabilities: Any
     lengths: Any
     attention: Any
+
+
+def one_each(text, translation):
+    """Both as they are, refused in the graph if one is longer.
+
+    Args:
+        text: string `(B,)`.
+        translation: string `(B,)`. One alone would be broadcast.
+    """
+    counts = tf.shape(text)[0], tf.shape(translation)[0]
+    asserted = tf.debugging.Assert(tf.equal(*counts), [ONE_EACH, *counts])
+    with tf.control_dependencies([asserted]):
+        return tf.identity(text), tf.identity(translation)
 
 
 def score_translations(model, source_ids, ids) -> Scores:

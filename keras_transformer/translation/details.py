@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_transformer.constants import NO_SCORE, PAD_ID
 from keras_transformer.search.loop import SearchResult
+from keras_transformer.search.scoring import one_each
 from keras_transformer.translation.request import (
     Hypothesis,
     ScoredPair,
@@ -103,6 +104,7 @@ def score_details(translator: Translator):
     """
 
     def run(text, translation):
+        text, translation = one_each(text, translation)
         source = translator.prepare(text)
         ids = translator.target_ids(translation)
         scores = translator.score_ids(source.ids, ids)

@@ -24,6 +24,7 @@ from keras_transformer.search.scoring import (
     ScorePenalties,
     Scores,
     hypothesis_scores,
+    one_each,
     score_translations,
 )
 from keras_transformer.text.tokenizer import frame
@@ -152,7 +153,9 @@ class Translator(tf.Module):
         (B,)}`: the natural logarithm of the probability that the model gives
         to the translation, END included; the same normalised by length as
         `translate` does, without penalties for coverage and repetition; the
-        number of tokens; and which of the two lost its end.
+        number of tokens; and which of the two lost its end. An
+        `InvalidArgumentError` where there are not as many translations as
+        texts, which else would be broadcast.
         """
         return tf.function(self._score, input_signature=[_TEXT, _TRANSLATION])
 
@@ -274,6 +277,7 @@ class Translator(tf.Module):
         }
 
     def _score(self, text, translation):
+        text, translation = one_each(text, translation)
         source = self.prepare(text)
         scores = self.score_ids(source.ids, self.target_ids(translation))
         return {

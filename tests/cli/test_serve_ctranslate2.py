@@ -140,6 +140,28 @@ def test_scores_are_those_of_its_translations(client):
     assert long["tokens"] == [40]
 
 
+@pytest.mark.parametrize("texts, translations", [(1, 3), (3, 1), (2, 3)])
+def test_other_than_one_translation_a_text_is_refused(
+    exported,  # noqa: F811
+    texts,
+    translations,
+):
+    from keras_transformer.contract.status import ServingError
+    from keras_transformer.export.ctranslate2_session import (
+        CTranslate2Session,
+    )
+
+    session = CTranslate2Session(exported)
+    given = {"text": [b"aaa"] * texts, "translation": [b"a"] * translations}
+    words = f"one translation for each text.*: {texts} {translations}$"
+    try:
+        with pytest.raises(ServingError, match=words) as raised:
+            session.run("score", given)
+    finally:
+        session.close()
+    assert raised.value.http_status == 400
+
+
 def test_ids_are_those_of_the_tokenizer(client, toy):  # noqa: F811
     from keras_transformer.text.tokenizer import load_tokenizer
 

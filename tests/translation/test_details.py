@@ -221,6 +221,15 @@ def test_a_text_that_is_too_long_is_reported(trained):
     assert exact["lengths"].tolist() == [12]
 
 
+@pytest.mark.parametrize("counts", [(1, 3), (3, 1), (2, 0)])
+def test_as_many_translations_as_texts_are_scored(translator, counts):
+    given = [tf.constant(["a"] * count, tf.string) for count in counts]
+    words = r"one translation for each text.*\[{}\] \[{}\]".format(*counts)
+    for function in (translator.score, traced(score_details, translator)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            function(*given)
+
+
 def test_score_details_are_those_of_the_search(trained):
     found = numpy(traced(details, trained, tokens=True)(tf.constant(TEXTS)))
     # Text that is unknown or cut short is other ids when it is scored.
