@@ -127,10 +127,11 @@ def dismantle_graph(graph):
 def uvicorn_protocol() -> type:
     """uvicorn's class of an HTTP/1.1 connection, an `asyncio.Protocol`.
 
-    `serving.server.http_timeouts` subclasses it, since uvicorn has no time
-    limits of its own on what a client sends and reads. Without its attributes
-    `conn` (an `h11.Connection`), `loop` and `transport` every connection fails
-    at once. Uvicorn is pinned to a minor version for that.
+    `serving.server.http_protocol` subclasses it, since uvicorn has no limits
+    of its own on what a client sends and reads. Without its attributes `conn`
+    (an `h11.Connection`), `app_state`, `connections`, `cycle` and `transport`
+    every connection fails at once. Uvicorn is pinned to a minor version for
+    that.
     """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 

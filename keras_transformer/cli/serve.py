@@ -35,7 +35,7 @@ _GRACE = 5.0
 
 
 def add_arguments(parser):
-    """All flags; those with underscores are TensorFlow Serving's."""
+    """All flags, with TensorFlow Serving's names where it has them."""
     models = parser.add_argument_group("what is served")
     models.add_argument(
         "--model_base_path",
@@ -129,6 +129,13 @@ def _add_limits(group):
         text = f"{text} (default: %(default)s)"
         metavar = "S" if kind is float else "N"
         add_number(group, f"--{name}", text, metavar, kind, default=default)
+    group.add_argument(
+        "--allowed_hosts",
+        metavar="NAME[,NAME...]",
+        help="names by which REST may be asked, such as .example.com; * is "
+        "any. Addresses and localhost always may (default: this machine's "
+        "names on a loopback address, otherwise *)",
+    )
     group.add_argument(
         "--no-access-log", action="store_true", help="log no requests"
     )
@@ -337,6 +344,7 @@ def server_options(arguments, engine=engines.EMBEDDED):
 
     base, file = arguments.model_base_path, arguments.batching_parameters_file
     config = arguments.model_config_file
+    hosts = arguments.allowed_hosts
     models = ()
     if base:
         models = (ModelConfig(_model_name(arguments), pathlib.Path(base)),)
@@ -367,6 +375,7 @@ def server_options(arguments, engine=engines.EMBEDDED):
         access_log=not arguments.no_access_log,
         log_text=arguments.log_text,
         page=not arguments.no_page,
+        allowed_hosts=hosts.split(",") if hosts is not None else None,
         engine=engine,
     )
 

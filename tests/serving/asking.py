@@ -18,12 +18,12 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def ask(host, path, body=None, method=None, timeout=20) -> Answer:
+def ask(host, path, body=None, method=None, timeout=20, headers=()) -> Answer:
     """One request over a connection of its own."""
     connection = http.client.HTTPConnection(host, timeout=timeout)
     try:
         method = method or ("GET" if body is None else "POST")
-        connection.request(method, path, body)
+        connection.request(method, path, body, dict(headers))
         response = connection.getresponse()
         return Answer(response.status, response.headers, response.read())
     finally:

@@ -161,7 +161,7 @@ def half_sent(server, body):
     connection = socket.create_connection(
         ("127.0.0.1", server.rest_port), timeout=20
     )
-    head = f"POST {PREDICT} HTTP/1.1\r\nHost: x\r\n"
+    head = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\n"
     head += f"Content-Length: {len(body)}\r\n\r\n"
     connection.sendall(head.encode() + body[:-1])
     return connection

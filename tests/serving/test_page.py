@@ -83,7 +83,8 @@ def test_a_query_does_not_matter(served):
 
 
 def test_the_models_are_named(served):
-    answer = ask(host(served), "/assets/models.json")
+    headers = {"X-Requested-With": "keras-transformer"}
+    answer = ask(host(served), "/assets/models.json", headers=headers)
     assert answer.headers["content-type"] == "application/json"
     assert json.loads(answer.body) == {"models": ["toy"]}
 

@@ -281,7 +281,7 @@ def test_a_client_that_goes_away_is_not_waited_for(serve, toy_configs):
     address = ("127.0.0.1", server.rest_port)
     for _ in range(5):
         body = spin(LONG // 3)
-        head = f"POST {PREDICT} HTTP/1.1\r\nHost: x\r\nContent-Length: "
+        head = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
         with socket.create_connection(address) as connection:
             connection.sendall(head.encode() + b"%d\r\n\r\n" % len(body) + body)
             time.sleep(0.05)
@@ -314,10 +314,13 @@ def raw(server, data, timeout=10):
     [
         (b"", b""),
         (b"POST /v1/mod", b""),
-        (b"GET / HTTP/1.1\r\nHost: x\r\n", b""),
-        (b"GET /v1/models/toy HTTP/1.1\r\nHost: x\r\n\r\nPOST /v", b"200"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n", b""),
         (
-            b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: x\r\n"
+            b"GET /v1/models/toy HTTP/1.1\r\nHost: localhost\r\n\r\nPOST /v",
+            b"200",
+        ),
+        (
+            b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: localhost\r\n"
             b'Content-Length: 20\r\n\r\n{"inst',
             b"408",
         ),
@@ -345,7 +348,9 @@ def test_half_sent_requests_are_hung_up_on(small, data, status):
 def test_half_a_head_on_a_connection_that_was_used(small):
     address = ("127.0.0.1", small.rest_port)
     with socket.create_connection(address, timeout=10) as connection:
-        connection.sendall(b"GET /v1/models/toy HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection.sendall(
+            b"GET /v1/models/toy HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        )
         answer = b""
         while not answer.endswith(b"}]}"):
             answer += connection.recv(65536)

@@ -31,13 +31,14 @@ def connected(server, head, body):
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.settimeout(20)
     connection.connect(("127.0.0.1", server.rest_port))
-    connection.sendall(f"{head}\r\nHost: x\r\n".encode())
+    connection.sendall(f"{head}\r\nHost: localhost\r\n".encode())
     connection.sendall(f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
     return connection
 
 
 def test_a_body_that_goes_on_for_ever_after_the_answer(server):
-    head = "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n"
+    head = "POST /nowhere HTTP/1.1\r\nHost: localhost\r\n"
+    head += "Content-Length: 9999\r\n\r\n"
     address = ("127.0.0.1", server.rest_port)
     began = time.monotonic()
     with socket.create_connection(address, timeout=20) as connection:

@@ -7,12 +7,16 @@ the models do not, as TensorFlow Serving lists none.
 
 import json
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from starlette.responses import Response
 
 ASSETS = pathlib.Path(__file__).with_name("assets")
 MODELS_PATH = "/assets/models.json"
+# With the page's own requests, and with no form's: for a script of another
+# site browsers ask beforehand whether it may be sent.
+REQUEST_HEADER = "x-requested-with"
+REQUESTED_WITH = "keras-transformer"
 
 _TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -66,9 +70,19 @@ class Page:
         }
         self.paths = [MODELS_PATH, *self._files]
 
-    def answer(self, path: str) -> Response:
-        """The answer to GET of one of its paths."""
+    def answer(self, path: str, headers: Mapping[str, str]) -> Response:
+        """The answer to GET of one of its paths.
+
+        Args:
+            path: of the request.
+            headers: by names in lower case. Data is for the page's own
+                requests only.
+        """
         if path == MODELS_PATH:
+            if headers.get(REQUEST_HEADER) != REQUESTED_WITH:
+                message = "It is answered to this server's own page only"
+                body = json.dumps({"error": message}).encode()
+                return Response(body, 403, _HEADERS, "application/json")
             body = json.dumps({"models": self._model_names()}).encode()
             return Response(body, 200, _HEADERS, "application/json")
         body, media_type = self._files[path]

@@ -174,6 +174,11 @@ def body_too_slow(seconds: float) -> ServingError:
     return ServingError(Code.DEADLINE_EXCEEDED, message, 408)
 
 
+def too_many_connections() -> ServingError:
+    """The error of a request over one connection too many."""
+    return ServingError(Code.UNAVAILABLE, "Too many connections")
+
+
 def queue_full() -> ServingError:
     """The error of a request whose queue has no capacity left."""
     return ServingError(

@@ -114,6 +114,7 @@ class Entry:
         entry: point of entry, "REST" or "GRPC". The log's key, so it stays.
         api: "Predict", "GetModelStatus" and so on.
         peer: address of the client.
+        method: of HTTP; "" for gRPC.
         path: that was asked for.
         model: its name.
         version: that answered, or was asked for.
@@ -132,6 +133,7 @@ class Entry:
     entry: str
     api: str = ""
     peer: str = ""
+    method: str = ""
     path: str = ""
     model: str = ""
     version: int | None = None

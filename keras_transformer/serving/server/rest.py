@@ -8,6 +8,7 @@ import asyncio
 import re
 import time
 import urllib.parse
+import zlib
 
 from google.protobuf.json_format import MessageToDict
 from starlette.applications import Starlette
@@ -28,15 +29,20 @@ from keras_transformer.contract.layout import (
 from keras_transformer.contract.status import (
     Code,
     ServingError,
-    as_serving_error,
     invalid_argument,
 )
 from keras_transformer.files import read_yaml
 from keras_transformer.serving.page.files import Page
 from keras_transformer.serving.server import admission, json_tensors
 from keras_transformer.serving.server.core import SIGNATURE_DEF, Core
+from keras_transformer.serving.server.hosts import AllowedHosts
 from keras_transformer.serving.server.json_text import parse_body, to_json
-from keras_transformer.serving.server.monitoring import CONTENT_TYPE, Entry
+from keras_transformer.serving.server.monitoring import CONTENT_TYPE
+from keras_transformer.serving.server.recording import (
+    Recorder,
+    error_response,
+    malformed,
+)
 from keras_transformer.serving.server.signature_tensors import count_rows
 
 _VERSIONS = ("", "/versions/{version:number}", "/labels/{label:name}")
@@ -47,19 +53,22 @@ _LARGE = 65536
 _MANY = 4096
 
 
-def rest_application(core: Core, page: bool = True) -> Starlette:
+def rest_application(
+    core: Core, hosts: AllowedHosts, page: bool = True
+) -> Starlette:
     """The application that answers on the REST port.
 
     Args:
         core: the parts that answer requests.
+        hosts: that may be asked.
         page: whether there is a page for people at `/`.
     """
     api = _Api(core, Page(core.store.names) if page else None)
     application = Starlette(
         routes=api.routes(),
-        middleware=[Middleware(_Recorder, core=core)],
+        middleware=[Middleware(Recorder, core=core, hosts=hosts)],
         exception_handlers={
-            ServingError: _error_response,
+            ServingError: _failed,
             HTTPException: _no_route,
         },
     )
@@ -82,10 +91,9 @@ class _Api:
         nameless = [f"/v1/models{which}" for which in _VERSIONS]
         get, post = [], []
         for path in paths:
-            post.append((f"{path}:predict", self.predict))
-            post.append((f"{path}:{{method:other_method}}", self.other_method))
+            post.append((f"{path}:{{method:method}}", self.method))
             get.append((path, self.status))
-            get.append((f"{path}/metadata", self.metadata))
+            get.append((f"{path}/{{about:metadata}}", self.metadata))
         for path in nameless:
             get.append((path, self.no_model))
             get.append((f"{path}/metadata", self.no_model))
@@ -98,22 +106,30 @@ class _Api:
             *(Route(path, self.page) for path in page_paths),
         ]
 
-    async def predict(self, request: Request) -> Response:
-        spec = _model_spec(request)
-        entry = request.state.entry
-        entry.api = "Predict"
-        with (
-            self._slots.refuse_if_full(),
-            self._bytes.one_body() as count_bytes,
-        ):
-            body = await _body(request, self._core.limits, entry, count_bytes)
-            return _json(await _predict(self._core, request, spec, body, entry))
-
-    async def other_method(self, request: Request) -> Response:
-        _model_spec(request)
-        method = request.path_params["method"]
+    async def method(self, request: Request) -> Response:
+        spec, method = _model_spec(request), request.path_params["method"]
+        if not method.islower():
+            # Matched in any case, it is then called by its own, as in
+            # TensorFlow Serving.
+            raise malformed(request.method, request.scope["path"])
         request.state.entry.api = method.capitalize()
-        raise ServingError(Code.UNIMPLEMENTED, f"{method} is not implemented")
+        if method != "predict":
+            raise ServingError(
+                Code.UNIMPLEMENTED, f"{method} is not implemented"
+            )
+        return await self.predict(request, spec)
+
+    async def predict(self, request: Request, spec: tuple) -> Response:
+        entry = request.state.entry
+        # Before anything is read, and again for those that came whole: who
+        # sends slowly takes no place of others.
+        with self._slots.refuse_if_full():
+            pass
+        with self._bytes.one_body() as count_bytes:
+            body = await _body(request, self._core.limits, entry, count_bytes)
+            with self._slots.refuse_if_full():
+                answer = _predict(self._core, request, spec, body, entry)
+                return _json(await answer)
 
     async def status(self, request: Request) -> Response:
         spec = _model_spec(request)
@@ -121,6 +137,8 @@ class _Api:
         return _json(to_json(_as_dict(self._core.status(*spec))))
 
     async def metadata(self, request: Request) -> Response:
+        if not request.path_params["about"].islower():
+            return await self.status(request)  # as in TensorFlow Serving
         spec = _model_spec(request)
         request.state.entry.api = "GetModelMetadata"
         return _json(to_json(_metadata(self._core.metadata(*spec))))
@@ -137,7 +155,7 @@ class _Api:
 
     async def page(self, request: Request) -> Response:
         request.state.entry.api = "Page"
-        return self._page.answer(request.scope["path"])
+        return self._page.answer(request.scope["path"], request.headers)
 
 
 class _ModelRoute(Route):
@@ -161,80 +179,35 @@ class _Number(StringConvertor):
     regex = "[0-9]+"
 
 
-class _OtherMethod(StringConvertor):
-    """A method of TensorFlow Serving's that isn't implemented."""
+class _Method(StringConvertor):
+    """A method of TensorFlow Serving's."""
 
-    regex = "classify|regress"
+    regex = "classify|regress|predict"
+
+
+class _Metadata(StringConvertor):
+    """What can be asked about a model."""
+
+    regex = "metadata"
 
 
 register_url_convertor("name", _Name())
 register_url_convertor("number", _Number())
-register_url_convertor("other_method", _OtherMethod())
-
-
-class _Recorder:
-    """Middleware that counts and logs each request, and leaves none unanswered.
-
-    Args:
-        app: the next application.
-        core: the parts that answer requests.
-    """
-
-    def __init__(self, app, core: Core):
-        self._app = app
-        self._core = core
-
-    async def __call__(self, scope, receive, send):
-        # A name may hold an escaped slash, which isn't one of the path.
-        path = scope.get("raw_path", b"").decode("ascii", "replace")
-        client = scope.get("client")
-        entry = Entry("REST", path=path, peer=client[0] if client else "")
-        scope |= {"path": path, "state": {"entry": entry}}
-        is_scrape = path == METRICS_PATH and scope["method"] in ("GET", "HEAD")
-
-        async def record_and_send(message):
-            if message["type"] == "http.response.start":
-                entry.status = message["status"]
-                length = dict(message["headers"]).get(b"content-length", 0)
-                entry.bytes_out = int(length)
-                entry.end()
-                if not is_scrape:
-                    self._core.record(entry)
-            await send(message)
-
-        try:
-            await self._app(scope, receive, record_and_send)
-        # Whatever it is, the client gets an answer without a traceback.
-        except (Exception, asyncio.CancelledError) as error:
-            if entry.status is not None:
-                raise
-            if isinstance(error, asyncio.CancelledError):
-                # The time that the server gives to those in flight is over.
-                error = admission.server_stopping()
-            response = await _error_response(Request(scope), error)
-            await response(scope, receive, record_and_send)
+register_url_convertor("method", _Method())
+register_url_convertor("metadata", _Metadata())
 
 
 async def _no_route(request, error):
     """What no route takes: a path, or a method of one."""
     path = request.scope["path"]
     if path.lower().startswith("/v1/"):
-        message = f"Malformed request: {request.method} {path}"
-        return await _error_response(request, invalid_argument(message))
+        return error_response(request, malformed(request.method, path))
     not_found = ServingError(Code.NOT_FOUND, f"Not found: {path}")
-    return await _error_response(request, not_found)
+    return error_response(request, not_found)
 
 
-async def _error_response(request, error):
-    error = as_serving_error(error)
-    entry = request.state.entry
-    entry.code, entry.error = error.code, error.message
-    response = _json(to_json({"error": error.message}))
-    response.status_code = error.http_status
-    if error.http_status in (408, 413):
-        # The rest of the body is never read.
-        response.headers["connection"] = "close"
-    return response
+async def _failed(request, error):
+    return error_response(request, error)
 
 
 def _json(body):
@@ -257,7 +230,12 @@ def _model_spec(request):
 
 
 async def _body(request, limits, entry, count_bytes):
-    """The whole body, if it comes in time and isn't too large."""
+    """The whole body, expanded, if it comes in time and isn't too large."""
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > limits.max_request_bytes:
+        # Nothing of it need be sent: the client may have asked beforehand.
+        raise admission.body_too_large(limits.max_request_bytes)
+    encoding = request.headers.get("content-encoding", "").lower()
     parts = []
     try:
         async with asyncio.timeout(limits.receive_seconds):
@@ -271,7 +249,25 @@ async def _body(request, limits, entry, count_bytes):
         raise admission.body_too_slow(limits.receive_seconds) from None
     except ClientDisconnect:
         raise admission.client_gone() from None
-    return b"".join(parts)
+    body = b"".join(parts)
+    if "gzip" in encoding:
+        body = await asyncio.to_thread(_expanded, body, limits)
+        count_bytes(len(body))
+    return body
+
+
+def _expanded(body, limits):
+    """What a gzip member holds, unless it is too large."""
+    inflater = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        text = inflater.decompress(body, limits.max_request_bytes + 1)
+    except zlib.error:
+        text = b""
+    if len(text) > limits.max_request_bytes:
+        raise admission.body_too_large(limits.max_request_bytes)
+    if not inflater.eof or inflater.unused_data:
+        raise invalid_argument("The body is not one whole gzip member")
+    return text
 
 
 async def _predict(core, request, spec, body, entry):

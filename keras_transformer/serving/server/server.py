@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import uvicorn
 
@@ -34,7 +34,11 @@ from keras_transformer.serving.server.engines import (
 )
 from keras_transformer.serving.server.grpc_server import grpc_server
 from keras_transformer.serving.server.health import HealthService
-from keras_transformer.serving.server.http_timeouts import protocol_with_limit
+from keras_transformer.serving.server.hosts import (
+    AllowedHosts,
+    default_hosts,
+)
+from keras_transformer.serving.server.http_protocol import limited_protocol
 from keras_transformer.serving.server.loading import require_regular_files
 from keras_transformer.serving.server.log_stream import (
     DROPPED_LINES,
@@ -51,6 +55,9 @@ from keras_transformer.serving.server.servable import (
 # Connections that wait to be accepted, and that are open.
 _BACKLOG = 1024
 _MAX_CONNECTIONS = 4096
+# That an idle connection is kept: longer than those of load balancers, which
+# ask over one that has been closed, if they are the later to close it.
+_KEEP_ALIVE_SECONDS = 620
 # Seconds beside those to drain, for threads that are about to end.
 _LATE = 2.0
 # Of a batch that is run at the start, if the queues allow so many.
@@ -78,6 +85,8 @@ class ServerOptions:
         access_log: whether requests are logged.
         log_text: whether their text is, too.
         page: whether the REST port has a page for people at `/`.
+        allowed_hosts: names by which REST may be asked; None: those of this
+            machine if only it can ask, otherwise any.
         engine: what runs the models: `EMBEDDED`, TensorFlow in this process,
             or `CTRANSLATE2`.
     """
@@ -99,6 +108,7 @@ class ServerOptions:
     access_log: bool = True
     log_text: bool = False
     page: bool = True
+    allowed_hosts: Sequence[str] | None = None
     engine: str = EMBEDDED
 
     def __post_init__(self):
@@ -122,7 +132,8 @@ class Server:
         rest_port: of REST; the same.
 
     Raises:
-        InputError: the file of models can't be read.
+        InputError: the file of models can't be read, or an allowed host is no
+            name of one.
     """
 
     def __init__(
@@ -137,7 +148,9 @@ class Server:
         metrics = Metrics()
         if isinstance(sys.stderr, LogStream):
             metrics.follow(DROPPED_LINES, sys.stderr.dropped)
-        self._models()  # An error in the file is raised before anything starts.
+        # An error in these is raised before anything starts.
+        self._models()
+        AllowedHosts(options.allowed_hosts or ())
         self.core = Core(
             ModelStore(
                 self._models,
@@ -285,16 +298,17 @@ class Server:
         # It warns of every client that doesn't speak HTTP.
         logging.getLogger("uvicorn").setLevel(logging.ERROR)
         config = uvicorn.Config(
-            rest_application(self.core, self._options.page),
-            http=protocol_with_limit(limits.receive_seconds),
+            rest_application(self.core, self._hosts(), self._options.page),
+            http=limited_protocol(
+                limits.receive_seconds, _MAX_CONNECTIONS, self.core.record
+            ),
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
             backlog=_BACKLOG,
-            limit_concurrency=_MAX_CONNECTIONS,
-            timeout_keep_alive=max(5, int(limits.receive_seconds)),
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         )
         self._rest = _RestServer(config)
         self._rest_thread = threading.Thread(
@@ -307,6 +321,13 @@ class Server:
             time.sleep(0.01)
         if not self._rest.started:
             raise InputError(f"REST could not start on port {self.rest_port}")
+
+    def _hosts(self):
+        names = self._options.allowed_hosts
+        if names is None:
+            bound_to = self._socket.getsockname()[0]
+            names = default_hosts(bound_to, self._options.host)
+        return AllowedHosts(names)
 
     def _prepare_grpc(self):
         options = self._options

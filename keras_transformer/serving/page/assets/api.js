@@ -2,6 +2,8 @@
 
 // The server has a limit of its own; this is for one that is cut off.
 const TIMEOUT_MS = 60_000;
+// What a form of another site can't send.
+const OWN = { "X-Requested-With": "keras-transformer" };
 
 /** A request that failed. */
 export class RequestError extends Error {
@@ -64,13 +66,14 @@ function modelPath(model, version) {
   return version ? `${path}/versions/${version}` : path;
 }
 
-async function ask(path, { signal, ...options } = {}) {
+async function ask(path, { signal, headers, ...options } = {}) {
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   const signals = signal ? [signal, timeout] : [timeout];
   let response, body;
   try {
     response = await fetch(path, {
       ...options,
+      headers: { ...headers, ...OWN },
       signal: AbortSignal.any(signals),
     });
     body = await response.text();

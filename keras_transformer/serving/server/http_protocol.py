@@ -1,0 +1,298 @@
+"""HTTP/1.1 of the REST port: uvicorn's, stricter and with limits of time.
+
+Uvicorn has neither limits on what a client sends and reads nor a public place
+for them, so that its protocol class is subclassed: see
+`compat.uvicorn_protocol`. Source: RFC 9112.
+"""
+
+import asyncio
+import http
+from collections.abc import Callable
+
+import h11
+
+from keras_transformer.compat import uvicorn_protocol
+from keras_transformer.contract.status import Code, ServingError
+from keras_transformer.serving.server.monitoring import Entry
+from keras_transformer.serving.server.recording import error_body
+
+# An answer can be begun in these states of the server.
+_UNANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
+# A client in these states may have more to send.
+_SENDING = (h11.SEND_BODY, h11.ERROR)
+# Bytes of a request's head.
+_MAX_HEAD = 2**16
+# Characters of what was wrong, and of a target, that are kept.
+_SHOWN = 1000
+
+
+def limited_protocol(
+    seconds: float, max_connections: int, record: Callable[[Entry], None]
+) -> type[asyncio.Protocol]:
+    """A protocol that hangs up on clients that don't go on.
+
+    Uvicorn waits for ever for a head that never ends, for the rest of a body
+    that was answered already, and for an answer to be read, and counts the
+    connection all the while. The time for a body before its answer is up to
+    the application.
+
+    The application finds in its scope's "state" the request's `target` as it
+    was sent, bytes; `crowded`, whether there are too many connections; and,
+    once its client has gone, `broken`, a `ServingError`, if it sent what is no
+    HTTP.
+
+    Args:
+        seconds: from connecting, or from the first byte of a later request,
+            to the end of the head; for the rest of a body; and for any part
+            of an answer to be read.
+        max_connections: that are open; then those that are idle are closed,
+            the longest idle first.
+        record: takes the entry of a request that never gets to the
+            application.
+    """
+    return type(
+        "LimitedProtocol",
+        (_LimitedProtocol,),
+        {
+            "_seconds": seconds,
+            "_max_connections": max_connections,
+            "_record": staticmethod(record),
+            "_idle": {},
+        },
+    )
+
+
+class _Connection(h11.Connection):
+    """h11's, which also refuses what may be framed in two ways.
+
+    Args:
+        max_head: bytes of a request's head.
+        state: whose "target" becomes that of each request, as it was sent.
+
+    Attributes:
+        error: what was wrong with what was received; None so far.
+    """
+
+    def __init__(self, max_head: int, state: dict):
+        super().__init__(h11.SERVER, max_head)
+        self.error = None
+        self._state = state
+
+    def next_event(self):
+        if self.their_state is h11.IDLE:
+            self._state["target"] = b""
+        try:
+            event = super().next_event()
+            if isinstance(event, h11.Request):
+                self._state["target"] = event.target
+                _require_one_length(event)
+        except h11.RemoteProtocolError as error:
+            self.error = error
+            raise
+        return event
+
+
+def _require_one_length(request):
+    """Refuses what another server might take for two requests.
+
+    Source: RFC 9112, 6.1: such a request ends the connection.
+    """
+    names = {name for name, _ in request.headers}
+    if b"transfer-encoding" not in names:
+        return
+    if b"content-length" in names:
+        raise h11.RemoteProtocolError(
+            "Content-Length together with Transfer-Encoding"
+        )
+    if request.http_version < b"1.1":
+        raise h11.RemoteProtocolError("Transfer-Encoding in HTTP/1.0")
+
+
+class _Transport:
+    """A transport that is closed when the client has sent all, or soon after.
+
+    A connection that is closed while bytes of its client are unread is reset,
+    and the answer with it: who uploads too much would never know why.
+
+    Args:
+        transport: to wrap.
+        protocol: a `_LimitedProtocol`, which drops what still comes.
+    """
+
+    def __init__(self, transport, protocol):
+        self._transport = transport
+        self._protocol = protocol
+
+    def __getattr__(self, name):
+        return getattr(self._transport, name)
+
+    def is_closing(self):
+        return self._protocol.is_draining or self._transport.is_closing()
+
+    def close(self):
+        if not self._protocol.drains():
+            self._transport.close()
+
+
+class _LimitedProtocol(uvicorn_protocol()):
+    _seconds: float
+    _max_connections: int
+    _record: Callable
+    _idle: dict
+    _timers: dict
+
+    def __init__(self, config, *arguments, **options):
+        super().__init__(config, *arguments, **options)
+        # A request's state is a copy of it.
+        self.app_state = {"crowded": False}
+        self.conn = _Connection(_MAX_HEAD, self.app_state)
+        self.is_draining = False
+        self._timers = {}
+
+    def connection_made(self, transport):
+        super().connection_made(_Transport(transport, self))
+        self._hang_up_later("sending")
+        if len(self.connections) > self._max_connections and self._idle:
+            next(iter(self._idle)).transport.close()
+
+    def data_received(self, data):
+        if self.is_draining:
+            return
+        self._idle.pop(self, None)
+        crowded = len(self.connections) > self._max_connections
+        self.app_state["crowded"] = crowded
+        super().data_received(data)
+        self._check_client()
+
+    def on_response_complete(self):
+        super().on_response_complete()
+        if self.transport.is_closing():
+            return
+        # Another request may have been sent ahead.
+        if self.cycle.response_complete:
+            self._idle[self] = None
+        self._check_client()
+
+    def send_400_response(self, msg):
+        """Refuses what is no HTTP, in the contract's words and in the log."""
+        error = ServingError(
+            Code.INVALID_ARGUMENT,
+            f"Malformed HTTP: {self.conn.error or msg}"[:_SHOWN],
+            getattr(self.conn.error, "error_status_hint", 400),
+        )
+        if self.cycle is not None and not self.cycle.response_complete:
+            # The application ends its request, and records it.
+            self.scope["state"]["broken"] = error
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        else:
+            self._record(self._entry(error))
+        if self.conn.our_state in _UNANSWERED:
+            self._answer(error)
+        self.transport.close()
+
+    def shutdown(self):
+        if self.is_draining:
+            self.transport.abort()
+        else:
+            super().shutdown()
+
+    def pause_writing(self):
+        super().pause_writing()
+        self._wait_for_reader()
+
+    def resume_writing(self):
+        super().resume_writing()
+        self._cancel("reading")
+
+    def connection_lost(self, exc):
+        self._idle.pop(self, None)
+        for name in list(self._timers):
+            self._cancel(name)
+        super().connection_lost(exc)
+
+    def drains(self) -> bool:
+        """Whether the connection stays for what its client still sends."""
+        if self.is_draining or self.transport.is_closing():
+            return self.is_draining
+        self.is_draining = self.conn.their_state in _SENDING
+        if self.is_draining:
+            self._idle.pop(self, None)
+            self.flow.resume_reading()
+            # After what is written, so that the client reads to its end.
+            self.transport.write_eof()
+            self._cancel("sending")
+            self._hang_up_later("sending")
+        return self.is_draining
+
+    def _answer(self, error):
+        body = error_body(error)
+        headers = [
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+        ]
+        status = error.http_status
+        for event in (
+            h11.Response(
+                status_code=status,
+                headers=headers,
+                reason=http.HTTPStatus(status).phrase,
+            ),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event))
+
+    def _entry(self, error):
+        entry = Entry(
+            "REST",
+            path=self.app_state["target"].decode("ascii", "replace")[:_SHOWN],
+            peer=self.client[0] if self.client else "",
+            status=error.http_status,
+            code=error.code,
+            error=error.message,
+            bytes_out=len(error_body(error)),
+        )
+        entry.end()
+        return entry
+
+    def _check_client(self):
+        """Waits for the client if it has begun what it hasn't ended."""
+        if self._client_is_sending():
+            self._hang_up_later("sending")
+        elif not self.is_draining:
+            self._cancel("sending")
+
+    def _client_is_sending(self):
+        """Whether a part of something came that nobody else waits for."""
+        if self.conn.their_state is h11.IDLE:
+            # A part of the next head, unless a whole request was read.
+            return bool(self.conn.trailing_data[0])
+        answered = self.conn.our_state is h11.DONE
+        return answered and self.conn.their_state is h11.SEND_BODY
+
+    def _hang_up_later(self, name):
+        if name not in self._timers:
+            # Closing would wait for the client again.
+            self._timers[name] = self.loop.call_later(
+                self._seconds, self.transport.abort
+            )
+
+    def _wait_for_reader(self):
+        left = self.transport.get_write_buffer_size()
+        self._timers["reading"] = self.loop.call_later(
+            self._seconds, self._check_reader, left
+        )
+
+    def _check_reader(self, left):
+        if self.transport.get_write_buffer_size() < left:
+            self._wait_for_reader()
+        else:
+            # Closing would wait for the rest to be read.
+            self.transport.abort()
+
+    def _cancel(self, name):
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()

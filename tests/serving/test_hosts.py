@@ -1,0 +1,183 @@
+"""Who may ask under which name, and what pages of other sites may send."""
+
+import json
+import socket
+
+import pytest
+
+from keras_transformer.cli.main import build_parser, main
+from keras_transformer.cli.serve import server_options
+from keras_transformer.contract.status import ServingError
+from keras_transformer.errors import InputError
+from keras_transformer.export.verification import c_api
+from keras_transformer.serving.server import hosts
+from keras_transformer.serving.server.hosts import AllowedHosts, default_hosts
+from keras_transformer.serving.server.server import ServerOptions
+from tests.serving.asking import ask
+
+PREDICT = "/v1/models/toy:predict"
+BODY = b'{"instances": ["a"]}'
+OWN = (("X-Requested-With", "keras-transformer"),)
+
+
+def address(server):
+    return f"127.0.0.1:{server.rest_port}"
+
+
+@pytest.fixture(scope="module")
+def server(serve, toy_configs):
+    return serve(models=toy_configs, port=None)
+
+
+def status(server, host, path=PREDICT, body=BODY):
+    return ask(address(server), path, body, headers={"Host": host}).status
+
+
+def accepts(names, host):
+    try:
+        AllowedHosts(names).check(host)
+    except ServingError as error:
+        assert error.http_status == 403
+        return False
+    return True
+
+
+def test_only_this_machine_s_names_on_a_loopback_address(server):
+    port = server.rest_port
+    for host in (
+        "localhost",
+        f"LocalHost:{port}",
+        "127.0.0.1",
+        "127.8.9.10:1",
+        "[::1]:80",
+        "translate.localhost",
+        socket.gethostname(),
+    ):
+        assert status(server, host) == 200, host
+    for path, body in ((PREDICT, BODY), ("/v1/models/toy", None), ("/", None)):
+        for host in ("attacker.example", f"attacker.example:{port}"):
+            answer = ask(address(server), path, body, headers={"Host": host})
+            assert answer.status == 403
+            assert json.loads(answer.body)["error"].endswith(
+                "and the names that --allowed_hosts has"
+            )
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost.attacker.example", "[::1", "a:b", "a@localhost", "x y"]
+)
+def test_names_that_only_look_like_this_machine_s(server, host):
+    assert status(server, host) == 403
+
+
+def test_a_request_without_a_host(server):
+    with socket.create_connection(("127.0.0.1", server.rest_port)) as client:
+        client.sendall(b"GET /v1/models/toy HTTP/1.0\r\n\r\n")
+        assert client.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_any_name_on_an_address_that_others_can_ask(serve, toy_configs):
+    server = serve(models=toy_configs, port=None, host="0.0.0.0")
+    assert status(server, "attacker.example") == 200
+
+
+def test_default_hosts(monkeypatch):
+    monkeypatch.setattr(hosts.socket, "gethostname", lambda: "Desk.example")
+    assert default_hosts("127.0.0.1", "localhost") == (
+        *("Desk", "Desk.example", "localhost"),
+    )
+    assert default_hosts("::1", "::1") == ("Desk", "Desk.example")
+    for address in ("0.0.0.0", "::", "192.0.2.1", "fe80::1%eth0"):
+        assert default_hosts(address, address) == ("*",)
+
+
+def test_the_names_that_are_given(serve, toy_configs):
+    server = serve(
+        models=toy_configs,
+        port=None,
+        host="0.0.0.0",
+        allowed_hosts=("translate.example", "*.pods.example"),
+    )
+    for host in (
+        "translate.example",
+        "TRANSLATE.example.:443",
+        "a.pods.example",
+        "a.b.pods.example",
+        "localhost",
+        "192.0.2.1:8501",
+    ):
+        assert status(server, host) == 200, host
+    for host in ("example", "pods.example", "xpods.example", "a.translate."):
+        assert status(server, host) == 403, host
+
+
+def test_names_and_patterns():
+    assert accepts(["*"], "anything.example")
+    assert accepts([".example"], "a.example")
+    assert not accepts([], "desk")
+    assert accepts([" Desk "], "desk:80")
+
+
+@pytest.mark.parametrize(
+    "name", ["http://a", "a:80", "", "a/b", "a..b", "*a", "**", "a b"]
+)
+def test_what_is_no_name_of_a_host(name):
+    with pytest.raises(InputError, match="--allowed_hosts: .* Accepted: "):
+        AllowedHosts([name])
+
+
+def test_the_option(toy_base, capsys, monkeypatch):
+    # Tests that follow in this process compile.
+    monkeypatch.setattr(c_api, "disable_xla", lambda: True)
+    flags = ["serve", "--engine=embedded", "--model_base_path", str(toy_base)]
+    parser = build_parser()
+
+    def given(*more):
+        return server_options(parser.parse_args([*flags, *more])).allowed_hosts
+
+    assert given() is ServerOptions().allowed_hosts is None
+    assert given("--allowed_hosts=a,.b") == ["a", ".b"]
+    assert main([*flags, "--allowed_hosts=http://a"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert "'http://a' is no name of a host. Accepted: " in said[-1]
+    assert "Traceback" not in said
+
+
+# Pages of other sites.
+
+
+@pytest.mark.parametrize(
+    "origin, kind, expected",
+    [
+        ("http://attacker.example", "text/plain", 403),
+        ("http://attacker.example", "TEXT/PLAIN; charset=utf-8", 403),
+        ("http://attacker.example", "application/x-www-form-urlencoded", 403),
+        ("http://attacker.example", "multipart/form-data; boundary=a", 403),
+        ("http://attacker.example", None, 403),
+        ("null", "text/plain", 403),
+        ("http://localhost:1", "text/plain", 403),
+        # A script's, which the browser or a proxy has allowed.
+        ("http://attacker.example", "application/json", 200),
+        # The server's own page, and whoever is no browser.
+        ("http://{own}", "text/plain", 200),
+        (None, "application/x-www-form-urlencoded", 200),
+    ],
+)
+def test_forms_of_other_sites(server, origin, kind, expected):
+    headers = {"Origin": origin and origin.format(own=address(server))}
+    headers["Content-Type"] = kind
+    given = {name: value for name, value in headers.items() if value}
+    answer = ask(address(server), PREDICT, BODY, headers=given)
+    assert answer.status == expected
+
+
+def test_the_page_s_data_are_for_its_own_requests(server):
+    path = "/assets/models.json"
+    for headers, expected in (
+        ((), 403),
+        ((("X-Requested-With", "XMLHttpRequest"),), 403),
+        (OWN, 200),
+    ):
+        answer = ask(address(server), path, headers=headers)
+        assert answer.status == expected
+    assert json.loads(answer.body) == {"models": ["toy"]}

@@ -1,0 +1,365 @@
+"""HTTP itself: what is no request, what is too much, and what takes long."""
+
+import json
+import socket
+import time
+
+import pytest
+
+from keras_transformer.serving.server import server as module
+from keras_transformer.serving.server.admission import Limits
+from tests.serving.asking import ask
+
+SECONDS = 0.5
+LIMIT = 2000
+PREDICT = "/v1/models/toy:predict"
+STATUS = "/v1/models/toy"
+BODY = b'{"instances": ["a"]}'
+ALIVE = b"GET /v1/models/toy HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+class Log:
+    """A log that keeps its entries."""
+
+    with_text = False
+
+    def __init__(self):
+        self.entries = []
+
+    def write(self, entry):
+        self.entries.append(entry)
+
+
+@pytest.fixture(scope="module")
+def server(serve, toy_configs):
+    limits = Limits(
+        receive_seconds=SECONDS, max_request_bytes=LIMIT, max_requests=2
+    )
+    return serve(models=toy_configs, port=None, limits=limits)
+
+
+@pytest.fixture
+def log(server):
+    log, before = Log(), server.core.log
+    object.__setattr__(server.core, "log", log)
+    yield log
+    object.__setattr__(server.core, "log", before)
+
+
+def connect(server):
+    return socket.create_connection(("127.0.0.1", server.rest_port), 20)
+
+
+def read_all(connection):
+    """What comes until the server hangs up."""
+    answer = b""
+    while part := connection.recv(65536):
+        answer += part
+    return answer
+
+
+def read_answer(connection):
+    """One answer: its head, and its body as JSON, None if there is none."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        part = connection.recv(65536)
+        assert part, data
+        data += part
+    head, _, body = data.partition(b"\r\n\r\n")
+    fields = dict(
+        line.lower().split(": ", 1) for line in head.decode().splitlines()[1:]
+    )
+    length = int(fields.get("content-length", 0))
+    while len(body) < length:
+        body += connection.recv(65536)
+    return head.decode(), json.loads(body) if body else None
+
+
+def asked(server, request):
+    with connect(server) as connection:
+        connection.sendall(request)
+        return read_answer(connection)
+
+
+def request(method, target, host="localhost", more=""):
+    return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n".encode()
+
+
+# What is no request.
+
+CHUNKED = b"14\r\n" + BODY + b"\r\n0\r\n\r\n"
+TWO_LENGTHS = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
+
+
+@pytest.mark.parametrize(
+    "data, status, says",
+    [
+        (
+            request("POST", PREDICT, more=TWO_LENGTHS) + CHUNKED,
+            400,
+            "Content-Length together with Transfer-Encoding",
+        ),
+        (
+            b"POST /v1/models/toy:predict HTTP/1.0\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKED,
+            400,
+            "Transfer-Encoding in HTTP/1.0",
+        ),
+        (
+            request("POST", PREDICT, more="Transfer-Encoding: gzip\r\n"),
+            501,
+            "Only Transfer-Encoding: chunked is supported",
+        ),
+        (b"GET /v1/models/t\xc3\xb6y HTTP/1.1\r\nHost: x\r\n\r\n", 400, ""),
+        (b"GET / HTTP/1.1\r\n\r\n", 400, "Missing mandatory Host: header"),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * 2**17, 431, ""),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n", 400, ""),
+    ],
+    ids="lengths 1.0 gzip ascii host long tls".split(),
+)
+def test_what_is_no_http_is_refused_told_and_logged(
+    server, log, data, status, says
+):
+    with connect(server) as connection:
+        # What follows is never taken for a request.
+        connection.sendall(data + ALIVE)
+        head, body = read_answer(connection)
+        assert read_all(connection) == b""
+    assert head.startswith(f"HTTP/1.1 {status} ")
+    assert "content-type: application/json" in head.lower()
+    assert "connection: close" in head.lower()
+    assert body["error"].startswith(f"Malformed HTTP: {says}")
+    (entry,) = log.entries
+    assert entry.status == status and entry.error == body["error"]
+    assert entry.bytes_out > 0 and entry.peer == "127.0.0.1"
+
+
+def test_a_body_that_breaks_off_into_nonsense(server, log):
+    more = "Transfer-Encoding: chunked\r\n"
+    with connect(server) as connection:
+        connection.sendall(request("POST", PREDICT, more=more) + b"5\r\nabc")
+        time.sleep(SECONDS / 5)
+        connection.sendall(b"de\r\nnonsense\r\n")
+        head, body = read_answer(connection)
+        assert read_all(connection) == b""
+    assert head.startswith("HTTP/1.1 400 ")
+    assert "illegal chunk header" in body["error"]
+    wait_for(lambda: log.entries)
+    (entry,) = log.entries
+    assert (entry.status, entry.path) == (400, PREDICT)
+
+
+def test_nonsense_after_an_answer_leaves_no_traceback(server, log, capfd):
+    more = "Transfer-Encoding: chunked\r\n"
+    with connect(server) as connection:
+        connection.sendall(request("POST", "/nowhere", more=more) + b"5\r\nab")
+        head, _ = read_answer(connection)
+        assert head.startswith("HTTP/1.1 404 ")
+        connection.sendall(b"cde\r\nnonsense\r\n")
+        assert read_all(connection) == b""
+    assert "Traceback" not in capfd.readouterr().err
+    assert [entry.status for entry in log.entries] == [404, 400]
+
+
+def wait_for(condition):
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+# Targets and methods.
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://localhost:8501/v1/models/toy",
+        "HTTP://localhost/v1/models/toy",
+        "https://user@127.0.0.1/v1/models/toy",
+    ],
+)
+def test_absolute_targets(server, log, target):
+    head, body = asked(server, request("GET", target, "another"))
+    assert head.startswith("HTTP/1.1 200 ")
+    assert body["model_version_status"][0]["state"] == "AVAILABLE"
+    assert log.entries[0].path == STATUS
+
+
+def test_an_absolute_target_names_the_host(server):
+    target = "http://attacker.example/v1/models/toy"
+    head, _ = asked(server, request("GET", target))
+    assert head.startswith("HTTP/1.1 403 ")
+
+
+def test_options_of_the_server_itself(server, log):
+    head, body = asked(server, request("OPTIONS", "*"))
+    assert head.startswith("HTTP/1.1 204 ") and body is None
+    assert "allow: GET, HEAD, POST, OPTIONS" in head
+    (entry,) = log.entries
+    assert (entry.method, entry.path, entry.status) == ("OPTIONS", "*", 204)
+
+
+@pytest.mark.parametrize(
+    "method, target, status, says",
+    [
+        ("CONNECT", "localhost:80", 501, "CONNECT is not implemented"),
+        ("TRACE", STATUS, 501, "TRACE is not implemented"),
+        ("BREW", STATUS, 501, "BREW is not implemented"),
+        ("get", STATUS, 501, "get is not implemented"),
+        ("GET", "*", 400, "Malformed request: GET *"),
+        ("GET", "v1/models", 400, "Malformed request: GET v1/models"),
+        ("GET", "ftp://localhost/", 400, "Malformed request: GET ftp://"),
+        ("OPTIONS", STATUS, 400, f"Malformed request: OPTIONS {STATUS}"),
+        ("PATCH", PREDICT, 400, f"Malformed request: PATCH {PREDICT}"),
+        ("GET", "/a%0Ab", 404, "Not found: /a%0Ab"),
+        ("GET", "/v1/models/a%0Ab", 404, "Could not find any versions of"),
+        ("POST", f"{PREDICT}%0A", 400, f"Malformed request: POST {PREDICT}%0A"),
+        ("GET", "http://localhost", 200, None),
+        ("GET", "http://localhost?a=/v1/", 200, None),
+    ],
+)
+def test_targets_and_methods(server, log, method, target, status, says):
+    with connect(server) as connection:
+        connection.sendall(request(method, target))
+        # The connection is still of use.
+        connection.sendall(ALIVE)
+        answer = b""
+        while b"AVAILABLE" not in answer:
+            part = connection.recv(65536)
+            assert part, answer
+            answer += part
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+    if says:
+        _, _, body = answer.partition(b"\r\n\r\n")
+        error, _ = json.JSONDecoder().raw_decode(body.decode())
+        assert error["error"].startswith(says)
+    entry = log.entries[0]
+    assert (entry.method, entry.status) == (method, status)
+    assert "\n" not in entry.path
+
+
+# Too much.
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+def test_who_uploads_too_much_reads_why(server, log, chunked):
+    size, times = 2**20, 40
+    more = f"Content-Length: {size * times}\r\n"
+    if chunked:
+        more = "Transfer-Encoding: chunked\r\n"
+    part = b"x" * size
+    if chunked:
+        part = b"%x\r\n%s\r\n" % (size, part)
+    with connect(server) as connection:
+        connection.sendall(request("POST", PREDICT, more=more))
+        for _ in range(times):
+            connection.sendall(part)
+        head, body = read_answer(connection)
+    assert head.startswith("HTTP/1.1 413 ")
+    assert body == {"error": f"The request is larger than {LIMIT} bytes"}
+    assert [entry.status for entry in log.entries] == [413]
+
+
+def test_what_is_too_much_by_its_head_is_not_asked_for(server):
+    more = "Content-Length: 10000000\r\nExpect: 100-continue\r\n"
+    with connect(server) as connection:
+        connection.sendall(request("POST", PREDICT, more=more))
+        head, _ = read_answer(connection)
+    assert head.startswith("HTTP/1.1 413 ")
+
+
+def test_an_upload_that_never_ends_is_ended(server):
+    began = time.monotonic()
+    more = "Content-Length: 10000000000\r\n"
+    with connect(server) as connection:
+        connection.sendall(request("POST", PREDICT, more=more))
+        head, _ = read_answer(connection)
+        assert head.startswith("HTTP/1.1 413 ")
+        with pytest.raises(OSError):
+            while time.monotonic() < began + 9:
+                connection.sendall(b"x" * 1000)
+                time.sleep(0.01)
+    assert time.monotonic() < began + 5
+
+
+# What takes long.
+
+
+def test_an_idle_connection_is_kept_for_longer_than_a_request_takes(server):
+    with connect(server) as connection:
+        for pause in (0, 12 * SECONDS):
+            time.sleep(pause)
+            connection.sendall(ALIVE)
+            head, _ = read_answer(connection)
+            assert head.startswith("HTTP/1.1 200 ")
+        # Half a request ends as soon as it would on a new connection.
+        began = time.monotonic()
+        connection.sendall(ALIVE[:20])
+        assert read_all(connection) == b""
+        assert SECONDS / 2 < time.monotonic() - began < 4
+
+
+def test_idle_connections_are_kept_for_minutes():
+    assert module._KEEP_ALIVE_SECONDS >= 300
+
+
+def test_a_client_that_owes_its_body_after_the_answer(server):
+    began = time.monotonic()
+    with connect(server) as connection:
+        more = "Content-Length: 9999\r\n"
+        connection.sendall(request("POST", "/nowhere", more=more))
+        head, _ = read_answer(connection)
+        assert head.startswith("HTTP/1.1 404 ")
+        assert read_all(connection) == b""
+    assert time.monotonic() - began < 4
+
+
+def test_half_sent_bodies_take_no_place_of_whole_ones(serve, toy_configs):
+    server = serve(models=toy_configs, port=None, limits=Limits(max_requests=2))
+    more = "Content-Length: 500\r\n"
+    slow = [connect(server) for _ in range(20)]
+    try:
+        for connection in slow:
+            connection.sendall(request("POST", PREDICT, more=more) + b'{"ins')
+        time.sleep(0.2)
+        for _ in range(3):
+            answer = ask(f"127.0.0.1:{server.rest_port}", PREDICT, BODY)
+            assert answer.status == 200, answer.body
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def test_idle_connections_give_way_to_new_ones(serve, toy_configs, monkeypatch):
+    monkeypatch.setattr(module, "_MAX_CONNECTIONS", 3)
+    server = serve(models=toy_configs, port=None)
+    log = Log()
+    object.__setattr__(server.core, "log", log)
+    connections = []
+
+    def use(connection, data=ALIVE):
+        connection.sendall(data)
+        return read_answer(connection)[0]
+
+    try:
+        for _ in range(3):
+            connections.append(connect(server))
+            assert use(connections[-1]).startswith("HTTP/1.1 200 ")
+        # The first was the last to ask, so that the second goes.
+        assert use(connections[0]).startswith("HTTP/1.1 200 ")
+        connections.append(connect(server))
+        assert use(connections[3]).startswith("HTTP/1.1 200 ")
+        assert connections[1].recv(1) == b""
+        # Those that have begun don't give way.
+        for index in (0, 2, 3):
+            connections[index].sendall(ALIVE[:20])
+        time.sleep(0.1)
+        connections.append(connect(server))
+        head = use(connections[4])
+        assert head.startswith("HTTP/1.1 503 ")
+        assert "connection: close" in head
+        assert log.entries[-1].error == "Too many connections"
+    finally:
+        for connection in connections:
+            connection.close()
