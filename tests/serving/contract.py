@@ -4,6 +4,7 @@ One table for the embedded server and for the real one. The model is that of
 `fake_models.py`: versions 1 and 2 are served, `stable` is 1, the latest is 2.
 """
 
+import gzip
 import json
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ class Case(NamedTuple):
         status: of the answer.
         answer: the body, as JSON; in an error: the beginning of the message.
         method: where it isn't GET without a body and POST with one.
+        headers: of the request.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Case(NamedTuple):
     status: int
     answer: object
     method: str | None = None
+    headers: tuple = ()
 
     def payload(self) -> bytes | None:
         """The bytes of the body."""
@@ -37,12 +40,16 @@ class Case(NamedTuple):
 PREDICT = "/v1/models/toy:predict"
 
 
-def predicts(name, body, answer, path=PREDICT, status=200):
-    return Case(name, path, body, status, answer)
+GZIP = (("Content-Encoding", "gzip"),)
+ZIPPED = gzip.compress(b'{"instances": ["a"]}')
 
 
-def refuses(name, body, says, path=PREDICT, status=400):
-    return Case(name, path, body, status, says)
+def predicts(name, body, answer, path=PREDICT, status=200, headers=()):
+    return Case(name, path, body, status, answer, headers=headers)
+
+
+def refuses(name, body, says, path=PREDICT, status=400, headers=()):
+    return Case(name, path, body, status, says, headers=headers)
 
 
 def signature(key, **body):
@@ -153,16 +160,55 @@ ANSWERS = [
         path="/v1/models/toy/labels/stable:predict",
     ),
     predicts(
-        "a path in capitals",
+        "a path in capitals but for the method",
         {"instances": ["a"]},
         {"predictions": ["A"]},
-        path="/V1/Models/toy:Predict",
+        path="/V1/Models/toy:predict",
+    ),
+    predicts(
+        "an absolute target",
+        {"instances": ["a"]},
+        {"predictions": ["A"]},
+        path=f"http://127.0.0.1{PREDICT}",
+    ),
+    predicts("gzip", ZIPPED, {"predictions": ["A"]}, headers=GZIP),
+    predicts(
+        "a byte order mark",
+        b'\xef\xbb\xbf{"instances": ["a"]}',
+        {"predictions": ["A"]},
+    ),
+    predicts(
+        "a key given twice",
+        b'{"instances": ["a"], "instances": ["b"]}',
+        {"predictions": ["A"]},
+    ),
+    predicts(
+        "an input given twice",
+        b'{"inputs": {"text": ["a"], "text": [1]}}',
+        {"outputs": ["A"]},
+    ),
+    predicts(
+        "NUL after the document",
+        b'{"instances": ["a"]} \0 and more',
+        {"predictions": ["A"]},
+    ),
+    predicts(
+        "words for numbers",
+        b'{"signature_name": "add", "inputs": {"x": [Inf, -Inf, Infinity, 1],'
+        b' "y": [1, 1, -1, -0]}}',
+        {"outputs": [float("inf"), float("-inf"), float("inf"), 1.0]},
     ),
     predicts(
         "the status of a version",
         None,
         {"model_version_status": [available(1)]},
         path="/v1/models/toy/versions/1",
+    ),
+    predicts(
+        "metadata in capitals are the status",
+        None,
+        {"model_version_status": [available(1)]},
+        path="/v1/models/toy/versions/1/METADATA",
     ),
     predicts(
         "the status of a model",
@@ -174,6 +220,20 @@ ANSWERS = [
 
 ERRORS = [
     refuses("no body", b"", "JSON Parse error: "),
+    refuses("only a byte order mark", b"\xef\xbb\xbf", "JSON Parse error: "),
+    refuses("NUL before the document", b"\0{}", "JSON Parse error: "),
+    refuses("two documents", b"{} {}", "JSON Parse error: "),
+    refuses("no such number", b'{"instances": [Infi]}', "JSON Parse error: "),
+    refuses(
+        "half a pair in a value that doesn't count",
+        b'{"instances": ["a"], "instances": ["\\ud800"]}',
+        "JSON Parse error: ",
+    ),
+    refuses("gzip cut off", ZIPPED[:-9], "", headers=GZIP),
+    refuses("damaged gzip", ZIPPED[:15] + ZIPPED[16:], "", headers=GZIP),
+    refuses("two gzip members", ZIPPED + ZIPPED, "", headers=GZIP),
+    refuses("no gzip", {"instances": ["a"]}, "", headers=GZIP),
+    refuses("gzip that isn't told", ZIPPED, "JSON Parse error: "),
     refuses("no JSON", b"instances", "JSON Parse error: "),
     refuses("JSON cut off", b'{"instances": ["a"', "JSON Parse error: "),
     refuses("half a pair", b'{"instances": ["\\ud800"]}', "JSON Parse error: "),
@@ -318,6 +378,38 @@ ERRORS = [
         {"instances": ["a"]},
         "Malformed request: POST /v1/models/toy:translate",
         path="/v1/models/toy:translate",
+    ),
+    *(
+        refuses(
+            f"the method {end}",
+            {"instances": ["a"]},
+            f"Malformed request: POST /v1/models/toy{end}",
+            path=f"/v1/models/toy{end}",
+        )
+        for end in (":predict?x=1", ":predict?", ":PREDICT", ":predict/")
+    ),
+    *(
+        refuses(
+            f"the status {end}",
+            None,
+            f"Malformed request: GET /v1/models/toy{end}",
+            path=f"/v1/models/toy{end}",
+        )
+        for end in ("/", "/versions/1?x=1", "/metadata?x=1", "/labels/a/b")
+    ),
+    refuses(
+        "the status with a query",
+        None,
+        "Could not find any versions of model toy?x=1",
+        path="/v1/models/toy?x=1",
+        status=404,
+    ),
+    refuses(
+        "a model called metadata",
+        None,
+        "Could not find any versions of model metadata",
+        path="/v1/models/metadata",
+        status=404,
     ),
     Case(
         "another verb",

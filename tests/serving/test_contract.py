@@ -6,8 +6,10 @@ With KERAS_TRANSFORMER_SERVING_HOST=host the table also runs against a
 tests.fake_models FOLDER` wrote and FOLDER/models.config.
 """
 
+import gzip
 import json
 import os
+import time
 
 import grpc
 import pytest
@@ -20,6 +22,9 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
+from keras_transformer.contract.status import ServingError
+from keras_transformer.serving.server.admission import Limits
+from keras_transformer.serving.server.json_text import parse_body
 from tests.serving.asking import ask
 from tests.serving.contract import ANSWERS, ERRORS
 
@@ -42,7 +47,8 @@ def server(request, serve, toy_configs):
 
 
 def asked(server, case):
-    return ask(server[0], case.path, case.payload(), case.method)
+    body, headers = case.payload(), case.headers
+    return ask(server[0], case.path, body, case.method, headers=headers)
 
 
 @pytest.mark.parametrize("case", ANSWERS, ids=lambda case: case.name)
@@ -73,6 +79,31 @@ def test_bytes_that_are_not_utf_8_go_to_the_graph_and_back(server):
     )
     assert answer.status == 200
     assert b'"A\xff\xfe"' in answer.body
+
+
+def test_what_gzip_expands_to_has_a_limit(serve, toy_configs):
+    server = serve(models=toy_configs, port=None)
+    most = Limits().max_request_bytes
+    body = b'{"instances": ["a"]}'
+    for size, status in ((most, 200), (most + 1, 413), (50 * most, 413)):
+        zipped = gzip.compress(body.ljust(size), 9)
+        assert len(zipped) < 0.1 * most
+        answer = ask(
+            f"127.0.0.1:{server.rest_port}",
+            "/v1/models/toy:predict",
+            zipped,
+            headers={"Content-Encoding": "x-gzip"},
+        )
+        assert answer.status == status, size
+
+
+def test_a_whole_body_of_words_for_numbers_takes_no_second():
+    for filling in (b'"a', b"Inf", b"a\\", b'\\"'):
+        body = b'{"instances": [Inf"' + filling * (2**22 // len(filling))
+        began = time.process_time()
+        with pytest.raises(ServingError):
+            parse_body(body)
+        assert time.process_time() - began < 1
 
 
 def test_metadata_describes_the_signatures(server):
