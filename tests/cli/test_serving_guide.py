@@ -216,11 +216,10 @@ def test_what_runs_elsewhere_names_files_that_are_there(place):
 def test_the_table_of_limits_is_the_defaults():
     text = GUIDE.read_text("utf-8")
     arguments = build_parser().parse_args(["serve"])
-    for option, default in re.findall(r"\| `--([\w-]+)` \| (\d+)", text):
+    row = r"\| `--([\w-]+)` \| (\d+)( MiB)?"
+    for option, default, unit in re.findall(row, text):
         value = getattr(arguments, option.replace("-", "_"))
-        assert value == (
-            int(default) * 2**20 if default == "4" else int(default)
-        )
+        assert value == int(default) * (2**20 if unit else 1)
 
 
 @pytest.mark.parametrize("words", lines_of("python"), ids=" ".join)
