@@ -13,7 +13,6 @@ example:
 """
 
 import contextlib
-import gc
 import math
 import os
 import pathlib
@@ -25,7 +24,11 @@ from keras_transformer.cli.options import add_number
 from keras_transformer.errors import InputError
 from keras_transformer.export.ctranslate2_folder import require_ctranslate2
 from keras_transformer.export.registry.version_folders import version_folders
-from keras_transformer.machine import allow_many_connections
+from keras_transformer.machine import (
+    allow_many_connections,
+    exit_after,
+    spare_collections,
+)
 from keras_transformer.serving.server import engines
 from keras_transformer.serving.server.log_stream import unblocked_stderr
 
@@ -228,6 +231,7 @@ def _extra():
 
 def _serve(arguments, engine):
     """Runs the embedded server until SIGTERM or Ctrl-C."""
+    before = set(threading.enumerate())
     allow_many_connections()
     # gRPC's C++ code has no other way to be silent about a port in use.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
@@ -241,10 +245,7 @@ def _serve(arguments, engine):
         server = Server(server_options(arguments, engine), _tell)
     # Until here a signal ends the process: nobody waits for an answer.
     server.start()
-    # What lives as long as the process isn't looked through any more for
-    # cycles: that takes tenths of a second, in which nobody else runs.
-    gc.collect()
-    gc.freeze()
+    spare_collections()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -258,13 +259,11 @@ def _serve(arguments, engine):
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     # What hangs by then, such as a batch, would keep the process for ever.
-    last = arguments.drain_seconds + _GRACE
-    end = threading.Timer(last, os._exit, [1])
-    end.daemon = True
-    end.start()
-    _tell(f"stopping: {server.core.store.in_flight()} requests in flight")
-    server.stop()
-    _tell("stopped")
+    with exit_after(arguments.drain_seconds + _GRACE, before):
+        in_flight = server.core.store.in_flight()
+        _tell(f"stopping: {in_flight} requests in flight")
+        server.stop()
+        _tell("stopped")
 
 
 def _tell(line):

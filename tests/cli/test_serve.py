@@ -1,5 +1,6 @@
 """`serve`: its engines, its flags, and the toy export through all of it."""
 
+import gc
 import importlib.util
 import json
 import os
@@ -10,7 +11,7 @@ import threading
 
 import pytest
 
-from keras_transformer.cli.main import build_parser
+from keras_transformer.cli.main import build_parser, main
 from keras_transformer.cli.serve import server_flags, server_options
 from keras_transformer.errors import InputError
 from keras_transformer.export.verification import c_api
@@ -252,6 +253,40 @@ def test_a_signal_ends_a_server_that_still_loads(
     finally:
         for number, handler in ends.items():
             signal.signal(number, handler)
+
+
+@needs_extra
+def test_what_lives_long_is_not_looked_through_for_cycles(
+    tmp_path, monkeypatch
+):
+    """And a process that goes on isn't ended by what ends a server's."""
+    from keras_transformer.cli import serve
+    from keras_transformer.serving.server import server
+
+    def started(self):
+        self.rest_port = 1
+
+    def tell(line):
+        if line.startswith("REST on"):
+            signal.raise_signal(signal.SIGTERM)
+
+    frozen, timers = [], []
+    timer = threading.Timer
+    monkeypatch.setattr(server.Server, "start", started)
+    monkeypatch.setattr(serve, "_tell", tell)
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(1))
+    monkeypatch.setattr(
+        threading, "Timer", lambda *a: timers.append(timer(*a)) or timers[-1]
+    )
+    ends = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        command = ["serve", "--engine", "embedded", "--model_base_path"]
+        assert main([*command, str(tmp_path)]) == 0
+    finally:
+        for number, handler in ends.items():
+            signal.signal(number, handler)
+    assert frozen == [1]
+    assert len(timers) == 1 and timers[0].finished.is_set()
 
 
 def test_without_the_extra_the_user_is_told_what_to_install(
