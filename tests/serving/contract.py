@@ -154,6 +154,18 @@ ANSWERS = [
         path="/v1/models/toy/versions/1:predict",
     ),
     predicts(
+        "a version with zeros before it",
+        {"instances": ["a"]},
+        {"predictions": ["one A"]},
+        path=f"/v1/models/toy/versions/{1:030}:predict",
+    ),
+    predicts(
+        "a name that is escaped",
+        {"instances": ["a"]},
+        {"predictions": ["A"]},
+        path="/v1/models/%74o%79:predict",
+    ),
+    predicts(
         "a label",
         {"instances": ["a"]},
         {"predictions": ["one A"]},

@@ -220,7 +220,8 @@ def _model_spec(request):
     entry.model = urllib.parse.unquote(params["model"])
     version = params.get("version")
     if version is not None:
-        entry.version = int(version) if len(version) < 20 else _MAX_VERSION + 1
+        digits = version.lstrip("0") or "0"
+        entry.version = int(digits) if len(digits) < 20 else _MAX_VERSION + 1
         if entry.version > _MAX_VERSION:
             raise invalid_argument(
                 f"Failed to convert version: {version[:40]} to numeric."
