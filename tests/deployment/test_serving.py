@@ -343,6 +343,9 @@ def test_memory_follows_the_weights(base, manifests):
     assert memory_needed([600 * 2**20], 2) > needed
     assert memory_needed([300 * 2**20], 4) > needed
     assert memory_needed([300 * 2**20] * 2, 2) > needed
+    documents = manifests(server=EMBEDDED, image="mt:1")
+    resources = container_of(documents)["resources"]
+    assert resources["limits"]["memory"] == f"{needed + 768}Mi"
     documents = manifests(memory=777)
     assert container_of(documents)["resources"]["limits"]["memory"] == "777Mi"
 
