@@ -14,6 +14,7 @@ import numpy as np
 LINE_BYTES = 1 << 20  # of a line, its end not counted; the default
 _LINE_FEED = ord("\n")
 _SKIPPED = 1 << 16  # bytes of an over-long line that are read at a time
+_COUNTED = 1 << 20  # bytes that are read at a time where lines are counted
 
 
 class Lines(NamedTuple):
@@ -58,6 +59,48 @@ def shortened(line: bytes, limit: int = LINE_BYTES) -> bytes:
     while end and line[end] & 0xC0 == 0x80:  # Within a character of UTF-8.
         end -= 1
     return line[:end] + b"\n"
+
+
+def lines_of_block(
+    file: BinaryIO, begin: int, end: int | None, limit: int
+) -> Iterator[bytes]:
+    """Yields the lines that begin in a part of a file.
+
+    Args:
+        file: a binary file, at its beginning.
+        begin: of the part, in bytes.
+        end: of the part; None: that of the file.
+        limit: bytes of a line.
+
+    Yields:
+        as `bounded_lines`.
+    """
+    if begin:
+        # The line that begins before may end just there.
+        file.seek(begin - 1)
+        begin += _skip_line(file) - 1
+    for line in _pieces(file, limit):
+        if end is not None and begin >= end:
+            return
+        begin += len(line)
+        if is_over_long(line, limit):
+            begin += _skip_line(file)
+        yield line
+
+
+def count_lines_of_block(file: BinaryIO, begin: int, end: int | None) -> int:
+    """The number of lines that begin in a part of a file; see above."""
+    count, after_end = 0, begin == 0
+    if begin:
+        file.seek(begin - 1)
+        after_end = file.read(1) == b"\n"
+    while content := file.read(
+        _COUNTED if end is None else max(0, min(_COUNTED, end - begin))
+    ):
+        begin += len(content)
+        count += after_end + content.count(b"\n", 0, -1)
+        after_end = content.endswith(b"\n")
+    return count
 
 
 def next_lines(file: BinaryIO, size: int, limit: int) -> Lines | None:
@@ -113,10 +156,14 @@ def _joined(pieces: Iterable[bytes], count, limit) -> Lines:
     return Lines(b"".join(lines), tuple(long))
 
 
-def _skip_line(file):
-    """Reads to the end of a line."""
-    while (part := file.readline(_SKIPPED)) and not part.endswith(b"\n"):
-        pass
+def _skip_line(file) -> int:
+    """Reads to the end of a line; the number of bytes."""
+    size = 0
+    while part := file.readline(_SKIPPED):
+        size += len(part)
+        if part.endswith(b"\n"):
+            break
+    return size
 
 
 def _without_long(content, limit) -> Lines:

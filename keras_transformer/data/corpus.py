@@ -205,14 +205,27 @@ def unreadable(error: OSError) -> str:
 @contextlib.contextmanager
 def open_bytes(path):
     """A readable binary file; gzip is recognised by name or first bytes."""
-    remote = isinstance(path, RemotePath)
-    with path.open() if remote else open_file(path) as raw:
-        compressed = raw.peek(2)[:2] == _GZIP_MAGIC
-        if compressed or os.fspath(path).endswith(".gz"):
+    with _opened(path) as raw:
+        if _is_gzip(raw, path):
             with gzip.open(raw, "rb") as file:
                 yield file
         else:
             yield raw
+
+
+def is_gzip(path: str | os.PathLike) -> bool:
+    """Whether `open_bytes` unpacks a file. Raises as it does."""
+    with _opened(path) as raw:
+        return _is_gzip(raw, path)
+
+
+def _opened(path):
+    return path.open() if isinstance(path, RemotePath) else open_file(path)
+
+
+def _is_gzip(raw, path):
+    is_packed = raw.peek(2)[:2] == _GZIP_MAGIC
+    return is_packed or os.fspath(path).endswith(".gz")
 
 
 def decoded(line: bytes, path: str | os.PathLike, number: int) -> str:

@@ -76,6 +76,26 @@ def test_errors_are_told_in_one_line_and_leave_nothing(corpora, tmp_path):
         assert not list(tmp_path.glob(".tmp*"))
 
 
+@pytest.mark.slow
+@needs_spark
+def test_a_line_larger_than_the_memory_of_java(corpora, tmp_path, monkeypatch):
+    path, out = corpora[0], tmp_path / "out"
+    with open(path, "r+b") as file:
+        # Zeros, which take no space on the disk.
+        file.seek(300 << 20, 2)
+        file.write(b"\n")
+        file.write("\t".join(pair(9999)).encode())
+    monkeypatch.setenv(
+        "PYSPARK_SUBMIT_ARGS", "--driver-memory 512m pyspark-shell"
+    )
+    options = ["--train", path, "--out", out, "--engine=spark"]
+    status, said = prepared(*options, "--master=local[1]")
+    assert status == 0, said
+    manifest = json.loads((out / "manifest.json").read_text())
+    counts = manifest["report"]["cleaning"]["train"]
+    assert counts["read"] == 4002 and counts["long_line"] == 1
+
+
 @needs_spark
 def test_a_folder_that_is_there_is_refused_before_spark(
     refuses, corpora, tmp_path

@@ -15,7 +15,9 @@ from keras_transformer.data.blocks import read_blocks
 from keras_transformer.data.bounded_lines import (
     bounded_lines,
     count_lines,
+    count_lines_of_block,
     is_over_long,
+    lines_of_block,
     next_lines,
     shortened,
 )
@@ -204,3 +206,25 @@ def test_a_pipe_that_nobody_writes_is_refused(files, tmp_path, capsys, command):
     assert main(words) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert str(pipe) in last and "pipe" in last.replace(str(pipe), "")
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("size", [1, 7, 50, 10_000])
+def test_parts_of_a_file_have_each_line_once(size, seed):
+    content, _, _ = content_of(seed)
+    ends = [
+        (begin, begin + size) for begin in range(0, len(content) + size, size)
+    ]
+    lines = [
+        list(lines_of_block(io.BytesIO(content), begin, end, LIMIT))
+        for begin, end in ends
+    ]
+    whole = list(bounded_lines(io.BytesIO(content), LIMIT))
+    assert list(itertools.chain(*lines)) == whole
+    assert list(map(len, lines)) == [
+        count_lines_of_block(io.BytesIO(content), begin, end)
+        for begin, end in ends
+    ]
+    alone = lines_of_block(io.BytesIO(content), 0, None, LIMIT)
+    assert list(alone) == whole
+    assert count_lines_of_block(io.BytesIO(content), 0, None) == len(whole)

@@ -9,7 +9,7 @@ import pytest
 from keras_transformer.cli.main import main
 from keras_transformer.config import DataConfig
 from keras_transformer.data.prepare import prepare
-from keras_transformer.data.spark import session
+from keras_transformer.data.spark import session, tables
 from keras_transformer.errors import InputError
 from tests.data.conftest import pair
 
@@ -150,11 +150,20 @@ def test_files_of_unequal_length_are_refused(spark, write, tmp_path):
     assert refusal([spec], out, engine="spark") == refusal([spec], out)
 
 
+@pytest.mark.slow
 @needs_spark
-def test_a_name_that_spark_passes_over_is_refused(spark, write, tmp_path):
-    path = write("_a.tsv", "a\tb\n")
-    said = refusal([path], tmp_path / "out", engine="spark")
-    assert "_a.tsv: Spark doesn't read files whose names begin with _" in said
+def test_the_same_data_of_many_blocks(spark, files, tmp_path, monkeypatch):
+    """Lines begin and end anywhere in a block; some are longer than one."""
+    monkeypatch.setattr(tables, "_BLOCK_BYTES", 397)
+    config = DataConfig(shard_size=100, max_line_bytes=150)
+    long = files / "_hidden.tsv"
+    lines = ["\t".join(pair(n)) + "\n" for n in range(20)]
+    lines[3:3] = [f"a\t{'b' * 900}\n", f"{'c' * 97}\td\n", f"e\t{'f' * 147}\n"]
+    lines[9:9] = [f"a\t{'b' * 148}\n", "\n", f"{'a' * 151}\n"]
+    long.write_text("".join(lines), encoding="utf-8")
+    train = [files / "odd*1[x].tsv", f"{files}/b.en,{files}/b.zh", long]
+    prepared = assert_same(train, config, tmp_path)
+    assert prepared.report["cleaning"]["train"]["long_line"] == 2
 
 
 @needs_spark

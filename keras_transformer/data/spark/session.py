@@ -17,8 +17,8 @@ from keras_transformer.interpreters import safe_path
 
 _INSTALL = "pip install 'keras-transformer[spark]'"
 _OLDEST_JAVA = 17
-# Pairs that go to Python together.
-BATCH_ROWS = 4096
+# Pairs that go to Python together, and their bytes (Spark 4.1 and later).
+BATCH_ROWS, BATCH_BYTES = 4096, 64 << 20
 
 
 @contextlib.contextmanager
@@ -84,6 +84,7 @@ def _settings(master):
     settings = {
         "spark.app.name": "keras-transformer",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(BATCH_BYTES),
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.executorEnv.PYTHONSAFEPATH": "1",

@@ -1,26 +1,29 @@
 """Tables of Spark's: the lines of corpora, and the keys of their pairs.
 
-Spark cuts files into blocks that are read side by side. The number of a line
-is that of its block's first line, known once all blocks are counted, and what
-it is within the block.
+Files are read in blocks side by side, by Python: Spark's own reader holds a
+line whole, however long it is. The number of a line is that of its block's
+first line, known once all blocks are counted, and what it is within the block.
 """
 
-import os
-import re
+import functools
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
+from keras_transformer.data.bounded_lines import bounded_lines, is_over_long
 from keras_transformer.data.corpus import (
+    is_gzip,
+    open_bytes,
+    read_errors,
     refuse_old_line_ends,
     refuse_unequal_files,
 )
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.selection import Step
-from keras_transformer.errors import InputError
+from keras_transformer.remote import RemotePath, size_of
 
-# What a path of Hadoop's may mean besides itself.
-_GLOB = re.compile(r"([*?\[\]{}\\^])")
+_BLOCK_BYTES = 32 << 20  # of a file that isn't packed
 
 
 def corpus_lines(spark, corpora: list[WeightedCorpus], line_bytes: int):
@@ -74,51 +77,42 @@ def _numbered(spark, path, name, line_bytes):
     Returns:
         it, and the number of lines.
     """
-    from pyspark.sql import functions
+    from keras_transformer.data.spark import tasks
 
-    is_long = f"octet_length(value) > {line_bytes}"
-    lines = spark.read.text(_GLOB.sub(r"\\\1", uri(path)), lineSep="\n").select(
-        functions.expr(f"IF({is_long}, X'', CAST(value AS BINARY)) AS {name}"),
-        functions.expr(f"{is_long} AS {name}_long"),
-        functions.col("_metadata.file_block_start").alias("start"),
-        # Ascends by one within a block.
-        functions.monotonically_increasing_id().alias("id"),
+    path = _everywhere(path)
+    with read_errors(path):
+        packed = is_gzip(path)
+        size = size_of(path)
+    block_bytes = None if packed else _BLOCK_BYTES
+    count = 1 if packed else max(1, math.ceil(size / _BLOCK_BYTES))
+    blocks = spark.range(0, count, 1, count)
+    count_lines = functools.partial(
+        tasks.count_lines, path=str(path), block_bytes=block_bytes
     )
-    blocks = (
-        lines.groupBy("start")
-        .agg(functions.min("id"), functions.count("id"))
-        .collect()
-    )
-    shifts, total = [], 0
-    for start, first, count in sorted(map(tuple, blocks)):
-        shifts.append((start, total - first))
-        total += count
-    if not total:
-        _refuse_hidden(path)
+    rows = blocks.mapInArrow(count_lines, tasks.BLOCKS_SCHEMA).collect()
+    first, total = {}, 0
+    for block, lines in sorted(map(tuple, rows)):
+        first[block] = total
+        total += lines
     if total == 1:
-        refuse_old_line_ends(bytes(lines.first()[name]), path)
-    table = spark.createDataFrame(shifts or [(0, 0)], "start long, shift long")
-    lines = lines.join(functions.broadcast(table), "start")
-    number = (functions.col("id") + functions.col("shift")).alias("number")
-    return lines.select(number, name, f"{name}_long"), total
+        with open_bytes(path) as file:
+            line = next(bounded_lines(file, line_bytes))
+        if not is_over_long(line, line_bytes):
+            refuse_old_line_ends(line, path)
+    read_lines = functools.partial(
+        tasks.read_lines,
+        path=str(path),
+        block_bytes=block_bytes,
+        line_bytes=line_bytes,
+        first=first,
+    )
+    frame = blocks.mapInArrow(read_lines, tasks.LINES_SCHEMA)
+    return frame.toDF("number", name, f"{name}_long"), total
 
 
-def _refuse_hidden(path):
-    """Refuses a file of a name that Spark passes over without a word."""
-    name = str(path).rpartition("/")[2]
-    if name.startswith(("_", ".")):
-        raise InputError(
-            f"{path}: Spark doesn't read files whose names begin with _ or . "
-            "Accepted: another name"
-        )
-
-
-def uri(path) -> str:
-    """How Spark is told a path: local ones in full, others as they are."""
-    name = str(path)
-    # Hadoop has another name for it.
-    name = re.sub(r"^s3://", "s3a://", name)
-    return name if "://" in name else f"file://{os.path.abspath(name)}"
+def _everywhere(path):
+    """A path that means the same in another folder, or an address."""
+    return path if isinstance(path, RemotePath) else path.absolute()
 
 
 class SparkTables:
