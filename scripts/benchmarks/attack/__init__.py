@@ -1,0 +1,1 @@
+"""Attacks on servers, files and commands, at any size, with figures."""

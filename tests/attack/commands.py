@@ -1,0 +1,167 @@
+"""The commands that write files: how they are run, and what is whole."""
+
+import dataclasses
+import importlib.util
+import json
+import pathlib
+import shutil
+from collections.abc import Callable
+
+from keras_transformer.data.prepared import PreparedData
+from keras_transformer.files import read_json
+from keras_transformer.training.run import Run
+from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS
+from tests.importing.conftest import unpack
+
+_LINES = 200  # of the text that is translated
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """A command that writes into a folder of its own.
+
+    Attributes:
+        words: of the command line; `{out}` is the folder.
+        check: raises unless what the folder holds is whole; told of a folder
+            that isn't empty.
+        begin: makes the folder as it is before the command; None: the command
+            makes it.
+        again: words beside `words` where the command had begun before.
+    """
+
+    words: list[str]
+    check: Callable[[pathlib.Path], object]
+    begin: Callable[[pathlib.Path], object] | None = None
+    again: tuple[str, ...] = ()
+
+    def line(self, out: pathlib.Path) -> list[str]:
+        """The command line with a folder."""
+        words = [word.format(out=out) for word in self.words]
+        return [*words, *(self.again if self.has_begun(out) else ())]
+
+    def has_begun(self, out: pathlib.Path) -> bool:
+        """Whether an earlier one has to be gone on with."""
+        return bool(self.again) and (out / "manifest.json").exists()
+
+
+def every_command(corpus, data, run, export, folder) -> dict[str, Command]:
+    """All that can be run here, by name.
+
+    Args:
+        corpus: folder of a TSV file `train.tsv`.
+        data: prepared data.
+        run: a trained run of it.
+        export: a model's folder with the version 1.
+        folder: for what the commands read beside.
+    """
+    text = folder / "in.txt"
+    text.write_text("one two three four\nfive\n" * (_LINES // 2))
+    train = ["train", "--data", str(data), "--out", "{out}", *TRAIN_OPTIONS]
+    translate = ["translate", "--run", str(run), "--input", str(text)]
+    translate += ["--beam-size=1", "--batch-size=2", "--workers=1"]
+    exports = ["export", "--run", str(run), "--out", "{out}/model"]
+
+    marian = unpack("base", folder / "marian")
+
+    def copied(out):
+        shutil.copytree(export, out / "model")
+
+    commands = {
+        "prepare": Command(
+            [
+                *("prepare", "--train", str(corpus / "train.tsv")),
+                *("--out", "{out}", *DATA_OPTIONS),
+            ],
+            lambda out: PreparedData.load(out).verify(),
+        ),
+        "train": Command(
+            [*train, "--epochs=1"], _whole_run, again=("--resume",)
+        ),
+        "train --resume": Command(
+            [*train, "--epochs=2"],
+            _trained_run,
+            begin=lambda out: shutil.copytree(run, out, dirs_exist_ok=True),
+            again=("--resume",),
+        ),
+        "translate": Command(
+            [*translate, "--output", "{out}/out.txt"],
+            _whole_text,
+            begin=lambda out: None,
+        ),
+        "translate --shards": Command(
+            [*translate, "--output", "{out}/out.txt", "--shards=4"],
+            _whole_text,
+            begin=lambda out: None,
+        ),
+        "export": Command(exports, _json_files),
+        "export --format keras": Command(
+            [*exports, "--format=keras"], _json_files
+        ),
+        "versions label": Command(
+            ["versions", "{out}/model", "label", "stable", "1"],
+            _json_files,
+            begin=copied,
+        ),
+        "versions publish": Command(
+            ["versions", "{out}/model", "publish", str(export / "1")],
+            _json_files,
+            begin=copied,
+        ),
+        "import": Command(
+            [
+                *("import", "--from", str(marian), "--out", "{out}"),
+                *("--source-language=eng", "--target-language=zho"),
+            ],
+            _whole_run,
+        ),
+        "deploy": Command(
+            [
+                *("deploy", "serving", "--format=kubernetes", "--out={out}"),
+                f"--saved-model={export}",
+            ],
+            lambda out: None,
+        ),
+    }
+    if importlib.util.find_spec("ctranslate2"):
+        commands["export --format ctranslate2"] = Command(
+            [*exports, "--format=ctranslate2"], _json_files
+        )
+    if importlib.util.find_spec("matplotlib"):
+        commands["plot"] = Command(
+            [
+                *("plot", "attention-cross", "--run", str(run)),
+                *("--text=one two", "--out={out}/picture.svg"),
+            ],
+            lambda out: None,
+            begin=lambda out: None,
+        )
+    return commands
+
+
+def _whole_run(out):
+    """What has been written of a run can be gone on with."""
+    run = Run.load(out)
+    run.history()
+    for path in (out / "weights").glob("*.h5"):
+        run.check_weights(path.name.partition(".")[0])
+    return run
+
+
+def _trained_run(out):
+    """A run whose training isn't lost: its weights are there."""
+    run = _whole_run(out)
+    run.load_model("best")
+    assert run.history()
+    assert (out / "checkpoint.npz").exists()
+
+
+def _whole_text(out):
+    path = out / "out.txt"
+    if path.exists():
+        assert len(path.read_text().splitlines()) == _LINES
+
+
+def _json_files(out):
+    for path in out.rglob("*.json"):
+        if not any(part.startswith(".") for part in path.parts):
+            json.dumps(read_json(path))

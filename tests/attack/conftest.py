@@ -1,0 +1,66 @@
+"""What all attacks share: their size, their figures, and what is attacked.
+
+`KERAS_TRANSFORMER_ATTACK_SIZE` is the share of the full size that is run, such
+as 0.02 (default: 1). Figures of a whole attack come to docs/reliability.md by
+`python scripts/benchmarks/attack`, which runs these tests.
+"""
+
+import importlib.util
+import json
+import math
+import os
+import pathlib
+
+import pytest
+
+from tests.attack.report import FIGURES, SIZE, Figures
+from tests.cli.conftest import corpus, data, export, run  # noqa: F401
+from tests.serving.conftest import toy_base  # noqa: F401
+
+EXTRA = ("hypothesis", "tensorflow_serving", "grpc_health", "starlette")
+MISSING = [name for name in EXTRA if not importlib.util.find_spec(name)]
+
+
+class SkippedModule(pytest.Module):
+    """A module of tests whose imports aren't there."""
+
+    def collect(self):
+        pytest.skip(
+            f"needs the extras [serving] and [dev]: no {MISSING[0]}",
+            allow_module_level=True,
+        )
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    """Skips what can't be imported."""
+    if MISSING:
+        return SkippedModule.from_parent(parent, path=module_path)
+    return None
+
+
+@pytest.fixture(scope="session")
+def share():
+    """Turns a full number into the part of it that is wanted, 1 or more."""
+    size = float(os.environ.get(SIZE, "1"))
+    return lambda full: max(1, math.ceil(size * full))
+
+
+@pytest.fixture(scope="session")
+def figures():
+    """Takes what was done; written down in the end, if somebody asked."""
+    figures = Figures()
+    yield figures
+    if path := os.environ.get(FIGURES):
+        pathlib.Path(path).write_text(json.dumps(figures.rows))
+
+
+@pytest.fixture(scope="module")
+def served(toy_base, tmp_path_factory):  # noqa: F811
+    """A server of its own process, of both versions; 1 is `stable`."""
+    from tests.attack.served import Served
+    from tests.fake_models import MODELS_CONFIG
+
+    config = tmp_path_factory.mktemp("config") / "models.config"
+    config.write_text(MODELS_CONFIG.format(base=toy_base))
+    with Served("--model_config_file", config) as server:
+        yield server

@@ -1,0 +1,123 @@
+"""gRPC under attack: a code that says what was wrong, in time, and no bug.
+
+At the full size 20,000 calls: 16,000 by the grammar, and 4,000 that are right
+and whose answers are known.
+"""
+
+import grpc
+import pytest
+from google.protobuf.message import DecodeError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    predict_pb2,
+)
+
+from tests.attack.grpc_grammar import messages
+from tests.attack.report import HANG
+
+pytestmark = pytest.mark.slow
+# MiB that the server of the toy model may take at its peak.
+BOUND = 1024
+EVERY = 500  # calls between two looks at the server
+PREDICT = "/tensorflow.serving.PredictionService/Predict"
+KINDS = {
+    PREDICT: predict_pb2.PredictRequest,
+    "/tensorflow.serving.PredictionService/GetModelMetadata": (
+        get_model_metadata_pb2.GetModelMetadataRequest
+    ),
+    "/tensorflow.serving.ModelService/GetModelStatus": (
+        get_model_status_pb2.GetModelStatusRequest
+    ),
+}
+# What says that the server failed, and not the request.
+FAILED = {grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL}
+
+
+@pytest.fixture
+def call(served, figures, request):
+    """Calls a method with bytes: those of the answer, or the error."""
+    with (
+        figures.attack(request.node.name.removeprefix("test_")) as attack,
+        served.channel() as channel,
+    ):
+
+        def called(method, content):
+            try:
+                with attack.one():
+                    return channel.unary_unary(method)(content, timeout=HANG)
+            except grpc.RpcError as error:
+                attack.count += 1
+                return error
+            finally:
+                served.check_log()
+                if attack.count % EVERY == 0:
+                    served.check(HANG)
+
+        yield called
+        served.check(HANG)
+        attack.mib = served.memory()
+        assert attack.mib is None or attack.mib < BOUND
+
+
+def attacking(count):
+    """Hypothesis' settings for so many examples."""
+    return settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def is_message(method, content):
+    """Whether bytes are a message of the method's kind."""
+    if method not in KINDS:
+        return method == "/grpc.health.v1.Health/Check" and not content
+    try:
+        KINDS[method].FromString(content)
+    except (DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def test_grpc_calls_by_grammar(share, call):
+    @attacking(share(16_000))
+    @given(messages())
+    def by_grammar(message):
+        answer = call(*message)
+        if isinstance(answer, bytes):
+            return
+        said = f"{message[0]}: {answer.code()} {answer.details()[:400]}"
+        assert "Traceback" not in answer.details(), said
+        assert answer.code() is not grpc.StatusCode.DEADLINE_EXCEEDED, said
+        # gRPC itself says INTERNAL of bytes that are no message.
+        assert answer.code() not in FAILED or not is_message(*message), said
+
+    by_grammar()
+
+
+def test_grpc_answers_that_are_known(share, call):
+    @attacking(share(4_000))
+    @given(
+        st.lists(st.binary(max_size=20), min_size=1, max_size=8),
+        st.sampled_from([b"", b"one "]),
+    )
+    def known(texts, mark):
+        request = predict_pb2.PredictRequest()
+        request.model_spec.name = "toy"
+        if mark:
+            request.model_spec.version_label = "stable"
+        tensor = request.inputs["text"]
+        tensor.dtype = 7
+        tensor.tensor_shape.dim.add(size=len(texts))
+        tensor.string_val.extend(texts)
+        answer = call(PREDICT, request.SerializeToString())
+        assert isinstance(answer, bytes), answer
+        outputs = predict_pb2.PredictResponse.FromString(answer).outputs
+        expected = [mark + text.upper() for text in texts]
+        assert list(outputs["translation"].string_val) == expected
+
+    known()

@@ -1,0 +1,151 @@
+"""REST under attack: every answer is described, in time, and no bug.
+
+At the full size 20,000 requests: 12,000 by the grammar, 4,000 that are right
+and whose answers are known, 2,000 that cover the description, and 2,000 raw
+exchanges.
+"""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.attack.http_grammar import exchanges
+from tests.attack.raw_client import RawClient, exchange, statuses
+from tests.attack.report import HANG
+from tests.attack.rest_grammar import RIGHT, TEXTS, Request, requests
+from tests.serving.described import described
+
+pytestmark = pytest.mark.slow
+# MiB that the server of the toy model may take at its peak.
+BOUND = 1024
+# Of what isn't an operation of the API: by the path, a proxy's or the page's.
+OTHER = {200, 400, 403, 404, 405, 408, 413, 414, 421, 426, 431, 501, 505}
+EVERY = 500  # requests between two looks at the server
+
+
+def attacking(count):
+    """Hypothesis' settings for so many examples."""
+    return settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+@pytest.fixture
+def attack(served, figures, request):
+    """Counts the requests of a test, looks at the server, and notes."""
+    with figures.attack(request.node.name.removeprefix("test_")) as attack:
+        yield attack
+        served.check(HANG)
+        attack.mib = served.memory()
+        assert attack.mib is None or attack.mib < BOUND
+
+
+@pytest.fixture
+def ask(served, attack):
+    """Sends a request and compares the answer with the description."""
+    client = RawClient(served.rest_port)
+
+    def asked(request):
+        with attack.one():
+            answer = client.ask(request)
+        path = request.path.partition("?")[0]
+        operation = described().operation(request.method, path)
+        if not request.path.isprintable() and answer.status == 400:
+            return answer  # The HTTP parser's own refusal.
+        if operation or answer.status not in OTHER or answer.status == 501:
+            kind = answer.headers.get("content-type", "")
+            assert answer.body, (request, answer)
+            described().check(
+                *(request.method, path, answer.status, kind, answer.body)
+            )
+        assert b"Traceback" not in answer.body
+        assert answer.status not in (500, 502), (request, answer)
+        served.check_log()
+        if attack.count % EVERY == 0:
+            served.check(HANG)
+        return answer
+
+    yield asked
+    client.close()
+
+
+def test_rest_requests_by_grammar(share, ask):
+    @attacking(share(12_000))
+    @given(requests())
+    def by_grammar(request):
+        ask(request)
+
+    by_grammar()
+
+
+def test_rest_answers_that_are_known(share, ask):
+    """Capitals, in the form of the request."""
+
+    @attacking(share(4_000))
+    @given(st.lists(TEXTS, min_size=1, max_size=6), st.booleans())
+    def known(texts, by_rows):
+        texts = [text.encode("utf-8", "replace").decode() for text in texts]
+        texts = [text for text in texts if len(text.encode()) <= 16_384]
+        key, answers = ("instances", "predictions"), ("inputs", "outputs")
+        key, name = key if by_rows else answers
+        body = json.dumps({key: texts or ["a"]}).encode()
+        answer = ask(Request("POST", "/v1/models/toy:predict", {}, body))
+        assert answer.status == 200, answer
+        expected = [t.encode().upper().decode() for t in texts or ["a"]]
+        assert json.loads(answer.body) == {name: expected}
+
+    known()
+
+
+def test_rest_coverage_of_the_description(share, ask):
+    """Each operation of a model that is there, and of one that isn't."""
+    met = set()
+
+    @attacking(share(2_000))
+    @given(
+        st.sampled_from(described().operations),
+        st.sampled_from(["toy", "none"]),
+        st.sampled_from([1, 2, 9]),
+        st.sampled_from(["stable", "none"]),
+        RIGHT,
+    )
+    def covered(operation, model, version, label, body):
+        ask_one(operation, model, version, label, body)
+
+    def ask_one(operation, model, version, label, body):
+        method, template = operation
+        path = template.format(model=model, version=version, label=label)
+        body = body if method == "POST" else None
+        answer = ask(Request(method, path, {}, body))
+        met.add((operation, answer.status))
+
+    covered()
+    # However few were drawn, each is met.
+    for operation in described().operations:
+        ask_one(operation, "toy", 1, "stable", b'{"instances": ["a"]}')
+        ask_one(operation, "none", 1, "stable", b'{"instances": ["a"]}')
+    for operation in described().operations:
+        reached = {status for asked, status in met if asked == operation}
+        assert reached & {200, 501}, operation
+
+
+def test_raw_http_exchanges(share, served, attack):
+    @attacking(share(2_000))
+    @given(exchanges())
+    def raw(parts):
+        with attack.one():
+            received = exchange(served.rest_port, parts)
+        assert b"Traceback" not in received
+        assert not received or received.startswith(b"HTTP/1."), received[:200]
+        known = {100, 101, 204, *OTHER, 429, 499, 503, 504}
+        assert set(statuses(received)) <= known - {101}, received[:400]
+        served.check_log()
+        if attack.count % EVERY == 0:
+            served.check(HANG)
+
+    raw()
