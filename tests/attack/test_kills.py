@@ -20,7 +20,7 @@ from tests.cli.conftest import start
 pytestmark = pytest.mark.slow
 # How many of each command, and words that make it last.
 KILLS = {
-    "train": (18, ("--epochs=60",)),
+    "train": (18, ("--epochs=40",)),
     "prepare": (4, ()),
     "translate --shards": (4, ()),
     "export": (2, ()),

@@ -7,11 +7,16 @@ first line, known once all blocks are counted, and what it is within the block.
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from keras_transformer.data.bounded_lines import bounded_lines, is_over_long
+from keras_transformer.data.bounded_lines import (
+    bounded_lines,
+    count_lines_of_block,
+    is_over_long,
+    lines_of_block,
+)
 from keras_transformer.data.corpus import (
     is_gzip,
     open_bytes,
@@ -21,9 +26,13 @@ from keras_transformer.data.corpus import (
 )
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.selection import Step
-from keras_transformer.remote import RemotePath, size_of
+from keras_transformer.data.spark.session import BATCH_ROWS
+from keras_transformer.remote import RemotePath, any_path, size_of
 
 _BLOCK_BYTES = 32 << 20  # of a file that isn't packed
+_BATCH_BYTES = 4 << 20  # of lines that are handed on together
+_BLOCKS = "block long, lines long"
+_LINES = "number long, content binary, long boolean"
 
 
 def corpus_lines(spark, corpora: list[WeightedCorpus], line_bytes: int):
@@ -77,8 +86,6 @@ def _numbered(spark, path, name, line_bytes):
     Returns:
         it, and the number of lines.
     """
-    from keras_transformer.data.spark import tasks
-
     path = _everywhere(path)
     with read_errors(path):
         packed = is_gzip(path)
@@ -86,10 +93,10 @@ def _numbered(spark, path, name, line_bytes):
     block_bytes = None if packed else _BLOCK_BYTES
     count = 1 if packed else max(1, math.ceil(size / _BLOCK_BYTES))
     blocks = spark.range(0, count, 1, count)
-    count_lines = functools.partial(
-        tasks.count_lines, path=str(path), block_bytes=block_bytes
+    counting = functools.partial(
+        count_lines, path=str(path), block_bytes=block_bytes
     )
-    rows = blocks.mapInArrow(count_lines, tasks.BLOCKS_SCHEMA).collect()
+    rows = blocks.mapInArrow(counting, _BLOCKS).collect()
     first, total = {}, 0
     for block, lines in sorted(map(tuple, rows)):
         first[block] = total
@@ -99,20 +106,112 @@ def _numbered(spark, path, name, line_bytes):
             line = next(bounded_lines(file, line_bytes))
         if not is_over_long(line, line_bytes):
             refuse_old_line_ends(line, path)
-    read_lines = functools.partial(
-        tasks.read_lines,
+    reading = functools.partial(
+        read_lines,
         path=str(path),
         block_bytes=block_bytes,
         line_bytes=line_bytes,
         first=first,
     )
-    frame = blocks.mapInArrow(read_lines, tasks.LINES_SCHEMA)
+    frame = blocks.mapInArrow(reading, _LINES)
     return frame.toDF("number", name, f"{name}_long"), total
 
 
 def _everywhere(path):
     """A path that means the same in another folder, or an address."""
     return path if isinstance(path, RemotePath) else path.absolute()
+
+
+def count_lines(
+    batches: Iterable, path: str, block_bytes: int | None
+) -> Iterator:
+    """Counts the lines of blocks of a file.
+
+    Args:
+        batches: of `id`, the numbers of blocks.
+        path: of the file, or its address.
+        block_bytes: of a block; None: the file is one.
+
+    Yields:
+        rows of `_BLOCKS`.
+    """
+    import pyarrow as pa
+
+    for block in _ids(batches):
+        with read_errors(path), open_bytes(any_path(path)) as file:
+            count = count_lines_of_block(file, *_ends(block, block_bytes))
+        table = {"block": pa.array([block]), "lines": pa.array([count])}
+        yield pa.RecordBatch.from_pydict(table)
+
+
+def read_lines(
+    batches: Iterable,
+    path: str,
+    block_bytes: int | None,
+    line_bytes: int,
+    first: Mapping[int, int],
+) -> Iterator:
+    """Reads the lines of blocks of a file, over-long ones emptied.
+
+    Args:
+        batches: of `id`, the numbers of blocks.
+        path: of the file, or its address.
+        block_bytes: of a block; None: the file is one.
+        line_bytes: of a line, at most.
+        first: the number of the first line of each block.
+
+    Yields:
+        rows of `_LINES`.
+    """
+    for block in _ids(batches):
+        number = first[block]
+        with read_errors(path) as reading, open_bytes(any_path(path)) as file:
+            ends = _ends(block, block_bytes)
+            lines = lines_of_block(file, *ends, line_bytes)
+            for part in _some(lines):
+                reading.line = number
+                yield _lines_batch(part, number, line_bytes)
+                number += len(part)
+
+
+def _ids(batches):
+    for batch in batches:
+        yield from batch.column("id").to_pylist()
+
+
+def _ends(block, block_bytes):
+    if block_bytes is None:
+        return 0, None
+    return block * block_bytes, (block + 1) * block_bytes
+
+
+def _some(lines):
+    """Yields lists of lines, of bounded number and bytes."""
+    part, size = [], 0
+    for line in lines:
+        part.append(line)
+        size += len(line)
+        if len(part) == BATCH_ROWS or size > _BATCH_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def _lines_batch(lines, number, line_bytes):
+    import pyarrow as pa
+
+    long = [is_over_long(line, line_bytes) for line in lines]
+    contents = [
+        b"" if over else line.removesuffix(b"\n")
+        for line, over in zip(lines, long, strict=True)
+    ]
+    table = {
+        "number": pa.array(range(number, number + len(lines)), pa.int64()),
+        "content": pa.array(contents, pa.binary()),
+        "long": pa.array(long, pa.bool_()),
+    }
+    return pa.RecordBatch.from_pydict(table)
 
 
 class SparkTables:

@@ -17,18 +17,9 @@ import pyarrow as pa
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.blocks import Block
-from keras_transformer.data.bounded_lines import (
-    count_lines_of_block,
-    is_over_long,
-    lines_of_block,
-)
 from keras_transformer.data.cleaned_text import Cleaner
 from keras_transformer.data.cleaning import CleaningReport
-from keras_transformer.data.corpus import (
-    BYTE_ORDER_MARK,
-    open_bytes,
-    read_errors,
-)
+from keras_transformer.data.corpus import BYTE_ORDER_MARK
 from keras_transformer.data.corpus_tasks import CorpusTasks, key_columns
 from keras_transformer.data.mixing import (
     WeightedCorpus,
@@ -43,107 +34,15 @@ from keras_transformer.remote import RemotePath, any_path
 
 Batches = Iterable[pa.RecordBatch]
 
-BLOCKS_SCHEMA = "block long, lines long"
-LINES_SCHEMA = "number long, content binary, long boolean"
 COUNTED_SCHEMA = "token string, n long"
 REPEATED_SCHEMA = "corpus long, trained long, left_out long"
 DONE_SCHEMA = "shard long, result binary"
-# Of lines that are handed on together.
-_LINES, _LINES_BYTES = 4096, 4 << 20
 
 
 def cleaned_schema(config: DataConfig) -> str:
     """The columns that `clean` gives: numbers, text, or a report alone."""
     numbers = [f"{name} long" for name in columns(config)]
     return ", ".join([*numbers, "source string, target string, report string"])
-
-
-def count_lines(
-    batches: Batches, path: str, block_bytes: int | None
-) -> Iterator[pa.RecordBatch]:
-    """Counts the lines of blocks of a file.
-
-    Args:
-        batches: of `id`, the numbers of blocks.
-        path: of the file, or its address.
-        block_bytes: of a block; None: the file is one.
-
-    Yields:
-        rows of `BLOCKS_SCHEMA`.
-    """
-    for block in _ids(batches):
-        with read_errors(path), open_bytes(any_path(path)) as file:
-            count = count_lines_of_block(file, *_ends(block, block_bytes))
-        table = {"block": pa.array([block]), "lines": pa.array([count])}
-        yield pa.RecordBatch.from_pydict(table)
-
-
-def read_lines(
-    batches: Batches,
-    path: str,
-    block_bytes: int | None,
-    line_bytes: int,
-    first: Mapping[int, int],
-) -> Iterator[pa.RecordBatch]:
-    """Reads the lines of blocks of a file, over-long ones emptied.
-
-    Args:
-        batches: of `id`, the numbers of blocks.
-        path: of the file, or its address.
-        block_bytes: of a block; None: the file is one.
-        line_bytes: of a line, at most.
-        first: the number of the first line of each block.
-
-    Yields:
-        rows of `LINES_SCHEMA`.
-    """
-    for block in _ids(batches):
-        number = first[block]
-        with read_errors(path) as reading, open_bytes(any_path(path)) as file:
-            ends = _ends(block, block_bytes)
-            lines = lines_of_block(file, *ends, line_bytes)
-            for part in _some(lines):
-                reading.line = number
-                yield _lines_batch(part, number, line_bytes)
-                number += len(part)
-
-
-def _ids(batches):
-    for batch in batches:
-        yield from batch.column("id").to_pylist()
-
-
-def _ends(block, block_bytes):
-    if block_bytes is None:
-        return 0, None
-    return block * block_bytes, (block + 1) * block_bytes
-
-
-def _some(lines):
-    """Yields lists of lines, of bounded number and bytes."""
-    part, size = [], 0
-    for line in lines:
-        part.append(line)
-        size += len(line)
-        if len(part) == _LINES or size > _LINES_BYTES:
-            yield part
-            part, size = [], 0
-    if part:
-        yield part
-
-
-def _lines_batch(lines, number, line_bytes):
-    long = [is_over_long(line, line_bytes) for line in lines]
-    contents = [
-        b"" if over else line.removesuffix(b"\n")
-        for line, over in zip(lines, long, strict=True)
-    ]
-    table = {
-        "number": pa.array(range(number, number + len(lines)), pa.int64()),
-        "content": pa.array(contents, pa.binary()),
-        "long": pa.array(long, pa.bool_()),
-    }
-    return pa.RecordBatch.from_pydict(table)
 
 
 def clean(
