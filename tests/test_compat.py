@@ -163,5 +163,8 @@ def test_uvicorn_s_protocol_has_what_its_subclass_uses():
     assert protocol.conn.their_state is protocol.conn.our_state
     assert protocol.conn.trailing_data == (b"", False)
     assert protocol.loop is loop and protocol.transport is None
+    assert protocol.app_state == {} and protocol.connections == set()
+    assert protocol.cycle is protocol.scope is protocol.flow is None
+    assert callable(protocol.send_400_response)
     for name in ("pause_writing", "resume_writing", "connection_lost"):
         assert getattr(kind, name) is not getattr(asyncio.Protocol, name)
