@@ -201,9 +201,9 @@ def test_status_page_and_text_that_is_no_utf_8(ports):
     assert (row["version"], row["state"]) == ("1", "AVAILABLE")
     page = ask(host, "/")
     assert page.status == 200 and b"<html" in page.body
-    assert json.loads(ask(host, "/assets/models.json").body) == {
-        "models": ["en-zh"]
-    }
+    headers = {"X-Requested-With": "keras-transformer"}
+    models = ask(host, "/assets/models.json", headers=headers).body
+    assert json.loads(models) == {"models": ["en-zh"]}
     body = b'{"instances": [{"b64": "/w=="}, "aaa"]}'
     answer = ask(host, f"{MODEL}:predict", body)
     assert answer.status == 200
