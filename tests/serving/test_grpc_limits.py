@@ -8,6 +8,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
     get_model_status_pb2,
@@ -21,7 +22,10 @@ from keras_transformer.serving.server import grpc_server
 from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.batching import Task
 from keras_transformer.serving.server.monitoring import AccessLog, Entry
-from keras_transformer.serving.server.signature_tensors import array_of_proto
+from keras_transformer.serving.server.signature_tensors import (
+    array_of_proto,
+    check_names,
+)
 from tests.serving.asking import ask
 
 LONG = "n" * 100_000
@@ -223,6 +227,24 @@ def test_long_names_are_cut_in_errors_and_in_the_log(
     assert len(raised.value.details().encode()) < 2100
     (line,) = capfd.readouterr().err.splitlines()
     assert len(line) < 10_000 and json.loads(line)["code"] == code
+
+
+def test_of_very_many_names_a_few_are_looked_at():
+    signature = SignatureDef()
+    signature.inputs["x"].dtype = tf.string.as_datatype_enum
+
+    class Names(dict):
+        looked_at = 0
+
+        def __iter__(self):
+            for name in super().__iter__():
+                Names.looked_at += 1
+                yield name
+
+    names = Names.fromkeys(map(str, range(100_000)))
+    with pytest.raises(ServingError, match=r"signature: 100000!=1 len\({0,1,"):
+        check_names(signature, names)
+    assert Names.looked_at < 200
 
 
 @pytest.mark.parametrize("bad", [b"\xff\xfe", b"\xe7\x8b", b"\xed\xa0\x80"])

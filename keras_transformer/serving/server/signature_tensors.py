@@ -3,6 +3,7 @@
 Inputs are arrays by name. They are completed once, when they are queued.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -23,6 +24,8 @@ _FIELDS = {
     tf.bool: "bool_val",
     tf.string: "string_val",
 }
+# Names too many that are told of.
+_MANY_NAMES = 100
 _DTYPE_NAMES = {"object": "string", "float32": "float", "float64": "double"}
 
 
@@ -77,11 +80,15 @@ def check_names(signature, names) -> list[str]:
     Raises:
         ServingError: a name is missing or too many.
     """
-    missing = sorted(signature.inputs.keys() - set(names))
-    extra = sorted(set(names) - signature.inputs.keys())
+    # Of hundreds of thousands, some say as much.
+    given = set(itertools.islice(names, len(signature.inputs) + _MANY_NAMES))
+    missing = sorted(signature.inputs.keys() - given)
+    extra = sorted(given - signature.inputs.keys())
     required = [name for name in missing if name not in signature.defaults]
     if extra or required:
-        raise invalid_argument(_size_message(signature, names, extra, missing))
+        raise invalid_argument(
+            _size_message(signature, len(names), given, extra, missing)
+        )
     return missing
 
 
@@ -176,9 +183,9 @@ def _check_text(name, texts, count, most):
         )
 
 
-def _size_message(signature, inputs, extra, missing):
+def _size_message(signature, count, inputs, extra, missing):
     return (
-        f"input size does not match signature: {len(inputs)}!="
+        f"input size does not match signature: {count}!="
         f"{len(signature.inputs)} len({{{','.join(sorted(inputs))}}}) != "
         f"len({{{','.join(sorted(signature.inputs))}}}). "
         f"Sent extra: {{{','.join(extra)}}}. "
