@@ -136,3 +136,99 @@ def uvicorn_protocol() -> type:
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     return H11Protocol
+
+
+def quantized_matmul(
+    inputs,
+    kernel,
+    bias,
+    input_range,
+    largest,
+    *,
+    addend=None,
+    activation=None,
+    limit=None,
+    dtype="float32",
+):
+    """A matrix product of 8-bit integers, by TensorFlow's operation for it.
+
+    Only in graphs. It has kernels for x86-64 processors, of oneDNN, which pack
+    the kernel at the first call and keep it: what is given for `kernel`,
+    `bias` and `largest` must never change. Without `_QuantizedMatMul` there is
+    no precision int8.
+
+    Args:
+        inputs: qint8 or quint8 `(R, I)`.
+        kernel: qint8 `(I, O)`.
+        bias: float32 `(O,)`.
+        input_range: two floats, constant: what the least and the largest
+            integer of `inputs` stand for.
+        largest: float32 `(O,)`, what 127 stands for in each column.
+        addend: float32 `(R, O)`, added; None: nothing.
+        activation: such as "Relu"; None: none.
+        limit: what 255 stands for in a result of integers; None: it isn't.
+        dtype: of a result of floats, float32 or bfloat16.
+
+    Returns:
+        `(R, O)`: quint8 with a `limit`, else `dtype`.
+    """
+    import tensorflow as tf
+
+    fused = ["BiasAdd"]
+    if activation is not None:
+        fused.append(activation)
+    tensors = [inputs, kernel, tf.convert_to_tensor(bias)]
+    if addend is not None:
+        fused.append("Add")
+        tensors.append(tf.convert_to_tensor(addend))
+    tensors += [*map(tf.constant, input_range), -largest, tf.identity(largest)]
+    results = [tf.as_dtype(dtype)]
+    if limit is None:
+        fused.append("Dequantize")
+    else:
+        fused.append("Requantize")
+        tensors += [tf.constant(0.0), tf.constant(limit)]
+        results = [tf.quint8, tf.float32, tf.float32]
+    return _add_to_graph(
+        "_QuantizedMatMul",
+        tensors,
+        results,
+        {
+            "T1": inputs.dtype,
+            "T2": kernel.dtype,
+            "Tbias": bias.dtype,
+            "U": tf.float32,
+            "Tout": results[0],
+            "Tdevice_inputs": [],
+            "Thost_inputs": [tensor.dtype for tensor in tensors],
+            "Tdevice_outputs": [],
+            "Thost_outputs": results,
+            "fused_ops": fused,
+        },
+    )[0]
+
+
+def _add_to_graph(operation, inputs, results, attributes):
+    """An operation that has no function in Python; its results."""
+    import tensorflow as tf
+    from tensorflow.core.framework.attr_value_pb2 import AttrValue
+
+    def encoded(value):
+        if isinstance(value, tf.DType):
+            return AttrValue(type=value.as_datatype_enum)
+        listed = AttrValue.ListValue()
+        for item in value:
+            if isinstance(item, str):
+                listed.s.append(item.encode())
+            else:
+                listed.type.append(item.as_datatype_enum)
+        return AttrValue(list=listed)
+
+    graph = tf.compat.v1.get_default_graph()
+    attributes = {name: encoded(value) for name, value in attributes.items()}
+    # By itself the name would begin with the operation's "_", which none may.
+    name = operation.strip("_")
+    node = graph.create_op(
+        operation, inputs, results, attrs=attributes, name=name
+    )
+    return node.outputs

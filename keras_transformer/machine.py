@@ -14,6 +14,7 @@ import time
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _CPUINFO = pathlib.Path("/proc/cpuinfo")
 _BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, x86, Arm
+_INT8_FLAGS = {"avx512_vnni", "avx_vnni"}  # x86
 
 
 def usable_cores() -> int:
@@ -160,12 +161,26 @@ def multiplies_bfloat16() -> bool:
         )
         # NVIDIA's since Ampere.
         return details.get("compute_capability", (0, 0)) >= (8, 0)
+    return _processor_has(_BFLOAT16_FLAGS)
+
+
+def multiplies_int8() -> bool:
+    """Whether the processor adds products of 8-bit integers to 32-bit sums.
+
+    Without such instructions, of x86-64 processors, sums are of 16 bits and
+    are cut off where they get too large.
+    """
+    return _processor_has(_INT8_FLAGS)
+
+
+def _processor_has(flags):
+    """Whether the processor has one of these, by Linux's names."""
     try:
         lines = _CPUINFO.read_text().splitlines()
     except OSError:
         return False
     return any(
         line.startswith(("flags", "Features"))
-        and not _BFLOAT16_FLAGS.isdisjoint(line.split())
+        and not flags.isdisjoint(line.split())
         for line in lines
     )

@@ -133,6 +133,33 @@ def test_operations_are_known_by_name():
     assert not compat.is_operation("NoSuchOperation")
 
 
+@pytest.mark.skipif(
+    not compat.is_operation("_QuantizedMatMul"), reason="another TensorFlow"
+)
+def test_integers_are_multiplied():
+    """Exact where nothing has to be rounded."""
+    inputs = np.array([[0, 1, 255], [3, 2, 1]], np.uint8)
+    kernel = np.array([[1, -127], [127, 5], [0, 127]], np.int8)
+
+    @tf.function
+    def product(rows, addend):
+        return compat.quantized_matmul(
+            tf.bitcast(rows, tf.quint8),
+            tf.bitcast(tf.constant(kernel), tf.qint8),
+            tf.constant([1.0, -2.0]),
+            (0.0, 255.0),
+            tf.constant([127.0, 254.0]),
+            addend=addend,
+        )
+
+    addend = np.array([[10, 20], [30, 40]], np.float32)
+    expected = inputs.astype(int) @ (kernel * [1, 2]) + [1, -2] + addend
+    np.testing.assert_array_equal(product(inputs, addend), expected)
+    assert product.get_concrete_function(
+        tf.TensorSpec([None, 3], tf.uint8), tf.TensorSpec([None, 2])
+    ).graph.get_operations()
+
+
 def test_a_dismantled_graph_is_freed_at_once():
     graph = tf.Graph()
     with graph.as_default():

@@ -112,6 +112,18 @@ def test_bfloat16_is_told_by_the_processor(
     assert machine.multiplies_bfloat16() is False
 
 
+@pytest.mark.parametrize(
+    "flag, expected",
+    [("avx512_vnni", True), ("avx_vnni", True), ("avx512_bf16", False)],
+)
+def test_int8_is_told_by_the_processor(flag, expected, tmp_path, monkeypatch):
+    (tmp_path / "cpuinfo").write_text(CPUINFO.format(flag=flag))
+    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "cpuinfo")
+    assert machine.multiplies_int8() is expected
+    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "none")
+    assert machine.multiplies_int8() is False
+
+
 def test_as_many_files_are_open_as_the_system_lets():
     kind = resource.RLIMIT_NOFILE
     before = soft, hard = resource.getrlimit(kind)

@@ -46,12 +46,12 @@ _FORMATS = (TFSERVING, CTRANSLATE2, KERAS)
 # does.
 _OTHER_FOLDERS = {
     CTRANSLATE2: (
-        ("model_version", "precision", "dev"),
+        ("model_version", "precision", "dev", "fallback"),
         "--quantization, --weights and options of the search",
     ),
     KERAS: (
         (
-            *("model_version", "precision", "dev", "quantization"),
+            *("model_version", "precision", "dev", "fallback", "quantization"),
             *(*SEARCH_OPTIONS, "decoding"),
         ),
         "--weights",
@@ -82,15 +82,23 @@ def add_arguments(parser):
     add_search_options(parser)
     parser.add_argument(
         "--precision",
-        choices=("float32", "bfloat16", "auto"),
-        help="of the weights; auto measures speed and BLEU on --dev "
-        "(default: as the run's search, float32)",
+        choices=("float32", "bfloat16", "int8", "auto"),
+        help="of products with weights; int8 needs a processor with VNNI; auto "
+        "measures speed and BLEU on --dev and takes the fastest that loses at "
+        "most 0.2 BLEU (default: as the run's search, float32)",
     )
     parser.add_argument(
         "--dev",
         nargs="+",
         metavar="FILE",
-        help="pairs for --precision auto, as evaluate takes them",
+        help="pairs, as evaluate takes them, for --precision auto; with int8 "
+        "for the ranges of what is multiplied, which makes it faster",
+    )
+    parser.add_argument(
+        "--fallback",
+        action="store_true",
+        help="with int8: publishes float32 as the version before it, for "
+        "servers on other processors",
     )
     parser.add_argument(
         "--format",
@@ -138,14 +146,23 @@ def run(arguments):
         # Before the long work.
         require_model_name(arguments.out)
     run = Run.load(arguments.run)
-    decoding = _with_precision(run, arguments)
+    decoding, quantized = _with_precision(run, arguments)
+    common = {"which": arguments.weights or "best", "progress": say}
+    version = arguments.model_version
+    if arguments.fallback and decoding.precision == "int8":
+        full = dataclasses.replace(decoding, precision="float32")
+        published = export_run(
+            run, arguments.out, version=version, decoding=full, **common
+        )
+        say(f"published {published.path}, in float32")
+        version = published.version + 1
     report = export_run(
         run,
         arguments.out,
-        version=arguments.model_version,
-        which=arguments.weights or "best",
+        version=version,
         decoding=decoding,
-        progress=say,
+        **quantized,
+        **common,
     )
     _write_server_files(arguments)
     _print_report(
@@ -175,7 +192,7 @@ def _check_formats(arguments):
         )
     refused, accepted = _OTHER_FOLDERS[others[0]]
     for name in refused:
-        if getattr(arguments, name) not in (None, []):
+        if getattr(arguments, name) not in (None, [], False):
             raise InputError(
                 f"{flag(name)} doesn't go with --format {others[0]}. "
                 f"Accepted: {accepted}"
@@ -246,25 +263,63 @@ def _write_server_files(arguments):
 
 
 def _with_precision(run, arguments):
-    """The search, in the precision asked for or measured to be the best."""
+    """The search, in the precision asked for or measured to be the best.
+
+    Returns:
+        `DecodingConfig`, and what else `export_run` is told of it.
+
+    Raises:
+        InputError: options that don't go together, or int8 on a machine that
+            can't.
+    """
+    from keras_transformer.inference.quantization import require_int8
+
     decoding = decoding_config(run.config, arguments)
     precision = arguments.precision or decoding.precision
-    if (precision == "auto") != bool(arguments.dev):
-        raise InputError("--precision auto and --dev FILE go together")
-    if precision == "auto":
-        from keras_transformer.data.corpus import read_pairs
-        from keras_transformer.export.writer.precision import choose_precision
+    decoding = dataclasses.replace(
+        decoding, precision="float32" if precision == "auto" else precision
+    )
+    if precision == "auto" and not arguments.dev:
+        raise InputError("--precision auto needs --dev FILE")
+    if arguments.dev and precision not in ("auto", "int8"):
+        raise InputError("--dev goes with --precision auto or int8")
+    if arguments.fallback and precision not in ("auto", "int8"):
+        raise InputError("--fallback goes with --precision int8 or auto")
+    if precision == "int8":
+        # Before the long work.
+        require_int8()
+    if not arguments.dev:
+        return decoding, {}
+    return _measured(run, decoding, precision, arguments)
 
-        choice = choose_precision(
-            run,
-            read_pairs(arguments.dev),
-            which=arguments.weights or "best",
-            decoding=decoding,
-            progress=say,
-        )
-        say(f"{choice.precision}: {choice.reason}")
-        precision = choice.precision
-    return dataclasses.replace(decoding, precision=precision)
+
+def _measured(run, decoding, precision, arguments):
+    """As `_with_precision`, with what the pairs of --dev tell."""
+    from keras_transformer.data.corpus import read_pairs
+    from keras_transformer.export.writer.precision import (
+        activation_limits,
+        choose_precision,
+    )
+
+    which = arguments.weights or "best"
+    pairs = list(read_pairs(arguments.dev))
+    if precision == "int8":
+        say("looking at what is multiplied")
+        model = run.load_model(which)
+        limits = activation_limits(run, model, pairs, decoding)
+        return decoding, {"limits": limits}
+    choice = choose_precision(
+        run, pairs, which=which, decoding=decoding, progress=say
+    )
+    rows = [("precision", "BLEU", "seconds", "to float32")]
+    rows += [
+        (name, f"{one.bleu:.2f}", f"{one.seconds:.2f}", f"{one.speed:.2f}")
+        for name, one in choice.measured.items()
+    ]
+    say(table(rows))
+    say(f"{choice.precision}: {choice.reason}")
+    decoding = dataclasses.replace(decoding, precision=choice.precision)
+    return decoding, {"limits": choice.limits, "measured": choice.to_dict()}
 
 
 def _verify_only(arguments):

@@ -49,8 +49,8 @@ class DecodingConfig(Section):
     # sample from this fraction of probability
     top_p: Annotated[float, _PROBABILITY] = 1.0
     sampling_seed: NonNegativeInt = 1  # same seed, same draws
-    # of products with weights; or bfloat16
-    precision: Literal["float32", "bfloat16"] = "float32"
+    # of products with weights; or bfloat16, or int8
+    precision: Literal["float32", "bfloat16", "int8"] = "float32"
     # language code, such as >>cmn_Hans<<, before each source without one, for
     # models that have such tokens; "": as the run was imported
     source_prefix: str = ""

@@ -22,11 +22,19 @@ from keras_transformer.inference.cached_attention import (
     source_mask,
     split_heads,
 )
+from keras_transformer.inference.quantization import (
+    QuantizedProjection,
+    quantize,
+    quantized_dense,
+    quantized_relu,
+    require_int8,
+)
 from keras_transformer.inference.weight_fusion import (
     as_variables,
     assign,
     read_parameters,
 )
+from keras_transformer.machine import multiplies_bfloat16
 
 
 class Step(NamedTuple):
@@ -62,6 +70,7 @@ class _Sublayers:
         self._pre_norm = layer.norm == "pre"
         self._epsilon = layer.layer_norm_epsilon
         self._activation = layer.activation
+        self._rectifies = layer.activation is keras.activations.relu
 
     def _self_attention(self, x, sublayer, mask, length):
         """Adds self-attention of `x` `(B * length, D)` to it."""
@@ -78,22 +87,30 @@ class _Sublayers:
 
     def _output(self, x, context, sublayer):
         """Adds a sublayer's output product to the stream `x`."""
-        update = self._dense(context, sublayer.output)
-        return self._residual(x, update, sublayer)
+        return self._residual(x, context, sublayer.output, sublayer.norm)
 
     def _feedforward(self, x, sublayer):
         """Adds the position-wise sublayer to the stream `x`."""
+        inner, outer = sublayer.inner, sublayer.outer
         y = self._layer_norm(x, sublayer.norm) if self._pre_norm else x
-        y = self._activation(self._dense(y, sublayer.inner))
-        return self._residual(x, self._dense(y, sublayer.outer), sublayer)
+        if isinstance(outer, QuantizedProjection) and outer.rectified:
+            y = quantized_relu(y, inner, outer)
+        else:
+            y = self._activation(self._dense(y, inner))
+        return self._residual(x, y, outer, sublayer.norm)
 
-    def _residual(self, x, update, sublayer):
-        """The sum of stream and update; with post-norm, normalised."""
-        x += tf.cast(update, tf.float32)
-        return x if self._pre_norm else self._layer_norm(x, sublayer.norm)
+    def _residual(self, x, y, projection, norm):
+        """The stream `x` and a product of `y`; with post-norm, normalised."""
+        if isinstance(projection, QuantizedProjection):
+            x = quantized_dense(y, projection, residual=x)
+        else:
+            x += tf.cast(self._dense(y, projection), tf.float32)
+        return x if self._pre_norm else self._layer_norm(x, norm)
 
     def _dense(self, x, projection):
-        """`x @ kernel + bias` in the kernel's dtype."""
+        """`x @ kernel + bias` in the kernel's dtype, or that of caches."""
+        if isinstance(projection, QuantizedProjection):
+            return quantized_dense(x, projection, self._cache_dtype)
         x = tf.cast(x, projection.kernel.dtype)
         product = tf.matmul(x, projection.kernel)
         return tf.nn.bias_add(product, projection.bias)
@@ -122,12 +139,19 @@ class IncrementalTransformer(_Sublayers):
             halves the weights' memory, and is about twice as fast on
             processors that multiply it; on others
             it is no faster, and TensorFlow cuts each product off after 8
-            binary digits instead of rounding it: twice the error.
+            binary digits instead of rounding it: twice the error. int8:
+            products with weights are of 8-bit integers, in graphs alone, and
+            the rest is in whichever of the two the processor multiplies best.
         compiled: whether the functions are for XLA, which has an operation
             of its own for writing to a cache.
         align: whether `step` returns attention to the source: the mean over
             the heads of the last layer but one, whose weights come nearest
             to word alignments (Garg et al. 2019, section 4.1).
+        limits: with int8, the largest input of each product, from
+            `calibration`; None: found for each row.
+
+    Raises:
+        InputError: int8 on a machine that can't.
 
     Attributes:
         parameters: `Parameters`, each a `tf.Variable`.
@@ -141,20 +165,32 @@ class IncrementalTransformer(_Sublayers):
         dtype: str = "float32",
         compiled: bool = False,
         align: bool = False,
+        limits: dict | None = None,
     ):
         layers = {layer.name: layer for layer in model.layers}
         super().__init__(layers["decoder_layer_0"])
         self._compiled = compiled
         self._source_start = getattr(model, "source_start", True)
         self._source_end = getattr(model, "source_end", True)
-        self.parameters = as_variables(read_parameters(model), dtype)
+        parameters = read_parameters(model)
+        self._cache_dtype = dtype
+        if dtype == "int8":
+            require_int8()
+            self._cache_dtype = (
+                "bfloat16" if multiplies_bfloat16() else "float32"
+            )
+            parameters = quantize(parameters, limits, self._rectifies)
+        self.parameters = as_variables(parameters, self._cache_dtype)
         decoder_layers = len(self.parameters.decoder)
         self._alignment_layer = max(decoder_layers - 2, 0) if align else None
         self.max_length = self.parameters.target.positions.shape[0]
         self.vocabulary_size = model.output_shape[-1]
 
     def refresh(self, model: keras.Model):
-        """Takes over the weights of a model that was trained further."""
+        """Takes over the weights of a model that was trained further.
+
+        Not with int8: its kernels are packed once.
+        """
         assign(self.parameters, read_parameters(model))
 
     def encode(self, source_ids):
@@ -238,7 +274,7 @@ class IncrementalTransformer(_Sublayers):
                 source_attention = tf.reduce_mean(weights, axis=1)  # (B, K, S)
             x = self._feedforward(x, layer.feedforward)
         x = self._layer_norm(x, self.parameters.decoder_norm)
-        logits = self._dense(x, self.parameters.logits)  # (R, V)
+        logits = self._logits(x)  # (R, V)
         shape = [-1, beam_size, self.vocabulary_size]
         return Step(
             tf.reshape(logits, shape),  # (B, K, V)
@@ -284,7 +320,7 @@ class IncrementalTransformer(_Sublayers):
                 source_attention = tf.reduce_mean(weights, axis=1)  # (B, T, S)
             x = self._feedforward(x, layer.feedforward)
         x = self._layer_norm(x, self.parameters.decoder_norm)
-        logits = self._dense(x, self.parameters.logits)  # (B * T, V)
+        logits = self._logits(x)  # (B * T, V)
         shape = [-1, length, self.vocabulary_size]
         logits = tf.reshape(logits, shape)  # (B, T, V)
         return logits, source_attention
@@ -312,6 +348,13 @@ class IncrementalTransformer(_Sublayers):
         if not self._source_start:
             seen = tf.where(source_ids == START_ID, PAD_ID, seen)
         return seen
+
+    def _logits(self, x):
+        """The product with the vocabulary, float32."""
+        logits = self.parameters.logits
+        if isinstance(logits, QuantizedProjection):
+            return quantized_dense(x, logits)
+        return self._dense(x, logits)
 
     def _source_kv(self, source_ids):
         """Keys and values of the source, `(B, S, 2, Y, D)`."""

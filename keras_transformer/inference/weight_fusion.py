@@ -128,20 +128,22 @@ def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
         parameters: of arrays.
         dtype: of the kernels and biases, one of `DTYPES`, apart from those
             of the logits. Norms and embeddings, which aren't multiplied,
-            are float32.
+            are float32; integers stay integers.
     """
     counter = iter(range(10_000))
 
     def variable(values, kind):
+        if values.dtype != np.int8:
+            values = tf.cast(tf.constant(values, tf.float32), kind)
         return tf.Variable(
-            tf.cast(tf.constant(values, tf.float32), kind),
+            values,
             trainable=False,
             name=f"parameter_{next(counter)}",
         )
 
     def convert(node, kind="float32"):
-        if node is None:
-            return None
+        if node is None or isinstance(node, float | bool):
+            return node
         if isinstance(node, np.ndarray):
             return variable(node, kind)
         if isinstance(node, Projection):
@@ -149,7 +151,8 @@ def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
         return _rebuild(node, [convert(part, kind) for part in node])
 
     # The search compares logits that differ by less than bfloat16 can tell.
-    logits = Projection(*map(convert, parameters.logits))
+    logits = parameters.logits
+    logits = type(logits)(*map(convert, logits))
     return convert(parameters._replace(logits=None))._replace(logits=logits)
 
 

@@ -61,7 +61,12 @@ def when_to_compile(jit: str, config: DecodingConfig) -> int | None:
             "sampling can't be compiled by XLA. Accepted: jit off, or "
             "decoding.sampling=false"
         )
-    if jit == "off" or config.sampling:
+    if jit == "on" and config.precision == "int8":
+        raise InputError(
+            "precision int8 can't be compiled by XLA. Accepted: jit off, or "
+            "decoding.precision float32 or bfloat16"
+        )
+    if jit == "off" or config.sampling or config.precision == "int8":
         return None
     if jit == "on" or tf.config.list_physical_devices("GPU"):
         return 0

@@ -105,7 +105,12 @@ class Translator(tf.Module):
 
     @classmethod
     def from_run(
-        cls, run, model, decoding: DecodingConfig, align: bool = False
+        cls,
+        run,
+        model,
+        decoding: DecodingConfig,
+        align: bool = False,
+        limits: dict | None = None,
     ) -> "Translator":
         """The translator of a run's model.
 
@@ -115,9 +120,12 @@ class Translator(tf.Module):
             decoding: the search.
             align: whether alignments are requested though the search needs
                 none.
+            limits: see `IncrementalTransformer`.
         """
         align = align or needs_alignment(decoding)
-        steps = IncrementalTransformer(model, decoding.precision, align=align)
+        steps = IncrementalTransformer(
+            model, decoding.precision, align=align, limits=limits
+        )
         return cls(run.source_tokenizer, run.target_tokenizer, steps, decoding)
 
     @functools.cached_property

@@ -144,6 +144,7 @@ def test_lengths_are_padded_to_few(length, padded):
         ("auto", {}, None),
         ("auto", {"batch_size": 1}, USES_WORTH_COMPILING),
         ("auto", {"batch_size": 1, "precision": "bfloat16"}, None),
+        ("auto", {"batch_size": 1, "precision": "int8"}, None),
         ("auto", {"sampling": True, "batch_size": 1}, None),
     ],
 )
@@ -156,6 +157,11 @@ def test_a_gpu_compiles_at_once(monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [1])
     assert when_to_compile("auto", DecodingConfig()) == 0
     assert when_to_compile("off", DecodingConfig()) is None
+
+
+def test_int8_is_refused():
+    with pytest.raises(InputError, match="int8 can't be compiled"):
+        when_to_compile("on", DecodingConfig(precision="int8"))
 
 
 def test_sampling_is_refused():

@@ -1,17 +1,45 @@
 """The precision of an export, chosen by measuring speed and BLEU."""
 
 import dataclasses
+import statistics
+import time
 from collections.abc import Callable, Iterable
 
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.evaluation.run_evaluation import Evaluation, evaluate_run
-from keras_transformer.inference.weight_fusion import DTYPES
+from keras_transformer.data.model_inputs import pair_batches
+from keras_transformer.errors import InputError
+from keras_transformer.evaluation.bleu_chrf import scores
+from keras_transformer.evaluation.run_evaluation import text_columns
+from keras_transformer.inference.calibration import calibrate
+from keras_transformer.inference.quantization import require_int8
 from keras_transformer.training.run import Run
+from keras_transformer.translation.details import text_translator
+from keras_transformer.translation.stream import translate_lines
+from keras_transformer.translation.translator import Translator, with_prefix
 
+PRECISIONS = ("float32", "bfloat16", "int8")
 # BLEU that a faster export may lose.
-MAX_LOSS = 0.1
-# How much faster it has to be.
+MAX_LOSS = 0.2
+# How much faster than float32 it has to be.
 MIN_GAIN = 1.05
+# Pairs that are looked at for the largest inputs of products.
+_CALIBRATED = 256
+_ROUNDS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    """What a precision reaches on a test set.
+
+    Attributes:
+        bleu: 0 to 100.
+        seconds: of translating it, the median of three rounds.
+        speed: that of float32, divided by this one's seconds.
+    """
+
+    bleu: float
+    seconds: float
+    speed: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,12 +49,53 @@ class PrecisionChoice:
     Attributes:
         precision: the one to export in.
         reason: one line.
-        evaluations: by precision.
+        measured: by precision.
+        limits: of int8, for `export_run`; None with another precision.
     """
 
     precision: str
     reason: str
-    evaluations: dict[str, Evaluation]
+    measured: dict[str, Measurement]
+    limits: dict[str, float] | None
+
+    def to_dict(self) -> dict:
+        """The same as JSON holds it, without limits."""
+        content = dataclasses.asdict(self)
+        del content["limits"]
+        return content
+
+
+def activation_limits(
+    run: Run, model, pairs: Iterable[tuple[str, str]], decoding: DecodingConfig
+) -> dict[str, float]:
+    """The limits of int8 on pairs of sentences; see `calibration.calibrate`.
+
+    Args:
+        run: gives the tokenizers.
+        model: its `keras.Model`.
+        pairs: source and target sentences; at most 256, evenly spaced, are
+            looked at.
+        decoding: the search.
+
+    Raises:
+        InputError: there is no pair.
+    """
+    sources, references = text_columns(run, pairs)
+    every = -(-len(sources) // _CALIBRATED)
+    batches = pair_batches(
+        zip(sources[::every], references[::every], strict=True),
+        with_prefix(run.source_tokenizer, decoding),
+        run.target_tokenizer,
+        run.config.model.max_length,
+        batch_sentences=1,  # What pads would count, too.
+    )
+    return calibrate(
+        model,
+        (
+            (features["source_ids"], features["target_ids"])
+            for features, _ in batches
+        ),
+    )
 
 
 def choose_precision(
@@ -37,10 +106,11 @@ def choose_precision(
     decoding: DecodingConfig | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> PrecisionChoice:
-    """bfloat16 where it is faster on this processor and as good.
+    """The precision that is fastest on this processor and as good.
 
-    Translates the pairs in both precisions. bfloat16 is chosen if it takes
-    less time by `MIN_GAIN` and at most `MAX_LOSS` BLEU is lost.
+    Translates the pairs in each precision that the processor can, three times
+    in turn. Whichever takes the least time is chosen, if it is faster than
+    float32 by `MIN_GAIN` and loses at most `MAX_LOSS` BLEU.
 
     Args:
         run: a trained run.
@@ -48,23 +118,75 @@ def choose_precision(
         which: weights, "best", "last" or "average".
         decoding: the search; None: the run's own.
         progress: called with a line before each measurement.
+
+    Raises:
+        InputError: there is no pair, or the weights are damaged.
     """
-    pairs = list(pairs)
     decoding = decoding or run.config.decoding
-    evaluations = {}
-    for precision in DTYPES:
-        if progress:
-            progress(f"translating {len(pairs)} sentences in {precision}")
-        config = dataclasses.replace(decoding, precision=precision)
-        evaluations[precision] = evaluate_run(
-            run, pairs, which=which, decoding=config
-        )
-    full, half = evaluations["float32"], evaluations["bfloat16"]
-    gain = full.seconds / max(half.seconds, 1e-9)
-    loss = full.bleu - half.bleu
-    chosen = gain >= MIN_GAIN and loss <= MAX_LOSS
-    return PrecisionChoice(
-        "bfloat16" if chosen else "float32",
-        f"bfloat16 is {gain:.2f} times as fast here and loses {loss:.2f} BLEU",
-        evaluations,
+    pairs = list(pairs)
+    columns = text_columns(run, pairs)
+    model = run.load_model(which)
+    precisions, limits, without = list(PRECISIONS), None, ""
+    try:
+        require_int8()
+    except InputError as error:
+        precisions.remove("int8")
+        without = f"; {str(error).partition('. Accepted')[0]}"
+    else:
+        limits = activation_limits(run, model, pairs, decoding)
+    measured = _measure(
+        run, model, columns, decoding, precisions, limits, progress
     )
+    least = measured["float32"].bleu - MAX_LOSS
+    good = [
+        name
+        for name, one in measured.items()
+        if name == "float32" or (one.bleu >= least and one.speed >= MIN_GAIN)
+    ]
+    chosen = max(good, key=lambda name: measured[name].speed)
+    reason = ", ".join(
+        f"{name} is {one.speed:.2f} times as fast as float32 here and loses "
+        f"{measured['float32'].bleu - one.bleu:.2f} BLEU"
+        for name, one in measured.items()
+        if name != "float32"
+    )
+    return PrecisionChoice(
+        chosen, reason + without, measured, limits if chosen == "int8" else None
+    )
+
+
+def _measure(run, model, columns, decoding, precisions, limits, progress):
+    """A `Measurement` of each precision, by name."""
+    sources, references = columns
+    translators = {}
+    for name in precisions:
+        config = dataclasses.replace(decoding, precision=name)
+        translator = Translator.from_run(run, model, config, limits=limits)
+        translators[name] = text_translator(translator.translate)
+
+    def translate(name):
+        return list(
+            translate_lines(sources, translators[name], decoding.batch_size)
+        )
+
+    bleu, seconds = {}, {name: [] for name in precisions}
+    for name in precisions:
+        if progress:
+            progress(f"translating {len(sources)} sentences in {name}")
+        # Functions are traced, and kernels packed, at the first time.
+        language = run.config.data.target_language
+        bleu[name] = scores(translate(name), references, language).bleu
+    for _ in range(_ROUNDS):
+        for name in precisions:
+            started = time.perf_counter()
+            translate(name)
+            seconds[name].append(time.perf_counter() - started)
+    medians = {name: statistics.median(seconds[name]) for name in precisions}
+    return {
+        name: Measurement(
+            bleu[name],
+            round(medians[name], 3),
+            medians["float32"] / max(medians[name], 1e-9),
+        )
+        for name in precisions
+    }

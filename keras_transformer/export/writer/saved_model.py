@@ -30,6 +30,7 @@ from keras_transformer.export.warmup_requests import (
 )
 from keras_transformer.export.writer.signatures import TracedSignatures
 from keras_transformer.files import new_folder, read_json, write_json
+from keras_transformer.inference import quantization
 from keras_transformer.training.run import Run
 from keras_transformer.version import versions
 
@@ -73,6 +74,8 @@ def export_run(
     which: str = "best",
     decoding: DecodingConfig | None = None,
     warmup_texts: Sequence[str] | None = None,
+    limits: dict[str, float] | None = None,
+    measured: dict | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> ExportReport:
     """Writes, checks and publishes `base/version` as a SavedModel.
@@ -83,10 +86,10 @@ def export_run(
     `scores`, `(B, K)`; `score` takes `text` and `translation` and gives
     `log_probability`, `score` and `tokens`, `(B,)`; `tokenize` gives `ids`
     `(B, L)` and `length`; `align` gives tokens of both sides and what the
-    target's attended to. Weights are in the search's precision, float32 or
-    bfloat16, whatever the run was trained in. Until every check has passed,
-    the folder has a name that the server ignores; when one fails it is
-    removed.
+    target's attended to. Weights are in the search's precision, float32,
+    bfloat16 or int8, whatever the run was trained in. Until every check has
+    passed, the folder has a name that the server ignores; when one fails it
+    is removed.
 
     Args:
         run: a trained run.
@@ -96,6 +99,10 @@ def export_run(
         decoding: the search of `serving_default`; None: the run's own.
         warmup_texts: source sentences for the server to warm up with, and
             for the checks to compare; None: made of frequent tokens.
+        limits: in precision int8, what `calibration.calibrate` found; None:
+            scales are found for each row while translating.
+        measured: why this precision, of values that JSON has, to be kept in
+            the description; None: nothing.
         progress: called with a line before each long step.
 
     Raises:
@@ -111,7 +118,11 @@ def export_run(
     model = load_model(run, config, which)
     progress("tracing the graph")
     traced = TracedSignatures(
-        model, run.source_tokenizer, run.target_tokenizer, config.decoding
+        model,
+        run.source_tokenizer,
+        run.target_tokenizer,
+        config.decoding,
+        limits,
     )
     reference = traced.reference([*texts, ""])
     with new_folder(target) as folder:
@@ -124,7 +135,8 @@ def export_run(
         write_json(folder / layout.REFERENCE, reference)
         write_json(
             folder / layout.DESCRIPTION,
-            _describe_graph(config.decoding, traced.variable_count)
+            _describe_graph(config.decoding, traced.variable_count, limits)
+            | ({"precision_measured": measured} if measured else {})
             | describe(run, config, which, model),
         )
         progress("checking it in a fresh process")
@@ -241,13 +253,26 @@ def describe(run: Run, config: Config, which: str, model: keras.Model) -> dict:
     }
 
 
-def _describe_graph(decoding: DecodingConfig, variables: int) -> dict:
+def _describe_graph(
+    decoding: DecodingConfig, variables: int, limits: dict | None
+) -> dict:
     """What a SavedModel says about its graph.
 
     Args:
         decoding: the search.
         variables: number of weight tensors.
+        limits: as of `export_run`.
     """
+    quantized = {}
+    if decoding.precision == "int8":
+        quantized["needs"] = {
+            "operation": quantization.OPERATION,
+            "seen_in_tensorflow": list(quantization.TENSORFLOW_VERSIONS),
+            "instructions": list(quantization.INSTRUCTIONS),
+        }
+        quantized["activations"] = "static" if limits else "dynamic"
+        if limits:
+            quantized["limits"] = limits
     beams = {
         layout.BEAM: {"beam_size": decoding.beam_size},
         layout.GREEDY: {"beam_size": 1},
@@ -261,6 +286,7 @@ def _describe_graph(decoding: DecodingConfig, variables: int) -> dict:
         "format_version": FORMAT_VERSION,
         "signatures": beams,
         "precision": decoding.precision,
+        **quantized,
         "variables": variables,
     }
 
