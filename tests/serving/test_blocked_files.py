@@ -8,8 +8,10 @@ import time
 
 import pytest
 
+from keras_transformer.contract import layout
 from keras_transformer.contract.status import Code
 from keras_transformer.errors import InputError
+from keras_transformer.serving.server import loading
 from keras_transformer.serving.server.config_files import (
     ModelConfig,
     read_model_configs,
@@ -253,3 +255,24 @@ def test_a_pipe_in_a_version_folder(tmp_path):
         timer.cancel()
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("content", "fast", "said"),
+    [
+        ('{"precision": "int8"}', False, "without AVX512_VNNI"),
+        ('{"precision": "int8"}', True, ""),
+        ('{"precision": "float32"}', False, ""),
+        ("damaged", False, ""),
+        (None, False, ""),
+    ],
+)
+def test_the_log_tells_of_int8_on_a_slow_processor(
+    content, fast, said, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(loading, "multiplies_int8", lambda: fast)
+    if content is not None:
+        (tmp_path / "assets.extra").mkdir()
+        (tmp_path / layout.DESCRIPTION).write_text(content)
+    note = loading.processor_note(tmp_path)
+    assert said in note and bool(said) == bool(note)

@@ -15,10 +15,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
+from keras_transformer.contract import layout
 from keras_transformer.contract.layout import SAVED_MODEL, VARIABLES
 from keras_transformer.contract.status import Code, ServingError, VersionState
 from keras_transformer.errors import InputError
 from keras_transformer.export.ctranslate2_folder import DESCRIPTION, MODEL
+from keras_transformer.files import read_json
+from keras_transformer.machine import multiplies_int8
 
 # Files that change when a version is repaired, of either kind of export.
 _STAMPED = (SAVED_MODEL, f"{VARIABLES}.index", MODEL, DESCRIPTION)
@@ -189,6 +192,21 @@ def require_regular_files(folder: str | os.PathLike):
                 raise InputError(
                     f"{file}: not a regular file. Accepted: folders and files"
                 )
+
+
+def processor_note(folder: pathlib.Path) -> str:
+    """What the log adds of a version that this processor is slow with."""
+    try:
+        description = read_json(folder / layout.DESCRIPTION)
+    except InputError:
+        return ""  # Not every model has one.
+    if description.get("precision") != "int8" or multiplies_int8():
+        return ""
+    return (
+        "; it is in int8, which is slow and a little less exact on this "
+        "processor, without AVX512_VNNI and AVX_VNNI: serve a version in "
+        "float32"
+    )
 
 
 def folder_stamp(folder: pathlib.Path) -> tuple:

@@ -21,6 +21,7 @@ from keras_transformer.serving.server.loading import (
     PatientCalls,
     StoredVersion,
     folder_stamp,
+    processor_note,
 )
 
 # Seconds that a poll waits for a version before it goes on without it, and for
@@ -371,6 +372,7 @@ class ModelStore:
         else:
             self._log(
                 f"{name} {state.version}: available after {seconds:.1f} s"
+                f"{processor_note(state.folder)}"
             )
 
     def _is_served(self, name, version):
