@@ -105,12 +105,7 @@ class Translator(tf.Module):
 
     @classmethod
     def from_run(
-        cls,
-        run,
-        model,
-        decoding: DecodingConfig,
-        align: bool = False,
-        limits: dict | None = None,
+        cls, run, model, decoding: DecodingConfig, align=False, limits=None
     ) -> "Translator":
         """The translator of a run's model.
 
