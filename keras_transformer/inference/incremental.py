@@ -148,7 +148,7 @@ class IncrementalTransformer(_Sublayers):
             the heads of the last layer but one, whose weights come nearest
             to word alignments (Garg et al. 2019, section 4.1).
         limits: with int8, the largest input of each product, from
-            `calibration`; None: found for each row.
+            `export.writer.precision`; None: found for each row.
 
     Raises:
         InputError: int8 on a machine that can't.

@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.errors import InputError
+from keras_transformer.export.writer.precision import calibrate
 from keras_transformer.inference import incremental, quantization
-from keras_transformer.inference.calibration import calibrate
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.inference.quantization import (
     map_projections,

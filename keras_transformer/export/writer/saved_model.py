@@ -99,7 +99,7 @@ def export_run(
         decoding: the search of `serving_default`; None: the run's own.
         warmup_texts: source sentences for the server to warm up with, and
             for the checks to compare; None: made of frequent tokens.
-        limits: in precision int8, what `calibration.calibrate` found; None:
+        limits: in precision int8, what `precision.calibrate` found; None:
             scales are found for each row while translating.
         measured: why this precision, of values that JSON has, to be kept in
             the description; None: nothing.
