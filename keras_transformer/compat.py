@@ -174,19 +174,19 @@ def quantized_matmul(
     """
     import tensorflow as tf
 
-    fused = ["BiasAdd"]
+    operations = ["BiasAdd"]
     if activation is not None:
-        fused.append(activation)
+        operations.append(activation)
     tensors = [inputs, kernel, tf.convert_to_tensor(bias)]
     if addend is not None:
-        fused.append("Add")
+        operations.append("Add")
         tensors.append(tf.convert_to_tensor(addend))
     tensors += [*map(tf.constant, input_range), -largest, tf.identity(largest)]
     results = [tf.as_dtype(dtype)]
     if limit is None:
-        fused.append("Dequantize")
+        operations.append("Dequantize")
     else:
-        fused.append("Requantize")
+        operations.append("Requantize")
         tensors += [tf.constant(0.0), tf.constant(limit)]
         results = [tf.quint8, tf.float32, tf.float32]
     return _add_to_graph(
@@ -203,7 +203,7 @@ def quantized_matmul(
             "Thost_inputs": [tensor.dtype for tensor in tensors],
             "Tdevice_outputs": [],
             "Thost_outputs": results,
-            "fused_ops": fused,
+            "fused_ops": operations,
         },
     )[0]
 

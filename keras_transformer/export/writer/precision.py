@@ -225,15 +225,15 @@ class _Recorder(IncrementalTransformer):
 
     def limits(self):
         """`_KEPT` of the largest input of each projection, by name."""
-        found = {}
+        limits = {}
 
         def note(name, projection):
             largest = self._largest[projection.kernel.ref()]
             # What was never more than 0 may be so elsewhere.
-            found[name] = _KEPT * largest or 1.0
+            limits[name] = _KEPT * largest or 1.0
 
         map_projections(self.parameters, note)
-        return found
+        return limits
 
     def _dense(self, x, projection):
         largest = float(np.max(np.abs(x)))
