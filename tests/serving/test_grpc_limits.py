@@ -229,6 +229,27 @@ def test_long_names_are_cut_in_errors_and_in_the_log(
     assert len(line) < 10_000 and json.loads(line)["code"] == code
 
 
+def test_a_message_of_many_fields_is_refused_before_it_is_parsed(
+    channel, capfd
+):
+    """Of 4 MiB protobuf would make a map of half a million inputs."""
+    capfd.readouterr()
+    entry = b"\x12\x08\x0a\x04%04x\x12\x00"
+    model = b"\x0a\x05\x0a\x03toy"
+    call = channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
+    for count, says in (
+        (1000, "more than 1000 fields"),
+        (30_000, "more than 1000 fields"),
+        (999, "input size does not match signature: 999!=1"),
+    ):
+        data = model + b"".join(entry % number for number in range(count))
+        with pytest.raises(grpc.RpcError, match=says) as raised:
+            call(data, timeout=30)
+        assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    lines = map(json.loads, capfd.readouterr().err.splitlines())
+    assert [row["api"] for row in lines] == ["Predict"] * 3
+
+
 def test_of_very_many_names_a_few_are_looked_at():
     signature = SignatureDef()
     signature.inputs["x"].dtype = tf.string.as_datatype_enum

@@ -18,6 +18,7 @@ from tensorflow_serving.apis import (
 
 from keras_transformer.contract.layout import BEAM
 from keras_transformer.contract.status import (
+    Code,
     as_serving_error,
     invalid_argument,
 )
@@ -35,6 +36,10 @@ from keras_transformer.serving.server.signature_tensors import (
 # Calls beside those to predict: of health and status, which a busy server
 # answers, too, and those that are refused.
 _SPARE = 32
+# Inputs and outputs that a request names, and what it says beside them.
+_MAX_FIELDS = 1000
+# In place of a message that has more. None would be one that is damaged.
+_UNREAD = object()
 _GRPC_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
@@ -50,7 +55,7 @@ def grpc_server(core: Core, health_service: HealthService) -> grpc.Server:
     calls = core.limits.max_requests + _SPARE
     server = grpc.server(
         ThreadPoolExecutor(calls, "grpc"),
-        interceptors=(_Receiving(core.limits.receive_seconds),),
+        interceptors=(_Receiving(core),),
         maximum_concurrent_rpcs=calls,
         options=[
             ("grpc.so_reuseport", 0),
@@ -69,14 +74,17 @@ def grpc_server(core: Core, health_service: HealthService) -> grpc.Server:
 
 
 class _Receiving(grpc.ServerInterceptor):
-    """Ends calls whose message doesn't arrive in time.
+    """Ends calls whose message doesn't arrive in time, or has many fields.
 
     gRPC has a thread wait for it, for ever, unless the method takes a stream
-    of messages. On the wire that is the same.
+    of messages. On the wire that is the same. And of a message with hundreds
+    of thousands of inputs protobuf makes a map before anybody can refuse it,
+    while no other thread runs.
     """
 
-    def __init__(self, seconds):
-        self._seconds = seconds
+    def __init__(self, core):
+        self._core = core
+        self._seconds = core.limits.receive_seconds
         self._lock = threading.Lock()
         self._due = {}  # by call, the oldest first
         self._timer = None
@@ -95,11 +103,28 @@ class _Receiving(grpc.ServerInterceptor):
         @functools.wraps(behaviour)
         def receive(messages, context, *more):
             message = self._first(messages, context)
+            if message is _UNREAD:
+                self._refuse(handler_call_details.method, context)
             return behaviour(message, context, *more)
 
-        return make(
-            receive, handler.request_deserializer, handler.response_serializer
+        def read(data):
+            if _has_many_fields(data):
+                return _UNREAD
+            return handler.request_deserializer(data)
+
+        return make(receive, read, handler.response_serializer)
+
+    def _refuse(self, method, context):
+        entry = Entry(
+            "GRPC",
+            api=method.rpartition("/")[2],
+            peer=context.peer() or "",
+            code=Code.INVALID_ARGUMENT,
+            error=f"The request has more than {_MAX_FIELDS} fields",
         )
+        entry.end()
+        self._core.record(entry)
+        context.abort(_GRPC_CODES[entry.code], entry.error)
 
     def _first(self, messages, context):
         with self._lock:
@@ -131,6 +156,41 @@ class _Receiving(grpc.ServerInterceptor):
             self._set_timer()
         for context in late:
             context.cancel()
+
+
+def _has_many_fields(data):
+    """Whether a message has more than `_MAX_FIELDS`, by its bytes.
+
+    Source: the wire format of protocol buffers. What is damaged is left to
+    the parser.
+    """
+    index = 0
+    try:
+        for _ in range(_MAX_FIELDS):
+            tag, index = _varint(data, index)
+            if tag & 7 == 2:
+                size, index = _varint(data, index)
+                index += size
+            elif tag & 7 == 0:
+                _, index = _varint(data, index)
+            else:
+                index += {1: 8, 5: 4}[tag & 7]
+    except (IndexError, KeyError):
+        return False  # at its end
+    return index < len(data)
+
+
+def _varint(data, index):
+    """A number of as many bytes as it needs, and the index after it."""
+    value = shift = 0
+    while True:
+        byte = data[index]
+        value |= (byte & 127) << shift
+        index, shift = index + 1, shift + 7
+        if byte < 128:
+            return value, index
+        if shift > 63:
+            raise IndexError
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
