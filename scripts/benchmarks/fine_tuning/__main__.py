@@ -28,6 +28,7 @@ from scripts.benchmarks import command, page_parts, steps
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
 _COLUMNS = ("model", "BLEU", "chrF", "dev loss")
 _RATE = preset("finetune").training.learning_rate
+_ALONE_WARMUP = 100
 _QUICK = {"pairs": 2000, "epochs": 2, "alone_epochs": 2}
 
 
@@ -96,6 +97,8 @@ def _alone(options):
     words = ["--source-language=en", "--target-language=zh"]
     _prepare(out, "tenth-alone", [*words, "--preset", options.preset])
     words = ["--preset", options.preset, "--epochs", options.alone_epochs]
+    # The preset's warm-up is longer than the whole training.
+    words += ["--set", f"training.warmup_steps={_ALONE_WARMUP}"]
     steps.train(out / "tenth-alone", out / "alone", words)
     return ["trained on the same pairs alone", *_score(out, "alone")]
 
@@ -124,7 +127,7 @@ def _parser():
         default=sys.executable,
         help="interpreter with torch and transformers",
     )
-    add("--epochs", type=int, default=15, help="of the Marian model")
+    add("--epochs", type=int, default=30, help="of the Marian model")
     add(
         "--rates",
         type=float,
@@ -133,7 +136,7 @@ def _parser():
         help="of the further training (default: the preset's)",
     )
     add("--preset", default="small", help="of the model on few pairs alone")
-    add("--alone-epochs", type=int, default=60, help="of that model")
+    add("--alone-epochs", type=int, default=50, help="of that model")
     add("--pairs", type=int, help="of the corpus, a tenth as many scored")
     add("--quick", action="store_true", help=command.QUICK_NOTE)
     return parser
