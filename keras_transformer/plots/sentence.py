@@ -3,6 +3,7 @@
 `attention_maps` and `beam_tree` draw them; nothing here draws.
 """
 
+import dataclasses
 import unicodedata
 from typing import NamedTuple
 
@@ -61,7 +62,7 @@ def sentence_attention(
     Raises:
         InputError: the sentence is blank or invisible.
     """
-    decoding = decoding or run.config.decoding
+    decoding = _eager(decoding or run.config.decoding)
     translator = Translator.from_run(run, model, decoding)
     source = translator.prepare(tf.constant([_checked(text)]))
     if translation is None:
@@ -97,7 +98,7 @@ def sentence_beam_tree(
         InputError: the sentence is blank or invisible, or the search
             samples.
     """
-    decoding = decoding or run.config.decoding
+    decoding = _eager(decoding or run.config.decoding)
     translator = Translator.from_run(run, model, decoding)
     source = translator.prepare(tf.constant([_checked(text)]))
     return trace_beam(
@@ -109,6 +110,13 @@ def sentence_beam_tree(
         decoding,
         banned_ids(decoding, run.target_tokenizer),
     )
+
+
+def _eager(decoding):
+    """The search as it can be run outside of a graph, where no int8 is."""
+    if decoding.precision == "int8":
+        return dataclasses.replace(decoding, precision="float32")
+    return decoding
 
 
 def _checked(text):

@@ -5,7 +5,6 @@ as 0.02 (default: 1). Figures of a whole attack come to docs/reliability.md by
 `python scripts/benchmarks/attack`, which runs these tests.
 """
 
-import importlib.util
 import json
 import math
 import os
@@ -16,26 +15,15 @@ import pytest
 from tests.attack.report import FIGURES, SIZE, Figures
 from tests.cli.conftest import corpus, data, export, run  # noqa: F401
 from tests.serving.conftest import toy_base  # noqa: F401
+from tests.skipped_modules import module_without
 
 EXTRA = ("hypothesis", "tensorflow_serving", "grpc_health", "starlette")
-MISSING = [name for name in EXTRA if not importlib.util.find_spec(name)]
-
-
-class SkippedModule(pytest.Module):
-    """A module of tests whose imports aren't there."""
-
-    def collect(self):
-        pytest.skip(
-            f"needs the extras [serving] and [dev]: no {MISSING[0]}",
-            allow_module_level=True,
-        )
 
 
 def pytest_pycollect_makemodule(module_path, parent):
     """Skips what can't be imported."""
-    if MISSING:
-        return SkippedModule.from_parent(parent, path=module_path)
-    return None
+    extras = "the extras [serving] and [dev]"
+    return module_without(EXTRA, extras, module_path, parent)
 
 
 @pytest.fixture(scope="session")

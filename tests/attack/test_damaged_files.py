@@ -9,7 +9,7 @@ import shutil
 import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_transformer.cli.main import main
@@ -29,9 +29,10 @@ from tests.attack.damage_grammar import (
     json_damages,
     yaml_texts,
 )
+from tests.attack.examples import attacking
 from tests.attack.report import HANG, peak_mib
 from tests.attack.served import Served
-from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS
+from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, read_prepared
 from tests.fake_models import MODELS_CONFIG
 from tests.serving.asking import ask
 
@@ -39,16 +40,6 @@ pytestmark = pytest.mark.slow
 LONGEST = 1200  # characters of a message: all accepted keys may be listed
 # MiB that the tests' process may take at its peak, TensorFlow included.
 BOUND = 3072
-
-
-def attacking(count):
-    """Hypothesis' settings for so many examples."""
-    return settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 @pytest.fixture
@@ -103,11 +94,7 @@ def test_damaged_prepared_data(data, tmp_path, share, attack):
     folder = shutil.copytree(data, tmp_path / "data")
 
     def load():
-        loaded = PreparedData.load(folder)
-        for split in loaded.manifest["splits"]:
-            loaded.lengths(split)
-        loaded.verify()
-        loaded.source_tokenizer.fingerprint()
+        read_prepared(folder)
 
     attack_files(attack, files(folder), load, share(80))
 

@@ -7,7 +7,7 @@ and whose answers are known.
 import grpc
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
@@ -15,6 +15,7 @@ from tensorflow_serving.apis import (
     predict_pb2,
 )
 
+from tests.attack.examples import attacking
 from tests.attack.grpc_grammar import messages
 from tests.attack.report import HANG
 
@@ -60,16 +61,6 @@ def call(served, figures, request):
         served.check(HANG)
         attack.mib = served.memory()
         assert attack.mib is None or attack.mib < BOUND
-
-
-def attacking(count):
-    """Hypothesis' settings for so many examples."""
-    return settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 def is_message(method, content):

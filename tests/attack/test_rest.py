@@ -8,9 +8,10 @@ exchanges.
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.attack.examples import attacking
 from tests.attack.http_grammar import exchanges
 from tests.attack.raw_client import RawClient, exchange, statuses
 from tests.attack.report import HANG
@@ -23,16 +24,6 @@ BOUND = 1024
 # Of what isn't an operation of the API: by the path, a proxy's or the page's.
 OTHER = {200, 400, 403, 404, 405, 408, 413, 414, 421, 426, 431, 501, 505}
 EVERY = 500  # requests between two looks at the server
-
-
-def attacking(count):
-    """Hypothesis' settings for so many examples."""
-    return settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from keras_transformer.cli.main import main
+from keras_transformer.data.prepared import PreparedData
 from keras_transformer.export.writer import saved_model
 from tests.built_once import built_once
 from tests.toy_models import MODEL, write_corpus
@@ -114,3 +115,12 @@ def start(*arguments, limit_file_size=None, **options):
         cwd=ROOT,
         **options,
     )
+
+
+def read_prepared(folder):
+    """Reads all of a folder of prepared data."""
+    loaded = PreparedData.load(folder)
+    for split in loaded.manifest["splits"]:
+        loaded.lengths(split)
+    loaded.verify()
+    loaded.source_tokenizer.fingerprint()

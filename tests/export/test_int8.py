@@ -15,6 +15,10 @@ from keras_transformer.export.writer.saved_model import export_run
 from keras_transformer.files import read_json
 from keras_transformer.inference import quantization
 from keras_transformer.machine import multiplies_int8
+from keras_transformer.plots.sentence import (
+    sentence_attention,
+    sentence_beam_tree,
+)
 from tests.export.conftest import SENTENCES
 
 needs_vnni = pytest.mark.skipif(
@@ -181,3 +185,16 @@ def test_limits_are_of_pairs_evenly_spaced(run, model, monkeypatch):
     every = activation_limits(run, model, SENTENCES, run.config.decoding)
     chosen = activation_limits(run, model, SENTENCES[::3], run.config.decoding)
     assert every == chosen
+
+
+@needs_vnni
+@pytest.mark.parametrize("look", [sentence_beam_tree, sentence_attention])
+def test_pictures_of_int8_are_drawn_in_float32(look, run, model):
+    """They look at a search outside of a graph, where int8 can't be."""
+    decoding = dataclasses.replace(run.config.decoding, precision="int8")
+    full = dataclasses.replace(decoding, precision="float32")
+    seen, expected = (
+        look(run, model, "It is raining.", decoding=config)
+        for config in (decoding, full)
+    )
+    assert repr(seen) == repr(expected)

@@ -1,29 +1,18 @@
 """Toy models on disk, and a server of them."""
 
-import importlib.util
 import shutil
 
 import pytest
 
+from tests.skipped_modules import module_without
+
 EXTRA = ("tensorflow_serving", "grpc_health", "starlette", "uvicorn")
-MISSING = [name for name in EXTRA if not importlib.util.find_spec(name)]
-
-
-class SkippedModule(pytest.Module):
-    """A module of tests whose imports aren't there."""
-
-    def collect(self):
-        pytest.skip(
-            f"needs the extra [serving]: no {MISSING[0]}",
-            allow_module_level=True,
-        )
 
 
 def pytest_pycollect_makemodule(module_path, parent):
     """Skips what can't be imported."""
-    if MISSING:
-        return SkippedModule.from_parent(parent, path=module_path)
-    return None
+    extras = "the extra [serving]"
+    return module_without(EXTRA, extras, module_path, parent)
 
 
 @pytest.fixture(scope="session")
