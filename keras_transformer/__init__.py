@@ -43,6 +43,7 @@ _PUBLIC = {
     "greedy_search": "search.greedy",
     "Translator": "translation.translator",
     "translate_lines": "translation.stream",
+    "evaluate": "api.evaluation",
     "evaluate_run": "evaluation.run_evaluation",
     "export_run": "export.writer.saved_model",
     "export_keras": "export.writer.keras_file",

@@ -180,10 +180,10 @@ def _train(work, prepared, config):
 
 
 def _evaluate(run, pairs):
-    from keras_transformer.evaluation.run_evaluation import evaluate_run
+    from keras_transformer.api.evaluation import evaluate
 
     with Progress("evaluating", len(pairs), "sentences") as progress:
-        evaluation = evaluate_run(run, pairs, progress=progress.advance)
+        evaluation = evaluate(run, pairs, progress=progress.advance)
     run.record_scores("test", dataclasses.asdict(evaluation))
     return evaluation
 

@@ -9,7 +9,6 @@ example:
 """
 
 import dataclasses
-import functools
 import json
 
 from keras_transformer.cli.console import Progress, load_tensorflow, table
@@ -42,16 +41,18 @@ def add_arguments(parser):
 
 def run(arguments):
     load_tensorflow()
+    from keras_transformer.api.evaluation import evaluate
     from keras_transformer.data.corpus import read_pairs
 
-    evaluate = _ctranslate2_evaluator if arguments.ctranslate2 else _evaluator
-    evaluate = evaluate(arguments)
+    model, options = _model(arguments)
     pairs = list(read_pairs(arguments.input))
     if not pairs:
         names = ", ".join(arguments.input)
         raise InputError(f"{names}: empty, no sentence pair to evaluate on")
     with Progress("translating", len(pairs), "sentences") as progress:
-        evaluation = evaluate(pairs, progress=progress.advance)
+        evaluation = evaluate(
+            model, pairs, progress=progress.advance, **options
+        )
     values = dataclasses.asdict(evaluation)
     if arguments.json:
         print(json.dumps(values))
@@ -59,25 +60,19 @@ def run(arguments):
         print(table([(name, _shown(v)) for name, v in values.items()]))
 
 
-def _evaluator(arguments):
-    """`evaluate_run` of the run and its options."""
-    from keras_transformer.evaluation.run_evaluation import evaluate_run
+def _model(arguments):
+    """What is measured, and how `evaluate` is to do it."""
     from keras_transformer.training.run import Run
 
+    if arguments.ctranslate2:
+        return _ctranslate2_translator(arguments), {}
     run = Run.load(arguments.run)
-    return functools.partial(
-        evaluate_run,
-        run,
-        which=arguments.weights or "best",
-        decoding=decoding_config(run.config, arguments),
-    )
+    decoding = decoding_config(run.config, arguments)
+    return run, {"which": arguments.weights, "decoding": decoding}
 
 
-def _ctranslate2_evaluator(arguments):
-    """`evaluate_translator` of an export, on all cores."""
-    from keras_transformer.evaluation.run_evaluation import (
-        evaluate_translator,
-    )
+def _ctranslate2_translator(arguments):
+    """The translator of an export, on all cores."""
     from keras_transformer.export.ctranslate2_folder import read_config
     from keras_transformer.export.ctranslate2_translator import (
         CTranslate2Translator,
@@ -86,10 +81,9 @@ def _ctranslate2_evaluator(arguments):
     if arguments.weights:
         raise InputError("--weights goes with --run: an export has one set")
     decoding = decoding_config(read_config(arguments.ctranslate2), arguments)
-    translator = CTranslate2Translator(
+    return CTranslate2Translator(
         arguments.ctranslate2, decoding, usable_cores()
     )
-    return functools.partial(evaluate_translator, translator)
 
 
 def _shown(value):

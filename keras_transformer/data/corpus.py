@@ -17,7 +17,7 @@ from keras_transformer.data.bounded_lines import (
     bounded_lines,
     is_over_long,
 )
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.pipes import open_file
 from keras_transformer.remote import RemotePath, any_path
 
@@ -116,6 +116,32 @@ def read_pairs(
     return itertools.chain.from_iterable(
         file.pairs(line_bytes) for file in files
     )
+
+
+def sentence_pairs(
+    given: "CorpusSpec | Iterable[CorpusSpec] | Iterable[Pair]",
+) -> list[Pair]:
+    """All pairs of sentences, given as such or as files.
+
+    Args:
+        given: (source, target) pairs of strings; or a corpus file, or
+            several, each a path of a TSV file or `"SOURCE,TARGET"`.
+
+    Raises:
+        InputError: a file can't be read, or something is no pair.
+    """
+    file = str | os.PathLike | CorpusFile
+    given = [given] if isinstance(given, file) else list(given)
+    if all(isinstance(spec, file) for spec in given):
+        return list(read_pairs(given))
+    for pair in given:
+        is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+        if not is_pair or not all(isinstance(text, str) for text in pair):
+            raise InputError(
+                f"{shown(pair)}: no pair of sentences. Accepted: "
+                '("source", "target"), or files such as "dev.tsv"'
+            )
+    return [tuple(pair) for pair in given]
 
 
 def read_lines(

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_transformer.chinese import simplify
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
+from keras_transformer.data.corpus import sentence_pairs
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.bleu_chrf import scores
@@ -64,7 +65,7 @@ def evaluate_run(
 
     Args:
         run: a trained run.
-        pairs: source and target sentences; held in memory.
+        pairs: source and target sentences, or files of them; held in memory.
         which: weights, "best", "last" or "average".
         decoding: the search; None: the run's own.
         progress: called with the number of sentences just translated.
@@ -105,7 +106,7 @@ def evaluate_translator(
 
     Args:
         translator: a `CTranslate2Translator`; its search is used.
-        pairs: source and target sentences; held in memory.
+        pairs: source and target sentences, or files of them; held in memory.
         progress: called with the number of sentences just translated.
 
     Raises:
@@ -223,12 +224,12 @@ def text_columns(run: Run, pairs: Iterable[tuple[str, str]]):
 
     Args:
         run: or anything else that has a run's `config`.
-        pairs: source and target sentences.
+        pairs: see `sentence_pairs`.
 
     Raises:
-        InputError: there is no pair.
+        InputError: there is no pair, or a file can't be read.
     """
-    pairs = list(pairs)
+    pairs = sentence_pairs(pairs)
     if not pairs:
         raise InputError("no sentence pair to evaluate on. Accepted: 1 or more")
     sources, references = map(list, zip(*pairs, strict=True))

@@ -1,0 +1,1 @@
+"""What Python programs call, and the command line for them: a function each."""

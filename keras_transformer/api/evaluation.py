@@ -1,0 +1,60 @@
+"""`evaluate`: what a model reaches on a test set."""
+
+import os
+from collections.abc import Callable, Iterable
+
+from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.data.corpus import CorpusSpec, Pair
+from keras_transformer.errors import InputError, shown
+from keras_transformer.evaluation.run_evaluation import (
+    Evaluation,
+    evaluate_run,
+    evaluate_translator,
+)
+from keras_transformer.export.ctranslate2_translator import (
+    CTranslate2Translator,
+)
+from keras_transformer.training.run import Run
+
+
+def evaluate(
+    model: Run | CTranslate2Translator | str | os.PathLike,
+    pairs: CorpusSpec | Iterable[CorpusSpec] | Iterable[Pair],
+    *,
+    which: str | None = None,
+    decoding: DecodingConfig | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Evaluation:
+    """Cross-entropy, BLEU and chrF of a model on a test set.
+
+    Args:
+        model: a run or its folder, or a `CTranslate2Translator`.
+        pairs: a file, several, or pairs of sentences; see `sentence_pairs`.
+        which: weights of a run, "best" (if None), "last" or "average".
+        decoding: the search; None: the model's own.
+        progress: called with the number of sentences just translated.
+
+    Raises:
+        InputError: there is no pair, a file can't be read, or the model is
+            damaged or another thing.
+    """
+    if isinstance(model, str | os.PathLike):
+        model = Run.load(model)
+    if isinstance(model, Run):
+        return evaluate_run(
+            model,
+            pairs,
+            which=which or "best",
+            decoding=decoding,
+            progress=progress,
+        )
+    if not isinstance(model, CTranslate2Translator):
+        raise InputError(
+            f"evaluate takes a run. Received: {shown(model)}. Accepted: what "
+            "train gave, a run's folder, or a CTranslate2Translator"
+        )
+    if which is not None:
+        raise InputError("an export has one set of weights: no `which`")
+    if decoding is not None:
+        model = model.with_search(decoding)
+    return evaluate_translator(model, pairs, progress)

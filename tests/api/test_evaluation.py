@@ -1,0 +1,47 @@
+import pytest
+
+import keras_transformer as kt
+from keras_transformer.errors import InputError
+
+PAIRS = [("aaa bbb", "ab"), ("ccc", "c")]
+GREEDY = kt.DecodingConfig(beam_size=1)
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "dev.tsv"
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    return path
+
+
+def test_a_file_is_the_pairs_in_it(run, file):
+    by_pairs = kt.evaluate(run, PAIRS, decoding=GREEDY)
+    assert by_pairs.sentences == 2
+    for given in (str(file), [file]):
+        by_file = kt.evaluate_run(run, given, decoding=GREEDY)
+        assert by_file.cross_entropy == by_pairs.cross_entropy
+
+
+def test_a_run_may_be_named_by_its_folder(run, folder):
+    by_folder = kt.evaluate(folder, PAIRS, decoding=GREEDY)
+    by_run = kt.evaluate(run, PAIRS, decoding=GREEDY)
+    assert by_folder.cross_entropy == by_run.cross_entropy
+
+
+@pytest.mark.parametrize(
+    ("pairs", "says"),
+    [
+        ([("aaa", "a"), ("bbb",)], r"\('bbb',\): no pair of sentences"),
+        ([("aaa", 1)], r"\('aaa', 1\): no pair"),
+        ("no such.tsv", "no such.tsv: No such file"),
+        ([], "no sentence pair"),
+    ],
+)
+def test_what_is_no_pair_is_told(run, pairs, says):
+    with pytest.raises(InputError, match=says):
+        kt.evaluate(run, pairs)
+
+
+def test_what_is_no_model_is_told():
+    with pytest.raises(InputError, match="evaluate takes a run. Received: 3"):
+        kt.evaluate(3, PAIRS)
