@@ -4,18 +4,37 @@ import json
 import pathlib
 
 import pytest
+import sacrebleu
+from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.significance import PairedTest
 
 from keras_transformer.cli.main import build_parser
 from scripts.benchmarks.fine_tuning import __main__ as fine_tuning
 
-BLEU = {"imported": 20.0, "further-0.0001": 21.5, "alone": 5.0}
+# The same in simplified and in traditional Chinese.
+SIMPLE = (
+    "一二三四五六七八九十人口手足耳目日月水火山石田土木禾上中下左右天地大小"
+)
+
+
+def translation(name, source):
+    """What a model says: less and less of a reference, the worse it is."""
+    kept = {"imported": 16, "further-0.0001": 30, "alone": 6}.get(name, 20)
+    number = int(source.split()[-1])
+    return reference(source)[: kept - number % 5]
+
+
+def reference(source):
+    """Characters of their own for each sentence."""
+    return "".join(SIMPLE[ord(c) % len(SIMPLE)] for c in source * 2)
 
 
 @pytest.fixture
 def call(tmp_path, monkeypatch, capsys):
     """Calls the script; commands are recorded instead of run."""
     for name, count in (("train", 60), ("dev", 4)):
-        lines = [f"en {name} {i}\t漢 {name} {i}\n" for i in range(count)]
+        sources = [f"en {name} {i}" for i in range(count)]
+        lines = [f"{text}\t{reference(text)}\n" for text in sources]
         (tmp_path / f"{name}.tsv").write_text("".join(lines), "utf-8")
     commands = []
     out = tmp_path / "out"
@@ -25,10 +44,16 @@ def call(tmp_path, monkeypatch, capsys):
         build_parser().parse_args(words)
         commands.append(words)
         if words[0] == "evaluate":
-            name = pathlib.Path(words[words.index("--run") + 1]).name
-            bleu = BLEU.get(name, 22.0)
-            scores = {"bleu": bleu, "chrf": 1.0, "cross_entropy": 2.0}
+            scores = {"bleu": 0.0, "chrf": 1.0, "cross_entropy": 2.0}
             return json.dumps(scores) + "\n"
+        if words[0] == "translate":
+            name = pathlib.Path(words[words.index("--run") + 1]).name
+            path = pathlib.Path(words[words.index("--input") + 1])
+            sources = path.read_text("utf-8").splitlines()
+            path = pathlib.Path(words[words.index("--output") + 1])
+            lines = [translation(name, source) + "\n" for source in sources]
+            path.write_text("".join(lines), "utf-8")
+            return ""
         pathlib.Path(words[words.index("--out") + 1]).mkdir(exist_ok=True)
 
     def pretrain(words, cwd, check):
@@ -37,6 +62,8 @@ def call(tmp_path, monkeypatch, capsys):
         folder.mkdir()
         (folder / "config.json").touch()
 
+    monkeypatch.setattr(fine_tuning, "_RESAMPLES", 50)
+    monkeypatch.setattr(fine_tuning, "_TRIALS", 200)
     monkeypatch.setattr(fine_tuning.steps, "run", run)
     monkeypatch.setattr(fine_tuning.subprocess, "run", pretrain)
 
@@ -51,22 +78,48 @@ def call(tmp_path, monkeypatch, capsys):
     return call
 
 
+def sources(path):
+    lines = path.read_text("utf-8").splitlines()
+    return [line.split("\t")[0] for line in lines]
+
+
 def test_a_tenth_of_the_other_half_is_trained_on(call):
     call()
-    assert (call.out / "half.tsv").read_text("utf-8").splitlines() == [
-        f"en train {i}\t汉 train {i}" for i in range(0, 60, 2)
+    half = sources(call.out / "half.tsv")
+    assert half == [f"en train {i}" for i in range(0, 60, 2)]
+    tenth = sources(call.out / "tenth.tsv")
+    assert tenth == [f"en train {i}" for i in (1, 21, 41)]
+    unseen = sources(call.out / "unseen.tsv")
+    assert unseen == [
+        f"en train {i}" for i in range(60) if i % 2 and i % 20 != 1
     ]
-    assert (call.out / "tenth.tsv").read_text("utf-8").splitlines() == [
-        f"en train {i}\t汉 train {i}" for i in (1, 21, 41)
+    assert sources(call.out / "unseen.source") == unseen
+
+
+def test_targets_are_simplified(call, tmp_path):
+    (tmp_path / "dev.tsv").write_text("a 1\t漢字\n", "utf-8")
+    call()
+    assert (call.out / "dev.tsv").read_text("utf-8") == "a 1\t汉字\n"
+
+
+def test_unseen_pairs_share_neither_side_with_training():
+    trained = [("One two.", "一二。"), ("Three.", "三。")]
+    pairs = [
+        ("One, two", "二二。"),  # The same source by its key.
+        ("Four.", "三"),
+        ("Five.", "五。"),
+        ("Three.", "三。"),
     ]
+    assert fine_tuning._unseen(pairs, trained) == [("Five.", "五。")]
 
 
 def test_commands(call):
-    commands, table = call("--rates", "1e-4", "3e-4")
+    commands, _ = call("--rates", "1e-4", "3e-4")
+    scored = ["evaluate", "translate", "translate"]
     assert [words[0] for words in commands] == [
-        *("python-hf", "import", "evaluate"),
-        *("prepare", "train", "evaluate", "train", "evaluate"),
-        *("prepare", "train", "evaluate"),
+        *("python-hf", "import", *scored),
+        *("prepare", "train", *scored, "train", *scored),
+        *("prepare", "train", *scored),
     ]
     assert commands[1][-2:] == ["--positions", "sinusoidal"]
     further, alone = (words for words in commands if words[0] == "prepare")
@@ -76,12 +129,42 @@ def test_commands(call):
     assert "--preset=finetune" in first and "--set" not in first
     assert "training.learning_rate=0.0003" in second
     assert "--from" not in third
-    assert [row.split(" | ")[1] for row in table.splitlines()[2:]] == [
-        "20.0",
-        "21.5",
-        "22.0",
-        "5.0",
+
+
+def test_table_has_intervals_and_p_values(call):
+    """As sacreBLEU gives them for each model and the imported one."""
+    _, table = call()
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines()]
+    columns, _, *rows = rows
+    assert columns == [
+        *("model", "dev loss", "BLEU", "p", "chrF", "p"),
+        *("BLEU, unseen pairs", "p", "chrF, unseen pairs", "p"),
     ]
+    unseen = sources(call.out / "unseen.tsv")
+    systems = [
+        (name, [translation(name, source) for source in unseen])
+        for name in ("imported", "further-0.0001", "alone")
+    ]
+    metrics = {"BLEU": BLEU(tokenize="zh"), "chrF": CHRF()}
+    references = [[reference(source) for source in unseen]]
+    test = PairedTest(systems, metrics, references, "ar", 200, 50)
+    bleu, chrf = test()[1]["BLEU"], test()[1]["chrF2"]
+    scores = []
+    for row, of_bleu, of_chrf in zip(rows, bleu, chrf, strict=True):
+        assert row[6] == f"{of_bleu.score:.1f} ± {of_bleu.ci:.1f}"
+        assert row[8] == f"{of_chrf.score:.1f} ± {of_chrf.ci:.1f}"
+        scores.append(of_bleu.score)
+    assert scores[1] > scores[0] > scores[2]
+    assert sacrebleu.corpus_bleu(
+        systems[1][1], references, tokenize="zh"
+    ).score == pytest.approx(scores[1])
+    assert rows[0][7].strip() == "" and rows[1][7] == "0.005"
+
+
+def test_p_values_are_not_said_to_be_0():
+    assert fine_tuning._p_value(0.0001) == "< 0.001"
+    assert fine_tuning._p_value(0.23456) == "0.235"
+    assert fine_tuning._p_value(None) == ""
 
 
 def test_what_is_done_is_not_done_again(call):
