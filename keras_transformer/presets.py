@@ -1,6 +1,8 @@
 """Named configurations, each a recipe: see `presets.yaml` beside this file."""
 
+import difflib
 import pathlib
+from collections.abc import Iterable, Mapping
 
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
@@ -16,7 +18,43 @@ def preset(name: str) -> Config:
         InputError: there is no such preset.
     """
     if name not in PRESETS:
+        close = difflib.get_close_matches(str(name), PRESETS, n=1)
+        hint = f", did you mean {close[0]!r}?" if close else "."
         raise InputError(
-            f"unknown preset {name!r}. Accepted: {', '.join(PRESETS)}"
+            f"unknown preset {name!r}{hint} Accepted: {', '.join(PRESETS)}"
         )
     return Config().updated(PRESETS[name], f"preset {name}")
+
+
+def resolved(
+    name: str | None,
+    changes: Iterable[tuple[Mapping, str]],
+    *,
+    default: str | None = None,
+    taken_over: Mapping | None = None,
+) -> Config:
+    """A preset and what changes it, the last change winning.
+
+    Args:
+        name: of the preset; None: the default.
+        changes: `{section: {key: value}}` and where it comes from.
+        default: preset where none is named; None: the fields' defaults.
+        taken_over: `{section: {key: value}}` from elsewhere, in place of
+            what neither the named preset nor a change says.
+
+    Raises:
+        InputError: an unknown preset, key, or a value that isn't accepted.
+    """
+    base = name or default
+    config = preset(base) if base else Config()
+    named = PRESETS[name] if name else {}
+    taken_over = {
+        section: {
+            k: v for k, v in part.items() if k not in named.get(section, {})
+        }
+        for section, part in (taken_over or {}).items()
+    }
+    config = config.updated(taken_over, "settings that were taken over")
+    for values, where in changes:
+        config = config.updated(values, where)
+    return config

@@ -9,7 +9,7 @@ import keras_transformer
 from keras_transformer.constants import SPECIAL_TOKENS
 
 # Their examples name a run or an export, which takes minutes to make.
-NEED_A_RUN = {"SavedTranslator", "Translator"}
+NEED_A_RUN = {"SavedTranslator", "TrainedRun", "Translator", "load", "train"}
 FINDER = doctest.DocTestFinder(recurse=False)
 
 

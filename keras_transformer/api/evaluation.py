@@ -1,6 +1,7 @@
 """`evaluate`: what a model reaches on a test set."""
 
 import os
+import pathlib
 from collections.abc import Callable, Iterable
 
 from keras_transformer.config.decoding import DecodingConfig
@@ -11,10 +12,13 @@ from keras_transformer.evaluation.run_evaluation import (
     evaluate_run,
     evaluate_translator,
 )
+from keras_transformer.export.ctranslate2_folder import MODEL
 from keras_transformer.export.ctranslate2_translator import (
     CTranslate2Translator,
 )
+from keras_transformer.machine import usable_cores
 from keras_transformer.training.run import Run
+from keras_transformer.translation.trained_run import TrainedRun
 
 
 def evaluate(
@@ -28,9 +32,10 @@ def evaluate(
     """Cross-entropy, BLEU and chrF of a model on a test set.
 
     Args:
-        model: a run or its folder, or a `CTranslate2Translator`.
+        model: a run, a `CTranslate2Translator`, or the folder of either.
         pairs: a file, several, or pairs of sentences; see `sentence_pairs`.
-        which: weights of a run, "best" (if None), "last" or "average".
+        which: weights of a run, "best", "last" or "average"; None: those that
+            it translates by.
         decoding: the search; None: the model's own.
         progress: called with the number of sentences just translated.
 
@@ -39,7 +44,13 @@ def evaluate(
             damaged or another thing.
     """
     if isinstance(model, str | os.PathLike):
-        model = Run.load(model)
+        if (pathlib.Path(model) / MODEL).is_file():
+            model = CTranslate2Translator(model, threads=usable_cores())
+        else:
+            model = Run.load(model)
+    if isinstance(model, TrainedRun):
+        which = which or model.which
+        decoding = decoding or model.decoding
     if isinstance(model, Run):
         return evaluate_run(
             model,

@@ -1,8 +1,7 @@
-"""Console input and output: lines of text, progress, messages, signals."""
+"""Console input and output: lines of text, progress, messages."""
 
 import contextlib
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -207,31 +206,6 @@ def table(rows: list[tuple[str, str]]) -> str:
     """Two aligned columns."""
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
-
-
-@contextlib.contextmanager
-def stop_on_signal():
-    """Turns the first Ctrl-C or SIGTERM into a request to stop.
-
-    Yields:
-        a callable that tells whether stopping was asked for. The second
-        signal interrupts at once.
-    """
-    asked = []
-
-    def ask(number, frame):
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-        say("stopping after this step (once more: at once)")
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, ask) for number in numbers]
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
 
 
 def input_lines(path):

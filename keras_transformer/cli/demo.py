@@ -16,6 +16,8 @@ import subprocess
 import sys
 import time
 
+from keras_transformer.api.runs import TrainingRequest
+from keras_transformer.api.training import best_epoch, train_run
 from keras_transformer.cli.console import (
     Progress,
     Stages,
@@ -24,6 +26,7 @@ from keras_transformer.cli.console import (
     table,
 )
 from keras_transformer.cli.options import add_number
+from keras_transformer.cli.train import training_progress
 from keras_transformer.errors import InputError
 from keras_transformer.interpreters import child_environment, module_command
 from keras_transformer.presets import preset
@@ -171,11 +174,14 @@ def _check_out(out):
 
 
 def _train(work, prepared, config):
-    from keras_transformer.cli.train import train
-    from keras_transformer.training.run import Run
-
-    run = Run.create(work / "run", config, prepared)
-    say(train(run, prepared))
+    run = train_run(
+        prepared,
+        work / "run",
+        TrainingRequest(config, True, {}),
+        observe=training_progress,
+        say=say,
+    )
+    say(best_epoch(run))
     return run
 
 

@@ -1,12 +1,11 @@
 """Options that several subcommands share, and the `Config` they make."""
 
 import dataclasses
-import pathlib
 
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_yaml
-from keras_transformer.presets import PRESETS, preset
+from keras_transformer.presets import resolved
 from keras_transformer.validation import field_types
 from keras_transformer.yaml_text import NotYaml, load_yaml
 
@@ -149,29 +148,26 @@ def resolve_config(
     Raises:
         InputError: an unknown preset, key, or a value that isn't accepted.
     """
-    name = arguments.preset or default_preset
-    config = preset(name) if name else Config()
-    named = PRESETS[arguments.preset] if arguments.preset else {}
-    taken_over = {
-        section: {
-            k: v for k, v in part.items() if k not in named.get(section, {})
-        }
-        for section, part in (taken_over or {}).items()
-    }
-    config = config.updated(taken_over, "settings that were taken over")
+    changes = []
     if arguments.config:
-        config = config.updated(read_yaml(arguments.config), arguments.config)
+        changes.append((read_yaml(arguments.config), arguments.config))
     # Together, since two settings may only fit in company.
     values = {}
     for setting in arguments.set:
         section, key, value = _setting(setting, sections)
         values.setdefault(section, {})[key] = value
-    config = config.updated(values, "--set")
+    changes.append((values, "--set"))
     given = {
         section: {k: v for k, v in part.items() if v is not None}
         for section, part in overrides.items()
     }
-    return config.updated(given, "options")
+    changes.append((given, "options"))
+    return resolved(
+        arguments.preset,
+        changes,
+        default=default_preset,
+        taken_over=taken_over,
+    )
 
 
 def add_weights_option(parser):
@@ -227,27 +223,6 @@ def decoding_config(config, arguments):
         if getattr(arguments, name) is not None
     }
     return config.updated({"decoding": given}, "options").decoding
-
-
-def run_config(folder, default: Config | None = None) -> Config:
-    """The configuration of a run, read without TensorFlow.
-
-    Args:
-        folder: the run's.
-        default: where there is none; None: an error.
-
-    Raises:
-        InputError: it is no run's folder.
-    """
-    path = pathlib.Path(folder) / "config.yaml"
-    if not path.is_file():
-        if default is not None:
-            return default
-        raise InputError(
-            f"{folder}: not a run folder (no config.yaml). Expected what "
-            "`keras-transformer train --out` wrote"
-        )
-    return Config().updated(read_yaml(path), str(path))
 
 
 def saved_batch_size(arguments, default: int = 64) -> int:

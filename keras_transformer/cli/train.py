@@ -12,18 +12,25 @@ example:
       --out runs/en-zh
 """
 
-import contextlib
 import os
-import pathlib
 
 from keras_transformer import jax_runtime
+from keras_transformer.api.runs import (
+    SECTIONS,
+    TrainingRequest,
+    taken_over_from,
+)
+from keras_transformer.api.training import (
+    DEFAULT_PRESET,
+    TrainingNotes,
+    best_epoch,
+    train_run,
+)
 from keras_transformer.cli.console import (
-    Closing,
     Progress,
     load_jax,
     load_tensorflow,
     say,
-    stop_on_signal,
 )
 from keras_transformer.cli.hosts import add_host_options, joined, meeting
 from keras_transformer.cli.options import (
@@ -31,13 +38,9 @@ from keras_transformer.cli.options import (
     add_number,
     config_given,
     resolve_config,
-    run_config,
 )
-from keras_transformer.errors import InputError, shown
 from keras_transformer.presets import PRESETS
 
-SECTIONS = ("model", "training", "decoding")
-DEFAULT_PRESET = "small"
 BACKENDS = ("tensorflow", "jax")
 
 # Options that name a key of the training section.
@@ -103,9 +106,7 @@ def run(arguments):
     if arguments.initial is not None:
         # A resumed run has it from there.
         folder = arguments.out if arguments.resume else arguments.initial
-        initial = run_config(folder).to_dict()
-        # How it is searched belongs to a model, as an imported one shows.
-        taken_over = {name: initial[name] for name in ("model", "decoding")}
+        taken_over = taken_over_from(folder)
     config = resolve_config(
         arguments, SECTIONS, {"training": direct}, DEFAULT_PRESET, taken_over
     )
@@ -114,208 +115,39 @@ def run(arguments):
     load_jax() if backend == "jax" else load_tensorflow()
     # Hosts before tokenizers, and before the handlers of signals.
     with joined(where, arguments) as told_run:
-        from keras_transformer.data.prepared import PreparedData
         from keras_transformer.training import hosts
-        from keras_transformer.training.joining import use_all_devices
-        from keras_transformer.training.ownership import being_trained
 
-        if hosts.on_jax():
-            use_all_devices()
-        # Before it is read: another process may be changing it.
-        lock = contextlib.nullcontext()
-        if arguments.resume:
-            lock = being_trained(arguments.out)
-        with lock:
-            run = _open_run(arguments, config)
-            told_run(run)
-            prepared = hosts.together(lambda: PreparedData.load(arguments.data))
-            best = train(run, prepared, resume=arguments.resume)
+        run = train_run(
+            arguments.data,
+            arguments.out,
+            _request(arguments, config, direct),
+            initial=arguments.initial,
+            resume=arguments.resume,
+            observe=training_progress,
+            opened=told_run,
+            say=say,
+        )
+        best = best_epoch(run)
         if hosts.is_chief():
             print(f"{arguments.out}: {best}")
 
 
-def _open_run(arguments, config):
-    """The run that `--out` names, new or to go on with; the same on all hosts.
-
-    The chief makes a new one, which the others then find there.
-    """
-    from keras_transformer.training import hosts
-    from keras_transformer.training.run import Run
-
-    created = None
-    if not arguments.resume:
-        created = hosts.together(
-            lambda: hosts.by_chief(_create_run)(arguments, config)
-        )
-
-    def opened():
-        if created is not None:
-            return created
-        _use_threads(run_config(arguments.out))
-        run = Run.load(arguments.out)
-        if arguments.resume:
-            _continue_with(run, arguments, config)
-        return run
-
-    run = hosts.together(opened)
-    manifest = hosts.from_chief(run.manifest)
-
-    def check():
-        if run.manifest != manifest:
-            raise InputError(
-                f"{arguments.out}: not the run of host 0. Accepted: a folder "
-                "that all hosts share"
-            )
-
-    hosts.together(check)
-    return run
+def _request(arguments, config, direct):
+    """The training that the options ask for."""
+    values = {k: v for k, v in direct.items() if v is not None}
+    if any(text.startswith("training.epochs=") for text in arguments.set):
+        values["epochs"] = config.training.epochs
+    return TrainingRequest(config, config_given(arguments), values)
 
 
-def _create_run(arguments, config):
-    from keras_transformer.data.prepared import PreparedData
-    from keras_transformer.training.preflight import for_this_machine
-    from keras_transformer.training.run import Run
-
-    if (pathlib.Path(arguments.out) / "checkpoint.npz").is_file():
-        raise InputError(
-            f"{arguments.out}: a run that has begun. Accepted: --resume "
-            "to go on with it, or a new or empty folder"
-        )
-    config = for_this_machine(config)
-    _use_threads(config)
-    initial = arguments.initial and Run.load(arguments.initial)
-    prepared = PreparedData.load(arguments.data)
-    return Run.create(arguments.out, config, prepared, initial)
-
-
-def _use_threads(config):
-    """To be called before tokenizers, TensorFlow's first operations."""
-    from keras_transformer.machine import use_threads
+def training_progress(run) -> "TrainingProgress":
+    """The progress of a run's training, on stderr."""
     from keras_transformer.training import hosts
 
-    if not hosts.on_jax():
-        use_threads(config.training.threads or 1)
+    return TrainingProgress(run.config.training, hosts.on_jax())
 
 
-def train(run, prepared, resume=False) -> str:
-    """Fits the run with progress on stderr.
-
-    Returns:
-        a line about the best epoch.
-    """
-    from keras_transformer.evaluation.dev_scores import dev_scorer
-    from keras_transformer.training import hosts
-    from keras_transformer.training.checkpoint import Interrupted
-    from keras_transformer.training.fit import fit
-
-    scorer = contextlib.nullcontext()
-    if run.config.training.bleu_every:
-        scorer = dev_scorer(run, prepared.dev_pairs(), say)
-    observer = TrainingProgress(run.config.training, hosts.on_jax())
-    with contextlib.ExitStack() as stack:
-        measure = stack.enter_context(scorer)
-        asked = stack.enter_context(stop_on_signal())
-        stop_requested = stack.enter_context(hosts.agreed_stop(asked))
-        stack.enter_context(observer)
-        try:
-            fit(
-                run,
-                prepared,
-                resume=resume,
-                observer=observer if hosts.is_chief() else None,
-                measure=measure,
-                stop_requested=stop_requested,
-            )
-        except Interrupted:
-            raise Interrupted(
-                f"interrupted; {run.folder} goes on with "
-                "keras-transformer train ... --resume"
-            ) from None
-    return _best(run)
-
-
-def _best(run):
-    """A line about the best weights."""
-    best = run.manifest["scores"].get("best")
-    if best is None:
-        raise InputError(
-            f"{run.folder}: the loss was never a number. Try a smaller "
-            "training.learning_rate_factor or a longer training.warmup_steps"
-        )
-    name, loss = "dev", best.get("val_cross_entropy")
-    if loss is None:
-        name, loss = "training", best.get("cross_entropy")
-    last = best["epoch"]
-    first = last + 1 - best.get("averaged_epochs", 1)
-    epochs = f"epoch {last}"
-    if first < last:
-        epochs = f"mean of epochs {first} to {last}"
-    scores = [] if loss is None else [f"{name} cross-entropy {loss:.4f}"]
-    if "val_bleu" in best:
-        scores.append(f"dev BLEU {best['val_bleu']:.1f}")
-    return f"best {epochs}, {', '.join(scores)}"
-
-
-def _continue_with(run, arguments, config):
-    """Applies a longer training; refuses any other change of a run.
-
-    The options may be those that the run was started with, or none.
-    """
-    began = run.manifest.get("initial", {}).get("run", "random weights")
-    initial = arguments.initial and str(pathlib.Path(arguments.initial))
-    if initial not in (None, began):
-        raise InputError(
-            f"--from: {run.folder} was started from {began}. Received: "
-            f"{arguments.initial}"
-        )
-    from keras_transformer.training.preflight import left_open
-
-    own = run.config
-    opened = left_open(config)
-    if config_given(arguments):
-        kept = {name: getattr(own.training, name) for name in opened}
-        requested = config.updated({"training": kept})
-    else:
-        given = {name: getattr(arguments, name) for name in DIRECT}
-        given = {
-            name: value
-            for name, value in given.items()
-            if value is not None and name not in opened
-        }
-        requested = own.updated({"training": given})
-    requested = requested.updated({"training": {"epochs": own.training.epochs}})
-    changed = [
-        f"{name}.{key} {shown(requested.to_dict()[name][key], 40)} (the run "
-        f"has {shown(value, 40)})"
-        for name in SECTIONS
-        for key, value in own.to_dict()[name].items()
-        if value != requested.to_dict()[name][key]
-    ]
-    if changed:
-        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
-        raise InputError(
-            f"{run.folder}: a resumed run keeps its configuration, "
-            "only --epochs may change. Received other values: "
-            f"{', '.join(changed[:5])}{more}. None was taken"
-        )
-    for name in opened:
-        if getattr(arguments, name, None) is not None:
-            kept = getattr(own.training, name)
-            say(f"--resume: training.{name} stays {kept}, not taken")
-    if arguments.epochs is not None or _sets(arguments, "training.epochs"):
-        if config.training.epochs != own.training.epochs:
-            say(
-                f"--resume: training.epochs {config.training.epochs} is taken "
-                f"(it was {own.training.epochs})"
-            )
-        run.set_epochs(config.training.epochs)
-
-
-def _sets(arguments, key) -> bool:
-    return any(text.partition("=")[0] == key for text in arguments.set)
-
-
-class TrainingProgress(Closing):
+class TrainingProgress(TrainingNotes):
     """A `training.fit.Observer` that shows a bar for each epoch.
 
     Args:
@@ -325,7 +157,7 @@ class TrainingProgress(Closing):
     """
 
     def __init__(self, training, compiles=False):
-        self._training = training
+        super().__init__(training, say)
         self._compilations = jax_runtime.Compilations() if compiles else None
         self._epochs = training.epochs
         self._progress = None
@@ -333,22 +165,7 @@ class TrainingProgress(Closing):
 
     def start(self, model, batches):
         self._total = batches.batches_per_epoch
-        say(
-            f"{model.count_params():,} parameters, {self._total} steps an "
-            f"epoch, {batches.padding_share():.1%} padding"
-        )
-        updates = self._total * self._epochs // self._training.accumulate_steps
-        if updates < self._training.warmup_steps:
-            say(
-                f"{updates:,} updates end within the warm-up of "
-                f"{self._training.warmup_steps:,}, at a small part of the "
-                "learning rate. Try more epochs, smaller batches, or a smaller "
-                "training.warmup_steps"
-            )
-
-    def vectors(self, side, fraction):
-        tokens = f"{fraction:.1%} of the tokens"
-        say(f"{side} embeddings: vectors found for {tokens}")
+        super().start(model, batches)
 
     def step(self, epoch, batch, logs):
         if self._progress is None:

@@ -19,6 +19,12 @@ import contextlib
 import itertools
 import sys
 
+from keras_transformer.api.loading import (
+    SERVER_BATCH_SIZE,
+    SERVER_MODEL,
+    SERVER_TIMEOUT,
+)
+from keras_transformer.api.runs import run_config
 from keras_transformer.cli.bulk_translation import (
     add_shard_options,
     check_shard_options,
@@ -38,7 +44,6 @@ from keras_transformer.cli.options import (
     add_weights_option,
     decoding_config,
     flag,
-    run_config,
     saved_batch_size,
 )
 from keras_transformer.cli.translation_output import (
@@ -58,10 +63,6 @@ from keras_transformer.translation.stream import (
     stream_lines,
 )
 
-# Sentences at a time for a server: half of what the exported batching.config
-# takes at once.
-_SERVER_BATCH_SIZE = 32
-_SERVER_TIMEOUT = 60.0  # seconds
 _WITH_SERVER = ("model", "version", "label", "timeout")
 # With the values that they have where they aren't given.
 _NOT_WITH_SERVER = {
@@ -128,7 +129,7 @@ def add_arguments(parser):
         group,
         "--timeout",
         "seconds for a batch, its retries included "
-        f"(default: {_SERVER_TIMEOUT:g})",
+        f"(default: {SERVER_TIMEOUT:g})",
         "S",
         float,
     )
@@ -334,15 +335,14 @@ def _of_server(arguments, request):
         RemoteTranslator,
     )
 
-    batch_size = saved_batch_size(arguments, _SERVER_BATCH_SIZE)
+    batch_size = saved_batch_size(arguments, SERVER_BATCH_SIZE)
     timeout = arguments.timeout
     translator = RemoteTranslator(
         arguments.server,
-        # TensorFlow Serving's own.
-        arguments.model or "default",
+        arguments.model or SERVER_MODEL,
         arguments.version,
         arguments.label,
-        _SERVER_TIMEOUT if timeout is None else timeout,
+        SERVER_TIMEOUT if timeout is None else timeout,
         _signature(arguments, request, "--server"),
         request.count,
     )

@@ -44,9 +44,9 @@ from keras_transformer.version import versions
 
 
 def prepare(
-    train: Iterable[WeightedCorpus | CorpusSpec],
+    train: WeightedCorpus | CorpusSpec | Iterable[WeightedCorpus | CorpusSpec],
     out: str | os.PathLike,
-    config: DataConfig,
+    config: DataConfig | None = None,
     dev: WeightedCorpus | CorpusSpec | float | None = None,
     progress: Progress | None = None,
     *,
@@ -75,11 +75,12 @@ def prepare(
     count as read in dev, not in training; see `selection.dev_steps`.
 
     Args:
-        train: corpora, each with a weight and a tag if wanted; see
-            `WeightedCorpus.parse`.
+        train: a corpus or several, each with a weight and a tag if wanted;
+            see `WeightedCorpus.parse`.
         out: the target path, a folder that doesn't exist or is empty; or an
             address, see `remote`.
-        config: languages, tokenizers, cleaning.
+        config: languages, tokenizers, cleaning; None: English to Chinese,
+            see `DataConfig`.
         dev: a corpus file; or the fraction of the pairs to hold out, above 0
             and below 1; or None.
         progress: called with (stage, done, total or None), in pairs.
@@ -111,6 +112,9 @@ def prepare(
             and `config.remove_leaked` is "none"; or a worker was killed.
             Nothing is left behind then.
     """
+    if isinstance(train, str | os.PathLike | CorpusFile | WeightedCorpus):
+        train = [train]
+    config = config or DataConfig()
     inputs = _Inputs(
         [WeightedCorpus.parse(spec) for spec in train],
         parse_dev(dev),

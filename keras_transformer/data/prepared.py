@@ -62,6 +62,13 @@ class PreparedData:
         self.report: dict = manifest["report"]
         self.fingerprint: str = manifest["fingerprint"]
 
+    def __repr__(self):
+        counts = ", ".join(f"{n:,} {split}" for split, n in self.counts.items())
+        return (
+            f"PreparedData({str(self.path)!r}, {self.config.source_language} "
+            f"to {self.config.target_language}, pairs: {counts})"
+        )
+
     @classmethod
     def load(cls, path: str | os.PathLike) -> "PreparedData":
         """Opens a folder of prepared data; checks that all files are there.

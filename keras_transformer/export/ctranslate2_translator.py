@@ -29,6 +29,7 @@ from keras_transformer.export.ctranslate2_folder import (
 )
 from keras_transformer.translation.request import (
     Translation,
+    refuse_single_text,
     translations_of,
 )
 
@@ -82,7 +83,7 @@ class CTranslate2Translator:
         workers: int = 1,
     ):
         require_ctranslate2()
-        folder = pathlib.Path(folder)
+        self._folder = folder = pathlib.Path(folder)
         self.description = read_description(folder)
         for file in self.description["files"]:
             check_file(folder / file["name"], file, EXPORT_AGAIN, content=True)
@@ -91,6 +92,9 @@ class CTranslate2Translator:
         self._load_tokenizers(folder)
         self._set_search(decoding or self.config.decoding)
         self._model = _loaded(folder, threads, workers)
+
+    def __repr__(self):
+        return f"CTranslate2Translator({str(self._folder)!r})"
 
     def with_search(self, decoding: DecodingConfig) -> CTranslate2Translator:
         """The same model, loaded once, with another search.
@@ -130,8 +134,15 @@ class CTranslate2Translator:
             values += [NO_SCORE] * left
         return translations, scores, truncated
 
+    def results(
+        self, texts: Sequence[str], count: int = 1
+    ) -> list[Translation]:
+        """`translate`, each text's with all that is known of it."""
+        return translations_of(texts, *self.translate(texts, count), count)
+
     def search(self, texts: Sequence[str], count: int = 1) -> Hypotheses:
         """`translate`, to ids. A text without tokens has one hypothesis: []."""
+        refuse_single_text(texts, "a CTranslate2Translator")
         sources, limits, truncated = self._sources(texts)
         results = {i: [([], 0.0)] for i in range(len(texts))}
         rows = [i for i, source in enumerate(sources) if source]
@@ -331,9 +342,4 @@ class CTranslate2TranslatorFactory:
         translator = CTranslate2Translator(
             self.folder, self.decoding, self.threads
         )
-
-        def translate(lines):
-            results = translator.translate(lines, self.count)
-            return translations_of(lines, *results, self.count)
-
-        return translate
+        return lambda lines: translator.results(lines, self.count)

@@ -73,6 +73,9 @@ class SavedTranslator:
             read_json(description) if description.is_file() else {}
         )
 
+    def __repr__(self):
+        return f"SavedTranslator({str(self.path)!r})"
+
     def translate(self, texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
         """Translates a batch.
 
@@ -100,6 +103,38 @@ class SavedTranslator:
         """
         outputs = self._run(layout.NBEST, text=texts)
         return _decoded(outputs[layout.TRANSLATIONS]), outputs[layout.SCORES]
+
+    def results(
+        self, texts: Sequence[str], count: int | None = None
+    ) -> list[Translation]:
+        """The translations of a batch, each with all that is known of it.
+
+        Args:
+            texts: any number of sentences.
+            count: how many of each; None: the best alone, as `translate`
+                gives it.
+
+        Raises:
+            InputError: the export has no such signature, or fewer.
+        """
+        from keras_transformer.translation.request import translations_of
+
+        if count is None:
+            outputs = self._run(self._best, text=texts)
+            names = layout.TRANSLATION, layout.SCORE
+            columns = (outputs[name][:, None] for name in names)  # (B, 1)
+        else:
+            outputs = self._run(layout.NBEST, text=texts)
+            columns = outputs[layout.TRANSLATIONS], outputs[layout.SCORES]
+        translations, scores = columns
+        truncated = outputs.get(layout.TRUNCATED)
+        return translations_of(
+            texts,
+            _decoded(translations),
+            scores.tolist(),
+            None if truncated is None else truncated.tolist(),
+            count or 1,
+        )
 
     def score(
         self, texts: Sequence[str], translations: Sequence[str]
@@ -162,7 +197,11 @@ class SavedTranslator:
         )
 
     def _run(self, signature, **texts):
+        from keras_transformer.translation.request import refuse_single_text
+
         self._require(signature)
+        for column in texts.values():
+            refuse_single_text(column, "a SavedTranslator")
         # A file read with surrogateescape holds what UTF-8 can't.
         inputs = {
             name: [text.encode("utf-8", "replace") for text in column]
@@ -216,25 +255,10 @@ class SavedTranslatorFactory:
         return files_fingerprint(folder, folder.rglob("*"))
 
     def __call__(self) -> Callable[[list[str]], list[Translation]]:
-        from keras_transformer.translation.request import translations_of
-
         if self.signature == layout.NBEST:
             translator = SavedTranslator(self.folder)
-            nbest = translator.nbest
-        else:
-            translator = SavedTranslator(self.folder, self.signature)
-
-            def nbest(lines):
-                texts, scores = translator.translate(lines)
-                return [[text] for text in texts], scores[:, None]  # (B, 1)
-
-        def translate(lines):
-            texts, scores = nbest(lines)
-            return translations_of(
-                lines, texts, scores.tolist(), count=self.count
-            )
-
-        return translate
+            return lambda lines: translator.results(lines, self.count)
+        return SavedTranslator(self.folder, self.signature).results
 
 
 def _decoded(array):

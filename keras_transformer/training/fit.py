@@ -5,8 +5,10 @@ added to the logs before they are compared, written down and reported, and
 the checkpoint comes last, when all else is on disk.
 """
 
+import contextlib
 import math
 import random
+from collections.abc import Iterable
 
 import keras
 
@@ -17,7 +19,7 @@ from keras_transformer.data.batching import (
     report_damaged_shards,
 )
 from keras_transformer.data.subword_sampling import subword_sampling
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.leftovers import remove_leftovers
 from keras_transformer.text.vectors import load_vectors
 from keras_transformer.training import hosts
@@ -66,6 +68,8 @@ def fit(
     observer: Observer | None = None,
     measure=None,
     stop_requested=lambda: False,
+    callbacks: Iterable[keras.callbacks.Callback] = (),
+    verbose: int | str = 0,
 ) -> keras.Model:
     """Trains the run's model, from the start or from its checkpoint.
 
@@ -79,6 +83,10 @@ def fit(
             translations, called every `training.bleu_every` epochs.
         stop_requested: callable; once true, training writes a checkpoint
             and raises `Interrupted`.
+        callbacks: called when an epoch's scores are in the logs and its best
+            weights are saved; with `training.ema` the model has the averages
+            then.
+        verbose: what Keras shows, as of `model.fit`.
 
     Returns:
         the model as the last epoch left it; with `training.ema`, its
@@ -86,10 +94,12 @@ def fit(
 
     Raises:
         InputError: the data isn't the run's, the checkpoint is missing,
-            damaged or another run's, or another process trains the run.
+            damaged or another run's, another process trains the run, or
+            something is no callback.
         Interrupted: `stop_requested` was true.
     """
-    with being_trained(run.folder):
+    callbacks = callback_list(callbacks)
+    with being_trained(run.folder), _seeded(run.config.training.seed):
         return _fit_locked(
             run,
             prepared,
@@ -97,20 +107,52 @@ def fit(
             observer or Observer(),
             measure,
             stop_requested,
+            callbacks,
+            verbose,
         )
 
 
-def _fit_locked(run, prepared, resume, observer, measure, stop_requested):
+@contextlib.contextmanager
+def _seeded(seed):
+    """Has Python's random numbers follow from a seed, as long as it lasts.
+
+    Keras draws the seeds of weights and dropout from them. Its own
+    `set_random_seed` clears TensorFlow's kernels, too, and with them the
+    models of all SentencePiece tokenizers that are there.
+    """
+    before = random.getstate()
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(before)
+
+
+def callback_list(callbacks) -> list[keras.callbacks.Callback]:
+    """Callbacks that somebody gave.
+
+    Raises:
+        InputError: they are none.
+    """
+    if isinstance(callbacks, Iterable):
+        given = list(callbacks)
+        if all(isinstance(c, keras.callbacks.Callback) for c in given):
+            return given
+    raise InputError(
+        "callbacks are a list of keras.callbacks.Callback. Received: "
+        f"{shown(callbacks)}"
+    )
+
+
+def _fit_locked(
+    run, prepared, resume, observer, measure, stop_requested, given, verbose
+):
     """See `fit`; no other process trains the run meanwhile."""
     training = run.config.training
     hosts.together(lambda: _check_same_data(run, prepared))
     hosts.by_chief(remove_leftovers)(run.folder)
     path = run.folder / "checkpoint.npz"
     resume = resume and _has_checkpoint(path, run)
-    # Keras draws the seeds of weights and dropout from it. Its own
-    # `set_random_seed` clears TensorFlow's kernels, too, and with them the
-    # models of all SentencePiece tokenizers that are there.
-    random.seed(training.seed)
     model = run.build_model(
         micro_batches=training.threads or 1, r_drop=training.r_drop
     )
@@ -135,6 +177,7 @@ def _fit_locked(run, prepared, resume, observer, measure, stop_requested):
         keep_best,
         *_history_callbacks(run),
         report,
+        *given,
         average.give_back,
         checkpoint,
     ]
@@ -142,7 +185,7 @@ def _fit_locked(run, prepared, resume, observer, measure, stop_requested):
     report.first_batch = batches.first_batch
     observer.start(model, batches)
     for start, end in _spans(batches, first_epoch, training.epochs):
-        if keep_best.exhausted(start):
+        if keep_best.exhausted(start) or model.stop_training:
             break
         with report_damaged_shards(prepared):
             model.fit(
@@ -150,9 +193,9 @@ def _fit_locked(run, prepared, resume, observer, measure, stop_requested):
                 initial_epoch=start,
                 epochs=end,
                 validation_data=dev,
-                callbacks=_callback_list(callbacks, model, end),
+                callbacks=_callback_list(callbacks, model, end, verbose),
                 shuffle=False,  # the batches do that
-                verbose=0,
+                verbose=verbose,
             )
     average.use(True)
     return model
@@ -169,11 +212,18 @@ def _dev_callbacks(run, dev, measure):
         yield EpochAverage(run, dev, dev_scores)
 
 
-def _callback_list(callbacks, model, epochs):
+def _callback_list(callbacks, model, epochs, verbose):
     """The callbacks, on JAX in a list that doesn't read each step's logs."""
     if not hosts.on_jax():
         return callbacks
-    return UnreadLogs(callbacks, add_history=True, model=model, epochs=epochs)
+    return UnreadLogs(
+        callbacks,
+        add_history=True,
+        add_progbar=verbose != 0,
+        model=model,
+        epochs=epochs,
+        verbose=1 if verbose == "auto" else verbose,
+    )
 
 
 def _history_callbacks(run):

@@ -75,6 +75,14 @@ class Run:
         self.manifest = manifest
         self.source_tokenizer, self.target_tokenizer = tokenizers
 
+    def __repr__(self):
+        data, best = self.config.data, self.manifest["scores"].get("best", {})
+        epoch = f", best epoch {best['epoch']}" if "epoch" in best else ""
+        return (
+            f"{type(self).__name__}({str(self.folder)!r}, "
+            f"{data.source_language} to {data.target_language}{epoch})"
+        )
+
     @property
     def id(self) -> str | None:
         """What no other run has; None in a run of an earlier version."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from keras_transformer.constants import NO_SCORE
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,6 +117,24 @@ class ScoredPair(NamedTuple):
 BLANK_PAIR = ScoredPair("", "", 0.0, 0.0, 0, False, [], [])
 
 
+def refuse_single_text(texts, name: str):
+    """Refuses a text where several are taken: they would be its letters.
+
+    Args:
+        texts: what was given.
+        name: of the function that takes them.
+
+    Raises:
+        InputError: it is a string.
+    """
+    if isinstance(texts, str | bytes):
+        raise InputError(
+            f"{name} takes a list of texts here, not one. Received: "
+            f"{shown(texts)}. Accepted: [{shown(texts)}], or the model that "
+            "keras_transformer.load opens, which takes either"
+        )
+
+
 def translations_of(
     lines: Sequence[str],
     texts: Sequence[Sequence[str]],
@@ -138,7 +156,7 @@ def translations_of(
     """
     if scores and len(scores[0]) < count:
         raise InputError(
-            f"--n-best {count}: this export's beam has {len(scores[0])}"
+            f"n-best {count}: this export's beam has {len(scores[0])}"
         )
     return [
         Translation(

@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
+import keras_transformer as kt
 from keras_transformer.cli.main import main
+from keras_transformer.errors import InputError
 from keras_transformer.serving.client.remote_translator import RemoteTranslator
 from tests.cli.conftest import ROOT
 
@@ -53,6 +55,29 @@ def translated(capsys, *arguments):
     capsys.readouterr()
     assert main(["translate", *map(str, arguments)]) == 0
     return capsys.readouterr()
+
+
+def test_run_export_and_server_translate_by_one_contract(run, export, url):
+    texts = ["one two", "", "three four five"]
+    loaded = [kt.load(run), kt.load(export)]
+    if url.startswith("http"):
+        loaded.append(kt.load(f"{url}/v1/models/toy"))
+    loaded.append(kt.load(url, model="toy", label="stable"))
+    expected = loaded[0].translate(texts)
+    best = loaded[0].translate(texts[0], n_best=2)
+    assert best[0] == expected[0]
+    for translator in loaded:
+        assert translator.translate(texts) == expected, translator
+        assert translator.translate(texts[0]) == expected[0]
+        assert translator.translate(texts[0], n_best=2) == best
+        assert translator.translate(texts[:1], n_best=2) == [best]
+        assert translator.translate([]) == []
+        result = translator.translate(texts[0], details=True)
+        assert result.hypotheses[0].text == expected[0]
+        assert not result.truncated
+        assert " at 0x" not in repr(translator)
+        with pytest.raises(InputError, match="n.best"):
+            translator.translate(texts[0], n_best=9)
 
 
 @pytest.fixture(scope="module")

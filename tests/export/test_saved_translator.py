@@ -33,6 +33,12 @@ def test_translates_as_the_live_model(translator, report, texts):
     assert scores.dtype == np.float32
 
 
+@pytest.mark.parametrize("name", ["translate", "nbest", "tokenize", "align"])
+def test_one_text_is_not_taken_for_its_letters(translator, name):
+    with pytest.raises(InputError, match=r"list of texts.*\['Hi\.'\]"):
+        getattr(translator, name)("Hi.")
+
+
 def test_best_of_many_is_the_translation(translator, texts):
     translations, scores = translator.translate(texts)
     rows, row_scores = translator.nbest(texts)

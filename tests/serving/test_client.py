@@ -53,6 +53,12 @@ def client(request, server):
         one.close()
 
 
+def test_one_text_is_not_taken_for_its_letters():
+    with Client("http://127.0.0.1:9", "toy") as client:
+        with pytest.raises(InputError, match=r"list of texts.*\['Hi\.'\]"):
+            client.translate("Hi.")
+
+
 def test_all_types_of_outputs(client):
     outputs = client().predict({"text": TEXTS[:3]}, "length")
     assert outputs["length"] == [1, 0, 9]

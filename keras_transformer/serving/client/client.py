@@ -25,6 +25,7 @@ from keras_transformer.serving.client.transport import (
     VersionStatus,
     parse_target,
 )
+from keras_transformer.translation.request import refuse_single_text
 
 
 class Client:
@@ -193,9 +194,11 @@ class Client:
             nested lists by output, an element a text; none without texts.
 
         Raises:
-            InputError: the inputs have different lengths.
+            InputError: the inputs have different lengths, or one is a string.
             RequestError: see `translate`.
         """
+        for texts in inputs.values():
+            refuse_single_text(texts, "a Client")
         deadline = time.monotonic() + self._seconds(timeout)
         batches = _split_inputs(inputs, self._batch_size)
         outputs = {}
@@ -240,6 +243,9 @@ class Client:
         self._closed.set()
         self._transport.close()
         self._executor.shutdown(cancel_futures=True)
+
+    def __repr__(self):
+        return f"Client({str(self.target)!r})"
 
     def __enter__(self):
         return self

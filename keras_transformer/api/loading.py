@@ -1,0 +1,216 @@
+"""`load`: a run, an export or a served model, to translate with."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import re
+from typing import TYPE_CHECKING
+
+from keras_transformer.contract import layout
+from keras_transformer.errors import InputError
+from keras_transformer.translation.request import BLANK
+from keras_transformer.translation.stream import one_by_one, stream_lines
+from keras_transformer.translation.texts import TextTranslator
+
+if TYPE_CHECKING:
+    from keras_transformer.config.decoding import DecodingConfig
+
+# Sentences at a time; of a server half of what the exported batching.config
+# takes at once.
+EXPORT_BATCH_SIZE, SERVER_BATCH_SIZE = 64, 32
+SERVER_TIMEOUT = 60.0  # seconds
+# TensorFlow Serving's own.
+SERVER_MODEL = "default"
+_ACCEPTED = (
+    "Accepted: the folder of a run or of an export, or a server's address such "
+    "as http://127.0.0.1:8501/v1/models/en-zh"
+)
+_OF_MODEL = re.compile(
+    r"(?P<server>.*?)/v1/models/(?P<model>[^/:]+)"
+    r"(/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?/?"
+)
+
+
+def load(
+    where: str | os.PathLike,
+    *,
+    which: str | None = None,
+    decoding: DecodingConfig | None = None,
+    model: str | None = None,
+    version: int | None = None,
+    label: str | None = None,
+    timeout: float = SERVER_TIMEOUT,
+) -> TextTranslator:
+    """Opens what translates: a run, an export, or a model on a server.
+
+    All of them translate alike: see `TextTranslator.translate`.
+
+    Args:
+        where: the folder of a run; of an export, for TensorFlow Serving (a
+            version, or the folder of versions, of which the newest is taken)
+            or for CTranslate2; or the address of a server, `http://HOST:8501`
+            or `grpc://HOST:8500`, also with `/v1/models/NAME` behind it.
+        which: weights of a run, "best" (if None), "last" or "average".
+        decoding: the search of a run or with CTranslate2; None: the model's
+            own.
+        model: its name on the server; None: what the address says, or
+            "default".
+        version: of the model on the server; None: the latest.
+        label: of a version there, such as "stable".
+        timeout: seconds for a request to the server, with its retries.
+
+    Returns:
+        a `TrainedRun`, or a `LoadedTranslator`.
+
+    Raises:
+        InputError: nothing there translates, it is damaged, or an argument
+            doesn't go with it.
+
+    Example:
+        >>> load("saved_models/en-zh").translate("I like tea.")
+        '我喜欢茶。'
+    """
+    if not isinstance(where, str | os.PathLike):
+        raise InputError(f"load takes a path. Received: {where!r}. {_ACCEPTED}")
+    name = os.fspath(where)
+    of_server = {"model": model, "version": version, "label": label}
+    if "://" in name:
+        _refuse(name, which=which, decoding=decoding)
+        return _served(name, of_server, timeout)
+    _refuse(name, **of_server)
+    folder = pathlib.Path(where)
+    if (folder / "config.yaml").is_file():
+        return _run(folder, which, decoding)
+    _refuse(name, which=which)
+    if (folder / "keras_transformer.json").is_file():
+        return _ctranslate2(folder, decoding)
+    _refuse(name, decoding=decoding)
+    return _export(folder)
+
+
+class LoadedTranslator(TextTranslator):
+    """What `load` opens, if it is no run.
+
+    Args:
+        name: folder or address.
+        opened: a context manager of how many translations of each text are
+            wanted, or None, that gives what translates batches, as
+            `stream_lines` takes it.
+        batch_size: texts at a time.
+    """
+
+    def __init__(self, name, opened, batch_size):
+        self._name = name
+        self._opened = opened
+        self._batch_size = batch_size
+
+    def __repr__(self):
+        return f"LoadedTranslator({str(self._name)!r})"
+
+    def _results(self, lines, n_best):
+        with self._opened(n_best) as translate_batches:
+            yield from stream_lines(
+                lines, translate_batches, self._batch_size, blank=BLANK
+            )
+
+
+def _run(folder, which, decoding):
+    from keras_transformer.translation.trained_run import TrainedRun
+
+    run = TrainedRun.load(folder)
+    run.which = which or "best"
+    run.decoding = decoding
+    run.check_weights(run.which)
+    return run
+
+
+def _ctranslate2(folder, decoding):
+    from keras_transformer.export.ctranslate2_translator import (
+        CTranslate2Translator,
+    )
+    from keras_transformer.machine import usable_cores
+
+    translator = CTranslate2Translator(folder, decoding, usable_cores())
+
+    def opened(n_best):
+        most = translator.decoding.beam_size
+        if n_best is not None and n_best > most:
+            raise InputError(
+                f"n_best must be 1 to {most}, the beam size. Received: {n_best}"
+            )
+        return contextlib.nullcontext(
+            one_by_one(lambda lines: translator.results(lines, n_best or 1))
+        )
+
+    batch_size = translator.decoding.batch_size
+    return LoadedTranslator(folder, opened, batch_size)
+
+
+def _export(folder):
+    from keras_transformer.export.registry.version_folders import (
+        find_saved_model,
+    )
+    from keras_transformer.export.saved_translator import SavedTranslator
+
+    try:
+        folder = find_saved_model(folder)
+    except InputError:
+        problem = "doesn't exist"
+        if folder.exists():
+            problem = "neither a run nor an export"
+        raise InputError(f"{folder}: {problem}. {_ACCEPTED}") from None
+    translator = SavedTranslator(folder)
+
+    def opened(n_best):
+        return contextlib.nullcontext(
+            one_by_one(lambda lines: translator.results(lines, n_best))
+        )
+
+    return LoadedTranslator(folder, opened, EXPORT_BATCH_SIZE)
+
+
+def _served(address, of_server, timeout):
+    from keras_transformer.serving.client.remote_translator import (
+        RemoteTranslator,
+    )
+
+    url, options = address, dict(of_server)
+    if match := _OF_MODEL.fullmatch(address):
+        url = match["server"]
+        named = {key: match[key] for key in options if match[key]}
+        for key in named:
+            if options[key] not in (None, named[key]):
+                raise InputError(
+                    f"{address} names its {key}. Received: {options[key]!r}"
+                )
+        options |= named
+    if options["version"] is not None:
+        options["version"] = int(options["version"])
+    options["model"] = options["model"] or SERVER_MODEL
+
+    def opened(n_best):
+        signature = layout.BEAM if n_best is None else layout.NBEST
+        return RemoteTranslator(
+            url,
+            **options,
+            timeout=timeout,
+            signature=signature,
+            count=n_best or 1,
+        ).opened(interactive=False)
+
+    # What is wrong is told now, and not with the first text.
+    with opened(None):
+        return LoadedTranslator(address, opened, SERVER_BATCH_SIZE)
+
+
+def _refuse(name, **given):
+    """Refuses arguments that go with something else."""
+    for key, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"{key} doesn't go with {name}. Received: {value!r}. Accepted: "
+                "which with a run; decoding with a run or CTranslate2; model, "
+                "version and label with a server's address"
+            )

@@ -1,0 +1,213 @@
+"""Folders of runs: opened to be trained, new or to go on with."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from keras_transformer.config import Config
+from keras_transformer.errors import InputError, shown
+from keras_transformer.files import read_yaml
+
+if TYPE_CHECKING:
+    from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.translation.trained_run import TrainedRun
+
+SECTIONS = ("model", "training", "decoding")
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingRequest:
+    """What a training is asked to be.
+
+    Attributes:
+        config: all of it, preset and defaults included.
+        is_whole: whether a preset or a configuration was named, which a run
+            that goes on then has to have.
+        values: of the training section, those that were named by themselves.
+    """
+
+    config: Config
+    is_whole: bool
+    values: Mapping
+
+    @property
+    def epochs(self) -> int | None:
+        """The number of epochs, if it was asked for."""
+        return self.values.get("epochs")
+
+
+def taken_over_from(folder: str | os.PathLike) -> dict:
+    """The sections that a run has from the one that it starts from.
+
+    How it is searched belongs to a model, as an imported one shows.
+
+    Raises:
+        InputError: the folder is no run's.
+    """
+    config = run_config(folder).to_dict()
+    return {name: config[name] for name in ("model", "decoding")}
+
+
+def run_config(
+    folder: str | os.PathLike, default: Config | None = None
+) -> Config:
+    """The configuration of a run, read without TensorFlow.
+
+    Args:
+        folder: the run's.
+        default: where there is none; None: an error.
+
+    Raises:
+        InputError: it is no run's folder.
+    """
+    path = pathlib.Path(folder) / "config.yaml"
+    if not path.is_file():
+        if default is not None:
+            return default
+        raise InputError(
+            f"{folder}: not a run folder (no config.yaml). Expected what "
+            "`keras-transformer train --out` wrote"
+        )
+    return Config().updated(read_yaml(path), str(path))
+
+
+def open_run(
+    load_data: Callable[[], PreparedData],
+    out: str | os.PathLike,
+    request: TrainingRequest,
+    initial: str | os.PathLike | None,
+    resume: bool,
+    say: Callable[[str], None],
+) -> TrainedRun:
+    """The run in a folder, new or to go on with; the same on all hosts.
+
+    The chief makes a new one, which the others then find there.
+
+    Args:
+        load_data: gives the prepared data.
+        out: the run's folder.
+        request: what the training is asked to be.
+        initial: folder of a run to start from, or None.
+        resume: whether it goes on with the run that is there.
+        say: told in lines what is taken of the request, and what isn't.
+
+    Raises:
+        InputError: the folder is taken, is no run's, or the run was begun as
+            something else than is requested.
+    """
+    from keras_transformer.training import hosts
+    from keras_transformer.translation.trained_run import TrainedRun
+
+    created = None
+    if not resume:
+        created = hosts.together(
+            lambda: hosts.by_chief(_create_run)(
+                load_data, out, request.config, initial
+            )
+        )
+
+    def opened():
+        if created is not None:
+            return created
+        _use_threads(run_config(out))
+        run = TrainedRun.load(out)
+        if resume:
+            _continue_with(run, request, initial, say)
+        return run
+
+    run = hosts.together(opened)
+    manifest = hosts.from_chief(run.manifest)
+
+    def check():
+        if run.manifest != manifest:
+            raise InputError(
+                f"{out}: not the run of host 0. Accepted: a folder that all "
+                "hosts share"
+            )
+
+    hosts.together(check)
+    return run
+
+
+def _create_run(load_data, out, config, initial):
+    from keras_transformer.training.preflight import for_this_machine
+    from keras_transformer.training.run import Run
+    from keras_transformer.translation.trained_run import TrainedRun
+
+    if (pathlib.Path(out) / "checkpoint.npz").is_file():
+        raise InputError(
+            f"{out}: a run that has begun. Accepted: --resume (in Python "
+            "resume=True) to go on with it, or a new or empty folder"
+        )
+    config = for_this_machine(config)
+    _use_threads(config)
+    initial = initial and Run.load(initial)
+    return TrainedRun.create(out, config, load_data(), initial)
+
+
+def _use_threads(config):
+    """To be called before tokenizers, TensorFlow's first operations."""
+    from keras_transformer.machine import use_threads
+    from keras_transformer.training import hosts
+
+    if not hosts.on_jax():
+        use_threads(config.training.threads or 1)
+
+
+def _continue_with(run, request, initial, say):
+    """Applies a longer training; refuses any other change of a run.
+
+    What is requested may be what the run was started with, or nothing.
+    """
+    from keras_transformer.training.preflight import left_open
+
+    began = run.manifest.get("initial", {}).get("run", "random weights")
+    if initial and str(pathlib.Path(initial)) != began:
+        raise InputError(
+            f"--from: {run.folder} was started from {began}. Received: "
+            f"{initial}"
+        )
+    own = run.config
+    opened = left_open(request.config)
+    if request.is_whole:
+        kept = {name: getattr(own.training, name) for name in opened}
+        requested = request.config.updated({"training": kept})
+    else:
+        given = {k: v for k, v in request.values.items() if k not in opened}
+        requested = own.updated({"training": given})
+    requested = requested.updated({"training": {"epochs": own.training.epochs}})
+    _refuse_changes(run, requested)
+    for name in opened:
+        if name in request.values:
+            kept = getattr(own.training, name)
+            say(f"--resume: training.{name} stays {kept}, not taken")
+    epochs = request.epochs
+    if epochs is not None:
+        if epochs != own.training.epochs:
+            say(
+                f"--resume: training.epochs {epochs} is taken (it was "
+                f"{own.training.epochs})"
+            )
+        run.set_epochs(epochs)
+
+
+def _refuse_changes(run, requested):
+    """Refuses a configuration that isn't the run's, but for the data's part."""
+    changed = [
+        f"{name}.{key} {shown(requested.to_dict()[name][key], 40)} (the run "
+        f"has {shown(value, 40)})"
+        for name in SECTIONS
+        for key, value in run.config.to_dict()[name].items()
+        if value != requested.to_dict()[name][key]
+    ]
+    if changed:
+        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
+        raise InputError(
+            f"{run.folder}: a resumed run keeps its configuration, "
+            "only --epochs may change. Received other values: "
+            f"{', '.join(changed[:5])}{more}. None was taken"
+        )

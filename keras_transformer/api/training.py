@@ -1,0 +1,320 @@
+"""`train`: prepared data to a run that translates."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from keras_transformer.api.runs import (
+    TrainingRequest,
+    open_run,
+    taken_over_from,
+)
+from keras_transformer.config import Config
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_yaml
+from keras_transformer.presets import resolved
+
+if TYPE_CHECKING:
+    from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.training.run import Run
+    from keras_transformer.translation.trained_run import TrainedRun
+
+DEFAULT_PRESET = "small"
+
+
+def train(
+    data: PreparedData | str | os.PathLike,
+    out: str | os.PathLike,
+    *,
+    preset: str | None = None,
+    config: Config | Mapping | str | os.PathLike | None = None,
+    initial: str | os.PathLike | None = None,
+    resume: bool = False,
+    callbacks: Iterable = (),
+    verbose: int | str = 1,
+    **training,
+) -> TrainedRun:
+    """Trains a model on prepared data into a run folder.
+
+    Ctrl-C finishes the step at hand and writes a checkpoint, and so does
+    SIGTERM; `resume=True` goes on from it, or from the last one before a kill,
+    as if nothing had happened.
+
+    Args:
+        data: what `prepare` gave, or its folder.
+        out: the run's folder, new or empty unless `resume` is set.
+        preset: a recipe; None: "small".
+        config: what differs from it: a `Config`, in the preset's stead;
+            `{section: {key: value}}`; or a YAML file of that.
+        initial: a run's folder, from whose best weights training starts, with
+            its model and its search; None: random weights.
+        resume: goes on with the run in `out`, which keeps its configuration
+            but for the number of epochs.
+        callbacks: of Keras, such as those of experiment trackers. They are
+            called after an epoch's scores are in the logs.
+        verbose: as of `model.fit`: 0 is silent, 1 shows a bar, 2 a line an
+            epoch.
+        **training: values of the training section, such as `epochs=20`.
+
+    Returns:
+        the run, which translates by its best weights.
+
+    Raises:
+        InputError: data, configuration or folder can't be used.
+        Interrupted: training was stopped; a checkpoint is written.
+
+    Example:
+        >>> data = prepare("train.tsv", "data/en-zh", dev="dev.tsv")
+        >>> run = train(data, "runs/en-zh", preset="small", epochs=20)
+        >>> run.translate("I like tea.")
+        '我喜欢茶。'
+    """
+    say = _tell if verbose else _ignore
+    run = train_run(
+        data,
+        out,
+        _request(preset, config, training, out if resume else initial),
+        initial=initial,
+        resume=resume,
+        callbacks=callbacks,
+        verbose=verbose,
+        say=say,
+    )
+    say(best_epoch(run))
+    return run
+
+
+def _request(preset, config, values, origin) -> TrainingRequest:
+    """The request that arguments of `train` make.
+
+    Args:
+        origin: the run that it continues, if any.
+    """
+    taken_over = None
+    if origin is not None:
+        taken_over = taken_over_from(origin)
+    name = "config"
+    if isinstance(config, str | os.PathLike):
+        name, config = os.fspath(config), read_yaml(config)
+    if isinstance(config, Config):
+        if preset is not None:
+            raise InputError(
+                f"train takes a preset or a Config. Received: {preset!r} and a "
+                "Config. Accepted beside a preset: config={section: {key: "
+                "value}}"
+            )
+        values = dict(values)
+        return TrainingRequest(
+            config.updated({"training": values}, "train"), True, values
+        )
+    changes = [] if config is None else [(config, name)]
+    is_whole = bool(preset or config)
+    own = (config or {}).get("training") if isinstance(config, dict) else None
+    if isinstance(own, dict) and "epochs" in own:
+        values = {"epochs": own["epochs"], **values}
+    return TrainingRequest(
+        resolved(
+            preset,
+            [*changes, ({"training": values}, "train")],
+            default=DEFAULT_PRESET,
+            taken_over=taken_over,
+        ),
+        is_whole,
+        values,
+    )
+
+
+def train_run(
+    data: PreparedData | str | os.PathLike,
+    out: str | os.PathLike,
+    request: TrainingRequest,
+    *,
+    initial: str | os.PathLike | None = None,
+    resume: bool = False,
+    callbacks: Iterable = (),
+    verbose: int | str = 0,
+    observe: Callable | None = None,
+    opened: Callable[[Run], None] | None = None,
+    say: Callable[[str], None] | None = None,
+) -> TrainedRun:
+    """`train` as requested, told to whoever watches.
+
+    Args:
+        request: what was asked for.
+        observe: gives the `Observer` of a `Run`; None: one that says how large
+            the training is.
+        opened: told the run before it is trained.
+        say: told lines for a person.
+
+    For the others, and what is returned and raised, see `train`.
+    """
+    from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.training import hosts
+    from keras_transformer.training.fit import callback_list
+    from keras_transformer.training.joining import use_all_devices
+    from keras_transformer.training.ownership import being_trained
+
+    say = say or _ignore
+    callbacks = callback_list(callbacks)
+    if hosts.on_jax():
+        use_all_devices()
+    # Before it is read: another process may be changing it.
+    lock = being_trained(out) if resume else contextlib.nullcontext()
+
+    def loaded():
+        if isinstance(data, PreparedData):
+            return data
+        return PreparedData.load(data)
+
+    with lock:
+        run = open_run(loaded, out, request, initial, resume, say)
+        if opened is not None:
+            opened(run)
+        prepared = hosts.together(loaded)
+        _fit(run, prepared, resume, callbacks, verbose, observe, say)
+    return run
+
+
+def _fit(run, prepared, resume, callbacks, verbose, observe, say):
+    from keras_transformer.evaluation.dev_scores import dev_scorer
+    from keras_transformer.training import hosts
+    from keras_transformer.training.checkpoint import Interrupted
+    from keras_transformer.training.fit import fit
+
+    scorer = contextlib.nullcontext()
+    if run.config.training.bleu_every:
+        scorer = dev_scorer(run, prepared.dev_pairs(), say)
+    if observe is None:
+        observer = TrainingNotes(run.config.training, say)
+    else:
+        observer = observe(run)
+    with contextlib.ExitStack() as stack:
+        measure = stack.enter_context(scorer)
+        asked = stack.enter_context(_stop_on_signal(say))
+        stop_requested = stack.enter_context(hosts.agreed_stop(asked))
+        stack.enter_context(contextlib.closing(observer))
+        try:
+            fit(
+                run,
+                prepared,
+                resume=resume,
+                observer=observer if hosts.is_chief() else None,
+                measure=measure,
+                stop_requested=stop_requested,
+                callbacks=callbacks,
+                verbose=verbose if hosts.is_chief() else 0,
+            )
+        except Interrupted:
+            raise Interrupted(
+                f"interrupted; {run.folder} goes on with "
+                "keras-transformer train ... --resume"
+            ) from None
+
+
+@contextlib.contextmanager
+def _stop_on_signal(say):
+    """Turns the first Ctrl-C or SIGTERM into a request to stop.
+
+    Yields:
+        a callable that tells whether stopping was asked for. The second
+        signal interrupts at once.
+    """
+    asked = []
+
+    def ask(number, frame):
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        say("stopping after this step (once more: at once)")
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread():
+        numbers = ()  # Python sends signals to the main one only.
+    before = [signal.signal(number, ask) for number in numbers]
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def best_epoch(run: Run) -> str:
+    """A line about a run's best weights.
+
+    Raises:
+        InputError: it has none, for its loss was never a number.
+    """
+    best = run.manifest["scores"].get("best")
+    if best is None:
+        raise InputError(
+            f"{run.folder}: the loss was never a number. Try a smaller "
+            "training.learning_rate_factor or a longer training.warmup_steps"
+        )
+    name, loss = "dev", best.get("val_cross_entropy")
+    if loss is None:
+        name, loss = "training", best.get("cross_entropy")
+    last = best["epoch"]
+    first = last + 1 - best.get("averaged_epochs", 1)
+    epochs = f"epoch {last}"
+    if first < last:
+        epochs = f"mean of epochs {first} to {last}"
+    scores = [] if loss is None else [f"{name} cross-entropy {loss:.4f}"]
+    if "val_bleu" in best:
+        scores.append(f"dev BLEU {best['val_bleu']:.1f}")
+    return f"best {epochs}, {', '.join(scores)}"
+
+
+class TrainingNotes:
+    """A `training.fit.Observer` that says how large the training is.
+
+    Args:
+        training: `TrainingConfig` of the run.
+        say: told lines for a person.
+    """
+
+    def __init__(self, training, say):
+        self._training = training
+        self._say = say
+
+    def start(self, model, batches):
+        steps = batches.batches_per_epoch
+        self._say(
+            f"{model.count_params():,} parameters, {steps} steps an "
+            f"epoch, {batches.padding_share():.1%} padding"
+        )
+        training = self._training
+        updates = steps * training.epochs // training.accumulate_steps
+        if updates < training.warmup_steps:
+            self._say(
+                f"{updates:,} updates end within the warm-up of "
+                f"{training.warmup_steps:,}, at a small part of the "
+                "learning rate. Try more epochs, smaller batches, or a smaller "
+                "training.warmup_steps"
+            )
+
+    def vectors(self, side, fraction):
+        tokens = f"{fraction:.1%} of the tokens"
+        self._say(f"{side} embeddings: vectors found for {tokens}")
+
+    def step(self, epoch, batch, logs):
+        pass
+
+    def epoch(self, epoch, logs):
+        pass
+
+    def close(self):
+        """Training has ended, well or not."""
+
+
+def _tell(line):
+    print(line, file=sys.stderr, flush=True)
+
+
+def _ignore(line):
+    """What is said to those who want to hear nothing."""

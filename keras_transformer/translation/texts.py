@@ -1,0 +1,82 @@
+"""Texts in, texts out: one contract for runs, exports and servers."""
+
+from collections.abc import Iterable, Iterator
+
+from keras_transformer.errors import InputError, shown
+from keras_transformer.translation.request import (
+    Translation,
+    refuse_single_text,
+)
+
+
+class TextTranslator:
+    """What translates a text, or several, whatever does the work."""
+
+    def translate(
+        self,
+        texts: str | Iterable[str],
+        n_best: int | None = None,
+        *,
+        details: bool = False,
+    ):
+        """Translates a text, or as many as there are.
+
+        Args:
+            texts: a string, or an iterable of strings.
+            n_best: how many translations of each, the best first; None: the
+                best alone.
+            details: whether `Translation` objects are returned, with scores,
+                in place of strings.
+
+        Returns:
+            for a string its translation, for several a list of as many. A
+            translation is a string, a list of at most `n_best` strings where
+            these are requested, or a `Translation`. That of a blank text is
+            "".
+
+        Raises:
+            InputError: something is no text, or the translator doesn't give
+                so many.
+
+        Example:
+            >>> run = kt.load("runs/en-zh")
+            >>> run.translate("I like tea.")
+            '我喜欢茶。'
+            >>> run.translate(["I like tea.", "Hello."], n_best=2)
+            [['我喜欢茶。', '我爱喝茶。'], ['你好。', '您好。']]
+        """
+        lines = [texts] if isinstance(texts, str) else _several(texts)
+        if n_best is not None and (type(n_best) is not int or n_best < 1):
+            raise InputError(
+                f"n_best must be 1 or more. Received: {shown(n_best)}"
+            )
+        results = [
+            result if details else _strings(result, n_best)
+            for result in self._results(lines, n_best)
+        ]
+        return results[0] if isinstance(texts, str) else results
+
+    def _results(
+        self, lines: list[str], n_best: int | None
+    ) -> Iterator[Translation]:
+        """The result of each line, in order."""
+        raise NotImplementedError
+
+
+def _several(texts):
+    refuse_single_text(texts, "translate")
+    try:
+        lines = list(texts)
+    except TypeError:
+        lines = [texts]
+    for line in lines:
+        if not isinstance(line, str):
+            raise InputError(
+                f"translate takes a string or several. Received: {shown(line)}"
+            )
+    return lines
+
+
+def _strings(result, n_best):
+    texts = [hypothesis.text for hypothesis in result.hypotheses]
+    return texts[0] if n_best is None else texts

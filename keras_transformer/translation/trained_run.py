@@ -1,0 +1,69 @@
+"""A run that translates: what training gives, and what `load` opens."""
+
+import functools
+
+import keras
+
+from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.errors import InputError
+from keras_transformer.training.run import Run
+from keras_transformer.translation.details import (
+    details,
+    encoded,
+    translations_from,
+)
+from keras_transformer.translation.request import BLANK
+from keras_transformer.translation.stream import translate_lines
+from keras_transformer.translation.texts import TextTranslator
+from keras_transformer.translation.translator import Translator
+
+
+class TrainedRun(TextTranslator, Run):
+    """A run that translates, by weights that are read when they are needed.
+
+    Attributes:
+        which: weights that translate, "best", "last" or "average".
+        decoding: the search; None: the run's own.
+
+    Example:
+        >>> run = keras_transformer.load("runs/en-zh")
+        >>> run.translate("I like tea.", n_best=3)
+        ['我喜欢茶。', '我爱喝茶。', '我喜欢喝茶。']
+    """
+
+    def __init__(self, folder, config, manifest, tokenizers):
+        super().__init__(folder, config, manifest, tokenizers)
+        self.which = "best"
+        self.decoding: DecodingConfig | None = None
+        self._graphs = {}  # by the number of hypotheses
+
+    def _results(self, lines, n_best):
+        decoding = self.decoding or self.config.decoding
+        count = n_best or 1
+        most = 1 if decoding.sampling else decoding.beam_size
+        if count > most:
+            why = "as sampling gives one" * decoding.sampling or "the beam size"
+            raise InputError(
+                f"n_best must be 1 to {most}, {why}. Received: {n_best}"
+            )
+        if count not in self._graphs:
+            self._graphs[count] = details(self._translator, count)
+        graph = self._graphs[count]
+        return translate_lines(
+            lines,
+            lambda batch: translations_from(batch, graph(encoded(batch))),
+            decoding.batch_size,
+            blank=BLANK,
+        )
+
+    @functools.cached_property
+    def _translator(self):
+        if keras.config.backend() != "tensorflow":
+            raise InputError(
+                "translate needs KERAS_BACKEND=tensorflow. Received: "
+                f"{keras.config.backend()}. Accepted: load({str(self.folder)!r}"
+                ") in another process"
+            )
+        model = self.load_model(self.which)
+        decoding = self.decoding or self.config.decoding
+        return Translator.from_run(self, model, decoding)

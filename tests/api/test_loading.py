@@ -1,0 +1,45 @@
+import pytest
+
+import keras_transformer as kt
+from keras_transformer.errors import InputError
+
+
+def test_a_run_may_have_another_search(folder):
+    greedy = kt.DecodingConfig(beam_size=1)
+    run = kt.load(folder, decoding=greedy)
+    assert isinstance(run.translate("aaa bbb"), str)
+    with pytest.raises(InputError, match="n_best must be 1 to 1"):
+        run.translate("aaa", n_best=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("missing", "missing: doesn't exist"),
+        ("empty", "neither a run nor an export. Accepted: the folder"),
+        ("http://127.0.0.1:9/v1/models/en-zh", "127.0.0.1:9"),
+        ("ftp://127.0.0.1", "is not a server's URL"),
+    ],
+)
+def test_what_does_not_translate_is_told(tmp_path, name, says):
+    (tmp_path / "empty").mkdir()
+    path = name if "://" in name else tmp_path / name
+    with pytest.raises(InputError, match=says):
+        kt.load(path, timeout=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"model": "en-zh"}, "model doesn't go with"),
+        ({"which": "last"}, "no weights 'last'|last.weights.h5"),
+    ],
+)
+def test_what_does_not_go_with_a_run_is_told(folder, options, says):
+    with pytest.raises(InputError, match=says):
+        kt.load(folder, **options)
+
+
+def test_an_address_may_name_the_model_once():
+    with pytest.raises(InputError, match="names its model"):
+        kt.load("http://127.0.0.1:9/v1/models/a", model="b")

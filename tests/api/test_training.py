@@ -1,0 +1,158 @@
+"""`train` and what it gives, on the toy corpus."""
+
+import random
+
+import keras
+import pytest
+
+import keras_transformer as kt
+from keras_transformer.errors import InputError
+from tests.toy_models import MODEL, write_corpus
+
+CONFIG = {
+    "model": MODEL,
+    "training": {"batch_sentences": 16, "warmup_steps": 20, "threads": 1},
+}
+DATA = kt.DataConfig(
+    target_language="en", target_tokenizer="word", remove_duplicates=False
+)
+
+
+class Seen(keras.callbacks.Callback):
+    """Remembers the logs of each epoch; stops after some steps."""
+
+    def __init__(self, stop_after=None):
+        super().__init__()
+        self.epochs, self.steps = [], 0
+        self._stop_after = stop_after
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.steps += 1
+        if self.steps == self._stop_after:
+            raise KeyboardInterrupt
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.epochs.append(dict(logs))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("door")
+    write_corpus(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(folder):
+    out, dev = folder / "data", str(folder / "dev.tsv")
+    return kt.prepare(folder / "train.tsv", out, DATA, dev=dev)
+
+
+@pytest.fixture(scope="module")
+def trained(folder, data):
+    seen = Seen()
+    random.seed(5)
+    run = kt.train(
+        data,
+        folder / "run",
+        preset="small",
+        config=CONFIG,
+        epochs=1,
+        callbacks=[seen],
+        verbose=0,
+    )
+    return run, seen, random.random()
+
+
+def test_callbacks_see_the_scores_of_an_epoch(trained):
+    _, seen, _ = trained
+    (logs,) = seen.epochs
+    assert {"cross_entropy", "val_cross_entropy", "learning_rate"} <= set(logs)
+
+
+def test_the_run_is_as_configured(trained):
+    run, _, _ = trained
+    assert run.config.model.d_model == MODEL["d_model"]
+    assert run.config.training.epochs == 1
+    assert [epoch["epoch"] for epoch in run.history()] == [1]
+
+
+def test_no_seed_and_no_policy_is_changed(trained):
+    _, _, drawn = trained
+    assert drawn == random.Random(5).random()
+    assert keras.config.dtype_policy().name == "float32"
+
+
+def test_a_text_gives_a_text_and_several_give_a_list(trained):
+    run, _, _ = trained
+    one = run.translate("one two")
+    assert isinstance(one, str)
+    assert run.translate(["one two", "", "three"])[:2] == [one, ""]
+    assert run.translate([]) == []
+    best = run.translate("one two", n_best=3)
+    assert len(best) == 3 and best[0] == one
+    assert run.translate(["one two"], n_best=3) == [best]
+    details = run.translate("one two", details=True)
+    assert details.hypotheses[0].text == one
+    assert details.hypotheses[0].score < 0
+
+
+def test_the_folder_translates_as_the_run(trained):
+    run, _, _ = trained
+    loaded = kt.load(str(run.folder))
+    assert loaded.translate(["one two"]) == run.translate(["one two"])
+    assert repr(loaded) == (
+        f"TrainedRun({str(run.folder)!r}, en to en, best epoch 1)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "says"),
+    [
+        (3, {}, "a string or several. Received: 3"),
+        (["one", None], {}, "Received: None"),
+        (b"one", {}, "a list of texts here"),
+        ("one", {"n_best": 0}, "n_best must be 1 or more. Received: 0"),
+        ("one", {"n_best": 99}, "n_best must be 1 to 4, the beam size"),
+    ],
+)
+def test_what_is_no_text_is_told(trained, texts, options, says):
+    with pytest.raises(InputError, match=says):
+        trained[0].translate(texts, **options)
+
+
+def test_goes_on_after_an_interruption_and_shows_progress(
+    data, tmp_path, capsys
+):
+    folder = tmp_path / "run"
+    options = {"config": CONFIG, "epochs": 2}
+    with pytest.raises(KeyboardInterrupt):
+        kt.train(data, folder, **options, callbacks=[Seen(3)], verbose=0)
+    assert capsys.readouterr() == ("", "")
+    run = kt.train(data, folder, resume=True, verbose=2)
+    out, err = capsys.readouterr()
+    assert "Epoch 2/2" in out and "val_cross_entropy" in out
+    assert "parameters" in err and "best epoch" in err
+    assert len(run.history()) == 2
+    with pytest.raises(InputError, match="resume=True"):
+        kt.train(data, folder, **options)
+    with pytest.raises(InputError, match="keeps its configuration"):
+        kt.train(data, folder, resume=True, seed=9)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"preset": "smal"}, "unknown preset 'smal', did you mean 'small'"),
+        ({"epoch": 3}, "train: unknown key training.epoch, did you mean"),
+        ({"epochs": "3"}, "train: training.epochs takes an integer"),
+        ({"preset": "small", "config": kt.Config()}, "a preset or a Config"),
+        ({"config": {"model": 3}}, "config, section model: expected"),
+        ({"callbacks": [3]}, r"a list of keras.callbacks.Callback. .* \[3\]"),
+        ({"callbacks": Seen()}, "callbacks are a list of"),
+    ],
+)
+def test_what_training_does_not_take_is_told(data, tmp_path, options, says):
+    with pytest.raises(InputError, match=says):
+        kt.train(data, tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
