@@ -47,6 +47,7 @@ _PUBLIC = {
     "Translator": "translation.translator",
     "translate_lines": "translation.stream",
     "evaluate": "api.evaluation",
+    "distill": "translation.distillation",
     "evaluate_run": "evaluation.run_evaluation",
     "export_run": "export.writer.saved_model",
     "export_keras": "export.writer.keras_file",

@@ -105,6 +105,13 @@ def is_chinese(tag: str) -> bool:
     return base_language(tag) in _CHINESE
 
 
+def same_language(one: str, other: str) -> bool:
+    """Whether two tags are of one language, of whatever region or script."""
+    bases = {base_language(one), base_language(other)}
+    known = (_CHINESE, _JAPANESE, _ENGLISH)
+    return len(bases) == 1 or any(bases <= {*codes} for codes in known)
+
+
 def is_japanese(tag: str) -> bool:
     """Whether a tag is Japanese."""
     return base_language(tag) in _JAPANESE

@@ -20,15 +20,12 @@ from keras_transformer.errors import InputError
 from keras_transformer.translation.bulk import (
     LocalAttempt,
     ShardWriting,
+    check_finished,
     finish,
     finished_lines,
     window_of,
 )
-from keras_transformer.translation.shard_folder import (
-    ShardFolder,
-    open_folder,
-    ranges,
-)
+from keras_transformer.translation.shard_folder import open_folder
 from keras_transformer.translation.shard_manifest import BulkJob
 from keras_transformer.translation.shards import ShardReader
 from keras_transformer.translation.spark_attempt import ShardTask, SparkAttempt
@@ -158,7 +155,7 @@ def translate_in_shards(
                 open_translator,
                 number,
             )
-            _check_finished(folder, left)
+            check_finished(folder, left)
         if number is None:
             folder.join()
 
@@ -273,17 +270,6 @@ def _say_truncated(path, line):
         f"warning: {path}, line {line}: more tokens than the model has "
         "positions; the rest is left out"
     )
-
-
-def _check_finished(folder: ShardFolder, left: dict[int, str]):
-    """Refuses to go on without shards that have failed."""
-    if left:
-        reason = next(iter(left.values()))
-        raise InputError(
-            f"{folder.path}: {len(left)} of {len(folder.shards)} shards are "
-            f"left: {ranges(sorted(left))} ({reason}). The same command tries "
-            "them again"
-        )
 
 
 def _chosen_shard(arguments) -> int | None:

@@ -24,6 +24,7 @@ COMMANDS = {
     "train": "prepared data to a trained run",
     "evaluate": "cross-entropy, BLEU and chrF of a run",
     "translate": "lines of text to lines of text",
+    "distill": "a teacher's translations as training data",
     "score": "how probable given translations are",
     "export": "a run to a SavedModel for TensorFlow Serving",
     "versions": "publish, label, roll back and prune exported versions",

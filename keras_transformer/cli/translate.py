@@ -15,7 +15,6 @@ example:
       --output big.out
 """
 
-import contextlib
 import itertools
 import sys
 
@@ -59,7 +58,6 @@ from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import BLANK
 from keras_transformer.translation.stream import (
     BATCHES_A_WINDOW,
-    one_by_one,
     stream_lines,
 )
 
@@ -104,18 +102,7 @@ def add_arguments(parser):
         "disk. auto (default): on a GPU; on a processor only single "
         "sentences (--batch-size 1), once there were very many",
     )
-    add_number(
-        parser,
-        "--workers",
-        "processes that translate; 1: this one. Default: as many as "
-        "there are cores, 1 for little text or with a GPU",
-    )
-    add_number(
-        parser,
-        "--threads",
-        "of each process (default: 1, the fastest with a worker a core)",
-        default=1,
-    )
+    add_process_options(parser)
     add_shard_options(parser)
     group = parser.add_argument_group("with --server")
     group.add_argument(
@@ -133,6 +120,34 @@ def add_arguments(parser):
         "S",
         float,
     )
+
+
+def add_process_options(parser):
+    """The processes that translate, and the threads of each."""
+    add_number(
+        parser,
+        "--workers",
+        "processes that translate; 1: this one. Default: as many as "
+        "there are cores, 1 for little text or with a GPU",
+    )
+    add_number(
+        parser,
+        "--threads",
+        "of each process (default: 1, the fastest with a worker a core)",
+        default=1,
+    )
+
+
+def check_process_options(arguments):
+    """Refuses numbers of processes or threads below 1.
+
+    Raises:
+        InputError: names the option.
+    """
+    for name in ("workers", "threads"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise InputError(f"--{name} must be 1 or more. Received: {value}")
 
 
 def run(arguments):
@@ -198,34 +213,27 @@ def run(arguments):
                 )
 
 
-@contextlib.contextmanager
 def _translating(factory, arguments, sentences, batch_size):
     """What translates batches: this process, or others until the end."""
-    from keras_transformer.machine import set_threads
-    from keras_transformer.translation.workers import Workers, choose_workers
+    from keras_transformer.translation.workers import (
+        choose_workers,
+        open_translator,
+    )
 
-    threads = arguments.threads
-    workers = choose_workers(arguments.workers, sentences, batch_size)
-    if workers == 1:
-        load_tensorflow()
-        set_threads(threads)
-        translate = factory()
-        yield one_by_one(translate)
-        seconds = getattr(translate, "compile_seconds", 0.0)
-    else:
-        with Workers(factory, workers, threads, load_tensorflow) as pool:
-            yield pool.translate_batches
-            seconds = pool.compile_seconds
-    if seconds:
-        say(f"compiling took {seconds:.1f} s, all processes together")
+    return open_translator(
+        factory,
+        choose_workers(arguments.workers, sentences, batch_size),
+        arguments.threads,
+        load_tensorflow,
+        lambda seconds: say(
+            f"compiling took {seconds:.1f} s, all processes together"
+        ),
+    )
 
 
 def _check_options(arguments):
     """Refuses numbers below 1, and what goes only with or without a server."""
-    for name in ("workers", "threads"):
-        value = getattr(arguments, name)
-        if value is not None and value < 1:
-            raise InputError(f"--{name} must be 1 or more. Received: {value}")
+    check_process_options(arguments)
     if not arguments.server:
         for name in _WITH_SERVER:
             if getattr(arguments, name) is not None:

@@ -31,6 +31,7 @@ from keras_transformer.errors import InputError
 
 # Of splitmix64 (Steele, Lea and Flood 2014, Fast Splittable Pseudorandom Number
 # Generators).
+_LARGEST_WEIGHT = 1000  # of a mix
 _MULTIPLIERS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
 _LARGEST_KEY = np.uint64(2**63 - 1)
 _STEP = np.uint64(int(2**63 * (math.sqrt(5) - 1) / 2))
@@ -118,6 +119,54 @@ class WeightedCorpus:
         weight = "" if self.weight == 1 else f"*{self.weight:g}"
         tag = f"#{self.tag}" if self.tag else ""
         return f"{self.file}{weight}{tag}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Mix:
+    """How often pairs stand in an epoch, as the weights of `prepare`.
+
+    Attributes:
+        original: weight of the pairs as they were.
+        translated: weight of each source with each of its translations.
+
+    Raises:
+        InputError: a weight is below 0 or no number, or `translated` is 0.
+    """
+
+    original: float = 0.0
+    translated: float = 1.0
+
+    def __post_init__(self):
+        weights = self.original, self.translated
+        if not all(map(math.isfinite, weights)) or not (
+            0 <= self.original <= _LARGEST_WEIGHT
+            and 0 < self.translated <= _LARGEST_WEIGHT
+        ):
+            raise InputError(
+                "the mix must be two numbers, ORIGINAL:TRANSLATED, from 0 and "
+                f"from above 0 to {_LARGEST_WEIGHT}. Received: {self}"
+            )
+
+    @classmethod
+    def parse(cls, text: "Mix | str") -> "Mix":
+        """The mix that a text such as 1:1 describes.
+
+        Raises:
+            InputError: it is none.
+        """
+        if isinstance(text, cls):
+            return text
+        try:
+            original, translated = map(float, text.split(":"))
+        except ValueError:
+            raise InputError(
+                "the mix must be two numbers, ORIGINAL:TRANSLATED, such as "
+                f"1:1 or 0.5:1. Received: {text[:80]}"
+            ) from None
+        return cls(original, translated)
+
+    def __str__(self):
+        return f"{self.original:g}:{self.translated:g}"
 
 
 def tagged(pairs: Iterable[Pair], tag: str | None) -> Iterator[Pair]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from keras_transformer.errors import InputError
 from keras_transformer.translation.request import BLANK
-from keras_transformer.translation.shard_folder import ShardFolder
+from keras_transformer.translation.shard_folder import ShardFolder, ranges
 from keras_transformer.translation.shards import Shard, ShardReader
 from keras_transformer.translation.stream import (
     BATCHES_A_WINDOW,
@@ -41,10 +41,13 @@ class ShardWriting:
         batch_size: lines translated together, at most.
         format: from a translation and `number`, that of its line from 1, to
             what is written.
+        window: lines that are sorted together, of which shards are made;
+            None: `window_of` the batch size.
     """
 
     batch_size: int
     format: Callable[..., str]
+    window: int | None = None
 
     def write(
         self,
@@ -73,7 +76,7 @@ class ShardWriting:
                 reader.lines(shard),
                 translate_batches,
                 self.batch_size,
-                window_of(self.batch_size),
+                self.window or window_of(self.batch_size),
                 blank=BLANK,
                 progress=progress,
             )
@@ -217,6 +220,25 @@ def finish(
                 tell(f"shard {number} failed ({tries}): {reason}")
         if idle:
             time.sleep(_POLL_SECONDS)
+
+
+def check_finished(folder: ShardFolder, left: dict[int, str]):
+    """Refuses to go on without shards that have failed.
+
+    Args:
+        folder: the work folder.
+        left: what `finish` returns.
+
+    Raises:
+        InputError: names them, and why the first one failed.
+    """
+    if left:
+        reason = next(iter(left.values()))
+        raise InputError(
+            f"{folder.path}: {len(left)} of {len(folder.shards)} shards are "
+            f"left: {ranges(sorted(left))} ({reason}). The same command tries "
+            "them again"
+        )
 
 
 def finished_lines(folder: ShardFolder) -> int:

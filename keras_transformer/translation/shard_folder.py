@@ -12,6 +12,7 @@ a file system, and each may be killed at any moment.
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import pathlib
 import shutil
@@ -175,6 +176,13 @@ class ShardFolder:
             with open(temporary, "w", encoding="utf-8") as file:
                 yield file
 
+    def checksum(self) -> str:
+        """The SHA-256 of all shards, one after the other, hexadecimal."""
+        sha256 = hashlib.sha256()
+        for shard in self.shards:
+            sha256.update(self.shard_path(shard.number).read_bytes())
+        return sha256.hexdigest()
+
     def join(self):
         """Writes the output, all shards in their order; removes the folder.
 
@@ -311,7 +319,7 @@ def _begin(job) -> int | None:
         if other:
             raise InputError(
                 f"{job.folder}: begun with {other}. Accepted: the same input, "
-                "model and options; another --output; or none of this folder"
+                "model and options; another output; or none of this folder"
             )
         return None
     others = [

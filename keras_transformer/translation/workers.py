@@ -4,6 +4,7 @@ Two threads inside one small matrix product are slower than one, so each core
 gets a process of its own with one thread.
 """
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from keras_transformer import workers
 from keras_transformer.errors import InputError
 from keras_transformer.machine import has_gpu, set_threads, usable_cores
+from keras_transformer.translation.stream import TranslateBatches, one_by_one
 
 # Fewer batches than this aren't worth the start of workers.
 _WORTH_WORKERS = 2
@@ -86,6 +88,35 @@ class Workers(workers.Workers):
         Reads at most four batches a worker ahead, so that memory is bounded.
         """
         return self.map(batches)
+
+
+@contextlib.contextmanager
+def open_translator(
+    factory: TranslatorFactory,
+    workers: int,
+    threads: int = 1,
+    prepare: Callable[[], None] | None = None,
+    compiled: Callable[[float], None] | None = None,
+) -> Iterator[TranslateBatches]:
+    """What translates batches: this process, or others until the end.
+
+    Args:
+        factory, threads, prepare: see `Workers`.
+        workers: see `choose_workers`.
+        compiled: called at the end with the seconds that all processes have
+            spent on compiling, if any.
+    """
+    if workers == 1:
+        _set_up(prepare, threads)
+        translate = factory()
+        yield one_by_one(translate)
+        seconds = getattr(translate, "compile_seconds", 0.0)
+    else:
+        with Workers(factory, workers, threads, prepare) as pool:
+            yield pool.translate_batches
+            seconds = pool.compile_seconds
+    if seconds and compiled is not None:
+        compiled(seconds)
 
 
 def _set_up(prepare, threads):

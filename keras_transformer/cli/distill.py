@@ -1,0 +1,101 @@
+"""Has a teacher translate training data, for a student to learn from.
+
+Prepared data goes in, and prepared data comes out: the same sources,
+tokenizers and dev set, with the translations as targets. A smaller or faster
+model learns more from them than from people's translations (Kim and Rush
+2016). The same command goes on where one was killed.
+
+example:
+  keras-transformer distill --teacher runs/en-zh --data data/en-zh \\
+      --out data/en-zh-distilled
+  keras-transformer train --data data/en-zh-distilled --preset fast \\
+      --out runs/en-zh-fast
+"""
+
+from keras_transformer.cli.console import Stages, load_tensorflow, say
+from keras_transformer.cli.options import (
+    add_number,
+    add_search_options,
+    add_weights_option,
+    decoding_config,
+    run_config,
+)
+from keras_transformer.cli.prepare import describe
+from keras_transformer.cli.translate import (
+    add_process_options,
+    check_process_options,
+)
+from keras_transformer.errors import InputError
+
+_RETRIES = 2
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "--teacher", required=True, metavar="RUN", help="a trained run"
+    )
+    parser.add_argument(
+        "--data", required=True, metavar="FOLDER", help="prepared data"
+    )
+    parser.add_argument(
+        "--out", required=True, metavar="FOLDER", help="new folder"
+    )
+    add_number(
+        parser,
+        "--n-best",
+        "so many translations of each source, at most --beam-size (default: 1)",
+        default=1,
+    )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--keep-original",
+        action="store_true",
+        help="the original pairs as well, as --mix 1:1",
+    )
+    group.add_argument(
+        "--mix",
+        metavar="ORIGINAL:TRANSLATED",
+        default="0:1",
+        help="how often original pairs and translated ones stand in an epoch, "
+        "each weight as prepare has it: 0.5 takes half of the pairs, 2 each "
+        "of them two times (default: 0:1, translations alone)",
+    )
+    add_weights_option(parser)
+    add_search_options(parser)
+    add_process_options(parser)
+    add_number(
+        parser,
+        "--retries",
+        "how often sentences whose translation failed are tried again "
+        f"(default: {_RETRIES})",
+        default=_RETRIES,
+    )
+
+
+def run(arguments):
+    check_process_options(arguments)
+    if arguments.retries < 0:
+        raise InputError(
+            f"--retries must be 0 or more. Received: {arguments.retries}"
+        )
+    decoding = decoding_config(run_config(arguments.teacher), arguments)
+    load_tensorflow()
+    from keras_transformer.translation.distillation import distill
+
+    with Stages("sentences") as stages:
+        prepared = distill(
+            arguments.teacher,
+            arguments.data,
+            arguments.out,
+            n_best=arguments.n_best,
+            mix="1:1" if arguments.keep_original else arguments.mix,
+            weights=arguments.weights or "best",
+            decoding=decoding,
+            workers=arguments.workers,
+            threads=arguments.threads,
+            retries=arguments.retries,
+            progress=stages,
+            tell=say,
+            load=load_tensorflow,
+        )
+    describe(prepared, arguments.out)

@@ -1,0 +1,398 @@
+"""Distillation: a teacher's translations as a student's training data.
+
+A model trained on what a larger one makes of its sources learns more easily
+than from people's translations, which differ from each other (Kim and Rush
+2016, Sequence-Level Knowledge Distillation).
+"""
+
+import dataclasses
+import functools
+import json
+import os
+import pathlib
+import shutil
+from collections.abc import Callable
+
+from keras_transformer.checksums import checksum, digest
+from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.constants import SIDES
+from keras_transformer.data.batching import report_damaged_shards
+from keras_transformer.data.distilled import (
+    DISTILLED,
+    DistilledData,
+    distilled_manifest,
+    write_sources,
+)
+from keras_transformer.data.mixing import Mix
+from keras_transformer.data.prepared import MANIFEST, PreparedData
+from keras_transformer.errors import InputError
+from keras_transformer.files import check_free, new_folder, write_json
+from keras_transformer.languages import same_language
+from keras_transformer.locks import locked
+from keras_transformer.machine import set_threads
+from keras_transformer.remote import RemotePath, any_path
+from keras_transformer.training.run import Run
+from keras_transformer.translation.bulk import (
+    LocalAttempt,
+    ShardWriting,
+    check_finished,
+    finish,
+    finished_lines,
+)
+from keras_transformer.translation.factory import RunTranslatorFactory
+from keras_transformer.translation.request import (
+    Translation,
+    TranslationRequest,
+)
+from keras_transformer.translation.shard_folder import ShardFolder, open_folder
+from keras_transformer.translation.shard_manifest import BulkJob
+from keras_transformer.translation.shards import ShardReader
+from keras_transformer.translation.workers import (
+    choose_workers,
+    open_translator,
+)
+from keras_transformer.version import __version__
+
+# Batches that are sorted by length together, and make a shard: what a kill
+# costs.
+_BATCHES_A_SHARD = 16
+_MOST_SHARDS = 10_000
+
+
+def distill(
+    teacher: str | os.PathLike,
+    data: str | os.PathLike,
+    out: str | os.PathLike,
+    *,
+    n_best: int = 1,
+    mix: Mix | str = "0:1",
+    weights: str = "best",
+    decoding: DecodingConfig | None = None,
+    workers: int | None = None,
+    threads: int = 1,
+    retries: int = 2,
+    progress: Callable[[str, int, int | None], None] | None = None,
+    tell: Callable[[str], None] | None = None,
+    load: Callable[[], None] | None = None,
+) -> PreparedData:
+    """Has a teacher translate the training sources of prepared data.
+
+    Makes prepared data of the same tokenizers, dev set and settings, whose
+    training targets are the translations. While it works, they lie in the
+    folder `OUT.distilling`. A call that was killed is made again: it goes on
+    with the sources that have no translation yet, and writes the same bytes
+    in the end.
+
+    Sources that the teacher can't read as a whole, translations without an
+    end and those that `data.max_length` and `data.max_length_ratio` refuse
+    are dropped and counted, as are empty ones and, with
+    `data.remove_duplicates`, equal ones of a source.
+
+    Args:
+        teacher: a trained run of the data's languages and tags. Its
+            tokenizers may be others.
+        data: the prepared data.
+        out: the target path, a folder that doesn't exist or is empty.
+        n_best: translations of each source, the best of the beam.
+        mix: how often the original pairs and the translated ones stand in an
+            epoch, ORIGINAL:TRANSLATED.
+        weights: of the teacher: "best", "last" or "average".
+        decoding: the search; None: as the teacher is configured.
+        workers: processes that translate, 1: this one; None: one a core, if
+            there is enough to do, and 1 with a GPU.
+        threads: of each.
+        retries: how often a part that failed is tried again.
+        progress: called with (stage, done, total or None), in sentences.
+        tell: called with a line for what a person should know.
+        load: called in each process before TensorFlow is used; anything
+            that can be pickled by its name.
+
+    Returns:
+        The distilled data. Its manifest's `distilled` says what it was made
+        of, and its `report` counts what became of the pairs, as that of
+        `prepare`.
+
+    Raises:
+        InputError: `out` is taken or can't be written, the data is damaged,
+            the teacher is damaged, untrained, or of other languages or tags,
+            `n_best` is more than the beam has, the folder that is there
+            already is of other arguments, or nothing is left.
+    """
+    progress = progress or (lambda stage, done, total: None)
+    tell = tell or (lambda line: None)
+    out = _local(out)
+    if workers == 1:
+        set_threads(threads)
+    job = _Job(
+        PreparedData.load(data),
+        Run.load(teacher),
+        weights,
+        decoding,
+        n_best,
+        Mix.parse(mix),
+        threads,
+    )
+    job.check()
+    work = out.with_name(f"{out.name}.distilling")
+    if job.is_done(out, work):
+        tell(f"{out} was written already")
+        shutil.rmtree(work)
+        return PreparedData.load(out)
+    check_free(out)
+    job.prepared.verify()
+    work.mkdir(parents=True, exist_ok=True)
+    with (
+        locked(work / "lock", functools.partial(_busy, work)),
+        report_damaged_shards(job.prepared),
+        _open(job, work) as folder,
+    ):
+        _translate(job, folder, workers, retries, progress, tell, load)
+        _write(job, folder, out, progress)
+        shutil.rmtree(work, ignore_errors=True)
+    return PreparedData.load(out)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Job:
+    """What decides distilled data; see `distill`."""
+
+    prepared: PreparedData
+    run: Run
+    weights: str
+    search: DecodingConfig | None
+    n_best: int
+    mix: Mix
+    threads: int
+
+    @property
+    def decoding(self) -> DecodingConfig:
+        return self.search or self.run.config.decoding
+
+    @property
+    def sources(self) -> int:
+        """How many there are."""
+        return sum(self.prepared.shard_sizes("train"))
+
+    @property
+    def window(self) -> int:
+        """Sentences that are sorted by length together."""
+        return _BATCHES_A_SHARD * self.decoding.batch_size
+
+    @functools.cached_property
+    def factory(self) -> RunTranslatorFactory:
+        request = TranslationRequest(n_best=self.n_best)
+        return RunTranslatorFactory(
+            str(self.run.folder), self.weights, self.decoding, request
+        )
+
+    @functools.cached_property
+    def model(self) -> str:
+        """The fingerprint of the teacher."""
+        return self.factory.fingerprint()
+
+    @functools.cached_property
+    def data(self) -> str:
+        """A digest of the training split."""
+        split = self.prepared.manifest["splits"]["train"]
+        return digest(json.dumps(split, sort_keys=True).encode())
+
+    def check(self):
+        """Refuses what doesn't go together.
+
+        Raises:
+            InputError: says what, and what is accepted.
+        """
+        self.run.check_weights(self.weights)
+        theirs, ours = self.run.config.data, self.prepared.config
+        for side in SIDES:
+            languages = [
+                getattr(config, f"{side}_language") for config in (theirs, ours)
+            ]
+            if not same_language(*languages):
+                raise InputError(
+                    f"{self.run.folder}: its {side} language is {languages[0]},"
+                    f" that of {self.prepared.path} is {languages[1]}. "
+                    "Accepted: a teacher of the data's languages"
+                )
+        # Now, and not after hours.
+        _ = self.prepared.source_tokenizer, self.prepared.target_tokenizer
+        known = self.run.source_tokenizer.tags
+        unknown = [tag for tag in ours.source_tags if tag not in known]
+        if unknown:
+            raise InputError(
+                f"{self.run.folder}: has no tag {' '.join(unknown)}, which "
+                f"{self.prepared.path} has. Accepted: a teacher of the data's "
+                "tags"
+            )
+        sampling = self.decoding.sampling
+        most = 1 if sampling else self.decoding.beam_size
+        if not 1 <= self.n_best <= most:
+            why = "as sampling gives one" if sampling else "the beam size"
+            raise InputError(
+                f"the n-best must be 1 to {most}, {why}. Received: "
+                f"{self.n_best}"
+            )
+
+    def describe(self) -> dict:
+        """What the manifest says of it."""
+        weights = self.run.weights_path(self.weights)
+        return {
+            "teacher": {
+                "run": str(self.run.folder),
+                "id": self.run.id,
+                "weights": self.weights,
+                "sha256": checksum(weights),
+                "fingerprint": self.model,
+            },
+            "data": {
+                "folder": str(self.prepared.path),
+                "fingerprint": self.prepared.fingerprint,
+                "train_sha256": self.data,
+            },
+            "n_best": self.n_best,
+            "mix": dataclasses.asdict(self.mix),
+            "decoding": dataclasses.asdict(self.decoding),
+        }
+
+    def is_done(self, out: pathlib.Path, work: pathlib.Path) -> bool:
+        """Whether a process was killed when all but its folder was done."""
+        if not (work.is_dir() and (out / MANIFEST).is_file()):
+            return False
+        described = PreparedData.load(out).manifest.get(DISTILLED)
+        own = json.loads(json.dumps(self.describe()))
+        return isinstance(described, dict) and described | own == described
+
+
+def _open(job, work) -> ShardFolder:
+    """The folder of the translations, made if it isn't there."""
+    sources = work / f"sources-{job.data[:16]}.txt"
+    if not sources.is_file():
+        write_sources(job.prepared, sources)
+    # As it is read back.
+    options = json.loads(json.dumps(dataclasses.asdict(job.decoding)))
+    folder, _ = open_folder(
+        BulkJob(
+            str(sources),
+            None,
+            str(work / "translations"),
+            min(-(-job.sources // job.window), _MOST_SHARDS),
+            job.window,
+            job.model,
+            {
+                **options,
+                "data": job.data,
+                "n_best": job.n_best,
+                "threads": job.threads,
+                "version": __version__,
+            },
+        )
+    )
+    return folder
+
+
+def _translate(job, folder, workers, retries, progress, tell, load):
+    """Translates what is left."""
+    total, done = job.sources, finished_lines(folder)
+    if done:
+        tell(f"{done} of {total} sentences were translated already")
+    progress("translating", done, total)
+    batch_size = job.decoding.batch_size
+    count = choose_workers(workers, total - done, batch_size)
+    with (
+        ShardReader(next(folder.path.parent.glob("sources-*.txt"))) as reader,
+        LocalAttempt(
+            folder,
+            reader,
+            ShardWriting(batch_size, _format, job.window),
+            lambda: open_translator(job.factory, count, job.threads, load),
+            lambda line: None,
+            lambda done: progress("translating", done, total),
+        ) as attempt,
+    ):
+        numbers = range(len(folder.shards))
+        left = finish(folder, numbers, attempt, retries, tell)
+    check_finished(folder, left)
+
+
+def _write(job, folder, out, progress):
+    """Writes the distilled data."""
+    prepared = job.prepared
+    distilled = DistilledData(
+        prepared,
+        functools.partial(_translations, folder),
+        job.n_best,
+        job.mix,
+        progress,
+    )
+    with new_folder(out) as temporary:
+        parts = distilled.write(temporary)
+        described = job.describe()
+        described["translations"] = {
+            "sentences": job.sources,
+            "sha256": folder.checksum(),
+        }
+        write_json(
+            temporary / MANIFEST,
+            distilled_manifest(prepared, parts, described),
+        )
+
+
+def _format(translation: Translation, number: int) -> str:
+    """A source's translations as they are stored, the best first.
+
+    None if the source lost its end, and none that did itself.
+    """
+    texts = [
+        hypothesis.text
+        for hypothesis in translation.hypotheses
+        if hypothesis.finished is not False and not translation.truncated
+    ]
+    return json.dumps(texts, ensure_ascii=False) + "\n"
+
+
+def _translations(folder, begin, end) -> list[list[str]]:
+    """The stored translations of the sources from one index to another.
+
+    Raises:
+        InputError: a file is damaged.
+    """
+    translations = []
+    for shard in folder.shards:
+        first, last = shard.line, shard.line + shard.lines
+        if first >= end or last <= begin:
+            continue
+        path = folder.shard_path(shard.number)
+        try:
+            lines = path.read_text("utf-8").split("\n")
+            texts = [json.loads(line) for line in lines[:-1]]
+            if len(texts) != shard.lines or not all(map(_are_texts, texts)):
+                raise ValueError
+        except (ValueError, RecursionError):  # Or not UTF-8.
+            raise InputError(
+                f"{path}: damaged. Accepted: what `distill` wrote, or no such "
+                "file"
+            ) from None
+        translations += texts[max(0, begin - first) : end - first]
+    return translations
+
+
+def _are_texts(value):
+    return isinstance(value, list) and all(isinstance(x, str) for x in value)
+
+
+def _local(path) -> pathlib.Path:
+    """A path of this machine.
+
+    Raises:
+        InputError: an address.
+    """
+    if isinstance(any_path(path), RemotePath):
+        raise InputError(f"{path}: an address. Accepted: a local folder")
+    return pathlib.Path(path)
+
+
+def _busy(work, holder):
+    return (
+        f"{work}: {holder} distills there. Accepted: another --out, or the "
+        "same command when that process has ended"
+    )

@@ -1,0 +1,1 @@
+"""Distillation and its worth."""

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Trains faster models on a teacher's translations, and tabulates their worth.
+
+    .venv/bin/python scripts/benchmarks/distillation --teacher runs/en-zh \\
+        --data data/en-zh --dev dev.tsv --out runs/distillation \\
+        --shapes 6-1 8-1 4-2
+
+The teacher translates the training side of the data once (`distill`). A student
+of each shape, encoder layers and decoder layers, is trained on the result, with
+the preset `fast` but for its layers; with `--undistilled` another one on the
+data itself, which says what distillation is worth. All are scored on the dev
+set, teacher included, and their speed is measured in turn, in processes of
+their own, as `scripts/benchmarks/decoding` does: so many rounds, of which the
+median counts. Every sentence gets the same number of tokens there, as an export
+gives them in a session without XLA. Nothing else should run meanwhile. An
+interrupted call goes on where it was (`steps.py`), speeds excepted. The last
+thing printed is a table in Markdown.
+
+With `--quick` and no teacher, a small one is trained first.
+"""
+
+import argparse
+import json
+import pathlib
+import shlex
+import statistics
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
+
+from scripts.benchmarks import command, page_parts, steps
+
+_ROOT = pathlib.Path(__file__).resolve().parents[3]
+_QUICK = {
+    "shapes": ["2-1"],
+    "pairs": 1000,
+    "epochs": 1,
+    "preset": "demo",
+    "distill": ["--beam-size=1"],
+    "rounds": 1,
+    "sentences": 64,
+    "cells": ["64-1"],
+}
+_TEACHER = "teacher"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; the exit status."""
+    options = command.parse(_parser(), arguments, _QUICK)
+    corpus = steps.begin(options, "distillation")
+    if corpus is None:
+        return 2
+    options.dev = corpus[1]
+    if not _has_teacher(options, corpus[0]):
+        command.say(
+            "distillation: --teacher and --data go together. Accepted: both, "
+            "or --quick and none"
+        )
+        return 2
+    runs = {_TEACHER: options.teacher, **_students(options)}
+    scores = {
+        name: steps.evaluate(run, options.dev, options.out / f"{name}.json")
+        for name, run in runs.items()
+    }
+    speeds = _speeds(runs, options)
+    columns = ["model", "parameters", "BLEU", "chrF", "dev loss"]
+    columns += [_cell_name(cell) for cell in options.cells]
+    rows = [
+        [name, f"{_parameters(run):,}", *scores[name], *_rates(name, speeds)]
+        for name, run in runs.items()
+    ]
+    print(page_parts.table(columns, rows))
+    if options.quick:
+        command.say(f"quick: {command.QUICK_NOTE}")
+    return 0
+
+
+def _has_teacher(options, train):
+    """Whether there is a teacher with data; `--quick` makes both."""
+    if options.quick and not (options.teacher or options.data):
+        out = options.out
+        pairs = steps.read_pairs(train)[: options.pairs]
+        steps.write_rows(out / "train.tsv", pairs)
+        scored = steps.read_pairs(options.dev)[: options.pairs // 10]
+        steps.write_rows(out / "dev.tsv", scored)
+        options.dev, options.data = out / "dev.tsv", out / "data"
+        options.teacher = out / "teacher-run"
+        if not options.data.exists():
+            words = ["prepare", "--train", out / "train.tsv"]
+            words += ["--dev", options.dev, "--out", options.data]
+            steps.run(words)
+        steps.train(options.data, options.teacher, _training(options))
+    return options.teacher is not None and options.data is not None
+
+
+def _students(options):
+    """Distills, and trains a run of each shape; them by name."""
+    data = {"": options.data, "distilled": options.out / "distilled-data"}
+    if not data["distilled"].exists():
+        words = ["distill", "--teacher", options.teacher]
+        words += ["--data", options.data, "--out", data["distilled"]]
+        steps.run([*words, *options.distill])
+    kinds = ["distilled", ""] if options.undistilled else ["distilled"]
+    runs = {}
+    for shape in options.shapes:
+        encoder, _, decoder = shape.partition("-")
+        words = [f"--set=model.num_encoder_layers={encoder}"]
+        words += [f"--set=model.num_decoder_layers={decoder}"]
+        for kind in kinds:
+            name = f"{shape} {kind}".strip().replace(" ", "-")
+            runs[name] = options.out / f"{name}-run"
+            steps.train(data[kind], runs[name], [*_training(options), *words])
+    return runs
+
+
+def _training(options):
+    words = [f"--preset={options.preset}", *options.training]
+    return words + ([f"--epochs={options.epochs}"] if options.epochs else [])
+
+
+def _speeds(runs, options):
+    """Tokens a second: `{name: {cell: [of each round]}}`, measured in turn."""
+    speeds = {name: {cell: [] for cell in options.cells} for name in runs}
+    for number in range(options.rounds):
+        for name, run in runs.items():
+            for cell in options.cells:
+                command.say(f"round {number + 1}: {name}, {_cell_name(cell)}")
+                speeds[name][cell].append(_measure(run, cell, options))
+    return speeds
+
+
+def _measure(run, cell, options) -> float:
+    """Tokens a second of a run, as an export."""
+    batch, beam = cell.split("-")
+    words = [sys.executable, _ROOT / "scripts" / "benchmarks" / "decoding"]
+    words += [f"--run={run}", f"--input={options.dev}", "--kind=served"]
+    words += [f"--batch={batch}", f"--beam={beam}", "--rounds=1", "--json"]
+    words += [f"--sentences={options.sentences}"]
+    words += [f"--precision={options.precision}"]
+    done = subprocess.run(
+        [str(word) for word in words],
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"decoding: exit status {done.returncode}")
+    report = json.loads(done.stdout.strip().splitlines()[-1])
+    return report["cells"][0]["tokens_per_second"]
+
+
+def _rates(name, speeds):
+    """The medians of a model, each with how many times the teacher's it is."""
+    for cell, rounds in speeds[name].items():
+        rate = statistics.median(rounds)
+        teacher = statistics.median(speeds[_TEACHER][cell])
+        yield f"{rate:,.0f} ({rate / teacher:.2f} x)"
+
+
+def _cell_name(cell):
+    batch, beam = cell.split("-")
+    search = "greedy" if beam == "1" else f"beam {beam}"
+    return f"tokens/s, batches of {batch}, {search}"
+
+
+def _parameters(run) -> int:
+    """Of a run's model, counted from its weights."""
+    import h5py
+
+    count = 0
+
+    def add(_, item):
+        nonlocal count
+        count += item.size if isinstance(item, h5py.Dataset) else 0
+
+    with h5py.File(run / "weights" / "best.weights.h5") as file:
+        file.visititems(add)
+    return count
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--teacher", type=pathlib.Path, help="a trained run")
+    add("--data", type=pathlib.Path, help="prepared data that it translates")
+    add("--train", help="TSV for the teacher of --quick; none: Tatoeba's")
+    add("--dev", help="TSV that is scored; none: Tatoeba's at hand")
+    add("--out", required=True, type=pathlib.Path)
+    add(
+        "--shapes",
+        nargs="+",
+        default=["6-1", "8-1", "4-2"],
+        metavar="ENCODER-DECODER",
+        help="layers of the students",
+    )
+    add(
+        "--undistilled",
+        action="store_true",
+        help="also students of the data itself",
+    )
+    add("--preset", default="fast")
+    add("--epochs", type=int, help="default: the preset's")
+    add("--pairs", type=int, help="of --train, a tenth as many scored")
+    for name in ("distill", "training"):
+        add(
+            f"--{name}",
+            type=shlex.split,
+            default=[],
+            metavar="=OPTIONS",
+            help=f"more of {'train' if name == 'training' else name}",
+        )
+    add("--rounds", type=int, default=3, help="of speed")
+    add("--sentences", type=int, default=640, help="of each round")
+    add("--precision", default="float32", choices=["float32", "bfloat16"])
+    add(
+        "--cells",
+        nargs="+",
+        default=["1-1", "64-1", "64-4"],
+        metavar="BATCH-BEAM",
+        help="what is measured",
+    )
+    add("--quick", action="store_true", help=command.QUICK_NOTE)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

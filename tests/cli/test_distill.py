@@ -1,0 +1,461 @@
+"""`distill`: prepared data with a teacher's translations as targets."""
+
+import collections
+import filecmp
+import json
+import shutil
+import time
+
+import pytest
+
+from keras_transformer import DecodingConfig, distill
+from keras_transformer.cli.main import main
+from keras_transformer.data.prepared import PreparedData
+from keras_transformer.data.records import parse
+from keras_transformer.translation.factory import RunTranslatorFactory
+from keras_transformer.translation.request import Hypothesis, Translation
+from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, read_prepared, start
+
+# A batch of 2 makes shards of 32 sentences, of the toy's 200.
+OPTIONS = ("--batch-size=2", "--beam-size=2", "--workers=1")
+
+
+def pairs_of(folder):
+    """The training pairs of prepared data, as text, in their order."""
+    import tensorflow as tf
+
+    prepared = PreparedData.load(folder)
+    pairs = []
+    for path in prepared.files("train"):
+        records = tf.data.TFRecordDataset(str(path)).batch(10_000)
+        for sides in records.map(parse):
+            tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
+            texts = [
+                [text.decode() for text in tokenizer.detokenize(ids).numpy()]
+                for tokenizer, ids in zip(tokenizers, sides, strict=True)
+            ]
+            pairs += zip(*texts, strict=True)
+    return pairs
+
+
+def rotated(text, count):
+    """Its words, so many of them moved from the beginning to the end."""
+    words = text.split()
+    return " ".join(words[count:] + words[:count])
+
+
+def scripted(factory):
+    """A translator whose translations are the source's words, rotated."""
+
+    def translate(lines):
+        return [
+            Translation(
+                line,
+                [
+                    Hypothesis(rotated(line, n), -n, finished=True)
+                    for n in range(factory.request.count)
+                ],
+            )
+            for line in lines
+        ]
+
+    return translate
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Has another function make the translators; all else is as it is."""
+
+    def use(make):
+        monkeypatch.setattr(RunTranslatorFactory, "__call__", make)
+
+    use(scripted)
+    return use
+
+
+@pytest.fixture
+def command(run, data, tmp_path):
+    """Distills in this process; the folder."""
+
+    def make(*options, out="distilled", data=data, status=0):
+        out = tmp_path / out
+        words = ["distill", "--teacher", run, "--data", data, "--out", out]
+        words += [*OPTIONS, *options]
+        assert main([str(word) for word in words]) == status
+        return out
+
+    return make
+
+
+def files_of(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_targets_are_what_the_teacher_translates(
+    command, run, data, tmp_path, capsys
+):
+    out = command()
+    assert "200 read, " in capsys.readouterr().out
+    read_prepared(out)
+    before = pairs_of(data)
+    sources = [source for source, _ in before]
+    (tmp_path / "in").write_text("".join(f"{line}\n" for line in sources))
+    words = ["translate", "--run", run, "--input", tmp_path / "in"]
+    words += ["--output", tmp_path / "out", "--json", *OPTIONS]
+    assert main([str(word) for word in words]) == 0
+    lines = map(json.loads, (tmp_path / "out").read_text().splitlines())
+    # Those that are cut off by the search's limit teach nothing.
+    expected = [
+        (line["source"], line["translations"][0]["text"])
+        for line in lines
+        if line["translations"][0]["finished"]
+    ]
+    assert pairs_of(out) == expected and len(expected) > 100
+    assert expected != before
+    for name in ("dev.tsv", "dev-00000-of-00001.tfrecord", "dev.lengths.npy"):
+        assert filecmp.cmp(data / name, out / name, shallow=False)
+    ours, theirs = map(PreparedData.load, (out, data))
+    assert ours.config == theirs.config
+    for side in ("source", "target"):
+        tokenizers = [getattr(x, f"{side}_tokenizer") for x in (ours, theirs)]
+        assert len({x.fingerprint() for x in tokenizers}) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "distilled",
+        "in",
+        "out",
+    ]
+
+
+def test_a_student_trains_on_it(script, command, tmp_path):
+    out = command()
+    student = tmp_path / "student"
+    words = ["--data", str(out), "--out", str(student), "--epochs=1"]
+    assert main(["train", *words, *TRAIN_OPTIONS]) == 0
+    manifest = json.loads((student / "manifest.json").read_text())
+    assert manifest["data"]["fingerprint"] == PreparedData.load(out).fingerprint
+
+
+def test_info_says_what_it_was_made_of(script, command, run, data, capsys):
+    out = command("--n-best=2", "--mix=0.5:1")
+    capsys.readouterr()
+    assert main(["info", str(out), "--json"]) == 0
+    described = json.loads(capsys.readouterr().out)["distilled"]
+    teacher = json.loads((run / "manifest.json").read_text())
+    notes = json.loads((run / "weights" / "best.json").read_text())
+    assert described["teacher"]["run"] == str(run)
+    assert described["teacher"]["id"] == teacher["id"]
+    assert described["teacher"]["sha256"] in notes["sha256"]
+    assert described["data"]["folder"] == str(data)
+    assert described["decoding"]["beam_size"] == 2
+    assert described["n_best"] == 2
+    assert described["mix"] == {"original": 0.5, "translated": 1.0}
+    assert described["translations"]["sentences"] == 200
+
+
+def test_original_pairs_are_kept_beside_the_n_best(script, command, data):
+    out = command("--n-best=2", "--keep-original")
+    originals = pairs_of(data)
+    expected = collections.Counter(originals)
+    for source, _ in originals:
+        expected.update([(source, source), (source, rotated(source, 1))])
+    pairs = pairs_of(out)
+    assert collections.Counter(pairs) == expected
+    # What a source is paired with stands far apart.
+    sources = [source for source, _ in pairs]
+    assert sum(map(str.__eq__, sources, sources[1:])) < 60
+    corpora = PreparedData.load(out).report["corpora"]
+    assert [corpus["trained"] for corpus in corpora] == [200, 400]
+
+
+def test_weights_are_those_of_prepare(script, command, data):
+    out = command("--mix=2.5:0.25")
+    report = PreparedData.load(out).report
+    originals, translations = (c["trained"] for c in report["corpora"])
+    assert 460 < originals < 540 and 30 < translations < 70
+    assert len(pairs_of(out)) == originals + translations
+    cleaning = report["cleaning"]["train"]
+    assert cleaning["kept"] == originals + translations
+    assert cleaning["read"] == 400
+    assert cleaning["repeated"] == originals - 200
+    assert cleaning["not_sampled"] == 200 - translations
+    counts = collections.Counter(pairs_of(data))
+    for pair, count in collections.Counter(pairs_of(out)).items():
+        if pair in counts:
+            assert 2 * counts[pair] <= count <= 4 * counts[pair]
+
+
+def test_shards_are_as_large_as_those_of_the_data(
+    script, command, corpus, tmp_path
+):
+    small = tmp_path / "small"
+    words = ["--train", corpus / "train.tsv", "--out", small, *DATA_OPTIONS]
+    words += ["--set=data.shard_size=50", "--set=data.remove_duplicates=false"]
+    assert main(["prepare", *map(str, words)]) == 0
+    out = command("--keep-original", data=small)
+    sizes = PreparedData.load(out).shard_sizes("train")
+    assert len(sizes) == 8 and sum(sizes) == 400 and max(sizes) <= 52
+    read_prepared(out)
+    expected = collections.Counter(pairs_of(small))
+    expected.update((source, source) for source, _ in pairs_of(small))
+    assert collections.Counter(pairs_of(out)) == expected
+
+
+def test_what_is_no_translation_is_dropped_and_counted(
+    script, command, corpus, tmp_path
+):
+    def make(factory):
+        def translate(lines):
+            texts = [["one", "one"], ["", "two"], ["two " * 90, "one"]]
+            translations = [
+                Translation(
+                    line,
+                    [
+                        Hypothesis(text, 0.0, finished=True)
+                        for text in texts[len(line.split()) - 2]
+                    ],
+                    truncated="five" in line,
+                )
+                for line in lines
+            ]
+            return [
+                t._replace(
+                    hypotheses=[h._replace(finished=False) for h in t[1]]
+                )
+                if "four" in t.source and "five" not in t.source
+                else t
+                for t in translations
+            ]
+
+        return translate
+
+    script(make)
+    prepared = tmp_path / "prepared"
+    words = ["--train", corpus / "train.tsv", "--out", prepared, *DATA_OPTIONS]
+    words += ["--set=data.max_length=50"]
+    assert main(["prepare", *map(str, words)]) == 0
+    sources = [source for source, _ in pairs_of(prepared)]
+    unread = [s for s in sources if "four" in s or "five" in s]
+    lengths = collections.Counter(
+        len(s.split()) for s in sources if s not in unread
+    )
+    out = command("--n-best=2", data=prepared)
+    cleaning = PreparedData.load(out).report["cleaning"]["train"]
+    assert cleaning["duplicate"] == lengths[2]
+    assert cleaning["empty"] == lengths[3]
+    assert cleaning["over_long"] == lengths[4] + len(unread)
+    assert cleaning["kept"] == lengths.total() == len(pairs_of(out))
+
+
+def test_nothing_that_is_left_is_an_error(script, command, capsys, tmp_path):
+    script(
+        lambda factory: (
+            lambda lines: [
+                Translation(line, [Hypothesis("", 0.0)]) for line in lines
+            ]
+        )
+    )
+    command(status=2)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "no sentence pair is left" in last and "empty 200" in last
+    assert not (tmp_path / "distilled").exists()
+
+
+def test_a_killed_process_is_gone_on_from(command, run, data, tmp_path, capsys):
+    expected = files_of(command(out="whole"))
+    out = tmp_path / "distilled"
+    words = ["--teacher", run, "--data", data, "--out", out, *OPTIONS]
+    process = start("distill", *words)
+    folder = tmp_path / "distilled.distilling" / "translations.shards"
+    deadline = time.monotonic() + 300
+    while len(list(folder.glob("[0-9]*-of-*"))) < 2:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    done = 32 * len(list(folder.glob("[0-9]*-of-*")))
+    assert 64 <= done < 200 and not out.exists()
+    assert files_of(command()) == expected
+    err = capsys.readouterr().err
+    assert f"{done} of 200 sentences were translated already" in err
+    assert [p.name for p in tmp_path.glob("*distill*")] == ["distilled"]
+
+
+def test_a_process_killed_at_the_very_end_was_done(
+    script, command, monkeypatch, capsys
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)
+        out = command()
+    before = files_of(out)
+    work = out.with_name("distilled.distilling")
+    assert work.is_dir()
+    command("--n-best=2", status=2)
+    assert "exists and isn't empty" in capsys.readouterr().err
+    command()
+    assert "was written already" in capsys.readouterr().err
+    assert files_of(out) == before and not work.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--beam-size=3"], "beam_size 2 and not 3"),
+        (["--n-best=2"], "n_best 1 and not 2"),
+        (["--weights=last"], "another model"),
+    ],
+)
+def test_translations_of_other_options_are_refused(
+    script, command, capsys, tmp_path, options, says
+):
+    script(lambda factory: stop)
+    command(status=2)
+    command(*options, status=2)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert f"begun with {says}. Accepted: " in last
+
+
+def stop(lines):
+    raise KeyboardInterrupt
+
+
+def test_translations_that_are_damaged(script, command, capsys, tmp_path):
+    script(lambda factory: stop_at_the_end(factory))
+    command(status=2)
+    folder = tmp_path / "distilled.distilling" / "translations.shards"
+    path = folder / "00001-of-00007"
+    assert path.is_file()
+    path.write_text('["one"]\n[3]\n')
+    script(scripted)
+    command(status=2)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert f"{path}: damaged" in last
+    path.unlink()
+    read_prepared(command())
+
+
+def stop_at_the_end(factory):
+    """A translator that is interrupted after some batches."""
+    translate, done = scripted(factory), []
+
+    def some(lines):
+        done.append(lines)
+        return stop(lines) if len(done) > 50 else translate(lines)
+
+    return some
+
+
+def test_two_processes_are_one_too_many(
+    script, command, refuses, run, data, tmp_path
+):
+    from keras_transformer.locks import locked
+
+    work = tmp_path / "distilled.distilling"
+    work.mkdir()
+    said = []
+    words = ["--teacher", run, "--data", data, "--out", tmp_path / "distilled"]
+    with locked(work / "lock", str):
+        process = start("distill", *words, *OPTIONS)
+        said = process.communicate()[1].splitlines()
+    assert process.returncode == 2
+    assert "distills there. Accepted: another --out" in said[-1]
+
+
+def test_damaged_data(refuses, run, data, tmp_path):
+    copy = shutil.copytree(data, tmp_path / "data")
+    words = ["--teacher", run, "--data", copy, "--out", tmp_path / "out"]
+    (copy / "source_tokenizer").rename(tmp_path / "kept")
+    refuses("distill", *words, says=["source_tokenizer"])
+    (tmp_path / "kept").rename(copy / "source_tokenizer")
+    path = copy / "train-00000-of-00001.tfrecord"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    refuses("distill", *words, says=[path, "damaged"])
+    (copy / "manifest.json").write_text("{")
+    refuses("distill", *words, says=["manifest.json", "damaged"])
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_an_untrained_teacher(refuses, run, data, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "run")
+    shutil.rmtree(copy / "weights")
+    words = ["--data", data, "--out", tmp_path / "out"]
+    refuses("distill", "--teacher", copy, *words, says=["no such weights"])
+    refuses("distill", "--teacher", data, *words, says=["not a run folder"])
+    refuses("distill", "--teacher", tmp_path, *words, says=["not a run folder"])
+    assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--target-language=de"], ["target language is en", "is de"]),
+        (["--source-language=zh"], ["source language is en", "is zh"]),
+        (["--set=data.source_tags=['<BT>']"], ["has no tag <BT>"]),
+    ],
+)
+def test_a_teacher_of_other_languages_or_tags(
+    refuses, run, corpus, tmp_path, options, says
+):
+    other = tmp_path / "other"
+    words = ["--train", corpus / "train.tsv", "--out", other]
+    words += ["--target-language=en", *options]
+    words += ["--source-tokenizer=word", "--target-tokenizer=word"]
+    assert main(["prepare", *map(str, words)]) == 0
+    words = ["--teacher", run, "--data", other, "--out", tmp_path / "out"]
+    refuses("distill", *words, says=says)
+    assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--n-best=3"], ["n-best must be 1 to 2, the beam size", "3"]),
+        (["--n-best=0"], ["n-best must be 1 to 2", "0"]),
+        (["--mix=1"], ["ORIGINAL:TRANSLATED", "Received: 1"]),
+        (["--mix=1:0"], ["ORIGINAL:TRANSLATED", "Received: 1:0"]),
+        (["--mix=nan:1"], ["ORIGINAL:TRANSLATED", "nan"]),
+        (["--mix=1:1e9"], ["1:1e+09"]),
+        (["--workers=0"], ["--workers must be 1 or more"]),
+        (["--retries=-1"], ["--retries must be 0 or more"]),
+        (["--out=gs://bucket/x"], ["an address"]),
+    ],
+)
+def test_options_that_are_refused(refuses, run, data, tmp_path, options, says):
+    words = ["--teacher", run, "--data", data, "--out", tmp_path / "out"]
+    refuses("distill", *words, *OPTIONS, *options, says=says)
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_a_target_that_exists(refuses, run, data, tmp_path):
+    (tmp_path / "file").touch()
+    words = ["--teacher", run, "--data", data, "--out", tmp_path]
+    refuses("distill", *words, says=["exists and isn't empty"])
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.slow
+def test_workers_change_nothing(command):
+    expected = files_of(command("--n-best=2", out="one"))
+    assert files_of(command("--n-best=2", "--workers=2")) == expected
+
+
+def test_from_python(script, run, data, tmp_path):
+    stages = []
+    distilled = distill(
+        run,
+        data,
+        tmp_path / "out",
+        n_best=2,
+        decoding=DecodingConfig(beam_size=3),
+        workers=1,
+        progress=lambda *stage: stages.append(stage),
+    )
+    assert distilled.counts == {"train": 400, "dev": 20}
+    assert ("translating", 200, 200) in stages
+    assert stages[-1] == ("writing train", 200, 200)
