@@ -12,13 +12,13 @@ example:
       --out runs/en-zh-fast
 """
 
+from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import Stages, load_tensorflow, say
 from keras_transformer.cli.options import (
     add_number,
     add_search_options,
     add_weights_option,
     decoding_config,
-    run_config,
 )
 from keras_transformer.cli.prepare import describe
 from keras_transformer.cli.translate import (
