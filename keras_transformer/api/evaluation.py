@@ -9,6 +9,7 @@ from keras_transformer.data.corpus import CorpusSpec, Pair
 from keras_transformer.errors import InputError, shown
 from keras_transformer.evaluation.run_evaluation import (
     Evaluation,
+    Scoring,
     evaluate_run,
     evaluate_translator,
 )
@@ -27,6 +28,7 @@ def evaluate(
     *,
     which: str | None = None,
     decoding: DecodingConfig | None = None,
+    scoring: Scoring | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
     """Cross-entropy, BLEU and chrF of a model on a test set.
@@ -37,6 +39,7 @@ def evaluate(
         which: weights of a run, "best", "last" or "average"; None: those that
             it translates by.
         decoding: the search; None: the model's own.
+        scoring: None: BLEU by the language's tokenizer, with intervals.
         progress: called with the number of sentences just translated.
 
     Raises:
@@ -57,6 +60,7 @@ def evaluate(
             pairs,
             which=which or "best",
             decoding=decoding,
+            scoring=scoring,
             progress=progress,
         )
     if not isinstance(model, CTranslate2Translator):
@@ -68,4 +72,4 @@ def evaluate(
         raise InputError("an export has one set of weights: no `which`")
     if decoding is not None:
         model = model.with_search(decoding)
-    return evaluate_translator(model, pairs, progress)
+    return evaluate_translator(model, pairs, scoring=scoring, progress=progress)

@@ -7,7 +7,6 @@ example:
   keras-transformer demo
 """
 
-import dataclasses
 import os
 import pathlib
 import shlex
@@ -67,6 +66,8 @@ def run(arguments):
     prepared = _prepare(work)
     say(f"prepared {prepared.counts['train']:,} pairs")
     run = _train(work, prepared, config)
+    from keras_transformer.evaluation.significance import score_text
+
     evaluation = _evaluate(run, corpus.test)
     report = _export(run, arguments.out, corpus.dev)
     seconds = time.monotonic() - started
@@ -80,9 +81,9 @@ def run(arguments):
         ),
         ("parameters", f"{parameters:,}"),
         ("seconds", f"{seconds:.0f}"),
-        ("BLEU", f"{evaluation.bleu:.1f}"),
+        ("BLEU", score_text(evaluation.bleu, evaluation.bleu_interval)),
         ("", evaluation.bleu_signature),
-        ("chrF", f"{evaluation.chrf:.1f}"),
+        ("chrF", score_text(evaluation.chrf, evaluation.chrf_interval)),
         ("", evaluation.chrf_signature),
         ("export", str(report.path)),
     ]
@@ -190,7 +191,7 @@ def _evaluate(run, pairs):
 
     with Progress("evaluating", len(pairs), "sentences") as progress:
         evaluation = evaluate(run, pairs, progress=progress.advance)
-    run.record_scores("test", dataclasses.asdict(evaluation))
+    run.record_scores("test", evaluation.figures())
     return evaluation
 
 

@@ -1,19 +1,29 @@
 """Measures a model on a test set: cross-entropy, BLEU and chrF.
 
 Cross-entropy is in nats per target token, end token counted, unsmoothed.
-BLEU and chrF are sacreBLEU's, with the signatures that reproduce them.
+BLEU and chrF are sacreBLEU's, with the signatures that reproduce them and
+95 % intervals by bootstrap. --against tells whether another model's are
+different by more than the choice of the sentences explains.
 
 example:
   keras-transformer evaluate --run runs/en-zh --input test.tsv --json
+  keras-transformer evaluate --run runs/b --against runs/a --input test.tsv
   keras-transformer evaluate --ctranslate2 ctranslate2/en-zh --input test.tsv
 """
 
 import dataclasses
 import json
+import pathlib
 
-from keras_transformer.cli.console import Progress, load_tensorflow, table
+from keras_transformer.cli.console import (
+    Progress,
+    load_tensorflow,
+    output_file,
+    table,
+)
 from keras_transformer.cli.options import (
     add_json_option,
+    add_number,
     add_pairs_option,
     add_run_option,
     add_search_options,
@@ -36,10 +46,65 @@ def add_arguments(parser):
     add_pairs_option(parser)
     add_weights_option(parser)
     add_search_options(parser)
+    _add_scoring_options(parser)
+    _add_comparison_options(parser)
+    parser.add_argument(
+        "--output", metavar="FILE", help="gets the translations, a line each"
+    )
     add_json_option(parser)
 
 
+def _add_scoring_options(parser):
+    group = parser.add_argument_group("how it is scored")
+    group.add_argument(
+        "--tokenize",
+        metavar="NAME",
+        help="sacreBLEU's tokenizer for BLEU, such as 13a, intl, zh, char or "
+        "none, for text that is tokenized (default: the language's)",
+    )
+    group.add_argument(
+        "--lowercase",
+        action="store_true",
+        help="score without regard to case, as lower-cased results are "
+        "reported",
+    )
+    add_number(
+        group,
+        "--paired-bs-n",
+        "resamples of intervals and of the paired bootstrap (default: 1000; "
+        "0: no intervals)",
+    )
+    add_number(group, "--seed", "of what is drawn (default: 12345)")
+
+
+def _add_comparison_options(parser):
+    group = parser.add_argument_group("compared with others")
+    group.add_argument(
+        "--against",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="RUN|FILE",
+        help="other runs, searched with the same options, or files of "
+        "translations, a line for each pair",
+    )
+    group.add_argument(
+        "--paired-bs",
+        action="store_true",
+        help="test by paired bootstrap (Koehn 2004); without this and the "
+        "next: by both",
+    )
+    group.add_argument(
+        "--paired-ar",
+        action="store_true",
+        help="test by paired approximate randomisation (Riezler & Maxwell "
+        "2005)",
+    )
+    add_number(group, "--paired-ar-n", "trials of the latter (default: 10000)")
+
+
 def run(arguments):
+    _check_options(arguments)
     load_tensorflow()
     from keras_transformer.api.evaluation import evaluate
     from keras_transformer.data.corpus import read_pairs
@@ -49,15 +114,174 @@ def run(arguments):
     if not pairs:
         names = ", ".join(arguments.input)
         raise InputError(f"{names}: empty, no sentence pair to evaluate on")
-    with Progress("translating", len(pairs), "sentences") as progress:
-        evaluation = evaluate(
-            model, pairs, progress=progress.advance, **options
+    tests, scoring = _tests(arguments), _scoring(arguments, len(pairs))
+    others = [_other(name, model, len(pairs)) for name in arguments.against]
+    count = len(pairs) * (1 + sum(isinstance(o, str) for o in others))
+    with Progress("translating", count, "sentences") as progress:
+        options |= {"scoring": scoring, "progress": progress.advance}
+        evaluation = evaluate(model, pairs, **options)
+        systems = {_name(arguments): evaluation.texts.translations}
+        for name, other in zip(arguments.against, others, strict=True):
+            if isinstance(other, str):
+                options["decoding"] = _decoding_of(other, arguments)
+                other = evaluate(other, pairs, **options).texts.translations
+            systems[name] = other
+    if arguments.output:
+        with output_file(arguments.output) as file:
+            for text in evaluation.texts.translations:
+                file.write(" ".join(text.splitlines()) + "\n")
+    compared = None
+    if others:
+        compared = scoring.compare(
+            systems,
+            evaluation.texts.references,
+            model.config.data.target_language,
+            tests,
         )
-    values = dataclasses.asdict(evaluation)
-    if arguments.json:
+    _print(evaluation, compared, arguments.json)
+
+
+def _check_options(arguments):
+    """Refuses options that do nothing without --against."""
+    names = ("paired_bs", "paired_ar", "paired_ar_n")
+    given = [name for name in names if getattr(arguments, name)]
+    if given and not arguments.against:
+        option = given[0].replace("_", "-")
+        raise InputError(f"--{option} goes with --against")
+    names = [_name(arguments), *arguments.against]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                f"--against: {name} is given {names.count(name)} times. "
+                "Accepted: other runs, and files of translations"
+            )
+
+
+def _name(arguments):
+    return arguments.run or arguments.ctranslate2
+
+
+def _tests(arguments):
+    """The paired tests that were asked for; with none, both."""
+    if not arguments.against:
+        return ()
+    from keras_transformer.evaluation.significance import TESTS
+
+    given = [arguments.paired_bs, arguments.paired_ar]
+    if not any(given):
+        return TESTS
+    return tuple(t for t, wanted in zip(TESTS, given, strict=True) if wanted)
+
+
+def _scoring(arguments, sentences):
+    """`Scoring` by the options; refused before anything is translated."""
+    from keras_transformer.evaluation.bleu_chrf import metrics
+    from keras_transformer.evaluation.run_evaluation import Scoring
+    from keras_transformer.evaluation.significance import Resampling
+
+    values = {
+        "resamples": arguments.paired_bs_n,
+        "trials": arguments.paired_ar_n,
+        "seed": arguments.seed,
+    }
+    values = {k: v for k, v in values.items() if v is not None}
+    resampling = None
+    if values or arguments.against:
+        resampling = Resampling(**values)
+        resampling.check(sentences, _tests(arguments))
+    metrics("en", arguments.tokenize)
+    return Scoring(arguments.tokenize, arguments.lowercase, resampling)
+
+
+def _other(name, model, sentences):
+    """A run's folder, checked, or the translations in a file.
+
+    Raises:
+        InputError: it is neither, or doesn't fit the pairs.
+    """
+    from keras_transformer.data.corpus import read_lines
+    from keras_transformer.languages import base_language
+    from keras_transformer.training.run import Run
+
+    if pathlib.Path(name).is_dir():
+        languages = [
+            one.config.data.target_language for one in (Run.load(name), model)
+        ]
+        if len(set(map(base_language, languages))) > 1:
+            raise InputError(
+                f"{name}: a run into {languages[0]}. Accepted: one into "
+                f"{languages[1]}, to be compared"
+            )
+        return name
+    lines = list(read_lines(name))
+    if len(lines) != sentences:
+        raise InputError(
+            f"{name}: {len(lines):,} lines. Accepted: a translation for each "
+            f"of the {sentences:,} pairs, or a run's folder"
+        )
+    return lines
+
+
+def _decoding_of(folder, arguments):
+    from keras_transformer.training.run import Run
+
+    return decoding_config(Run.load(folder).config, arguments)
+
+
+def _print(evaluation, compared, as_json):
+    values = evaluation.figures()
+    if as_json:
+        if compared:
+            others = compared.systems[1:]
+            values["against"] = [dataclasses.asdict(one) for one in others]
         print(json.dumps(values))
-    else:
-        print(table([(name, _shown(v)) for name, v in values.items()]))
+        return
+    for name in ("bleu", "chrf"):
+        values[name] = _score(evaluation, name)
+        del values[f"{name}_interval"]
+    drawn = evaluation.resampling
+    values["resampling"] = f"{drawn.resamples} resamples, seed {drawn.seed}"
+    print(table([(name, _shown(v)) for name, v in values.items()]))
+    if compared:
+        print(f"\n{_comparison(compared)}")
+
+
+def _score(scores, name):
+    from keras_transformer.evaluation.significance import score_text
+
+    interval = getattr(scores, f"{name}_interval")
+    return score_text(getattr(scores, name), interval, digits=2)
+
+
+def _comparison(compared):
+    """A table of all systems, and what its p-values are."""
+    from keras_transformer.evaluation.significance import p_value_text
+
+    first, *others = compared.systems
+    tests = list(others[0].bleu_p_values)
+    rows = [["system"], *([system.name] for system in compared.systems)]
+    for name, shown in (("bleu", "BLEU"), ("chrf", "chrF")):
+        rows[0] += [shown, *(f"p ({test})" for test in tests)]
+        rows[1] += [_score(first, name), *("" for _ in tests)]
+        for row, system in zip(rows[2:], others, strict=True):
+            p_values = getattr(system, f"{name}_p_values")
+            row.append(_score(system, name))
+            row += [p_value_text(p_values[test]) for test in tests]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+    drawn = compared.resampling
+    named = {
+        "bs": f"paired bootstrap, {drawn.resamples} resamples",
+        "ar": f"paired approximate randomisation, {drawn.trials} trials",
+    }
+    meanings = "; ".join(f"{test}: {named[test]}" for test in tests)
+    lines.append(f"p of the difference to {first.name}; {meanings}")
+    return "\n".join(lines)
 
 
 def _model(arguments):

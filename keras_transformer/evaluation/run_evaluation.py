@@ -3,6 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -12,12 +13,61 @@ from keras_transformer.constants import PAD_ID
 from keras_transformer.data.corpus import sentence_pairs
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError
-from keras_transformer.evaluation.bleu_chrf import scores
+from keras_transformer.evaluation.significance import (
+    Interval,
+    Resampling,
+    compare,
+)
 from keras_transformer.languages import is_chinese
 from keras_transformer.training.run import Run
 from keras_transformer.translation.details import text_translator
 from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.translator import Translator, with_prefix
+
+
+class Texts(NamedTuple):
+    """What was compared, line by line.
+
+    Attributes:
+        sources: as given.
+        references: as given, or in simplified Chinese.
+        translations: the model's.
+    """
+
+    sources: list[str]
+    references: list[str]
+    translations: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scoring:
+    """How translations are scored.
+
+    Attributes:
+        tokenize: a tokenizer of sacreBLEU's for BLEU; None: the language's.
+        lowercase: whether case doesn't count.
+        resampling: of the intervals; None: as by default, and no intervals
+            where they would take too much memory.
+    """
+
+    tokenize: str | None = None
+    lowercase: bool = False
+    resampling: Resampling | None = None
+
+    def compare(self, systems, references, language, tests=()):
+        """`significance.compare` by these settings."""
+        resampling = self.resampling or Resampling()
+        if self.resampling is None and not resampling.fits(len(references)):
+            resampling = dataclasses.replace(resampling, resamples=0)
+        return compare(
+            systems,
+            references,
+            language,
+            tests=tests,
+            tokenize=self.tokenize,
+            lowercase=self.lowercase,
+            resampling=resampling,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,24 +80,39 @@ class Evaluation:
             smoothing, the reference being given token by token.
         tokens: target tokens that this is a mean of.
         bleu: corpus BLEU, 0 to 100.
+        bleu_interval: its 95 % interval, from and to, by bootstrap; None:
+            not asked for, or of too many sentences.
         chrf: corpus chrF, 0 to 100.
-        bleu_signature: sacreBLEU's, to reproduce the number.
+        chrf_interval: likewise.
+        bleu_signature: sacreBLEU's, to reproduce the numbers.
         chrf_signature: likewise.
+        resampling: how the intervals were drawn.
         beam_size: of the search that translated.
         length_penalty: likewise.
         seconds: of translating.
+        texts: sources, references and translations.
     """
 
     sentences: int
     cross_entropy: float
     tokens: int
     bleu: float
+    bleu_interval: Interval | None
     chrf: float
+    chrf_interval: Interval | None
     bleu_signature: str
     chrf_signature: str
+    resampling: Resampling
     beam_size: int
     length_penalty: float
     seconds: float
+    texts: Texts = dataclasses.field(repr=False, compare=False)
+
+    def figures(self) -> dict:
+        """All but the texts; JSON-able."""
+        names = [field.name for field in dataclasses.fields(self)]
+        values = {n: getattr(self, n) for n in names if n != "texts"}
+        return values | {"resampling": dataclasses.asdict(self.resampling)}
 
 
 def evaluate_run(
@@ -56,6 +121,7 @@ def evaluate_run(
     *,
     which: str = "best",
     decoding: DecodingConfig | None = None,
+    scoring: Scoring | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
     """Measures a run on source and reference sentences.
@@ -68,10 +134,12 @@ def evaluate_run(
         pairs: source and target sentences, or files of them; held in memory.
         which: weights, "best", "last" or "average".
         decoding: the search; None: the run's own.
+        scoring: None: by the language's tokenizer, with intervals.
         progress: called with the number of sentences just translated.
 
     Raises:
-        InputError: there is no pair, or the weights are damaged.
+        InputError: there is no pair, the weights are damaged, or scores
+            can't be computed as asked.
     """
     decoding = decoding or run.config.decoding
     sources, references = text_columns(run, pairs)
@@ -90,6 +158,7 @@ def evaluate_run(
         (sources, references),
         run.config,
         decoding,
+        scoring or Scoring(),
         progress,
     )
 
@@ -97,6 +166,8 @@ def evaluate_run(
 def evaluate_translator(
     translator,
     pairs: Iterable[tuple[str, str]],
+    *,
+    scoring: Scoring | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
     """Measures an export for CTranslate2 on source and reference sentences.
@@ -107,10 +178,11 @@ def evaluate_translator(
     Args:
         translator: a `CTranslate2Translator`; its search is used.
         pairs: source and target sentences, or files of them; held in memory.
+        scoring: None: by the language's tokenizer, with intervals.
         progress: called with the number of sentences just translated.
 
     Raises:
-        InputError: there is no pair.
+        InputError: there is no pair, or scores can't be computed as asked.
     """
     decoding = translator.decoding
     sources, references = text_columns(translator, pairs)
@@ -132,11 +204,12 @@ def evaluate_translator(
         (sources, references),
         translator.config,
         decoding,
+        scoring or Scoring(),
         progress,
     )
 
 
-def _evaluation(loss, translate, columns, config, decoding, progress):
+def _evaluation(loss, translate, columns, config, decoding, scoring, progress):
     """An `Evaluation`.
 
     Args:
@@ -145,25 +218,37 @@ def _evaluation(loss, translate, columns, config, decoding, progress):
         columns: sources and references.
         config: gives the target's language.
         decoding: the search of `translate`.
+        scoring: `Scoring`.
         progress: called with the number of sentences just translated.
     """
     sources, references = columns
     started = time.perf_counter()
-    hypotheses = list(
+    translations = list(
         translate_lines(
             sources, translate, decoding.batch_size, progress=progress
         )
     )
     seconds = time.perf_counter() - started
-    measured = scores(hypotheses, references, config.data.target_language)
+    compared = scoring.compare(
+        {"": translations}, references, config.data.target_language
+    )
+    (scores,) = compared.systems
     cross_entropy, tokens = loss
     return Evaluation(
+        sentences=compared.sentences,
         cross_entropy=cross_entropy,
         tokens=tokens,
-        **dataclasses.asdict(measured),
+        bleu=scores.bleu,
+        bleu_interval=scores.bleu_interval,
+        chrf=scores.chrf,
+        chrf_interval=scores.chrf_interval,
+        bleu_signature=compared.bleu_signature,
+        chrf_signature=compared.chrf_signature,
+        resampling=compared.resampling,
         beam_size=decoding.beam_size,
         length_penalty=decoding.length_penalty,
         seconds=round(seconds, 2),
+        texts=Texts(sources, references, translations),
     )
 
 

@@ -27,12 +27,15 @@ import shlex
 import subprocess
 import sys
 
-from sacrebleu.metrics import BLEU, CHRF
-from sacrebleu.significance import PairedTest
-
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.data.keys import sentence_keys
+from keras_transformer.evaluation.significance import (
+    RANDOMISATION,
+    Resampling,
+    compare,
+    p_value_text,
+)
 from keras_transformer.presets import preset
 from scripts.benchmarks import command, page_parts, steps
 
@@ -44,7 +47,7 @@ _COLUMNS = (
 )
 _RATE = preset("finetune").training.learning_rate
 _ALONE_WARMUP = 100
-_RESAMPLES, _TRIALS = 1000, 10_000
+_RESAMPLING = Resampling()
 _QUICK = {"pairs": 2000, "epochs": 2, "alone_epochs": 2}
 
 
@@ -159,49 +162,37 @@ def _translations(out, name, scored):
 
 
 def _with_scores(models, out):
-    """The rows of the table; the first model is what others compare with."""
+    """The rows of the table; others are compared with the first model."""
     rows = [[what, loss] for what, _, loss in models]
     for scored in _SETS:
-        references = [
-            target for _, target in steps.read_pairs(out / f"{scored}.tsv")
-        ]
-        systems = []
-        for _, name, _ in models:
-            text = _translations(out, name, scored).read_text("utf-8")
-            systems.append((name, text.split("\n")[:-1]))
-        for row, cells in zip(
-            rows, _compared(systems, references), strict=True
-        ):
-            row += cells
+        pairs = steps.read_pairs(out / f"{scored}.tsv")
+        systems = {
+            name: _read_lines(_translations(out, name, scored))
+            for _, name, _ in models
+        }
+        compared = compare(
+            systems,
+            [target for _, target in pairs],
+            "zh",
+            tests=[RANDOMISATION],
+            resampling=_RESAMPLING,
+        )
+        for row, system in zip(rows, compared.systems, strict=True):
+            row += _cells(system)
     return rows
 
 
-def _compared(systems, references):
-    """Cells of scores and p-values for each system, by sacreBLEU."""
-    metrics = {"BLEU": BLEU(tokenize="zh"), "chrF": CHRF()}
-    test = PairedTest(
-        systems,
-        metrics,
-        [references],
-        "ar",
-        n_samples=_TRIALS,
-        n_ar_confidence=_RESAMPLES,
-    )
-    _, results = test()
-    # By the names of scores, chrF2 for one.
-    columns = [results[name] for name in results if name != "System"]
-    for of_system in zip(*columns, strict=True):
-        cells = [
-            (f"{one.score:.1f} ± {one.ci:.1f}", _p_value(one.p_value))
-            for one in of_system
-        ]
-        yield [cell for pair in cells for cell in pair]
+def _read_lines(path):
+    return path.read_text("utf-8").split("\n")[:-1]
 
 
-def _p_value(value):
-    if value is None:
-        return ""
-    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
+def _cells(system):
+    """BLEU and chrF, each with the p-value behind it."""
+    for name in ("bleu", "chrf"):
+        low, high = getattr(system, f"{name}_interval")
+        yield f"{getattr(system, name):.1f} ± {(high - low) / 2:.1f}"
+        p_values = getattr(system, f"{name}_p_values").values()
+        yield "".join(map(p_value_text, p_values))
 
 
 def _parser():

@@ -1,0 +1,280 @@
+"""How sure scores are, and differences between them: by sacreBLEU's tests.
+
+A score's interval is of 95 %, by bootstrap: as many sentences are drawn with
+replacement, again and again. A p-value says how often a difference as large
+as the one measured would come from systems that are equally good: by paired
+bootstrap (Koehn 2004), or by paired approximate randomisation (Riezler &
+Maxwell 2005), both two-sided. Either speaks of other sentences of the kind,
+not of other trainings: two seeds of one recipe may differ significantly.
+
+Reference: Post 2018 (sacreBLEU), `sacrebleu.significance`.
+"""
+
+import contextlib
+import dataclasses
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from sacrebleu.significance import PairedTest
+
+from keras_transformer.errors import InputError, shown
+from keras_transformer.evaluation.bleu_chrf import check_texts, metrics
+from keras_transformer.validation import Rule, Section
+
+BOOTSTRAP, RANDOMISATION = "bs", "ar"
+TESTS = (BOOTSTRAP, RANDOMISATION)
+# 95 % leaves out the lowest and the highest of 40.
+_FEWEST = 40
+# Sentences times draws. sacreBLEU holds 80 bytes of each resample, and 10 of
+# each trial: 3 and 4 GB.
+_MOST_RESAMPLED, _MOST_TRIED = 40_000_000, 400_000_000
+_SEED = "SACREBLEU_SEED"  # of the environment; there is no argument
+_seeding = threading.Lock()
+
+Interval = tuple[float, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Resampling(Section):
+    """How intervals and p-values are drawn.
+
+    Attributes:
+        resamples: of the bootstrap; 0: no interval, and no test by it.
+        trials: of approximate randomisation.
+        seed: the same numbers by the same seed.
+    """
+
+    resamples: Annotated[
+        int, Rule("0, or 40 or more", lambda n: n == 0 or n >= _FEWEST)
+    ] = 1000
+    trials: Annotated[int, Rule("40 or more", lambda n: n >= _FEWEST)] = 10_000
+    # With 0, sacreBLEU draws from the system's entropy.
+    seed: Annotated[
+        int, Rule("1 or more, below 2^32", lambda n: 0 < n < 2**32)
+    ] = 12345
+
+    def fits(self, sentences: int) -> bool:
+        """Whether so many sentences' intervals fit in memory."""
+        return sentences * self.resamples <= _MOST_RESAMPLED
+
+    def check(self, sentences: int, tests: Sequence[str] = ()):
+        """Refuses what wouldn't fit in memory, or isn't a test.
+
+        Args:
+            sentences: how many are compared.
+            tests: of `TESTS`.
+
+        Raises:
+            InputError: says what would be accepted.
+        """
+        if unknown := [test for test in tests if test not in TESTS]:
+            raise InputError(
+                f"no test {shown(unknown[0])}. Accepted: {', '.join(TESTS)}"
+            )
+        if BOOTSTRAP in tests and not self.resamples:
+            raise InputError("a paired bootstrap needs resamples. Received: 0")
+        limits = [("resamples", self.resamples, _MOST_RESAMPLED)]
+        if RANDOMISATION in tests:
+            limits.append(("trials", self.trials, _MOST_TRIED))
+        for name, count, most in limits:
+            if sentences * count > most:
+                raise InputError(
+                    f"{count:,} {name} of {sentences:,} sentences take too "
+                    f"much memory. Accepted: {most // sentences:,} or less"
+                )
+
+
+@dataclasses.dataclass(frozen=True)
+class SystemScores:
+    """One of the systems of a `Comparison`.
+
+    Attributes:
+        name: of the system.
+        bleu: 0 to 100.
+        bleu_interval: its 95 % interval, from and to; None: not asked for.
+        chrf: 0 to 100.
+        chrf_interval: likewise.
+        bleu_p_values: of the difference to the first system, by test; none
+            of the first.
+        chrf_p_values: likewise.
+    """
+
+    name: str
+    bleu: float
+    bleu_interval: Interval | None
+    chrf: float
+    chrf_interval: Interval | None
+    bleu_p_values: dict[str, float]
+    chrf_p_values: dict[str, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Systems on one test set; `dataclasses.asdict` is JSON-able.
+
+    Attributes:
+        systems: the scores of each; all others are compared with the first.
+        bleu_signature: how BLEU was computed, resamples and seed included.
+        chrf_signature: the same for chrF.
+        sentences: how many were compared.
+        resampling: how intervals and p-values were drawn.
+    """
+
+    systems: tuple[SystemScores, ...]
+    bleu_signature: str
+    chrf_signature: str
+    sentences: int
+    resampling: Resampling
+
+
+def compare(
+    systems: Mapping[str, Sequence[str]],
+    references: Sequence[str],
+    language: str,
+    *,
+    tests: Sequence[str] = TESTS,
+    tokenize: str | None = None,
+    lowercase: bool = False,
+    resampling: Resampling | None = None,
+) -> Comparison:
+    """BLEU and chrF of systems, with intervals and p-values, by sacreBLEU.
+
+    Two systems whose scores are equal get a p-value of 1; sacreBLEU, which
+    counts only what is larger than the difference, has its smallest there.
+
+    Args:
+        systems: translations by name. All others are compared with the first.
+        references: as many as each has translations, in the same order.
+        language: of all; see `bleu_tokenizer`.
+        tests: "bs" for paired bootstrap, "ar" for paired approximate
+            randomisation.
+        tokenize: a tokenizer of sacreBLEU's; None: the language's.
+        lowercase: whether case doesn't count.
+        resampling: None: 1,000 resamples, 10,000 trials, sacreBLEU's seed.
+
+    Returns:
+        The scores, those of equal arguments always equal.
+
+    Raises:
+        InputError: there is no system or no text, not as many of all, an
+            unknown tokenizer or test, or too much to be drawn.
+
+    Example:
+
+    >>> systems = {"old": ["a b c d e"] * 9, "new": ["a b c d f"] * 9}
+    >>> compared = compare(systems, ["a b c d f"] * 9, "en")
+    >>> [f"{system.bleu:.1f}" for system in compared.systems]
+    ['66.9', '100.0']
+    """
+    resampling = resampling or Resampling()
+    if not systems:
+        raise InputError("nothing to compare. Received: 0 systems")
+    for translations in systems.values():
+        check_texts(translations, references)
+    tests = tests if len(systems) > 1 else ()
+    resampling.check(len(references), tests)
+    drawn = _Drawn(list(systems.items()), list(references), resampling)
+    scorers = metrics(language, tokenize, lowercase)
+    columns, signatures = {}, {}
+    for name, metric in scorers.items():
+        columns[name], signatures[name] = _scores(drawn, metric, tests)
+    return Comparison(
+        systems=tuple(
+            SystemScores(name, *bleu[:2], *chrf[:2], bleu[2], chrf[2])
+            for name, bleu, chrf in zip(
+                systems, columns["bleu"], columns["chrf"], strict=True
+            )
+        ),
+        bleu_signature=signatures["bleu"],
+        chrf_signature=signatures["chrf"],
+        sentences=len(references),
+        resampling=resampling,
+    )
+
+
+def score_text(score: float, interval: Interval | None, digits=1) -> str:
+    """A score with its interval, "28.9 (27.5 to 30.3)"."""
+    text = f"{score:.{digits}f}"
+    if interval is None:
+        return text
+    low, high = interval
+    return f"{text} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def p_value_text(value: float) -> str:
+    """A p-value with three digits, "< 0.001" where they would be 0."""
+    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Drawn:
+    """What sacreBLEU is asked about: named systems, references, settings."""
+
+    systems: list
+    references: list
+    resampling: Resampling
+
+    def test(self, systems, metric, kind, count, confidence=-1):
+        """The signature and a `Result` for each system."""
+        references = [self.references]
+        with _seeded(self.resampling.seed):
+            test = PairedTest(
+                systems, {"": metric}, references, kind, count, confidence
+            )
+            signatures, results = test()
+        del results["System"]
+        return *map(str, signatures.values()), *results.values()
+
+
+def _scores(drawn, metric, tests):
+    """Score, interval and p-values of each system; and the signature.
+
+    The signature is that of the intervals, which sacreBLEU's own
+    `corpus_score` would give, too.
+    """
+    count = drawn.resampling.resamples
+    scored = []
+    for system in drawn.systems:
+        if count:
+            signature, (result,) = drawn.test(
+                [system], metric, BOOTSTRAP, count
+            )
+            interval = (
+                float(result.mean - result.ci),
+                float(result.mean + result.ci),
+            )
+            scored.append((result.score, interval, {}))
+        else:
+            score = metric.corpus_score(system[1], [drawn.references]).score
+            signature = str(metric.get_signature())
+            scored.append((score, None, {}))
+    for kind in tests:
+        trials = drawn.resampling.trials
+        _, results = drawn.test(
+            drawn.systems,
+            metric,
+            kind,
+            count if kind == BOOTSTRAP else trials,
+        )
+        for (score, _, p_values), result in zip(scored, results, strict=True):
+            if result.p_value is not None:
+                equal = score == scored[0][0]
+                p_values[kind] = 1.0 if equal else result.p_value
+    return scored, signature
+
+
+@contextlib.contextmanager
+def _seeded(seed):
+    """Has sacreBLEU draw by a seed, whatever the environment says."""
+    with _seeding:
+        before = os.environ.get(_SEED)
+        os.environ[_SEED] = str(seed)
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[_SEED]
+            else:
+                os.environ[_SEED] = before

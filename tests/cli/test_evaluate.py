@@ -1,0 +1,187 @@
+"""`evaluate`: scores with intervals, and comparisons that decide."""
+
+import json
+import re
+
+import pytest
+import sacrebleu
+
+from keras_transformer.cli.main import main
+from keras_transformer.data.corpus import read_pairs
+from tests.cli.conftest import start
+
+FEW = ("--paired-bs-n=60", "--beam-size=1")
+FEW_TRIALS = "--paired-ar-n=60"
+
+
+@pytest.fixture
+def pairs(corpus, tmp_path):
+    """Pairs that the run of few steps translates into something."""
+    lines = (corpus / "dev.tsv").read_text("utf-8").splitlines(keepends=True)
+    path = tmp_path / "test.tsv"
+    path.write_text("".join(lines[:12]), "utf-8")
+    return path
+
+
+@pytest.fixture
+def evaluate(run, pairs, capsys):
+    """Runs the command; the JSON object that it prints."""
+
+    def evaluate(*options):
+        words = ["evaluate", "--run", str(run), "--input", str(pairs)]
+        few = [*FEW, *([FEW_TRIALS] if "--against" in options else [])]
+        assert main([*words, "--json", *few, *map(str, options)]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return evaluate
+
+
+def references(pairs):
+    return [target for _, target in read_pairs([pairs])]
+
+
+@pytest.fixture
+def perfect(pairs, tmp_path):
+    path = tmp_path / "perfect.txt"
+    path.write_text("".join(f"{t}\n" for t in references(pairs)), "utf-8")
+    return path
+
+
+def test_scores_have_intervals_with_their_settings(evaluate, tmp_path, pairs):
+    out = tmp_path / "out.txt"
+    values = evaluate("--output", out)
+    low, high = values["chrf_interval"]
+    assert low <= values["chrf"] <= high and low < high
+    assert values["resampling"] == {
+        "resamples": 60,
+        "trials": 10_000,
+        "seed": 12345,
+    }
+    assert "bs:60|seed:12345" in values["chrf_signature"]
+    lines = out.read_text("utf-8").splitlines()
+    assert len(lines) == 12
+    chrf = sacrebleu.corpus_chrf(lines, [references(pairs)])
+    assert values["chrf"] == chrf.score
+
+
+def test_the_same_again_is_the_same(evaluate, perfect):
+    first, second = (evaluate("--against", perfect) for _ in range(2))
+    del first["seconds"], second["seconds"]
+    assert first == second
+    other = evaluate("--against", perfect, "--seed=5")
+    assert other["chrf"] == first["chrf"]
+    assert other["chrf_interval"] != first["chrf_interval"]
+
+
+def test_against_files_and_runs(
+    evaluate, perfect, run, tmp_path, other_run, pairs
+):
+    out = tmp_path / "out.txt"
+    evaluate("--output", out)
+    values = evaluate("--against", perfect, out, "--against", other_run)
+    perfect_one, equal, other = values["against"]
+    assert [one["name"] for one in values["against"]] == [
+        *(str(perfect), str(out), str(other_run))
+    ]
+    assert perfect_one["bleu"] == pytest.approx(100)
+    assert set(perfect_one["bleu_p_values"]) == {"bs", "ar"}
+    assert perfect_one["chrf_p_values"]["ar"] < 0.05
+    assert equal["chrf"] == values["chrf"]
+    assert equal["chrf_interval"] == values["chrf_interval"]
+    assert equal["chrf_p_values"] == {"bs": 1.0, "ar": 1.0}
+    # The other run is measured as when it's evaluated by itself.
+    words = ["evaluate", "--run", str(other_run), "--input", str(pairs)]
+    output = ["--output", str(tmp_path / "other.txt")]
+    assert main([*words, *FEW, *output]) == 0
+    alone = (tmp_path / "other.txt").read_text("utf-8").splitlines()
+    chrf = sacrebleu.corpus_chrf(alone, [references(pairs)])
+    assert other["chrf"] == chrf.score
+
+
+@pytest.fixture(scope="session")
+def other_run(tmp_path_factory, data):
+    """Another seed, one epoch as well."""
+    from tests.built_once import built_once
+    from tests.cli.conftest import TRAIN_OPTIONS
+
+    def train(out):
+        options = ["--data", str(data), "--out", str(out), "--epochs", "1"]
+        options += ["--set=training.seed=9"]
+        assert main(["train", *options, *TRAIN_OPTIONS]) == 0
+
+    return built_once(tmp_path_factory, "toy_other_run", train)
+
+
+def test_one_test_may_be_chosen(evaluate, perfect):
+    values = evaluate("--against", perfect, "--paired-ar")
+    assert set(values["against"][0]["bleu_p_values"]) == {"ar"}
+
+
+def test_printed_as_a_table(run, pairs, perfect, capsys):
+    words = ["evaluate", "--run", str(run), "--input", str(pairs), *FEW]
+    assert main(words) == 0
+    assert "\nresampling      60 resamples" in capsys.readouterr().out
+    assert main([*words, FEW_TRIALS, "--against", str(perfect)]) == 0
+    out = capsys.readouterr().out
+    number = r"\d+\.\d\d \(\S+ to \S+\)"
+    assert re.search(rf"^chrf +{number}$", out, re.M)
+    assert "60 resamples, seed 12345" in out
+    assert re.search(r"^system +BLEU +p \(bs\) +p \(ar\) +chrF", out, re.M)
+    line = rf"^{re.escape(str(perfect))} +100.00 \(.*\) +\S+ +\S+ +100.00"
+    assert re.search(line, out, re.M)
+    assert "ar: paired approximate randomisation, 60 trials" in out
+
+
+def test_tokenizer_and_case_as_reported(evaluate, tmp_path, pairs):
+    upper = tmp_path / "upper.txt"
+    text = "".join(f"{t.upper()}\n" for t in references(pairs))
+    upper.write_text(text, "utf-8")
+    values = evaluate("--against", upper, "--tokenize=none", "--lowercase")
+    assert "case:lc" in values["bleu_signature"]
+    assert "tok:none" in values["bleu_signature"]
+    assert values["against"][0]["bleu"] == pytest.approx(100)
+
+
+def test_what_does_not_fit_is_refused_before_translating(
+    run, pairs, perfect, tmp_path, refuses
+):
+    words = ["evaluate", "--run", run, "--input", pairs]
+    short = tmp_path / "short.txt"
+    short.write_text("one line\n")
+    says = [short, "1 lines", "each of the 12 pairs"]
+    refuses(*words, "--against", short, says=says)
+    refuses(*words, "--against", "no such", says=["no such"])
+    refuses(*words, "--against", tmp_path, says=[tmp_path, "not a run"])
+    refuses(*words, "--against", perfect, perfect, says=["given 2 times"])
+    refuses(*words, "--against", run, says=[run, "given 2 times"])
+    refuses(*words, "--paired-bs", says=["--paired-bs goes with --against"])
+    says = ["'moses'", "Accepted: none, zh, 13a, intl, char"]
+    refuses(*words, "--tokenize", "moses", says=says)
+    says = ["seed must be 1 or more"]
+    refuses(*words, "--seed", "0", says=says)
+    many = ["--against", perfect, "--paired-ar-n", "40000000"]
+    refuses(*words, *many, says=["Accepted: 33,333,333 or less"])
+
+
+def test_a_run_into_another_language_is_refused(
+    run, pairs, tmp_path, refuses, corpus
+):
+    import shutil
+
+    other = shutil.copytree(run, tmp_path / "other")
+    config = other / "config.yaml"
+    text = config.read_text()
+    config.write_text(
+        text.replace("target_language: en", "target_language: fr")
+    )
+    words = ["evaluate", "--run", run, "--input", pairs]
+    says = [other, "a run into fr. Accepted: one into en"]
+    refuses(*words, "--against", other, says=says)
+
+
+def test_from_outside_the_results_are_all_of_stdout(run, pairs, perfect):
+    words = ["evaluate", "--run", run, "--input", pairs, "--json", *FEW]
+    process = start(*words, "--against", perfect)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert json.loads(out)["against"][0]["bleu"] > 99
