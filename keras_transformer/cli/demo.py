@@ -59,6 +59,8 @@ def run(arguments):
     started = time.monotonic()
     config = _config(arguments.epochs)
     load_tensorflow()
+    from keras_transformer.evaluation.significance import score_text
+
     _check_out(arguments.out)
     work = _clean(pathlib.Path(arguments.work))
     say("reading the built-in corpus")
@@ -66,8 +68,6 @@ def run(arguments):
     prepared = _prepare(work)
     say(f"prepared {prepared.counts['train']:,} pairs")
     run = _train(work, prepared, config)
-    from keras_transformer.evaluation.significance import score_text
-
     evaluation = _evaluate(run, corpus.test)
     report = _export(run, arguments.out, corpus.dev)
     seconds = time.monotonic() - started
