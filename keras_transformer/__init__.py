@@ -5,7 +5,11 @@ keras_transformer` is instant, and the layers need no TensorFlow. Afterwards
 `keras.models.load_model` knows the package's layers.
 """
 
-from keras_transformer.lazy import importer, register_with_keras
+from keras_transformer.lazy import (
+    importer,
+    make_callable,
+    register_with_keras,
+)
 from keras_transformer.version import __version__
 
 _PUBLIC = {
@@ -59,6 +63,23 @@ _PUBLIC = {
     "SavedTranslator": "export.saved_translator",
 }
 
+# There at once; `export` is a function, too.
+_PACKAGES = (
+    "data",
+    "evaluation",
+    "export",
+    "inference",
+    "layers",
+    "models",
+    "ops",
+    "plots",
+    "search",
+    "serving",
+    "text",
+    "training",
+    "translation",
+)
+
 # What files of Keras may name.
 _REGISTERED = {
     "ActivationDropout": "layers.dropout",
@@ -80,12 +101,13 @@ _REGISTERED = {
     "WarmupSchedule": "training.schedule",
 }
 
-__all__ = ["__version__", *_PUBLIC]
+__all__ = ["__version__", "export", *_PUBLIC]
 
 
-__getattr__ = importer(__name__, _PUBLIC)
+__getattr__ = importer(__name__, _PUBLIC, _PACKAGES)
+make_callable(__name__, "export", "api.exporting")
 register_with_keras(__name__, _REGISTERED)
 
 
 def __dir__():
-    return sorted(__all__)
+    return sorted({*__all__, *_PACKAGES})

@@ -2,19 +2,24 @@
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import ModuleType
 
 
-def importer(package: str, public: Mapping[str, str]) -> Callable:
+def importer(
+    package: str, public: Mapping[str, str], packages: Collection[str] = ()
+) -> Callable:
     """The `__getattr__` of a package (PEP 562).
 
     Args:
         package: its `__name__`.
         public: for each name, the module in the package that defines it.
+        packages: names of packages in it.
     """
 
     def __getattr__(name):
+        if name in packages:
+            return importlib.import_module(f"{package}.{name}")
         if name not in public:
             raise AttributeError(
                 f"module {package!r} has no attribute {name!r}"
@@ -47,11 +52,37 @@ def register_with_keras(package: str, classes: Mapping[str, str]):
     after_import("keras", register)
 
 
+def make_callable(package: str, name: str, module: str):
+    """Lets a package be called where a function has its name.
+
+    A package is an attribute of the one that it lies in, in the place of
+    everything else of that name.
+
+    Args:
+        package: `__name__` of the outer package.
+        name: of the inner package and of the function.
+        module: in the outer package, that defines the function.
+    """
+
+    class CallablePackage(ModuleType):
+        @property
+        def __wrapped__(self):  # whose signature and docstring are shown
+            return getattr(importlib.import_module(f"{package}.{module}"), name)
+
+        def __call__(self, *args, **kwargs):
+            return self.__wrapped__(*args, **kwargs)
+
+    def change(inner):
+        inner.__class__ = CallablePackage
+
+    after_import(f"{package}.{name}", change)
+
+
 def after_import(name: str, function: Callable[[ModuleType], None]):
     """Calls a function when a module has been imported, or now if it is.
 
     Args:
-        name: of a top-level module.
+        name: of the module, in full.
         function: gets the module.
     """
     if name in sys.modules:

@@ -22,7 +22,11 @@ class PublicName(SphinxDirective):
         name = self.arguments[0]
         thing = getattr(keras_transformer, name)
         signature = _names(thing) if dataclasses.is_dataclass(thing) else ""
-        lines = [f".. auto{_kind(thing)}:: keras_transformer.{name}{signature}"]
+        path = f"keras_transformer.{name}"
+        if inspect.ismodule(thing):  # a function, too
+            function = inspect.unwrap(thing)
+            path = f"{function.__module__}.{function.__name__}"
+        lines = [f".. auto{_kind(thing)}:: {path}{signature}"]
         if inspect.isclass(thing):
             lines += ["   :members:", f"   :exclude-members: {_LEFT_OUT}"]
             if issubclass(thing, Tokenizer):

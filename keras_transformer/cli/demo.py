@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 
+from keras_transformer.api.exporting import export
 from keras_transformer.api.runs import TrainingRequest
 from keras_transformer.api.training import best_epoch, train_run
 from keras_transformer.cli.console import (
@@ -196,10 +197,8 @@ def _evaluate(run, pairs):
 
 
 def _export(run, out, dev):
-    from keras_transformer.export.writer.saved_model import export_run
-
     texts = [source for source, _ in _spread(dev, SHOWN)]
-    return export_run(run, out, warmup_texts=texts, progress=say)
+    return export(run, out, warmup_texts=texts, progress=say)
 
 
 def _translate_in_fresh_process(path, pairs):

@@ -18,10 +18,16 @@ example:
       --format keras
 """
 
-import dataclasses
 import json
 import pathlib
 
+from keras_transformer.api.exporting import (
+    ARGUMENTS,
+    FORMATS,
+    PRECISIONS,
+    export,
+)
+from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import load_tensorflow, say, table
 from keras_transformer.cli.options import (
     SEARCH_OPTIONS,
@@ -40,22 +46,15 @@ from keras_transformer.export.ctranslate2_folder import (
 )
 from keras_transformer.files import read_json
 
-TFSERVING, CTRANSLATE2, KERAS = "tfserving", "ctranslate2", "keras"
-_FORMATS = (TFSERVING, CTRANSLATE2, KERAS)
-# Those that write a folder of their own, what doesn't go with them, and what
-# does.
-_OTHER_FOLDERS = {
-    CTRANSLATE2: (
-        ("model_version", "precision", "dev", "fallback"),
-        "--quantization, --weights and options of the search",
-    ),
-    KERAS: (
-        (
-            *("model_version", "precision", "dev", "fallback", "quantization"),
-            *(*SEARCH_OPTIONS, "decoding"),
-        ),
-        "--weights",
-    ),
+# Options that not every format has, and the argument of `export` that each
+# becomes.
+_ARGUMENTS = {
+    "model_version": "version",
+    "precision": "precision",
+    "dev": "dev",
+    "fallback": "fallback",
+    "quantization": "quantization",
+    **dict.fromkeys((*SEARCH_OPTIONS, "decoding"), "decoding"),
 }
 # What may stand beside --verify-only.
 _BESIDE_VERIFY_ONLY = ("command", "verify_only", "json")
@@ -82,7 +81,7 @@ def add_arguments(parser):
     add_search_options(parser)
     parser.add_argument(
         "--precision",
-        choices=("float32", "bfloat16", "int8", "auto"),
+        choices=PRECISIONS,
         help="of products with weights; int8 needs a processor with VNNI; auto "
         "measures speed and BLEU on --dev and takes the fastest that loses at "
         "most 0.2 BLEU (default: as the run's search, float32)",
@@ -103,7 +102,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--format",
         action="append",
-        choices=_FORMATS,
+        choices=FORMATS,
         help="tfserving: writes beside OUT what a server starts with, too: "
         "for TensorFlow Serving models.config, batching.config, "
         "monitoring.config, Dockerfile, docker-compose.yml and "
@@ -128,198 +127,79 @@ def run(arguments):
             "nothing to export. Accepted: --run FOLDER and --out FOLDER, or "
             "--verify-only FOLDER"
         )
-    _check_formats(arguments)
+    format = _format(arguments)
+    decoding = None
+    if "decoding" in ARGUMENTS[format]:
+        decoding = decoding_config(run_config(arguments.run), arguments)
     load_tensorflow()
-    if CTRANSLATE2 in (arguments.format or ()):
-        _to_ctranslate2(arguments)
-        return
-    if KERAS in (arguments.format or ()):
-        _to_keras(arguments)
-        return
-    from keras_transformer.deployment.model_configs import (
-        require_model_name,
-    )
-    from keras_transformer.export.writer.saved_model import export_run
-    from keras_transformer.training.run import Run
-
-    if arguments.format:
-        # Before the long work.
-        require_model_name(arguments.out)
-    run = Run.load(arguments.run)
-    decoding, quantized = _with_precision(run, arguments)
-    common = {"which": arguments.weights or "best", "progress": say}
-    version = arguments.model_version
-    if arguments.fallback and decoding.precision == "int8":
-        full = dataclasses.replace(decoding, precision="float32")
-        published = export_run(
-            run, arguments.out, version=version, decoding=full, **common
-        )
-        say(f"published {published.path}, in float32")
-        version = published.version + 1
-    report = export_run(
-        run,
+    report = export(
+        arguments.run,
         arguments.out,
-        version=version,
+        format=format,
+        which=arguments.weights or "best",
+        version=arguments.model_version,
         decoding=decoding,
-        **quantized,
-        **common,
-    )
-    _write_server_files(arguments)
-    _print_report(
-        arguments,
-        report,
-        ("signatures", ", ".join(report.signatures)),
-        ("precision", decoding.precision),
-    )
-
-
-def _check_formats(arguments):
-    """Refuses options that go with another format.
-
-    Raises:
-        InputError: names the option.
-    """
-    formats = set(arguments.format or ())
-    others = [name for name in formats if name in _OTHER_FOLDERS]
-    if not others:
-        if arguments.quantization is not None:
-            raise InputError("--quantization goes with --format ctranslate2")
-        return
-    if len(formats) > 1:
-        raise InputError(
-            f"--format {' and '.join(sorted(formats))}: each writes another "
-            "folder. Accepted: one of them at a time"
-        )
-    refused, accepted = _OTHER_FOLDERS[others[0]]
-    for name in refused:
-        if getattr(arguments, name) not in (None, [], False):
-            raise InputError(
-                f"{flag(name)} doesn't go with --format {others[0]}. "
-                f"Accepted: {accepted}"
-            )
-
-
-def _to_ctranslate2(arguments):
-    """Writes a folder for CTranslate2 and prints what was checked."""
-    from keras_transformer.export.writer.ctranslate2 import export_ctranslate2
-    from keras_transformer.training.run import Run
-
-    run = Run.load(arguments.run)
-    report = export_ctranslate2(
-        run,
-        arguments.out,
-        quantization=arguments.quantization or "float32",
-        which=arguments.weights or "best",
-        decoding=decoding_config(run.config, arguments),
-        progress=say,
-    )
-    _print_report(arguments, report, ("quantization", report.quantization))
-
-
-def _to_keras(arguments):
-    """Writes a folder with a `.keras` file and prints what was checked."""
-    from keras_transformer.export.writer.keras_file import export_keras
-    from keras_transformer.training.run import Run
-
-    report = export_keras(
-        Run.load(arguments.run),
-        arguments.out,
-        which=arguments.weights or "best",
+        precision=arguments.precision,
+        dev=arguments.dev,
+        fallback=arguments.fallback,
+        quantization=arguments.quantization,
         progress=say,
     )
     _print_report(arguments, report)
 
 
-def _print_report(arguments, report, *described):
-    """A report's checks and figures, beside (name, value) pairs."""
+def _format(arguments):
+    """What is written, or None, a SavedModel.
+
+    Raises:
+        InputError: several, or an option that goes with another; names it.
+    """
+    formats = sorted(set(arguments.format or ()))
+    if len(formats) > 1:
+        raise InputError(
+            f"--format {' and '.join(formats)}: each writes another "
+            "folder. Accepted: one of them at a time"
+        )
+    format = formats[0] if formats else None
+    for option, name in _ARGUMENTS.items():
+        given = getattr(arguments, option) not in (None, [], False)
+        if not given or name in ARGUMENTS[format]:
+            continue
+        accepted = [
+            flag(option)
+            for option, name in _ARGUMENTS.items()
+            if name in ARGUMENTS[format]
+        ]
+        if name == "quantization" and format is None:
+            raise InputError("--quantization goes with --format ctranslate2")
+        raise InputError(
+            f"{flag(option)} doesn't go with --format {format}. "
+            f"Accepted: {', '.join(['--weights', *accepted])}"
+        )
+    return format
+
+
+def _print_report(arguments, report):
+    """A report's checks and figures."""
     if arguments.json:
         print(json.dumps(report.to_dict()))
         return
     rows = [(check.name, check.detail) for check in report.checks]
+    described = [
+        (name, getattr(report, name))
+        for name in ("signatures", "precision", "quantization")
+        if hasattr(report, name)
+    ]
     rows += [
-        *described,
+        (name, value if isinstance(value, str) else ", ".join(value))
+        for name, value in described
+    ]
+    rows += [
         ("size", f"{report.size / 2**20:.1f} MiB"),
         ("seconds", str(report.seconds)),
         ("published", str(report.path)),
     ]
     print(table(rows))
-
-
-def _write_server_files(arguments):
-    """Those asked for, or those that are there and now are out of date."""
-    from keras_transformer.deployment.server_files import (
-        refresh_server_files,
-        write_server_files,
-    )
-
-    if not arguments.format:
-        written, kept = refresh_server_files(arguments.out), []
-    else:
-        written, kept = write_server_files(arguments.out)
-    for path in written:
-        say(f"wrote {path}")
-    for path in kept:
-        say(f"kept {path}: its owner has changed it")
-
-
-def _with_precision(run, arguments):
-    """The search, in the precision asked for or measured to be the best.
-
-    Returns:
-        `DecodingConfig`, and what else `export_run` is told of it.
-
-    Raises:
-        InputError: options that don't go together, or int8 on a machine that
-            can't.
-    """
-    from keras_transformer.inference.quantization import require_int8
-
-    decoding = decoding_config(run.config, arguments)
-    precision = arguments.precision or decoding.precision
-    decoding = dataclasses.replace(
-        decoding, precision="float32" if precision == "auto" else precision
-    )
-    if precision == "auto" and not arguments.dev:
-        raise InputError("--precision auto needs --dev FILE")
-    if arguments.dev and precision not in ("auto", "int8"):
-        raise InputError("--dev goes with --precision auto or int8")
-    if arguments.fallback and precision not in ("auto", "int8"):
-        raise InputError("--fallback goes with --precision int8 or auto")
-    if precision == "int8":
-        # Before the long work.
-        require_int8()
-    if not arguments.dev:
-        return decoding, {}
-    return _measured(run, decoding, precision, arguments)
-
-
-def _measured(run, decoding, precision, arguments):
-    """As `_with_precision`, with what the pairs of --dev tell."""
-    from keras_transformer.data.corpus import read_pairs
-    from keras_transformer.export.writer.precision import (
-        activation_limits,
-        choose_precision,
-    )
-
-    which = arguments.weights or "best"
-    pairs = list(read_pairs(arguments.dev))
-    if precision == "int8":
-        say("looking at what is multiplied")
-        model = run.load_model(which)
-        limits = activation_limits(run, model, pairs, decoding)
-        return decoding, {"limits": limits}
-    choice = choose_precision(
-        run, pairs, which=which, decoding=decoding, progress=say
-    )
-    rows = [("precision", "BLEU", "seconds", "to float32")]
-    rows += [
-        (name, f"{one.bleu:.2f}", f"{one.seconds:.2f}", f"{one.speed:.2f}")
-        for name, one in choice.measured.items()
-    ]
-    say(table(rows))
-    say(f"{choice.precision}: {choice.reason}")
-    decoding = dataclasses.replace(decoding, precision=choice.precision)
-    return decoding, {"limits": choice.limits, "measured": choice.to_dict()}
 
 
 def _verify_only(arguments):

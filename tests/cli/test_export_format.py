@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from keras_transformer.cli import export as command
+from keras_transformer.api import exporting
 from keras_transformer.cli.main import main
 from keras_transformer.deployment.server_files import write_server_files
 from keras_transformer.export.writer import saved_model
@@ -68,7 +68,7 @@ def test_later_export_brings_the_files_up_to_date(
 def test_name_no_server_can_have_is_refused_at_once(
     run, refuses, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(command, "_with_precision", None)
+    monkeypatch.setattr(exporting, "_with_precision", None)
     options = ["--run", run, "--out", tmp_path / "my model"]
     refuses(
         *("export", *options, "--format", "tfserving"),

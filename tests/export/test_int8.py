@@ -109,10 +109,10 @@ def test_a_processor_without_vnni_is_refused(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--precision=auto"], "--precision auto needs --dev FILE"),
-        (["--dev=x.tsv"], "--dev goes with --precision auto or int8"),
-        (["--fallback"], "--fallback goes with --precision int8 or auto"),
-        (["--precision=bfloat16", "--fallback"], "--fallback goes with"),
+        (["--precision=auto"], "precision auto needs a dev set (--dev FILE)"),
+        (["--dev=x.tsv"], "(--dev) goes with precision auto or int8"),
+        (["--fallback"], "fallback goes with precision int8 or auto"),
+        (["--precision=bfloat16", "--fallback"], "fallback goes with"),
     ],
 )
 def test_options_that_need_others(words, said, run, tmp_path, capsys):

@@ -51,6 +51,7 @@ class ExportReport:
         signatures: names of the signatures.
         checks: every `CheckResult`, all passed.
         seconds: of the whole export, checks included.
+        precision: of products with weights.
     """
 
     path: pathlib.Path
@@ -60,6 +61,7 @@ class ExportReport:
     signatures: tuple[str, ...]
     checks: tuple[CheckResult, ...]
     seconds: float
+    precision: str = "float32"
 
     def to_dict(self) -> dict:
         """The same as JSON holds it."""
@@ -150,6 +152,7 @@ def export_run(
         signatures=tuple(layout.SIGNATURES),
         checks=checks,
         seconds=round(time.monotonic() - started, 1),
+        precision=config.decoding.precision,
     )
 
 

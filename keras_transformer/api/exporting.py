@@ -1,0 +1,250 @@
+"""`export`: a run to what serves it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from keras_transformer.errors import InputError
+
+if TYPE_CHECKING:
+    from keras_transformer.config.decoding import DecodingConfig
+    from keras_transformer.data.corpus import CorpusSpec, Pair
+    from keras_transformer.training.run import Run
+
+TFSERVING, CTRANSLATE2, KERAS = "tfserving", "ctranslate2", "keras"
+FORMATS = (TFSERVING, CTRANSLATE2, KERAS)
+PRECISIONS = ("float32", "bfloat16", "int8", "auto")
+_OF_SAVED_MODEL = (
+    "version",
+    "decoding",
+    "precision",
+    "dev",
+    "fallback",
+    "warmup_texts",
+)
+# What goes with a format, beside which weights.
+ARGUMENTS = {
+    None: _OF_SAVED_MODEL,
+    TFSERVING: _OF_SAVED_MODEL,
+    CTRANSLATE2: ("quantization", "decoding"),
+    KERAS: (),
+}
+
+
+def export(
+    run: Run | str | os.PathLike,
+    out: str | os.PathLike,
+    *,
+    format: str | None = None,
+    which: str = "best",
+    version: int | None = None,
+    decoding: DecodingConfig | None = None,
+    precision: str | None = None,
+    dev: CorpusSpec | Iterable[CorpusSpec] | Iterable[Pair] | None = None,
+    fallback: bool = False,
+    warmup_texts: Sequence[str] | None = None,
+    quantization: str | None = None,
+    progress: Callable[[str], None] | None = None,
+):
+    """Writes a run as a SavedModel for TensorFlow Serving, or otherwise.
+
+    What is written is checked in fresh processes, and there when all checks
+    have passed.
+
+    Args:
+        run: a run or its folder.
+        out: the model's folder, which holds its versions; with "keras" and
+            "ctranslate2" a new folder.
+        format: None: a SavedModel; "tfserving": also what a server starts
+            with, beside `out`; "keras": a folder with model.keras;
+            "ctranslate2": a folder for CTranslate2.
+        which: weights, "best", "last" or "average".
+        version: number of a SavedModel; None: one above the highest there.
+        decoding: the search; None: the run's own.
+        precision: of a SavedModel's products with weights: "float32",
+            "bfloat16", "int8", or "auto", which measures speed and BLEU on
+            `dev`; None: the search's.
+        dev: pairs or files of them, see `sentence_pairs`: for "auto", and
+            with "int8" for the ranges of what is multiplied.
+        fallback: whether a SavedModel in float32 is published before one in
+            int8, for servers on other processors.
+        warmup_texts: source sentences for the server to warm up with; None:
+            made of frequent tokens.
+        quantization: of the weights with "ctranslate2"; None: "float32".
+        progress: called with a line before each long step.
+
+    Returns:
+        a report, with the `path` of what was published, its `size` in bytes
+        and the `checks`.
+
+    Raises:
+        InputError: arguments don't go together, something can't be written
+            or isn't there, or a check failed.
+
+    Example:
+        >>> report = export("runs/en-zh", "saved_models/en-zh")
+        >>> load(report.path).translate("I like tea.")
+        '我喜欢茶。'
+    """
+    from keras_transformer.training.run import Run
+
+    _check(
+        format,
+        version=version,
+        decoding=decoding,
+        precision=precision,
+        dev=dev,
+        fallback=fallback or None,
+        warmup_texts=warmup_texts,
+        quantization=quantization,
+    )
+    if format == TFSERVING:
+        from keras_transformer.deployment.model_configs import (
+            require_model_name,
+        )
+
+        # Before the long work.
+        require_model_name(out)
+    progress = progress or _ignore
+    if isinstance(run, str | os.PathLike):
+        run = Run.load(run)
+    common = {"which": which, "progress": progress}
+    if format == CTRANSLATE2:
+        from keras_transformer.export.writer.ctranslate2 import (
+            export_ctranslate2,
+        )
+
+        quantization = quantization or "float32"
+        return export_ctranslate2(
+            run, out, quantization=quantization, decoding=decoding, **common
+        )
+    if format == KERAS:
+        from keras_transformer.export.writer.keras_file import export_keras
+
+        return export_keras(run, out, **common)
+    decoding, quantized = _with_precision(
+        run, decoding or run.config.decoding, precision, dev, fallback, common
+    )
+    report = _published(
+        run,
+        out,
+        decoding,
+        fallback,
+        {"version": version, "warmup_texts": warmup_texts, **common},
+        quantized,
+    )
+    _write_server_files(out, format, progress)
+    return report
+
+
+def _check(format, **given):
+    """Refuses what isn't a format, and arguments that go with another."""
+    if format not in ARGUMENTS:
+        raise InputError(
+            f"unknown format {format!r}. Accepted: None, {', '.join(FORMATS)}"
+        )
+    for name, value in given.items():
+        if value is not None and name not in ARGUMENTS[format]:
+            accepted = ", ".join(("which", *ARGUMENTS[format]))
+            raise InputError(
+                f"{name} doesn't go with format={format!r}. Accepted: "
+                f"{accepted}"
+            )
+
+
+def _published(run, out, decoding, fallback, common, quantized):
+    """A SavedModel, with one in float32 before it where that is wanted."""
+    from keras_transformer.export.writer.saved_model import export_run
+
+    if fallback and decoding.precision == "int8":
+        full = dataclasses.replace(decoding, precision="float32")
+        before = export_run(run, out, decoding=full, **common)
+        common["progress"](f"published {before.path}, in float32")
+        common = {**common, "version": before.version + 1}
+    return export_run(run, out, decoding=decoding, **quantized, **common)
+
+
+def _with_precision(run, decoding, precision, dev, fallback, common):
+    """The search, in the precision asked for or measured to be the best.
+
+    Returns:
+        `DecodingConfig`, and what else `export_run` is told of it.
+
+    Raises:
+        InputError: arguments that don't go together, or int8 on a machine
+            that can't.
+    """
+    from keras_transformer.inference.quantization import require_int8
+
+    precision = precision or decoding.precision
+    if precision not in PRECISIONS:
+        raise InputError(
+            f"unknown precision {precision!r}. Accepted: "
+            f"{', '.join(PRECISIONS)}"
+        )
+    decoding = dataclasses.replace(
+        decoding, precision="float32" if precision == "auto" else precision
+    )
+    if precision == "auto" and not dev:
+        raise InputError("precision auto needs a dev set (--dev FILE)")
+    if dev and precision not in ("auto", "int8"):
+        raise InputError("a dev set (--dev) goes with precision auto or int8")
+    if fallback and precision not in ("auto", "int8"):
+        raise InputError("fallback goes with precision int8 or auto")
+    if precision == "int8":
+        # Before the long work.
+        require_int8()
+    if not dev:
+        return decoding, {}
+    return _measured(run, decoding, precision, dev, **common)
+
+
+def _measured(run, decoding, precision, dev, which, progress):
+    """As `_with_precision`, with what the pairs of a dev set tell."""
+    from keras_transformer.data.corpus import sentence_pairs
+    from keras_transformer.export.writer.precision import (
+        activation_limits,
+        choose_precision,
+    )
+
+    pairs = sentence_pairs(dev)
+    if precision == "int8":
+        progress("looking at what is multiplied")
+        model = run.load_model(which)
+        limits = activation_limits(run, model, pairs, decoding)
+        return decoding, {"limits": limits}
+    choice = choose_precision(
+        run, pairs, which=which, decoding=decoding, progress=progress
+    )
+    for name, one in choice.measured.items():
+        progress(
+            f"{name}: BLEU {one.bleu:.2f}, {one.seconds:.2f} seconds, "
+            f"{one.speed:.2f} times as fast as float32"
+        )
+    progress(f"{choice.precision}: {choice.reason}")
+    decoding = dataclasses.replace(decoding, precision=choice.precision)
+    return decoding, {"limits": choice.limits, "measured": choice.to_dict()}
+
+
+def _write_server_files(out, format, progress):
+    """Those asked for, or those that are there and now are out of date."""
+    from keras_transformer.deployment.server_files import (
+        refresh_server_files,
+        write_server_files,
+    )
+
+    if format is None:
+        written, kept = refresh_server_files(out), []
+    else:
+        written, kept = write_server_files(out)
+    for path in written:
+        progress(f"wrote {path}")
+    for path in kept:
+        progress(f"kept {path}: its owner has changed it")
+
+
+def _ignore(line):
+    """The progress callback of those who gave none."""
