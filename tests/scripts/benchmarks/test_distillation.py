@@ -1,0 +1,120 @@
+"""Which commands the measurement of distillation gives."""
+
+import json
+import pathlib
+
+import pytest
+
+from keras_transformer.cli.main import build_parser
+from scripts.benchmarks.decoding import __main__ as decoding
+from scripts.benchmarks.distillation import __main__ as distillation
+
+RATES = {"teacher": [100, 90, 300], "6-1-distilled": [250, 260, 10]}
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys):
+    """Calls the script; commands are recorded instead of run."""
+    for name, count in (("train", 40), ("dev", 4)):
+        lines = [f"en {name} {i}\tzh {name} {i}\n" for i in range(count)]
+        (tmp_path / f"{name}.tsv").write_text("".join(lines))
+    commands, measured = [], []
+    out = tmp_path / "out"
+
+    def run(words):
+        words = [str(word) for word in words]
+        build_parser().parse_args(words)
+        commands.append(words)
+        if words[0] == "evaluate":
+            scores = {"bleu": 30.0, "chrf": 1.0, "cross_entropy": 2.0}
+            return json.dumps(scores) + "\n"
+        pathlib.Path(words[words.index("--out") + 1]).mkdir(exist_ok=True)
+
+    def measure(words, **_):
+        options = decoding._parser().parse_args(words[2:])
+        name = pathlib.Path(options.run).name.removesuffix("-run")
+        done = sum(name == other for other, _ in measured)
+        measured.append((name, (options.batch[0], options.beam[0])))
+        rate = RATES.get(name, [1] * 3)[done % 3]
+        report = {"cells": [{"tokens_per_second": rate}]}
+        return distillation.subprocess.CompletedProcess(
+            words, 0, json.dumps(report) + "\n"
+        )
+
+    monkeypatch.setattr(distillation.steps, "run", run)
+    monkeypatch.setattr(distillation.subprocess, "run", measure)
+    monkeypatch.setattr(distillation, "_parameters", lambda run: 12345)
+
+    def call(*options, given=True, status=0):
+        del commands[:], measured[:]
+        words = [f"--{name}={tmp_path / name}.tsv" for name in ("train", "dev")]
+        if given:
+            teacher = tmp_path / "teacher"
+            words += [f"--teacher={teacher}", f"--data={tmp_path / 'data'}"]
+        words += [f"--out={out}", *options]
+        assert distillation.main(words) == status
+        return commands, measured, capsys.readouterr().out.splitlines()
+
+    call.out = out
+    return call
+
+
+def test_the_teacher_translates_once_for_all_shapes(call):
+    commands, _, table = call("--shapes", "6-1", "8-2", "--cells", "64-4")
+    assert [words[0] for words in commands] == [
+        *("distill", "train", "train"),
+        *("evaluate",) * 3,
+    ]
+    data = str(call.out / "distilled-data")
+    assert commands[0][-1] == data
+    for words, layers in zip(commands[1:3], [(6, 1), (8, 2)], strict=True):
+        assert words[words.index("--data") + 1] == data
+        assert "--preset=fast" in words
+        assert f"--set=model.num_encoder_layers={layers[0]}" in words
+        assert f"--set=model.num_decoder_layers={layers[1]}" in words
+    assert [row.split(" | ")[0] for row in table] == [
+        "| model",
+        "| ---",
+        "| teacher",
+        "| 6-1-distilled",
+        "| 8-2-distilled",
+    ]
+
+
+def test_speeds_are_measured_in_turn_and_the_median_counts(call):
+    _, measured, table = call("--shapes", "6-1", "--cells", "64-4")
+    names = [name for name, _ in measured]
+    assert names == ["teacher", "6-1-distilled"] * 3
+    assert {cell for _, cell in measured} == {(64, 4)}
+    assert "| tokens/s, batches of 64, beam 4 |" in table[0]
+    assert table[2].endswith("| 100 (1.00 x) |")
+    assert table[3].endswith("| 12,345 | 30.0 | 1.0 | 2.000 | 250 (2.50 x) |")
+
+
+def test_students_of_the_data_itself(call):
+    commands, _, table = call("--shapes", "6-1", "--undistilled")
+    trained = [words for words in commands if words[0] == "train"]
+    data = [words[words.index("--data") + 1] for words in trained]
+    assert [pathlib.Path(path).name for path in data] == [
+        "distilled-data",
+        "data",
+    ]
+    assert table[4].startswith("| 6-1 |")
+
+
+def test_what_is_done_is_not_done_again(call):
+    _, _, table = call("--shapes", "6-1")
+    commands, _, again = call("--shapes", "6-1")
+    assert commands == [] and again == table
+
+
+def test_quick_makes_a_teacher(call):
+    commands, measured, _ = call("--quick", given=False)
+    assert [words[0] for words in commands[:4]] == [
+        *("prepare", "train", "distill", "train")
+    ]
+    assert [name for name, _ in measured] == ["teacher", "2-1-distilled"]
+
+
+def test_a_teacher_without_data(call):
+    assert call(given=False, status=2)[0] == []
