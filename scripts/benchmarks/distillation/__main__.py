@@ -9,29 +9,33 @@ The teacher translates the training side of the data once (`distill`). A student
 of each shape, encoder layers and decoder layers, is trained on the result, with
 the preset `fast` but for its layers; with `--undistilled` another one on the
 data itself, which says what distillation is worth. All are scored on the dev
-set, teacher included, and their speed is measured in turn, in processes of
-their own, as `scripts/benchmarks/decoding` does: so many rounds, of which the
-median counts. Every sentence gets the same number of tokens there, as an export
-gives them in a session without XLA. Nothing else should run meanwhile. An
-interrupted call goes on where it was (`steps.py`), speeds excepted. The last
-thing printed is a table in Markdown.
+set, teacher included. Their speed is measured as `scripts/benchmarks/decoding`
+does: exports in a session without XLA, 20 tokens for every sentence, one model
+after the other in each of the rounds, of which the median counts. Nothing else
+should run meanwhile. An interrupted call goes on where it was (`steps.py`),
+speeds excepted. The last thing printed is a table in Markdown.
 
 With `--quick` and no teacher, a small one is trained first.
 """
 
 import argparse
-import json
+import os
 import pathlib
 import shlex
 import statistics
-import subprocess
 import sys
+import tempfile
 
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
+from keras_transformer.machine import usable_cores
 from scripts.benchmarks import command, page_parts, steps
+from scripts.benchmarks.corpus import source_sentences
+from scripts.benchmarks.decoding.measure import Cell, Setting, measure
+from scripts.benchmarks.models import export_forced
 
-_ROOT = pathlib.Path(__file__).resolve().parents[3]
+_LENGTH = 20  # tokens of every sentence where speed is measured
 _QUICK = {
     "shapes": ["2-1"],
     "pairs": 1000,
@@ -122,33 +126,39 @@ def _training(options):
 def _speeds(runs, options):
     """Tokens a second: `{name: {cell: [of each round]}}`, measured in turn."""
     speeds = {name: {cell: [] for cell in options.cells} for name in runs}
-    for number in range(options.rounds):
-        for name, run in runs.items():
+    texts = source_sentences(options.dev, options.sentences)
+    with tempfile.TemporaryDirectory() as scratch:
+        exports = {
+            name: export_forced(
+                pathlib.Path(scratch) / name, run, options.precision, _LENGTH
+            )
+            for name, run in runs.items()
+        }
+        for number in range(options.rounds):
             for cell in options.cells:
-                command.say(f"round {number + 1}: {name}, {_cell_name(cell)}")
-                speeds[name][cell].append(_measure(run, cell, options))
+                for name, run in runs.items():
+                    rate = _measure(run, exports[name], cell, texts, options)
+                    speeds[name][cell].append(rate)
+                    command.say(
+                        f"round {number + 1}, {_cell_name(cell)}, {name}: "
+                        f"{rate:,.0f}"
+                    )
     return speeds
 
 
-def _measure(run, cell, options) -> float:
-    """Tokens a second of a run, as an export."""
-    batch, beam = cell.split("-")
-    words = [sys.executable, _ROOT / "scripts" / "benchmarks" / "decoding"]
-    words += [f"--run={run}", f"--input={options.dev}", "--kind=served"]
-    words += [f"--batch={batch}", f"--beam={beam}", "--rounds=1", "--json"]
-    words += [f"--sentences={options.sentences}"]
-    words += [f"--precision={options.precision}"]
-    done = subprocess.run(
-        [str(word) for word in words],
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        check=False,
+def _measure(run, export, cell, texts, options) -> float:
+    """Tokens a second of an export."""
+    batch, beam = map(int, cell.split("-"))
+    workers = 1 if batch == 1 else usable_cores()
+    setting = Setting(
+        Cell(batch, beam, _LENGTH),
+        "served",
+        options.precision,
+        "off",
+        workers,
+        1,
     )
-    if done.returncode:
-        raise SystemExit(f"decoding: exit status {done.returncode}")
-    report = json.loads(done.stdout.strip().splitlines()[-1])
-    return report["cells"][0]["tokens_per_second"]
+    return measure(setting, run, export, texts)["tokens_per_second"]
 
 
 def _rates(name, speeds):

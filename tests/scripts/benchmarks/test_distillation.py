@@ -6,7 +6,6 @@ import pathlib
 import pytest
 
 from keras_transformer.cli.main import build_parser
-from scripts.benchmarks.decoding import __main__ as decoding
 from scripts.benchmarks.distillation import __main__ as distillation
 
 RATES = {"teacher": [100, 90, 300], "6-1-distilled": [250, 260, 10]}
@@ -30,19 +29,18 @@ def call(tmp_path, monkeypatch, capsys):
             return json.dumps(scores) + "\n"
         pathlib.Path(words[words.index("--out") + 1]).mkdir(exist_ok=True)
 
-    def measure(words, **_):
-        options = decoding._parser().parse_args(words[2:])
-        name = pathlib.Path(options.run).name.removesuffix("-run")
+    def measure(setting, run, export, texts):
+        name = pathlib.Path(run).name.removesuffix("-run")
+        assert export == f"export of {run}" and len(texts) == 4
         done = sum(name == other for other, _ in measured)
-        measured.append((name, (options.batch[0], options.beam[0])))
-        rate = RATES.get(name, [1] * 3)[done % 3]
-        report = {"cells": [{"tokens_per_second": rate}]}
-        return distillation.subprocess.CompletedProcess(
-            words, 0, json.dumps(report) + "\n"
-        )
+        measured.append((name, (setting.cell.batch, setting.cell.beam)))
+        return {"tokens_per_second": RATES.get(name, [1] * 3)[done % 3]}
 
     monkeypatch.setattr(distillation.steps, "run", run)
-    monkeypatch.setattr(distillation.subprocess, "run", measure)
+    monkeypatch.setattr(distillation, "measure", measure)
+    monkeypatch.setattr(
+        distillation, "export_forced", lambda _, run, *__: f"export of {run}"
+    )
     monkeypatch.setattr(distillation, "_parameters", lambda run: 12345)
 
     def call(*options, given=True, status=0):
