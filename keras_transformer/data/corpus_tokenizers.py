@@ -23,10 +23,12 @@ from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 from keras_transformer.text.tokenizer_training import (
     DEFAULT_SIZES,
-    MAX_SENTENCES,
     build_tokenizer,
-    frequent_tokens,
     lookup_tokenizer,
+)
+from keras_transformer.text.vocabulary_training import (
+    MAX_SENTENCES,
+    frequent_tokens,
 )
 
 # What a tokenizer fixes of the data's configuration.

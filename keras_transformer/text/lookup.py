@@ -1,5 +1,7 @@
 """Lookup tokenizers: text is split, then each token looked up in a table."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import tensorflow as tf
 
@@ -8,6 +10,12 @@ from keras_transformer.errors import InputError
 from keras_transformer.text.normalization import MARK
 from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
+from keras_transformer.text.vocabulary_training import (
+    count_tokens,
+    frequent_tokens,
+)
+
+DEFAULT_SIZE = 50_000
 
 
 class LookupTokenizer(Tokenizer):
@@ -54,6 +62,26 @@ class LookupTokenizer(Tokenizer):
             ),
             default_value=UNKNOWN,
         )
+
+    @classmethod
+    def train(
+        cls, lines: Iterable[str], size: int = DEFAULT_SIZE, **options
+    ) -> "LookupTokenizer":
+        """A tokenizer of the most frequent tokens of a text.
+
+        Args:
+            lines: the text, streamed.
+            size: tokens at most, the reserved ones included.
+            **options: as of the class.
+
+        Raises:
+            InputError: there is no text.
+        """
+        tags = options.get("tags", ())
+        # Splitting needs no vocabulary; the one that counts has an empty one.
+        counting = cls([*SPECIAL_TOKENS, *tags], **options)
+        counts = count_tokens(lines, counting.split)
+        return cls(frequent_tokens(counts, size, cls.kind, tags), **options)
 
     def split(self, strings):
         """The tokens of each string, known or not, as ragged strings.

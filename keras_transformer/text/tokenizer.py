@@ -93,6 +93,9 @@ class Tokenizer(tf.Module):
             moses_language=moses_language,
         )
 
+    def __repr__(self):
+        return f"{type(self).__name__}({self.vocabulary_size:,} tokens)"
+
     def tokenize(self, strings):
         """The ids of each string, without start and end.
 

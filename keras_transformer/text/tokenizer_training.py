@@ -1,69 +1,21 @@
-"""Tokenizer training: vocabularies and SentencePiece models from text.
+"""Tokenizer training: a tokenizer as configured, from its training text."""
 
-The same text gives the same tokenizer. Text is streamed; what is held are the
-counts of its tokens, or a sample of its sentences for SentencePiece.
-"""
-
-import collections
-import io
-import itertools
-import os
-import random
-import re
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-
-import sentencepiece
-import tensorflow as tf
-from sentencepiece import sentencepiece_model_pb2
+from collections.abc import Callable, Iterable, Sequence
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.constants import (
-    END_ID,
-    PAD_ID,
-    SPECIAL_TOKENS,
-    START_ID,
-    UNK_ID,
-)
 from keras_transformer.errors import InputError
 from keras_transformer.languages import is_chinese
+from keras_transformer.text import lookup, sentencepiece
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.lookup import LookupTokenizer
-from keras_transformer.text.normalization import MARK, Normalizer, squeeze
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.space import SpaceTokenizer
-from keras_transformer.text.tags import split_tags
-from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.word import WordTokenizer
 
-_BATCH_SIZE = 4096  # lines
 DEFAULT_SIZES = {
-    "word": 50_000,
-    "character": 50_000,
-    "space": 50_000,
-    "sentencepiece": 8_000,
-}
-# SentencePiece holds its sentences in memory: about a gigabyte at this many.
-MAX_SENTENCES = 2_000_000
-
-# The normalizer has done it all, and NFKC, SentencePiece's default, would turn
-# ， into a comma. The one rule meets nothing, but without any SentencePiece
-# logs a line wherever the model is loaded.
-_RULES = f"{ord(MARK):X}\tFFFD\n"
-_FIXED_OPTIONS = {
-    "hard_vocab_limit": False,
-    "max_sentence_length": 4192,  # bytes; longer ones are left out
-    "pad_id": PAD_ID,
-    "unk_id": UNK_ID,
-    "bos_id": START_ID,
-    "eos_id": END_ID,
-    "pad_piece": SPECIAL_TOKENS[PAD_ID],
-    "unk_piece": SPECIAL_TOKENS[UNK_ID],
-    "bos_piece": SPECIAL_TOKENS[START_ID],
-    "eos_piece": SPECIAL_TOKENS[END_ID],
-    "unk_surface": UNKNOWN,
-    "num_threads": 4,  # sums depend on their number: the same everywhere
-    "minloglevel": 4,
+    **dict.fromkeys(("word", "character", "space"), lookup.DEFAULT_SIZE),
+    "sentencepiece": sentencepiece.DEFAULT_SIZE,
 }
 
 
@@ -102,23 +54,17 @@ def build_tokenizer(
     if simplify is None:
         simplify = config.simplify_chinese and is_chinese(language)
     size = vocabulary_size or DEFAULT_SIZES[kind]
-    normalization = _normalization(config, simplify)
     if kind == "sentencepiece":
-        model = train_sentencepiece(
+        return SentencePieceTokenizer.train(
             lines(),
             size,
             model_type=config.sentencepiece_model,
             seed=config.seed,
-            normalizer=Normalizer(**normalization),
             tags=tags,
+            **_normalization(config, simplify),
         )
-        return SentencePieceTokenizer(model, tags=tags, **normalization)
-    # Splitting needs no vocabulary; the one that counts has an empty one.
-    first = [*SPECIAL_TOKENS, *tags]
-    counting = lookup_tokenizer(kind, first, config, simplify, tags)
-    counts = count_tokens(lines(), counting.split)
-    tokens = frequent_tokens(counts, size, kind, tags)
-    return lookup_tokenizer(kind, tokens, config, simplify, tags)
+    tokenizer, options = _lookup(kind, config, simplify, tags)
+    return tokenizer.train(lines(), size, **options)
 
 
 def lookup_tokenizer(
@@ -137,14 +83,19 @@ def lookup_tokenizer(
         simplify: whether Chinese text is simplified.
         tags: those of the tokens that may stand before a text.
     """
+    tokenizer, options = _lookup(kind, config, simplify, tags)
+    return tokenizer(tokens, **options)
+
+
+def _lookup(kind, config, simplify, tags):
+    """The class of a kind, and its options."""
     options = {**_normalization(config, simplify), "tags": tags}
     if kind == "word":
-        return WordTokenizer(tokens, lowercase=config.lowercase, **options)
+        return WordTokenizer, {"lowercase": config.lowercase, **options}
     if kind == "space":
-        return SpaceTokenizer(tokens, **options)
-    return CharacterTokenizer(
-        tokens, keep_latin_runs=config.keep_latin_runs, **options
-    )
+        return SpaceTokenizer, options
+    options["keep_latin_runs"] = config.keep_latin_runs
+    return CharacterTokenizer, options
 
 
 def _normalization(config, simplify):
@@ -154,177 +105,3 @@ def _normalization(config, simplify):
         "remove_control": config.remove_control,
         "simplify": simplify,
     }
-
-
-def count_tokens(lines: Iterable[str], split) -> collections.Counter:
-    """How often each token occurs.
-
-    Args:
-        lines: text, streamed.
-        split: graph code from strings `(B,)` to ragged tokens `(B, None)`,
-            as `LookupTokenizer.split`.
-
-    Returns:
-        Counter of tokens as `str`.
-    """
-    split = tf.function(
-        split, input_signature=[tf.TensorSpec([None], tf.string)]
-    )
-    counts = collections.Counter()
-    for batch in _batches(lines):
-        counts.update(split(tf.constant(batch)).flat_values.numpy().tolist())
-    return collections.Counter(
-        {token.decode(): count for token, count in counts.items()}
-    )
-
-
-def frequent_tokens(
-    counts: collections.Counter,
-    size: int,
-    kind: str = "word",
-    tags: Sequence[str] = (),
-) -> list[str]:
-    """The reserved tokens, tags, then the most frequent, `size` in all.
-
-    Equally frequent tokens stand in the order of their code points, so that
-    the same text always gives the same ids.
-
-    Raises:
-        InputError: there is no token; says of which kind.
-    """
-    if not counts:
-        raise InputError(
-            f"there is no text to take a {kind} vocabulary from. "
-            "Accepted: at least one line that isn't blank"
-        )
-    first = [*SPECIAL_TOKENS, *tags]
-    for token in first:
-        counts.pop(token, None)
-    ranked = sorted(counts, key=lambda token: (-counts[token], token))
-    return [*first, *ranked[: size - len(first)]]
-
-
-def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Lists of up to `_BATCH_SIZE` lines, until there are no more."""
-    iterator = iter(lines)
-    while batch := list(itertools.islice(iterator, _BATCH_SIZE)):
-        yield batch
-
-
-def train_sentencepiece(
-    lines: Iterable[str],
-    vocabulary_size: int,
-    *,
-    model_type: str = "unigram",
-    seed: int = 1,
-    max_sentences: int = MAX_SENTENCES,
-    normalizer: Normalizer | None = None,
-    tags: Sequence[str] = (),
-) -> bytes:
-    """A SentencePiece model of the lines.
-
-    A corpus too small for `vocabulary_size` pieces gives as many as it can.
-
-    Args:
-        lines: text, streamed.
-        vocabulary_size: pieces, the four reserved ones included.
-        model_type: "unigram" or "bpe".
-        seed: chooses the sentences where there are more than
-            `max_sentences`.
-        max_sentences: sentences held in memory.
-        normalizer: what tokenization will do to text first.
-        tags: pieces of their own after the reserved ones; not trained on.
-
-    Returns:
-        The model's bytes, for `SentencePieceTokenizer`.
-
-    Raises:
-        InputError: no text, or more characters than `vocabulary_size`.
-    """
-    lines = _normalised(lines, normalizer or Normalizer(), tags)
-    lines = _sample((line for line in lines if line), max_sentences, seed)
-    if not lines:
-        raise InputError(
-            "there is no text to train a SentencePiece model on. "
-            "Accepted: at least one line that isn't blank"
-        )
-    options = {
-        **_FIXED_OPTIONS,
-        "model_type": model_type,
-        "vocab_size": vocabulary_size,
-        "character_coverage": _character_coverage(lines, vocabulary_size),
-    }
-    if tags:
-        # SentencePiece makes none of them from text.
-        options["control_symbols"] = [*tags]
-    try:
-        return _train(lines, options)
-    except RuntimeError as error:
-        raise InputError(_reason(error, vocabulary_size)) from None
-
-
-def _train(lines, options) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        rules = os.path.join(folder, "rules.tsv")
-        with open(rules, "w", encoding="utf-8") as file:
-            file.write(_RULES)
-        written = io.BytesIO()
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
-            model_writer=written,
-            normalization_rule_tsv=rules,
-            **options,
-        )
-    model = sentencepiece_model_pb2.ModelProto.FromString(written.getvalue())
-    # A temporary path doesn't belong in the model, and would make each differ.
-    model.normalizer_spec.ClearField("normalization_rule_tsv")
-    return model.SerializeToString(deterministic=True)
-
-
-def _character_coverage(lines, vocabulary_size) -> float:
-    """The fraction of all characters in the text that get a piece.
-
-    All, unless that takes more than half of the vocabulary: then, as
-    SentencePiece advises, the rarest 0.05 % of the text become unknown.
-    """
-    distinct = len(set().union(*lines))
-    return 1.0 if 2 * distinct <= vocabulary_size else 0.9995
-
-
-def _normalised(lines, normalizer, tags) -> Iterator[str]:
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
-    def normalise(strings):
-        strings = normalizer(strings)
-        if tags:
-            _, strings = split_tags(strings, tags)
-        return squeeze(strings)
-
-    for batch in _batches(lines):
-        for line in normalise(tf.constant(batch)).numpy():
-            yield line.decode()
-
-
-def _sample(lines, size, seed) -> list[str]:
-    """Up to `size` lines, each with the same chance (reservoir sampling)."""
-    generator = random.Random(seed)
-    sample = []
-    for number, line in enumerate(lines):
-        if number < size:
-            sample.append(line)
-        else:
-            index = generator.randrange(number + 1)
-            if index < size:
-                sample[index] = line
-    return sample
-
-
-def _reason(error, vocabulary_size):
-    needed = re.search(
-        r"smaller than required_chars\. \d+ vs (\d+)", str(error)
-    )
-    if needed:
-        return (
-            f"{vocabulary_size} SentencePiece pieces can't hold every "
-            f"character of the text. Accepted: {needed[1]} or more"
-        )
-    return f"SentencePiece can't be trained on this text ({error})"

@@ -3,7 +3,7 @@ import pytest
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from keras_transformer.text import SentencePieceTokenizer
-from keras_transformer.text.tokenizer_training import train_sentencepiece
+from keras_transformer.text.vocabulary_training import train_sentencepiece
 
 LINES = [
     f"the {w}er is {w}ing {n}." for n in range(20) for w in ("walk", "talk")

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_transformer.constants import UNK_ID
 from keras_transformer.text import SentencePieceTokenizer
-from keras_transformer.text.tokenizer_training import train_sentencepiece
+from keras_transformer.text.vocabulary_training import train_sentencepiece
 
 VERBS = ("walk", "talk", "jump", "surf", "sing", "play", "read", "teach")
 LINES = [

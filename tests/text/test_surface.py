@@ -11,7 +11,7 @@ from keras_transformer.text import (
     WordTokenizer,
 )
 from keras_transformer.text.tokenizer import UNKNOWN
-from keras_transformer.text.tokenizer_training import train_sentencepiece
+from keras_transformer.text.vocabulary_training import train_sentencepiece
 
 TEXTS = [
     "I can't see 'the Books', but he said: \"Look at Zürich!\"",

@@ -13,7 +13,7 @@ from keras_transformer.text import (
 )
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.tags import split_tags
-from keras_transformer.text.tokenizer_training import train_sentencepiece
+from keras_transformer.text.vocabulary_training import train_sentencepiece
 
 TAGS = ("<BT>", "<2de>")
 LINES = ["the cat saw a star", "the dog saw BT stars", "2de 3 < 4 > 1"]

@@ -5,8 +5,14 @@ import pytest
 from keras_transformer.config import DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
-from keras_transformer.text import WordTokenizer, build_tokenizer
-from keras_transformer.text.tokenizer_training import (
+from keras_transformer.text import (
+    CharacterTokenizer,
+    SentencePieceTokenizer,
+    SpaceTokenizer,
+    WordTokenizer,
+    build_tokenizer,
+)
+from keras_transformer.text.vocabulary_training import (
     count_tokens,
     frequent_tokens,
 )
@@ -74,3 +80,36 @@ def test_vocabularies_that_cannot_be_are_refused():
         WordTokenizer([*SPECIAL_TOKENS, "a", "a"])
     with pytest.raises(InputError, match="line 5: a token can't be empty"):
         WordTokenizer([*SPECIAL_TOKENS, ""])
+
+
+@pytest.mark.parametrize(
+    "kind", [WordTokenizer, CharacterTokenizer, SpaceTokenizer]
+)
+def test_a_class_trains_itself(kind):
+    tokenizer = kind.train(["a b a", "c b a"], 6)
+    assert tokenizer.tokens() == [*SPECIAL_TOKENS, *tokenizer.tokens()[4:]]
+    assert "a" in tokenizer.tokens() and tokenizer.vocabulary_size == 6
+    assert repr(tokenizer) == f"{kind.__name__}(6 tokens)"
+
+
+def test_training_takes_the_options_of_the_class():
+    tokenizer = WordTokenizer.train(["A b"], lowercase=False, tags=["<BT>"])
+    assert tokenizer.tokens() == [*SPECIAL_TOKENS, "<BT>", "A", "b"]
+
+
+@pytest.mark.parametrize("kind", [WordTokenizer, SentencePieceTokenizer])
+def test_one_text_is_not_taken_for_its_lines(kind):
+    with pytest.raises(InputError, match="lines of text. Received: 'train.txt"):
+        kind.train("train.txt")
+
+
+def test_sentencepiece_trains_itself_and_takes_a_path(tmp_path):
+    tokenizer = SentencePieceTokenizer.train(["a b c ab"] * 9, 20, nfc=False)
+    assert not tokenizer.options()["nfc"]
+    tokenizer.save(tmp_path / "tokenizer")
+    path = tmp_path / "tokenizer" / "sentencepiece.model"
+    for given in (path, str(path), path.read_bytes()):
+        read = SentencePieceTokenizer(given)
+        assert read.tokens() == tokenizer.tokens()
+    with pytest.raises(InputError, match="none.model: No such file"):
+        SentencePieceTokenizer(tmp_path / "none.model")

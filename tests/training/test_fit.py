@@ -14,7 +14,7 @@ from keras_transformer.data.batching import evaluation_batches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.run_evaluation import cross_entropy
-from keras_transformer.text.sentencepiece import SubwordSampler
+from keras_transformer.text.subword_sampler import SubwordSampler
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.fit import fit

@@ -219,13 +219,13 @@ def count_tokens(
     """
     set_up()
     from keras_transformer.data.corpus_tokenizers import counting_tokenizer
-    from keras_transformer.text import tokenizer_training
+    from keras_transformer.text import vocabulary_training
 
     split = counting_tokenizer(config, side).split
     lines = (
         line for batch in batches for line in batch.column(side).to_pylist()
     )
-    counts = tokenizer_training.count_tokens(lines, split)
+    counts = vocabulary_training.count_tokens(lines, split)
     table = {
         "token": pa.array(list(counts), pa.string()),
         "n": pa.array(list(counts.values()), pa.int64()),
