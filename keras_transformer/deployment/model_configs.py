@@ -30,6 +30,7 @@ REST_PORT = 8501
 MODELS_CONFIG = "models.config"
 BATCHING_CONFIG = "batching.config"
 MONITORING_CONFIG = "monitoring.config"
+BATCHES = 4  # that are computed at a time, if nothing else is said
 # Whom the server runs as in a container: nobody in particular.
 USER = 10001
 
@@ -109,7 +110,7 @@ def models_config(bases: list[pathlib.Path], root: str = "/models") -> str:
     )
 
 
-def batching_config(threads: int = 4) -> str:
+def batching_config(threads: int = BATCHES) -> str:
     """The text proto of how the server joins requests.
 
     Args:

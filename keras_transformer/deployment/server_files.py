@@ -10,6 +10,7 @@ import pathlib
 
 from keras_transformer.contract.layout import IMAGE
 from keras_transformer.deployment.model_configs import (
+    BATCHES,
     BATCHING_CONFIG,
     GRPC_PORT,
     MODELS_CONFIG,
@@ -29,6 +30,7 @@ from keras_transformer.deployment.serving import (
     KUBERNETES,
     ServingOptions,
     image_tag,
+    memory_of,
     serving_manifests,
 )
 from keras_transformer.deployment.templates import fill
@@ -91,6 +93,9 @@ def _contents(base):
         "model": base.name,
         "user": USER,
         "image": f"{default_name(base)}:{image_tag(base)}",
+        "threads": BATCHES,
+        # Last: the tag's configurations tell what is wrong with a label.
+        "memory": memory_of(bases, BATCHES),
     }
     return {
         MODELS_CONFIG: models_config(bases),

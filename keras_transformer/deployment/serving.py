@@ -193,6 +193,17 @@ def memory_needed(weights: list[int], threads: int) -> int:
     return math.ceil((fixed + growing) / 256) * 256
 
 
+def memory_of(bases: list[pathlib.Path], threads: int) -> int:
+    """MiB that a server of all versions that are served needs.
+
+    Args:
+        bases: the models' folders.
+        threads: batches at a time.
+    """
+    folders = [folder for base in bases for folder in served_folders(base)]
+    return memory_needed([weights_size(folder) for folder in folders], threads)
+
+
 def _image(base, options):
     if options.claim or options.bucket:
         return IMAGE
@@ -297,9 +308,7 @@ def _embedded_arguments():
 
 
 def _sizes(bases, options):
-    folders = [folder for base in bases for folder in served_folders(base)]
-    weights = [weights_size(folder) for folder in folders]
-    memory = memory_needed(weights, options.cpus)
+    memory = memory_of(bases, options.cpus)
     if options.server == EMBEDDED:
         memory += _BODIES_MIB
     return {"memory": options.memory or memory}

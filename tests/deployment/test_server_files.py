@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -12,12 +13,18 @@ import pytest
 import yaml
 from google.protobuf import text_format
 
+from keras_transformer.contract.layout import VARIABLES
+from keras_transformer.deployment.model_configs import (
+    served_folders,
+    weights_size,
+)
 from keras_transformer.deployment.server_files import (
     FLAGS,
     MARK,
     refresh_server_files,
     write_server_files,
 )
+from keras_transformer.deployment.serving import memory_needed
 from keras_transformer.errors import InputError
 from keras_transformer.export.registry.labels import roll_back, set_label
 from tests.deployment.conftest import add
@@ -188,6 +195,36 @@ def test_compose_runs_the_server_on_this_folder(read):
     assert service["restart"] == "unless-stopped"
     # Docker would fill in what follows a dollar.
     assert "$" not in read("docker-compose.yml")
+
+
+def test_compose_gives_the_server_no_rights(base, read):
+    (service,) = yaml.safe_load(read("docker-compose.yml"))["services"].values()
+    assert service["user"] == "10001:10001"
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["read_only"] is True
+    assert service["tmpfs"] == ["/tmp:size=64m"]
+    # Then everybody may read what the server reads.
+    for path in base.parent.rglob("*"):
+        assert path.stat().st_mode & (0o005 if path.is_dir() else 0o004), path
+
+
+def test_compose_limits_memory_by_the_weights(base):
+    def limit():
+        write_server_files(base)
+        text = (base.parent / "docker-compose.yml").read_text("utf-8")
+        service = yaml.safe_load(text)["services"]["serving"]
+        assert service["mem_limit"] == service["memswap_limit"]
+        assert re.fullmatch(r"\d+m", service["mem_limit"])
+        return int(service["mem_limit"][:-1])
+
+    before = limit()
+    weights = [weights_size(folder) for folder in served_folders(base)]
+    assert before == memory_needed(weights, threads=4)
+    with open(served_folders(base)[-1] / VARIABLES, "ab") as file:
+        file.truncate(512 * 2**20)
+    # Of two versions at a time, and of what four batches need.
+    assert limit() - before >= 6 * 512
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
