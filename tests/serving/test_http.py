@@ -149,6 +149,34 @@ def test_a_body_that_breaks_off_into_nonsense(server, log):
     assert (entry.status, entry.path) == (400, PREDICT)
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
+@pytest.mark.parametrize("target", [STATUS, "/v1/models/no", PREDICT, "/"])
+@pytest.mark.parametrize("pause", [None, 0.0, 0.05])
+def test_a_broken_chunk_is_answered_once(
+    server, log, capfd, method, target, pause
+):
+    """Whether it comes with the head, beside the answer, or after it."""
+    more = "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n"
+    head = request(method, target, more=more)
+    with connect(server) as connection:
+        parts = [head, b"zz\r\nabc\r\n0\r\n\r\n" + ALIVE]
+        if pause is None:
+            parts = [b"".join(parts)]
+        for part in parts:
+            connection.sendall(part)
+            time.sleep(pause or 0.0)
+        answer = read_all(connection).removeprefix(
+            b"HTTP/1.1 100 Continue\r\n\r\n"
+        )
+    assert answer.count(b"HTTP/1.1 ") == 1
+    said = capfd.readouterr().err
+    assert "Traceback" not in said and "can't handle event" not in said
+    wait_for(lambda: log.entries)
+    # What breaks off after the answer is logged by itself.
+    statuses = [entry.status for entry in log.entries]
+    assert statuses in ([int(answer.split()[1])], [int(answer.split()[1]), 400])
+
+
 def test_nonsense_after_an_answer_leaves_no_traceback(server, log, capfd):
     more = "Transfer-Encoding: chunked\r\n"
     with connect(server) as connection:
