@@ -142,7 +142,6 @@ def quantized_matmul(
     inputs,
     kernel,
     bias,
-    input_range,
     largest,
     *,
     addend=None,
@@ -154,15 +153,15 @@ def quantized_matmul(
 
     Only in graphs. It has kernels for x86-64 processors, of oneDNN, which pack
     the kernel at the first call and keep it: what is given for `kernel`,
-    `bias` and `largest` must never change. Without `_QuantizedMatMul` there is
-    no precision int8.
+    `bias` and `largest` must never change. What they made they find again by
+    the address of `largest`, so this has to be a constant or a variable: if it
+    were computed, each call would make all anew, in several times the
+    product's own time. Without `_QuantizedMatMul` there is no precision int8.
 
     Args:
-        inputs: qint8 or quint8 `(R, I)`.
+        inputs: qint8 or quint8 `(R, I)`, integers that stand for themselves.
         kernel: qint8 `(I, O)`.
         bias: float32 `(O,)`.
-        input_range: two floats, constant: what the least and the largest
-            integer of `inputs` stand for.
         largest: float32 `(O,)`, what 127 stands for in each column.
         addend: float32 `(R, O)`, added; None: nothing.
         activation: such as "Relu"; None: none.
@@ -177,11 +176,15 @@ def quantized_matmul(
     operations = ["BiasAdd"]
     if activation is not None:
         operations.append(activation)
-    tensors = [inputs, kernel, tf.convert_to_tensor(bias)]
+    tensors = [*map(tf.convert_to_tensor, (inputs, kernel, bias))]
     if addend is not None:
         operations.append("Add")
         tensors.append(tf.convert_to_tensor(addend))
-    tensors += [*map(tf.constant, input_range), -largest, tf.identity(largest)]
+    least, most = (0.0, 255.0) if inputs.dtype == tf.quint8 else (-127.0, 127.0)
+    tensors += [tf.constant(least), tf.constant(most)]
+    # The least and the largest of each column, of which the operation takes
+    # whichever is further from 0.
+    tensors += [tf.convert_to_tensor(largest)] * 2
     results = [tf.as_dtype(dtype)]
     if limit is None:
         operations.append("Dequantize")

@@ -147,7 +147,6 @@ def test_integers_are_multiplied():
             tf.bitcast(rows, tf.quint8),
             tf.bitcast(tf.constant(kernel), tf.qint8),
             tf.constant([1.0, -2.0]),
-            (0.0, 255.0),
             tf.constant([127.0, 254.0]),
             addend=addend,
         )

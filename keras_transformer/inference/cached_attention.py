@@ -132,9 +132,9 @@ class JoinedHeadAttention:
         self._num_heads = num_heads
         self._head_width = head_width
         self._width = num_heads * head_width
-        self._block_mask = np.repeat(
-            np.eye(num_heads, dtype=np.float32), head_width, axis=1
-        )  # (N, D)
+        own = np.eye(num_heads, dtype=np.int32)
+        # Of ones in binary, or of zeros. (N, D)
+        self._block_mask = -np.repeat(own, head_width, axis=1)
 
     def start(self, kv, source_ids, max_steps, compiled) -> Cache:
         """See `SplitHeadAttention.start`."""
@@ -167,8 +167,7 @@ class JoinedHeadAttention:
     def _attend(self, query, keys, values, mask):
         """`(B, D)`, `(B, L, D)`, `(B, L, D)`, `(B or 1, 1, L)` to context
         `(B, D)` and weights `(B, N, L)`."""
-        block_mask = tf.cast(tf.constant(self._block_mask), query.dtype)
-        queries = query[:, tf.newaxis] * block_mask  # (B, N, D)
+        queries = self._own_columns(query)  # (B, N, D)
         # (B, N, D) and (B, N, L)
         mixed, weights = attend(queries, keys, values, mask, transposed=False)
         # Row n attended with all columns, of which head n's are its own: of
@@ -179,6 +178,16 @@ class JoinedHeadAttention:
         context = tf.gather(context, own, axis=1)  # (B, N, H)
         context = tf.reshape(context, [-1, self._width])  # (B, D)
         return context, weights
+
+    def _own_columns(self, query):
+        """`(B, D)` to `(B, N, D)`: row `n` is zero but for head n's columns.
+
+        By bits, since a product of bfloat16 takes twice the time.
+        """
+        bits = tf.int16 if query.dtype.size == 2 else tf.int32
+        rows = tf.bitcast(query, bits)[:, tf.newaxis]  # (B, 1, D)
+        mask = tf.cast(tf.constant(self._block_mask), bits)  # (N, D)
+        return tf.bitcast(tf.bitwise.bitwise_and(rows, mask), query.dtype)
 
 
 def attend(query, keys, values, mask, transposed):

@@ -28,6 +28,7 @@ from keras_transformer.inference.quantization import (
     quantized_dense,
     quantized_relu,
     require_int8,
+    scale_of,
 )
 from keras_transformer.inference.weight_fusion import (
     as_variables,
@@ -82,8 +83,23 @@ class _Sublayers:
 
     def _project(self, x, sublayer):
         """A sublayer's input product: `(rows, D)` to `(rows, D or 3 D)`."""
-        y = self._layer_norm(x, sublayer.norm) if self._pre_norm else x
-        return self._dense(y, sublayer.inputs)
+        return self._dense(*self._normalized(x, sublayer, sublayer.inputs))
+
+    def _normalized(self, x, sublayer, projection):
+        """What the sublayer's first product gets: `x`, normalised if pre-norm.
+
+        Returns:
+            inputs `(rows, D)`, the product, and whether the inputs were
+            multiplied by `scale_of` it.
+        """
+        if self._pre_norm:
+            return self._normalized_by(x, sublayer.norm, projection)
+        return x, projection, False
+
+    def _normalized_by(self, x, norm, projection):
+        scale = scale_of(projection)
+        x = self._layer_norm(x, norm, scale)
+        return x, projection, scale is not None and norm is not None
 
     def _output(self, x, context, sublayer):
         """Adds a sublayer's output product to the stream `x`."""
@@ -91,12 +107,12 @@ class _Sublayers:
 
     def _feedforward(self, x, sublayer):
         """Adds the position-wise sublayer to the stream `x`."""
-        inner, outer = sublayer.inner, sublayer.outer
-        y = self._layer_norm(x, sublayer.norm) if self._pre_norm else x
+        outer = sublayer.outer
+        y, inner, scaled = self._normalized(x, sublayer, sublayer.inner)
         if isinstance(outer, QuantizedProjection) and outer.rectified:
-            y = quantized_relu(y, inner, outer)
+            y = quantized_relu(y, inner, outer, scaled)
         else:
-            y = self._activation(self._dense(y, inner))
+            y = self._activation(self._dense(y, inner, scaled))
         return self._residual(x, y, outer, sublayer.norm)
 
     def _residual(self, x, y, projection, norm):
@@ -107,23 +123,33 @@ class _Sublayers:
             x += tf.cast(self._dense(y, projection), tf.float32)
         return x if self._pre_norm else self._layer_norm(x, norm)
 
-    def _dense(self, x, projection):
+    def _dense(self, x, projection, scaled=False):
         """`x @ kernel + bias` in the kernel's dtype, or that of caches."""
         if isinstance(projection, QuantizedProjection):
-            return quantized_dense(x, projection, self._cache_dtype)
+            dtype = self._cache_dtype
+            return quantized_dense(x, projection, dtype, scaled=scaled)
         x = tf.cast(x, projection.kernel.dtype)
         product = tf.matmul(x, projection.kernel)
         return tf.nn.bias_add(product, projection.bias)
 
-    def _layer_norm(self, x, norm):
-        """LayerNorm, or what fusion left of it; None leaves `x` as it is."""
+    def _layer_norm(self, x, norm, scale=None):
+        """LayerNorm, or what fusion left of it; None leaves `x` as it is.
+
+        Args:
+            x: float32 `(rows, D)`.
+            norm: `Norm` or None.
+            scale: float that the result is multiplied by; None: by nothing.
+        """
         if norm is None:
             return x
         if norm.scale is not None:
             x -= tf.reduce_mean(x, axis=-1, keepdims=True)
         square = tf.reduce_mean(tf.square(x), axis=-1, keepdims=True)
-        x *= tf.math.rsqrt(square + self._epsilon)
-        return x if norm.scale is None else x * norm.scale + norm.shift
+        factor = tf.math.rsqrt(square + self._epsilon)  # (rows, 1)
+        if norm.scale is None:
+            return x * (factor if scale is None else factor * scale)
+        x = x * factor * norm.scale + norm.shift
+        return x if scale is None else x * scale
 
 
 class IncrementalTransformer(_Sublayers):
@@ -273,7 +299,6 @@ class IncrementalTransformer(_Sublayers):
             if i == self._alignment_layer:
                 source_attention = tf.reduce_mean(weights, axis=1)  # (B, K, S)
             x = self._feedforward(x, layer.feedforward)
-        x = self._layer_norm(x, self.parameters.decoder_norm)
         logits = self._logits(x)  # (R, V)
         shape = [-1, beam_size, self.vocabulary_size]
         return Step(
@@ -319,7 +344,6 @@ class IncrementalTransformer(_Sublayers):
             if i == self._alignment_layer:
                 source_attention = tf.reduce_mean(weights, axis=1)  # (B, T, S)
             x = self._feedforward(x, layer.feedforward)
-        x = self._layer_norm(x, self.parameters.decoder_norm)
         logits = self._logits(x)  # (B * T, V)
         shape = [-1, length, self.vocabulary_size]
         logits = tf.reshape(logits, shape)  # (B, T, V)
@@ -350,10 +374,12 @@ class IncrementalTransformer(_Sublayers):
         return seen
 
     def _logits(self, x):
-        """The product with the vocabulary, float32."""
-        logits = self.parameters.logits
+        """The decoder's output, normalised, times the vocabulary, float32."""
+        x, logits, scaled = self._normalized_by(
+            x, self.parameters.decoder_norm, self.parameters.logits
+        )
         if isinstance(logits, QuantizedProjection):
-            return quantized_dense(x, logits)
+            return quantized_dense(x, logits, scaled=scaled)
         return self._dense(x, logits)
 
     def _source_kv(self, source_ids):

@@ -31,23 +31,28 @@ OPERATION = "_QuantizedMatMul"
 TENSORFLOW_VERSIONS = ("2.21",)
 INSTRUCTIONS = ("AVX512_VNNI", "AVX_VNNI")
 _STEPS = 127  # of a sign
+_ZERO = 128  # the integer that stands for 0 in static products
 
 
 class QuantizedProjection(NamedTuple):
     """`x @ kernel + bias` in 8 bits.
 
     Attributes:
-        kernel: int8 `(I, O)`; 127 stands for the largest of its column.
-        largest: float32 `(O,)`, absolute.
+        kernel: int8 `(I, O)`; of variables qint8.
+        largest: float32 `(O,)`, what 127 stands for in each column, where
+            inputs are integers.
         bias: float32 `(O,)`, less what 128 for 0 adds.
+        scale: what inputs are multiplied by before they are rounded; 1: they
+            come so; None: each row has its own.
         limit: the largest absolute input; beyond it inputs are cut off. None:
-            each row's own.
+            nothing is.
         rectified: whether inputs are a ReLU's, and come as integers.
     """
 
     kernel: Any
     largest: Any
     bias: Any
+    scale: float | None = None
     limit: float | None = None
     rectified: bool = False
 
@@ -103,36 +108,95 @@ def quantize(
         rectifies: whether a ReLU is between the two products of a
             feed-forward sublayer.
     """
+    if limits is None:
+        return map_projections(parameters, lambda _, p: _quantized(p))
 
     def convert(name, projection):
-        limit = limits[name] if limits else None
         hidden = rectifies and name.endswith("feedforward/outer")
-        return _quantized(projection, limit, bool(limits) and hidden)
+        quantized = _quantized(projection, limits[name], hidden)
+        if name.endswith("attention/output"):
+            return quantized._replace(scale=1.0)  # It is in the values.
+        return quantized
 
-    return map_projections(parameters, convert)
+    return map_projections(_scale_values(parameters, limits), convert)
 
 
-def _quantized(projection, limit, rectified):
+def _scale_values(parameters, limits):
+    """Values multiplied by what the product after attention wants.
+
+    Attention gives means of values, which then are as they would be if they
+    had been multiplied afterwards, in each step.
+    """
+
+    def scaled(projection, begin, end, name):
+        factors = np.ones(projection.bias.shape)
+        factors[begin:end] = _STEPS / limits[name]
+        return Projection(*(part * factors for part in projection))
+
+    def stack(name, layers):
+        for i, layer in enumerate(layers):
+            attention = layer.self_attention
+            width = attention.inputs.kernel.shape[0]
+            inputs = scaled(
+                attention.inputs,
+                2 * width,
+                3 * width,
+                f"{name}/{i}/self_attention/output",
+            )
+            attention = attention._replace(inputs=inputs)
+            yield layer._replace(self_attention=attention)
+
+    source_kv = parameters.source_kv
+    layers = len(parameters.decoder)
+    width = source_kv.kernel.shape[0]
+    for i in range(layers):
+        begin = (layers + i) * width
+        name = f"decoder/{i}/cross_attention/output"
+        source_kv = scaled(source_kv, begin, begin + width, name)
+    return parameters._replace(
+        encoder=tuple(stack("encoder", parameters.encoder)),
+        decoder=tuple(stack("decoder", parameters.decoder)),
+        source_kv=source_kv,
+    )
+
+
+def _quantized(projection, limit=None, rectified=False):
+    """See `quantize`; inputs aren't multiplied yet."""
     kernel = np.asarray(projection.kernel, np.float64)
     bias = np.asarray(projection.bias, np.float64)
     # A column of zeros has no largest.
     largest = np.maximum(np.abs(kernel).max(axis=0), 1e-8)
     integers = np.rint(kernel / largest * _STEPS)
-    if limit is not None and not rectified:
+    scale = None
+    if rectified:
+        scale = 1.0
+        largest = largest * (limit / 255)
+    elif limit is not None:
+        scale = _STEPS / limit
+        largest = largest / scale
         # Of the products' integers 128 times the sum of each column is the
         # shift's.
-        scale = limit / _STEPS * largest / _STEPS
-        bias = bias - (_STEPS + 1) * integers.sum(axis=0) * scale
+        bias = bias - _ZERO * integers.sum(axis=0) * (largest / _STEPS)
     return QuantizedProjection(
         integers.astype(np.int8),
         largest.astype(np.float32),
         bias.astype(np.float32),
+        scale,
         limit,
         rectified,
     )
 
 
-def quantized_dense(x, projection, dtype=tf.float32, residual=None):
+def scale_of(projection) -> float | None:
+    """What a product's inputs are multiplied by; None: by nothing."""
+    if isinstance(projection, QuantizedProjection) and projection.scale != 1:
+        return projection.scale
+    return None
+
+
+def quantized_dense(
+    x, projection, dtype=tf.float32, residual=None, scaled=False
+):
     """A product in 8 bits.
 
     Args:
@@ -140,56 +204,55 @@ def quantized_dense(x, projection, dtype=tf.float32, residual=None):
         projection: `QuantizedProjection` of variables.
         dtype: of the result, float32 or bfloat16.
         residual: float32 `(R, O)`, added to the result; None: nothing.
+        scaled: whether `x` was multiplied by `scale_of` already.
 
     Returns:
         `(R, O)`.
     """
     if projection.limit is None:
         return _dynamic(x, projection, dtype, residual)
-    limit = projection.limit
-    if not projection.rectified:
-        x = _shifted(x, limit)
-        limit *= 255 / _STEPS
     return quantized_matmul(
-        x,
-        tf.bitcast(projection.kernel, tf.qint8),
+        x if projection.rectified else _integers(x, projection, scaled),
+        projection.kernel,
         projection.bias,
-        (0.0, limit),
         projection.largest,
         addend=residual,
         dtype=dtype,
     )
 
 
-def quantized_relu(x, projection, following):
+def quantized_relu(x, projection, following, scaled=False):
     """A product, rectified, as integers for the product after it.
 
     Args:
         x: float `(R, I)`.
         projection: `QuantizedProjection` with a limit.
         following: the one after it, which is `rectified`.
+        scaled: see `quantized_dense`.
 
     Returns:
         quint8 `(R, O)`, 255 for the limit of `following`.
     """
-    limit = projection.limit
     return quantized_matmul(
-        _shifted(x, limit),
-        tf.bitcast(projection.kernel, tf.qint8),
+        _integers(x, projection, scaled),
+        projection.kernel,
         projection.bias,
-        (0.0, limit * 255 / _STEPS),
         projection.largest,
         activation="Relu",
         limit=following.limit,
     )
 
 
-def _shifted(x, limit):
+def _integers(x, projection, scaled):
     """Integers of inputs, 1 to 255 for `-limit` to `limit`."""
-    x = tf.cast(x, tf.float32) * (_STEPS / limit)
+    x = tf.cast(x, tf.float32)
+    if not scaled and (scale := scale_of(projection)):
+        x *= scale
     # A conversion cuts off what is behind the point.
-    x = tf.clip_by_value(x + (_STEPS + 1.5), 1.0, 255.0)
-    return tf.bitcast(tf.cast(x, tf.uint8), tf.quint8)
+    x = tf.raw_ops.ClipByValue(
+        t=x + (_ZERO + 0.5), clip_value_min=1.0, clip_value_max=255.0
+    )
+    return tf.cast(x, tf.quint8)
 
 
 def _dynamic(x, projection, dtype, residual):
@@ -197,12 +260,10 @@ def _dynamic(x, projection, dtype, residual):
     x = tf.cast(x, tf.float32)
     # (R, 1); a row of zeros has no largest.
     largest = tf.reduce_max(tf.abs(x), axis=-1, keepdims=True) + 1e-12
-    integers = tf.cast(tf.round(x * (_STEPS / largest)), tf.int8)
     y = quantized_matmul(
-        tf.bitcast(integers, tf.qint8),
-        tf.bitcast(projection.kernel, tf.qint8),
+        tf.cast(tf.round(x * (_STEPS / largest)), tf.qint8),
+        projection.kernel,
         tf.zeros_like(projection.bias),
-        (-float(_STEPS), float(_STEPS)),
         projection.largest,
     )
     y = y * (largest / _STEPS) + projection.bias

@@ -128,12 +128,14 @@ def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
         parameters: of arrays.
         dtype: of the kernels and biases, one of `DTYPES`, apart from those
             of the logits. Norms and embeddings, which aren't multiplied,
-            are float32; integers stay integers.
+            are float32; int8 becomes qint8, as products take it.
     """
     counter = iter(range(10_000))
 
     def variable(values, kind):
-        if values.dtype != np.int8:
+        if values.dtype == np.int8:
+            values = tf.bitcast(tf.constant(values), tf.qint8)
+        else:
             values = tf.cast(tf.constant(values, tf.float32), kind)
         return tf.Variable(
             values,

@@ -87,6 +87,18 @@ def source_sentences(path, count: int, folder=None) -> list[str]:
     return texts[:: max(1, len(texts) // count)][:count]
 
 
+def dev_pairs(folder=None) -> list[tuple[str, str]]:
+    """The pairs of the corpus' dev set; see `prepare_data`."""
+    folder = corpus_folder(folder)
+    if folder is None:
+        from keras_transformer.data.demo import load_demo_corpus
+
+        return load_demo_corpus().dev
+    from keras_transformer.data.corpus import CorpusFile, read_pairs
+
+    return list(read_pairs([CorpusFile.parse(str(folder / "dev.tsv"))]))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Fetches Tatoeba and splits it; the exit status."""
     from scripts.tools import download_corpus

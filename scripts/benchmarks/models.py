@@ -3,7 +3,7 @@
 import dataclasses
 import pathlib
 
-from scripts.benchmarks.corpus import prepare_data
+from scripts.benchmarks.corpus import dev_pairs, prepare_data
 
 _LAYERS = "notebook"  # the preset whose shape random weights have
 
@@ -39,16 +39,19 @@ def forced(folder, precision, length, beam):
     )
 
 
-def export_forced(scratch, folder, precision, length) -> pathlib.Path:
+def export_forced(
+    scratch, folder, precision, length, data=None
+) -> pathlib.Path:
     """A SavedModel whose searches give `length` tokens, in a process apart.
 
-    Not through `export_run`: its checks want sentences that end.
+    Not through `export_run`: its checks want sentences that end. In int8 it is
+    calibrated on pairs of the corpus' dev set; see `prepare_data` for `data`.
     """
     import multiprocessing
 
     export = pathlib.Path(scratch) / f"{precision}-{length}"
     process = multiprocessing.get_context("spawn").Process(
-        target=_export, args=(str(export), str(folder), precision, length)
+        target=_export, args=(str(export), str(folder), precision, length, data)
     )
     process.start()
     process.join()
@@ -57,15 +60,17 @@ def export_forced(scratch, folder, precision, length) -> pathlib.Path:
     return export
 
 
-def _export(export, folder, precision, length):
+def _export(export, folder, precision, length, data):
+    from keras_transformer.export.writer.precision import activation_limits
     from keras_transformer.export.writer.signatures import TracedSignatures
     from keras_transformer.training.run import Run
 
     run = Run.load(folder)
+    model, limits = run.load_model("best"), None
+    decoding = forced(folder, precision, length, beam=4)
+    if precision == "int8":
+        limits = activation_limits(run, model, dev_pairs(data), decoding)
     traced = TracedSignatures(
-        run.load_model("best"),
-        run.source_tokenizer,
-        run.target_tokenizer,
-        forced(folder, precision, length, beam=4),
+        model, run.source_tokenizer, run.target_tokenizer, decoding, limits
     )
     traced.save(export)

@@ -43,12 +43,10 @@ RESIDUAL = RANDOM.normal(size=(7, 24)).astype(np.float32)
 def projection(limit=None, rectified=False, kernel=KERNEL, bias=BIAS):
     """One product, as variables."""
     made = quantization._quantized(Projection(kernel, bias), limit, rectified)
-    return type(made)(
-        tf.Variable(made.kernel),
-        tf.Variable(made.largest),
-        tf.Variable(made.bias),
-        limit,
-        rectified,
+    return made._replace(
+        kernel=tf.Variable(tf.bitcast(made.kernel, tf.qint8)),
+        largest=tf.Variable(made.largest),
+        bias=tf.Variable(made.bias),
     )
 
 
@@ -214,7 +212,7 @@ def test_weights_are_integers():
     kernels = [
         variable
         for variable in tf.nest.flatten(made.parameters)
-        if isinstance(variable, tf.Variable) and variable.dtype == tf.int8
+        if isinstance(variable, tf.Variable) and variable.dtype == tf.qint8
     ]
     full = IncrementalTransformer(model("pre")).parameters
     found = []

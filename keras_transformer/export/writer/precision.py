@@ -235,8 +235,8 @@ class _Recorder(IncrementalTransformer):
         map_projections(self.parameters, note)
         return limits
 
-    def _dense(self, x, projection):
+    def _dense(self, x, projection, scaled=False):
         largest = float(np.max(np.abs(x)))
         key = projection.kernel.ref()
         self._largest[key] = max(self._largest.get(key, 0.0), largest)
-        return super()._dense(x, projection)
+        return super()._dense(x, projection, scaled)
