@@ -181,7 +181,7 @@ def quantized_matmul(
         operations.append("Add")
         tensors.append(tf.convert_to_tensor(addend))
     least, most = (0.0, 255.0) if inputs.dtype == tf.quint8 else (-127.0, 127.0)
-    tensors += [tf.constant(least), tf.constant(most)]
+    tensors += [scalar(least), scalar(most)]
     # The least and the largest of each column, of which the operation takes
     # whichever is further from 0.
     tensors += [tf.convert_to_tensor(largest)] * 2
@@ -190,7 +190,7 @@ def quantized_matmul(
         operations.append("Dequantize")
     else:
         operations.append("Requantize")
-        tensors += [tf.constant(0.0), tf.constant(limit)]
+        tensors += [scalar(0.0), scalar(limit)]
         results = [tf.quint8, tf.float32, tf.float32]
     return _add_to_graph(
         "_QuantizedMatMul",
@@ -209,6 +209,26 @@ def quantized_matmul(
             "fused_ops": operations,
         },
     )[0]
+
+
+def scalar(value: float):
+    """A float32 constant, the same tensor for all who ask in a graph.
+
+    A loop spends time on each of its constants in each step, and nothing that
+    optimizes graphs joins equal ones there.
+    """
+    import tensorflow as tf
+
+    graph = tf.compat.v1.get_default_graph()
+    # A function's graph begins with the collections of the one around it,
+    # whose constants would be arguments to it.
+    key = f"keras_transformer/scalars/{id(graph)}"
+    made = graph.get_collection_ref(key)
+    for known, tensor in made:
+        if known == value and tensor.graph is graph:
+            return tensor
+    made.append((value, tf.constant(value, tf.float32)))
+    return made[-1][1]
 
 
 def _add_to_graph(operation, inputs, results, attributes):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.compat import is_operation, quantized_matmul
+from keras_transformer.compat import is_operation, quantized_matmul, scalar
 from keras_transformer.errors import InputError
 from keras_transformer.inference.weight_fusion import Parameters, Projection
 from keras_transformer.machine import multiplies_int8
@@ -250,7 +250,9 @@ def _integers(x, projection, scaled):
         x *= scale
     # A conversion cuts off what is behind the point.
     x = tf.raw_ops.ClipByValue(
-        t=x + (_ZERO + 0.5), clip_value_min=1.0, clip_value_max=255.0
+        t=x + scalar(_ZERO + 0.5),
+        clip_value_min=scalar(1.0),
+        clip_value_max=scalar(255.0),
     )
     return tf.cast(x, tf.quint8)
 
