@@ -13,7 +13,7 @@ in and text comes out. Each worker is a process of its own, each setting is
 measured in all rounds, and the median counts. With `--peer` the rounds are
 run in turn with CTranslate2 (`scripts/benchmarks/peers decode`), and the last
 line is `{"ratios": ...}`, each side at its best setting. `--quick` measures
-fewer sentences, in the precision that is the machine's best, without XLA.
+fewer sentences, in int8 where the machine can, without XLA.
 Nothing else should run meanwhile.
 """
 
@@ -27,7 +27,11 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
-from keras_transformer.machine import multiplies_bfloat16, usable_cores
+from keras_transformer.machine import (
+    multiplies_bfloat16,
+    multiplies_int8,
+    usable_cores,
+)
 from scripts.benchmarks import command
 from scripts.benchmarks.corpus import corpus_folder, source_sentences
 from scripts.benchmarks.decoding.measure import (
@@ -40,6 +44,7 @@ from scripts.benchmarks.decoding.measure import (
 )
 from scripts.benchmarks.models import export_forced, make_run
 
+_PRECISIONS = ["float32", "bfloat16"] + ["int8"] * multiplies_int8()
 QUICK = {"rounds": 1, "sentences": 128, "jit": ["off"], "peer_repeats": 1}
 
 
@@ -57,7 +62,9 @@ def _measure_all(options, scratch):
     texts = source_sentences(options.input, options.sentences, options.data)
     measured = {setting: [] for setting in _settings(options)}
     exports = {
-        (precision, length): export_forced(scratch, folder, precision, length)
+        (precision, length): export_forced(
+            scratch, folder, precision, length, options.data
+        )
         for precision in options.precision
         for length in options.length
         if "served" in options.kind
@@ -89,9 +96,11 @@ def _measure_all(options, scratch):
 
 
 def _precisions(options):
-    if options.quick:
-        return ["bfloat16" if multiplies_bfloat16() else "float32"]
-    return ["float32", "bfloat16"]
+    if not options.quick:
+        return _PRECISIONS
+    if multiplies_int8():
+        return ["int8"]
+    return ["bfloat16" if multiplies_bfloat16() else "float32"]
 
 
 def _settings(options):
@@ -108,8 +117,10 @@ def _settings(options):
     ):
         workers = 1 if cell.batch == 1 else options.workers
         jits = ["off"] if kind == "served" else options.jit
-        if cell.batch > 1 and len(options.jit) > 1 and precision != "float32":
-            jits = ["off"]  # XLA has no fast bfloat16 product here
+        slow = cell.batch > 1 and len(options.jit) > 1
+        if precision == "int8" or (slow and precision != "float32"):
+            # XLA has no fast product of bfloat16 here, and none of int8.
+            jits = ["off"]
         for jit in jits:
             yield Setting(cell, kind, precision, jit, workers, options.threads)
 
@@ -153,8 +164,9 @@ def _parser():
     add("--beam", type=int, nargs="+", default=[1, 4])
     add("--length", type=int, nargs="+", default=[20], help="output tokens")
     add("--kind", nargs="+", default=["served", "translator"])
-    precisions = ["float32", "bfloat16"]
-    add("--precision", nargs="+", choices=precisions, help="default: both")
+    names = ["float32", "bfloat16", "int8"]
+    told = f"default: {', '.join(_PRECISIONS)}"
+    add("--precision", nargs="+", choices=names, help=told)
     add("--jit", nargs="+", default=["off", "on"], choices=["off", "on"])
     add("--workers", type=int, default=usable_cores(), help="for batches")
     add("--threads", type=int, default=1, help="of each worker")

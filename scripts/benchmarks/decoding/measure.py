@@ -35,7 +35,7 @@ class Setting:
     Attributes:
         cell: what.
         kind: "served" or "translator".
-        precision: "float32" or "bfloat16".
+        precision: "float32", "bfloat16" or "int8".
         jit: "on" or "off".
         workers: processes.
         threads: of each.
@@ -183,7 +183,7 @@ def measure_peer(script, folder, sentences, repeats) -> dict[str, int]:
 def ratios(rows, peers: list[dict]) -> dict:
     """Median by median, each side at its best setting."""
     by_cell = {}
-    for kind in ("served", "translator"):
+    for kind in dict.fromkeys(row["kind"] for row in rows):
         for name, (batch, beam) in _CELLS.items():
             rate = best_rate(rows, kind, batch, beam)
             by_cell[f"{kind}_{name}"] = {
