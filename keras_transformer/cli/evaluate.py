@@ -3,11 +3,14 @@
 Cross-entropy is in nats per target token, end token counted, unsmoothed.
 BLEU and chrF are sacreBLEU's, with the signatures that reproduce them and
 95 % intervals by bootstrap. --against tells whether another model's are
-different by more than the choice of the sentences explains.
+different by more than the choice of the sentences explains, and --report
+writes all of it, and what sentences are hard, to a page.
 
 example:
   keras-transformer evaluate --run runs/en-zh --input test.tsv --json
   keras-transformer evaluate --run runs/b --against runs/a --input test.tsv
+  keras-transformer evaluate --run runs/b --against runs/a --input test.tsv \\
+      --data data/en-zh --report report.html
   keras-transformer evaluate --ctranslate2 ctranslate2/en-zh --input test.tsv
 """
 
@@ -50,6 +53,18 @@ def add_arguments(parser):
     _add_comparison_options(parser)
     parser.add_argument(
         "--output", metavar="FILE", help="gets the translations, a line each"
+    )
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        help="gets an HTML page: scores by length and by rarest word, best "
+        "and worst sentences, repetition",
+    )
+    parser.add_argument(
+        "--data",
+        metavar="FOLDER",
+        help="the run's prepared data, in which --report counts words "
+        "(default: in the sources of --input)",
     )
     add_json_option(parser)
 
@@ -114,6 +129,7 @@ def run(arguments):
     if not pairs:
         names = ", ".join(arguments.input)
         raise InputError(f"{names}: empty, no sentence pair to evaluate on")
+    data = _training_data(arguments, model)
     tests, scoring = _tests(arguments), _scoring(arguments, len(pairs))
     others = [_other(name, model, len(pairs)) for name in arguments.against]
     count = len(pairs) * (1 + sum(isinstance(o, str) for o in others))
@@ -131,13 +147,17 @@ def run(arguments):
             for text in evaluation.texts.translations:
                 file.write(" ".join(text.splitlines()) + "\n")
     compared = None
-    if others:
+    if others or arguments.report:
         compared = scoring.compare(
             systems,
             evaluation.texts.references,
             model.config.data.target_language,
             tests,
         )
+    if arguments.report:
+        page = _report(evaluation, compared, systems, scoring, model, data)
+        with output_file(arguments.report) as file:
+            file.write(page)
     _print(evaluation, compared, arguments.json)
 
 
@@ -148,6 +168,12 @@ def _check_options(arguments):
     if given and not arguments.against:
         option = given[0].replace("_", "-")
         raise InputError(f"--{option} goes with --against")
+    if arguments.data and not arguments.report:
+        raise InputError("--data goes with --report")
+    for path in filter(None, (arguments.output, arguments.report)):
+        # Not to be told after hours of translating.
+        if not pathlib.Path(path).absolute().parent.is_dir():
+            raise InputError(f"{path}: there is no such folder to write to")
     names = [_name(arguments), *arguments.against]
     for name in names:
         if names.count(name) > 1:
@@ -228,10 +254,57 @@ def _decoding_of(folder, arguments):
     return decoding_config(Run.load(folder).config, arguments)
 
 
+def _training_data(arguments, model):
+    """The `PreparedData` of --data, or None.
+
+    Raises:
+        InputError: it isn't what the run was trained on.
+    """
+    if not arguments.data:
+        return None
+    from keras_transformer.data.prepared import PreparedData
+
+    data = PreparedData.load(arguments.data)
+    if arguments.run:
+        trained = model.manifest["data"]["fingerprint"]
+        if data.fingerprint != trained:
+            raise InputError(
+                f"{arguments.data}: not the data that {arguments.run} was "
+                "trained on (another fingerprint in manifest.json)"
+            )
+    return data
+
+
+def _report(evaluation, compared, systems, scoring, model, data):
+    from keras_transformer.evaluation.analysis import (
+        groups_by_length,
+        groups_by_rarest_word,
+        rarest_words,
+    )
+    from keras_transformer.evaluation.report import Report, report_page
+
+    sources, languages = evaluation.texts.sources, model.config.data
+    language = languages.source_language
+    rarest = rarest_words(sources, language, data)
+    return report_page(
+        Report(
+            compared=compared,
+            systems=systems,
+            texts=evaluation.texts,
+            scoring=scoring,
+            language=languages.target_language,
+            by_length=groups_by_length(sources, language),
+            by_rarest_word=groups_by_rarest_word(rarest),
+            source_language=language,
+            training_pairs=data and data.counts["train"],
+        )
+    )
+
+
 def _print(evaluation, compared, as_json):
     values = evaluation.figures()
     if as_json:
-        if compared:
+        if compared and compared.systems[1:]:
             others = compared.systems[1:]
             values["against"] = [dataclasses.asdict(one) for one in others]
         print(json.dumps(values))
@@ -242,7 +315,7 @@ def _print(evaluation, compared, as_json):
     drawn = evaluation.resampling
     values["resampling"] = f"{drawn.resamples} resamples, seed {drawn.seed}"
     print(table([(name, _shown(v)) for name, v in values.items()]))
-    if compared:
+    if compared and compared.systems[1:]:
         print(f"\n{_comparison(compared)}")
 
 

@@ -8,7 +8,7 @@ import sacrebleu
 
 from keras_transformer.cli.main import main
 from keras_transformer.data.corpus import read_pairs
-from tests.cli.conftest import start
+from tests.cli.conftest import DATA_OPTIONS, start
 
 FEW = ("--paired-bs-n=60", "--beam-size=1")
 FEW_TRIALS = "--paired-ar-n=60"
@@ -185,3 +185,40 @@ def test_from_outside_the_results_are_all_of_stdout(run, pairs, perfect):
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     assert json.loads(out)["against"][0]["bleu"] > 99
+
+
+def test_report_is_a_page_with_the_same_numbers(
+    evaluate, run, data, perfect, tmp_path
+):
+    page = tmp_path / "report.html"
+    options = ["--against", perfect, "--data", data, "--report", page]
+    values = evaluate(*options)
+    text = page.read_text("utf-8")
+    low, high = values["chrf_interval"]
+    assert f">{values['chrf']:.1f} ({low:.1f} … {high:.1f})<" in text
+    assert f">{run}</bdi>" in text and f">{perfect}</bdi>" in text
+    assert '训练数据（<bdi class="text" lang="">200</bdi> 个句对）' in text
+
+
+def test_report_without_others_or_data(evaluate, tmp_path):
+    page = tmp_path / "report.html"
+    values = evaluate("--report", page)
+    assert "against" not in values
+    assert "sources of this test set" in page.read_text("utf-8")
+
+
+def test_options_of_a_report_are_checked_first(
+    run, pairs, tmp_path, refuses, data
+):
+    words = ["evaluate", "--run", run, "--input", pairs]
+    refuses(*words, "--data", data, says=["--data goes with --report"])
+    missing = tmp_path / "no folder" / "report.html"
+    refuses(*words, "--report", missing, says=[missing, "no such folder"])
+    refuses(*words, "--output", missing, says=[missing, "no such folder"])
+    report = ["--report", tmp_path / "report.html"]
+    refuses(*words, *report, "--data", run, says=[run])
+    other = tmp_path / "other"
+    prepare = ["prepare", "--train", pairs, "--out", other, *DATA_OPTIONS]
+    assert main([str(word) for word in prepare]) == 0
+    says = [other, "not the data that", run]
+    refuses(*words, *report, "--data", other, says=says)

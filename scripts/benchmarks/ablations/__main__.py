@@ -10,8 +10,10 @@ and evaluated by the command line in processes of their own, and what came out
 is kept in OUT/NAME-SEED.json with the commands, so that an interrupted call
 goes on where it was. What changes the evaluation alone uses the base's run.
 With `--jobs` several run at a time, one thread each. The last thing printed is
-a table in Markdown, sorted by BLEU. `--quick` tries the whole path in minutes:
-an epoch of the base on 2,000 pairs, searched in two ways, in OUT/quick.
+a table in Markdown, sorted by BLEU: the means of the seeds with intervals, and
+whether the difference to the base is real, by the tests that `differences.py`
+says. `--quick` tries the whole path in minutes: an epoch of the base on 2,000
+pairs, searched in two ways, in OUT/quick.
 """
 
 import argparse
@@ -21,7 +23,6 @@ import json
 import os
 import pathlib
 import shlex
-import statistics
 import subprocess
 import sys
 import time
@@ -31,11 +32,12 @@ import yaml
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from scripts.benchmarks import command
+from scripts.benchmarks.ablations import results
 from scripts.benchmarks.corpus import MISSING, corpus_folder
 
 HERE = pathlib.Path(__file__).resolve().parent
 PARTS = "prepare", "train", "evaluate"
-QUICK = {"only": ["base", "greedy"], "pairs": 2000, "epochs": 1}
+QUICK = {"only": ["base", "greedy"], "pairs": 2000, "epochs": 1, "seeds": [1]}
 
 
 class _Failed(Exception):
@@ -65,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             done = pool.map(lambda job: _try_to_measure(*job, options), jobs)
             failed += list(done).count(False)
-    print(_table(recipes, options.out))
+    print(results.table(recipes, options.out, options.dev))
     if options.quick:
         command.say(f"quick: {command.QUICK_NOTE}")
     return 1 if failed else 0
@@ -178,6 +180,7 @@ def _measure(name, recipe, seed, options):
         f"--set=training.seed={seed}",
     ]
     evaluate = ["evaluate", "--run", run, "--input", options.dev, "--json"]
+    evaluate += ["--output", results.translations(options.out, name, seed)]
     for option, value in recipe["evaluate"].items():
         evaluate.append(f"--{option}={value}")
     threads = {}
@@ -227,53 +230,6 @@ def _line(command):
     return shlex.join(["keras-transformer", *map(str, command)])
 
 
-def _table(recipes, folder):
-    """Medians over all seeds measured, with the range of several."""
-    rows = []
-    for name, recipe in recipes.items():
-        mine = [
-            json.loads(path.read_text(encoding="utf-8"))
-            for path in folder.glob(f"{name}-*.json")
-        ]
-        mine = [one for one in mine if one["name"] == name]
-        if not mine:
-            continue
-        bleu = [one["scores"]["bleu"] for one in mine]
-        rows.append(
-            (
-                statistics.median(bleu),
-                name,
-                recipe["what"],
-                " ".join(
-                    f"`{setting.removeprefix('--set=')}`"
-                    for setting in _settings(recipe["changes"])
-                ),
-                _spread(bleu, ".1f"),
-                _spread([one["scores"]["chrf"] for one in mine], ".1f"),
-                _spread(
-                    [one["scores"]["cross_entropy"] for one in mine], ".3f"
-                ),
-                _spread([one["seconds"] / 60 for one in mine], ".0f"),
-            )
-        )
-    lines = [
-        "| variant | what is changed | how | BLEU | chrF | dev loss "
-        "| minutes |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for _, *cells in sorted(rows, reverse=True):
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _spread(values, form):
-    low, middle, high = min(values), statistics.median(values), max(values)
-    text = format(middle, form)
-    if len(values) > 1:
-        text += f" ({low:{form}} to {high:{form}})"
-    return text
-
-
 def _parser():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -285,7 +241,7 @@ def _parser():
     add("--out", required=True, type=pathlib.Path)
     add("--variants", type=pathlib.Path, default=HERE / "variants.yaml")
     add("--only", nargs="+", metavar="NAME", help="base is one")
-    add("--seeds", nargs="+", type=int, default=[1])
+    add("--seeds", nargs="+", type=int, default=[1, 2, 3])
     add("--pairs", type=int, help="train on so many, score a tenth as many")
     add("--epochs", type=int, help="of every variant, whatever it says")
     add("--quick", action="store_true", help=command.QUICK_NOTE)

@@ -7,6 +7,7 @@ import pytest
 
 from keras_transformer.cli.main import build_parser
 from keras_transformer.config import Config
+from keras_transformer.evaluation.significance import Resampling
 from scripts.benchmarks.ablations import __main__ as ablations
 
 VARIANTS = """
@@ -25,6 +26,9 @@ variants:
     what: greedy search
     evaluate: {beam-size: 1}
 """
+CONFIG = "data: {source_language: en, target_language: en}"
+REFERENCES = [f"one two three four five {n}" for n in range(20)]
+WRONG = "one two three 4 5"
 BLEU = {"base": 20.0, "long": 21.5, "words": 19.0, "greedy": 18.0}
 
 
@@ -32,6 +36,8 @@ BLEU = {"base": 20.0, "long": 21.5, "words": 19.0, "greedy": 18.0}
 def call(tmp_path, monkeypatch):
     """Calls the script; commands are recorded instead of run."""
     (tmp_path / "variants.yaml").write_text(VARIANTS)
+    lines = "".join(f"x\t{line}\n" for line in REFERENCES)
+    (tmp_path / "dev.tsv").write_text(lines)
     commands = []
 
     def run(command, environment, log):
@@ -39,24 +45,37 @@ def call(tmp_path, monkeypatch):
         commands.append((words, environment))
         if f"--set={call.fails}" in words:
             raise ablations._Failed("that failed")
-        if words[0] == "prepare":
-            Path(words[words.index("--out") + 1]).mkdir()
+        if words[0] in ("prepare", "train"):
+            folder = Path(words[words.index("--out") + 1])
+            folder.mkdir()
+            (folder / "config.yaml").write_text(CONFIG)
         name = next((w for w in words if "out/" in w), "").split("/")[-1]
         name = "greedy" if "--beam-size=1" in words else name.split("-")[0]
-        scores = {"bleu": BLEU.get(name), "chrf": 1.0, "cross_entropy": 2.0}
+        if words[0] == "evaluate":
+            lines = REFERENCES[: 4 if name == "words" else 14]
+            dev = Path(words[words.index("--input") + 1]).read_text()
+            wrong = [WRONG] * (dev.count("\n") - len(lines))
+            text = "\n".join([*lines, *wrong, ""])
+            Path(words[words.index("--output") + 1]).write_text(text)
+        seed = words[words.index("--run") + 1][-1] if "--run" in words else 0
+        bleu = BLEU.get(name, 0) + call.noise * int(seed)
+        scores = {"bleu": bleu, "chrf": 1.0, "cross_entropy": 2.0}
         return json.dumps(scores) + "\n"
 
+    few = Resampling(resamples=0, trials=200)
+    monkeypatch.setattr(ablations.results, "_RESAMPLING", few)
     monkeypatch.setattr(ablations, "_run", run)
 
     def call(*options):
         del commands[:]
-        files = ["--train", "train.tsv", "--dev", "dev.tsv"]
+        files = ["--train", "train.tsv", "--dev", str(tmp_path / "dev.tsv")]
+        files += ["--seeds", *call.seeds]
         files += ["--variants", str(tmp_path / "variants.yaml")]
         files += ["--out", str(tmp_path / "out")]
         assert ablations.main([*files, *options]) == bool(call.fails)
         return commands
 
-    call.fails = ""
+    call.fails, call.noise, call.seeds = "", 0.0, ["1"]
     return call
 
 
@@ -84,7 +103,9 @@ def test_each_variant_is_trained_once_and_the_table_sorts_them(call, capsys):
         "| words",
         "| greedy",
     ]
-    assert "`training.epochs=3` | 21.5" in rows[0]
+    assert "`training.epochs=3` | 1 | 21.5 | 1.0 | 2.000" in rows[0]
+    # The last columns: nothing is known of other seeds.
+    assert rows[0].endswith("| – | 1.000 | one seed |")
 
 
 def test_what_was_measured_is_not_measured_again(call, capsys):
@@ -103,10 +124,42 @@ def test_variants_side_by_side_have_a_thread_each(call):
             assert environment["TF_NUM_INTRAOP_THREADS"] == "1"
 
 
+def cells(table, name):
+    row = next(r for r in table.splitlines() if r.startswith(f"| {name} "))
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def test_three_seeds_say_which_differences_are_real(call, capsys):
+    call.noise, call.seeds = 0.1, ["1", "2", "3"]
+    commands = call()
+    assert len(named(commands, "train")) == 9
+    table = capsys.readouterr().out
+    # 0.1 of standard deviation, 4.303 of t, by the root of 3.
+    assert cells(table, "base")[3:5] == ["3", "20.2 ± 0.2"]
+    # Of long, translations are the base's; of words, far fewer are right.
+    assert cells(table, "long")[8:] == ["< 0.001", "1.000", "no"]
+    by_seeds, by_sentences, verdict = cells(table, "words")[8:]
+    assert by_seeds == "< 0.001" and float(by_sentences) < 0.05
+    assert verdict == "yes"
+    assert cells(table, "base")[8:] == ["–", "–", ""]
+
+
+def test_what_lies_within_the_noise_is_not_called_real(call, capsys):
+    call.noise, call.seeds = 2.0, ["1", "2", "3"]
+    call("--only", "base", "words")
+    by_seeds, by_sentences, verdict = cells(capsys.readouterr().out, "words")[
+        8:
+    ]
+    assert float(by_seeds) > 0.5 and float(by_sentences) < 0.05
+    assert verdict == "no"
+
+
 def test_the_table_has_every_seed_measured(call, capsys):
-    call("--only", "base", "long", "--seeds", "1")
-    call("--only", "long", "--seeds", "2", "3")
-    assert "21.5 (21.5 to 21.5)" in capsys.readouterr().out
+    call("--only", "base", "long")
+    capsys.readouterr()
+    call.seeds = ["2", "3"]
+    call("--only", "long")
+    assert cells(capsys.readouterr().out, "long")[3:5] == ["3", "21.5 ± 0.0"]
 
 
 def test_a_variant_that_fails_does_not_end_the_others(call, capsys):

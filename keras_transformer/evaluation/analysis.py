@@ -1,0 +1,222 @@
+"""What a score doesn't show: lengths, repetition, which sentences are hard.
+
+Sentences are grouped by the length of their source and by how often its rarest
+word stood in the training data, as compare-mt does (Neubig et al. 2019).
+"""
+
+import collections
+import dataclasses
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import tensorflow as tf
+
+from keras_transformer.data.batching import report_damaged_shards
+from keras_transformer.data.keys import sentence_keys
+from keras_transformer.data.prepared import PreparedData
+from keras_transformer.data.records import parse
+from keras_transformer.evaluation.bleu_chrf import metrics
+from keras_transformer.languages import scripts_of_language
+from keras_transformer.text.tokenizer import UNKNOWN
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+# Written without spaces: each character counts as a word.
+_SPACELESS = {"HAN", "KANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
+_LENGTH_GROUPS = 5
+# From so many on a new group begins.
+_FREQUENCIES = (0, 1, 10, 100, 1000)
+_RECORDS = 1024  # that are read at a time
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputStatistics:
+    """What may be wrong with translations, whatever the references say.
+
+    Tokens are those of BLEU.
+
+    Attributes:
+        length_ratio: tokens of the translations for each of the references.
+        repeated_2grams: the fraction of the 2-grams in a translation that
+            stood in it before (Welleck et al. 2020), of all translations.
+        repeated_4grams: the same of 4-grams.
+        empty: translations without text.
+        copied: translations that are their source, but for case and
+            punctuation, where the reference isn't.
+    """
+
+    length_ratio: float
+    repeated_2grams: float
+    repeated_4grams: float
+    empty: int
+    copied: int
+
+
+def output_statistics(
+    sources: Sequence[str],
+    references: Sequence[str],
+    translations: Sequence[str],
+    language: str,
+    tokenize: str | None = None,
+) -> OutputStatistics:
+    """Statistics of one system's translations.
+
+    Args:
+        sources: what was translated.
+        references: as many.
+        translations: as many.
+        language: of the translations.
+        tokenize: the tokenizer of BLEU's; None: the language's.
+    """
+    tokenizer = metrics(language, tokenize)["bleu"].tokenizer
+    tokens = [tokenizer(text).split() for text in translations]
+    expected = sum(len(tokenizer(text).split()) for text in references)
+    columns = (sources, references, translations)
+    keys = zip(*map(sentence_keys, columns), strict=True)
+    return OutputStatistics(
+        length_ratio=sum(map(len, tokens)) / max(1, expected),
+        repeated_2grams=_repeated(tokens, 2),
+        repeated_4grams=_repeated(tokens, 4),
+        empty=sum(not text.strip() for text in translations),
+        copied=sum(
+            bool(source) and source == translation != reference
+            for source, reference, translation in keys
+        ),
+    )
+
+
+def _repeated(sentences, order):
+    """The fraction of the n-grams that stood in their sentence before."""
+    count = different = 0
+    for tokens in sentences:
+        ngrams = list(zip(*(tokens[n:] for n in range(order)), strict=False))
+        count += len(ngrams)
+        different += len(set(ngrams))
+    return 1 - different / count if count else 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Some sentences of a test set that have something in common.
+
+    Attributes:
+        lowest: of the values that its sentences have.
+        highest: likewise; None: no limit.
+        indices: of the sentences.
+    """
+
+    lowest: int
+    highest: int | None
+    indices: list[int]
+
+
+def groups_by_length(sources: Sequence[str], language: str) -> list[Group]:
+    """Up to five groups of about as many sentences, by words of the source."""
+    lengths = [len(words(source, language)) for source in sources]
+    counts = sorted(collections.Counter(lengths).items())
+    groups, lowest, held = [], None, 0
+    for value, count in counts:
+        lowest = value if lowest is None else lowest
+        held += count
+        full = held * _LENGTH_GROUPS >= len(lengths) * (len(groups) + 1)
+        if full or value == counts[-1][0]:
+            groups.append((lowest, value))
+            lowest = None
+    return [
+        Group(low, high, [i for i, n in enumerate(lengths) if low <= n <= high])
+        for low, high in groups
+    ]
+
+
+def groups_by_rarest_word(rarest: Sequence[int | None]) -> list[Group]:
+    """Groups by powers of ten; those without any sentence are left out.
+
+    Args:
+        rarest: how often each source's rarest word was counted; None: the
+            source has no word, and comes in no group.
+    """
+    ends = [*(lowest - 1 for lowest in _FREQUENCIES[1:]), None]
+    groups = []
+    for low, high in zip(_FREQUENCIES, ends, strict=True):
+        indices = [
+            index
+            for index, count in enumerate(rarest)
+            if count is not None
+            and low <= count
+            and (high is None or count <= high)
+        ]
+        if indices:
+            groups.append(Group(low, high, indices))
+    return groups
+
+
+def rarest_words(
+    sources: Sequence[str], language: str, data: PreparedData | None = None
+) -> list[int | None]:
+    """How often the rarest word of each source was counted.
+
+    Args:
+        sources: of the test set.
+        language: of the sources.
+        data: in whose training sources words are counted, as its tokenizer
+            writes them; None: in the sources of the test set.
+
+    Returns:
+        A count for each source; 0 where a word is unknown to the tokenizer,
+        None where there is no word.
+    """
+    counted, as_counted = sources, list
+    if data is not None:
+        counted, as_counted = _training_sources(data), _as_tokenized(data)
+    counts = collections.Counter()
+    for text in counted:
+        counts.update(words(text, language))
+    return [
+        0
+        if UNKNOWN in text
+        else min((counts[word] for word in words(text, language)), default=None)
+        for text in as_counted(sources)
+    ]
+
+
+def words(text: str, language: str) -> list[str]:
+    """The words of a text, in lower case; characters without spaces.
+
+    Args:
+        text: whatever stands in the text besides is left out.
+        language: in some each letter counts as a word, such as Chinese.
+    """
+    text = unicodedata.normalize("NFKC", text).lower()
+    if is_spaceless(language):
+        return [character for character in text if character.isalnum()]
+    return _WORD.findall(text)
+
+
+def is_spaceless(language: str) -> bool:
+    """Whether a language is written without spaces between words."""
+    return bool(scripts_of_language(language) & _SPACELESS)
+
+
+def _as_tokenized(data) -> Callable[[Sequence[str]], Iterable[str]]:
+    """Writes texts as the tokenizer of the data does."""
+    tokenizer = data.source_tokenizer
+
+    def write(texts):
+        for begin in range(0, len(texts), _RECORDS):
+            part = tf.constant(list(texts[begin : begin + _RECORDS]))
+            yield from _decoded(tokenizer, tokenizer.tokenize(part))
+
+    return write
+
+
+def _training_sources(data: PreparedData) -> Iterator[str]:
+    with report_damaged_shards(data):
+        for path in data.files("train"):
+            for records in tf.data.TFRecordDataset(str(path)).batch(_RECORDS):
+                source_ids, _ = parse(records)
+                yield from _decoded(data.source_tokenizer, source_ids)
+
+
+def _decoded(tokenizer, ids):
+    for text in tokenizer.detokenize(ids).numpy():
+        yield text.decode("utf-8", "replace")

@@ -1,0 +1,387 @@
+"""A page about an evaluation: one HTML file, in English and Chinese.
+
+It loads nothing and runs no script: its policy allows its own style alone, by
+its digest. Whatever comes from sentences or names is escaped and stands in an
+element of its own writing direction.
+"""
+
+import base64
+import dataclasses
+import hashlib
+import html
+import pathlib
+import re
+from collections.abc import Mapping, Sequence
+
+from sacrebleu.metrics import CHRF
+
+from keras_transformer.evaluation.analysis import (
+    Group,
+    OutputStatistics,
+    is_spaceless,
+    output_statistics,
+)
+from keras_transformer.evaluation.run_evaluation import Scoring, Texts
+from keras_transformer.evaluation.significance import (
+    Comparison,
+    p_value_text,
+    score_text,
+)
+from keras_transformer.files import read_yaml
+
+_FOLDER = pathlib.Path(__file__).parent
+_STYLE = (_FOLDER / "report.css").read_text(encoding="utf-8")
+_CHINESE = read_yaml(_FOLDER / "report_labels_zh.yaml")
+_SHOWN = 10  # sentences of each kind
+# Not allowed in HTML, or not to be seen.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_METRICS = (("bleu", "BLEU"), ("chrf", "chrF"))
+_TESTS = {"bs": "p, bootstrap", "ar": "p, randomisation"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What a page is about.
+
+    Attributes:
+        compared: the scores; the first system is the one that was evaluated.
+        systems: translations by name, in the same order.
+        texts: sources and references, and the first one's translations.
+        scoring: as the systems were scored.
+        language: of the translations.
+        by_length: groups of the sentences.
+        by_rarest_word: likewise.
+        source_language: whose words are counted, or characters.
+        training_pairs: in whose sources words were counted; None: in those
+            of the test set.
+    """
+
+    compared: Comparison
+    systems: Mapping[str, Sequence[str]]
+    texts: Texts
+    scoring: Scoring
+    language: str
+    by_length: Sequence[Group]
+    by_rarest_word: Sequence[Group]
+    source_language: str
+    training_pairs: int | None
+
+    def statistics(self) -> dict[str, OutputStatistics]:
+        """Of each system, by name; and of the references, by None."""
+        columns = {**self.systems, None: self.texts.references}
+        return {
+            name: output_statistics(
+                self.texts.sources,
+                self.texts.references,
+                translations,
+                self.language,
+                self.scoring.tokenize,
+            )
+            for name, translations in columns.items()
+        }
+
+
+def report_page(report: Report) -> str:
+    """The page's HTML."""
+    name = next(iter(report.systems))
+    digest = hashlib.sha256(_STYLE.encode()).digest()
+    policy = (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; "
+        f"style-src 'sha256-{base64.b64encode(digest).decode()}'"
+    )
+    parts = [
+        _scores(report),
+        _statistics(report),
+        _groups(report),
+        _sentences(report),
+        _signatures(report),
+    ]
+    count = f"{report.compared.sentences:,}"
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{_escaped(name)}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<input type="radio" name="language" id="en" checked>
+<label for="en">English</label>
+<input type="radio" name="language" id="zh">
+<label for="zh" lang="zh-Hans">中文</label>
+<main>
+<h1>{_label("Evaluation of {name}", name=name)}</h1>
+<p>{_label("{sentences} sentences", sentences=count)}</p>
+{"".join(parts)}</main>
+</body>
+</html>
+"""
+
+
+def _scores(report):
+    compared = report.compared
+    tests = list(compared.systems[-1].bleu_p_values)
+    columns = ["System"]
+    for _, shown in _METRICS:
+        columns += [shown, *(_TESTS[test] for test in tests)]
+    rows = []
+    for system in compared.systems:
+        row = [_text(system.name)]
+        for name, _ in _METRICS:
+            p_values = getattr(system, f"{name}_p_values")
+            row.append(_score(system, name))
+            row += [
+                _escaped(p_value_text(p_values[test]) if p_values else "")
+                for test in tests
+            ]
+        rows.append(row)
+    drawn, first = compared.resampling, compared.systems[0].name
+    notes = [_label("No intervals were computed.")]
+    if drawn.resamples:
+        notes = [
+            _label(
+                "Intervals are of 95 %, by bootstrap with {resamples} "
+                "resamples, seed {seed}. Two that overlap don't mean that "
+                "systems are equal: the p-values tell, which are of the "
+                "difference to {name}.",
+                resamples=f"{drawn.resamples:,}",
+                seed=drawn.seed,
+                name=first,
+            )
+        ]
+    if tests:
+        notes.append(
+            _label(
+                "Below 0.05, the difference is more than the choice of the "
+                "sentences explains. What another seed of the training would "
+                "give, no p-value tells."
+            )
+        )
+    return _section("Scores", _table(columns, rows), *map(_note, notes))
+
+
+def _statistics(report):
+    columns = ["Translations", "Length ratio", "Repeated 2-grams"]
+    columns += ["Repeated 4-grams", "Empty", "Copied sources"]
+    rows = [
+        [
+            _label("References") if name is None else _text(name),
+            f"{one.length_ratio:.3f}",
+            f"{one.repeated_2grams:.2%}",
+            f"{one.repeated_4grams:.2%}",
+            f"{one.empty:,}",
+            f"{one.copied:,}",
+        ]
+        for name, one in report.statistics().items()
+    ]
+    note = _label(
+        "The length ratio is the number of BLEU's tokens, divided by that of "
+        "the references. A repeated n-gram stood in the same translation "
+        "before. A copied source is the translation, but for case and "
+        "punctuation, where the reference is another text."
+    )
+    return _section("Translations", _table(columns, rows), _note(note))
+
+
+def _groups(report):
+    spaceless = is_spaceless(report.source_language)
+    unit = "Characters" if spaceless else "Words"
+    lengths = _group_table(report, report.by_length, f"{unit} of the source")
+    rarest = _group_table(report, report.by_rarest_word, "Times counted")
+    if report.training_pairs is None:
+        note = _label(
+            "How often the rarest word of the source stands in the sources of "
+            "this test set. The training data was not given (--data)."
+        )
+    else:
+        note = _label(
+            "How often the rarest word of the source stands in the training "
+            "data ({pairs} pairs).",
+            pairs=f"{report.training_pairs:,}",
+        )
+    title = "By frequency of the rarest word"
+    return _section("By length of the source", lengths) + _section(
+        title, _note(note), rarest
+    )
+
+
+def _group_table(report, groups, what):
+    """Scores of each system in each group, as numbers and bars."""
+    columns = [what, "Sentences", "System", *(name for _, name in _METRICS)]
+    rows, bars = [], []
+    for group in groups:
+        systems = {
+            name: [texts[index] for index in group.indices]
+            for name, texts in report.systems.items()
+        }
+        references = [report.texts.references[i] for i in group.indices]
+        compared = report.scoring.compare(systems, references, report.language)
+        cells = [_range(group), f"{len(group.indices):,}"]
+        for system in compared.systems:
+            rows.append([*cells, _text(system.name)])
+            bars.append(system)
+            cells = ["", ""]
+    for name, _ in _METRICS:
+        ends = [getattr(system, f"{name}_interval") for system in bars]
+        ends += [(0, getattr(system, name)) for system in bars]
+        most = max((end[1] for end in ends if end), default=1) or 1
+        for row, system in zip(rows, bars, strict=True):
+            row.append(_score(system, name) + _bar(system, name, most))
+    return _table(columns, rows)
+
+
+def _range(group):
+    if group.highest is None:
+        return f"{group.lowest:,}+"
+    if group.highest == group.lowest:
+        return f"{group.lowest:,}"
+    return f"{group.lowest:,}–{group.highest:,}"
+
+
+def _bar(system, name, most):
+    """A score and its interval, of `most`."""
+    width = 100 * max(0, getattr(system, name)) / most
+    line = ""
+    if interval := getattr(system, f"{name}_interval"):
+        low, high = (100 * max(0, end) / most for end in interval)
+        line = f'<path d="M{low:.1f} 3H{high:.1f}"/>'
+    return (
+        '<svg viewBox="0 0 100 6" preserveAspectRatio="none" '
+        f'aria-hidden="true"><rect width="{width:.1f}" height="6"/>{line}'
+        "</svg>"
+    )
+
+
+def _sentences(report):
+    """Best and worst; with other systems, ahead and behind of each."""
+    metric = CHRF(lowercase=report.scoring.lowercase)
+    references = report.texts.references
+    chrf = {
+        name: [
+            metric.sentence_score(text, [reference]).score
+            for text, reference in zip(texts, references, strict=True)
+        ]
+        for name, texts in report.systems.items()
+    }
+    own, *others = chrf
+    by_own = _label("By chrF of the sentence.")
+    parts = [
+        _ranked(report, chrf, "Worst sentences", by_own, chrf[own], False),
+        _ranked(report, chrf, "Best sentences", by_own, chrf[own], True),
+    ]
+    for other in others:
+        pairs = zip(chrf[own], chrf[other], strict=True)
+        ahead = [ours - theirs for ours, theirs in pairs]
+        note = _label("By the difference of the sentences' chrF.")
+        for title, best in (("ahead of", True), ("behind", False)):
+            title = f"Most {title} {{name}}"
+            chosen = [v if (v > 0) == best and v else None for v in ahead]
+            parts.append(
+                _ranked(report, chrf, title, note, chosen, best, name=other)
+            )
+    return "".join(parts)
+
+
+def _ranked(report, chrf, title, note, values, best, **names):
+    """The sentences of the largest or smallest values that aren't None.
+
+    Of equal ones longer sources come first: they say more.
+    """
+    sources = report.texts.sources
+    sign = -1 if best else 1
+    indices = sorted(
+        (i for i, value in enumerate(values) if value is not None),
+        key=lambda i: (sign * values[i], -len(sources[i]), i),
+    )
+    shown = [_sentence(report, chrf, i) for i in indices[:_SHOWN]]
+    content = shown or [_note(_label("None."))]
+    return _section(title, _note(note), *content, **names)
+
+
+def _sentence(report, chrf, index):
+    """Source, reference and all translations of a sentence."""
+    rows = [
+        (_label("Source"), report.texts.sources[index]),
+        (_label("Reference"), report.texts.references[index]),
+    ]
+    for name, texts in report.systems.items():
+        score = f"{chrf[name][index]:.1f}"
+        rows.append((f"{_text(name)} {score}", texts[index]))
+    items = "".join(
+        f"<dt>{term}</dt><dd>{_text(text)}</dd>" for term, text in rows
+    )
+    return f'<div class="sentence"><dl>{items}</dl></div>\n'
+
+
+def _signatures(report):
+    compared = report.compared
+    rows = [
+        ["BLEU", _escaped(compared.bleu_signature)],
+        ["chrF", _escaped(compared.chrf_signature)],
+    ]
+    return _section("How it was scored", _table([], rows))
+
+
+def _score(system, name):
+    interval = getattr(system, f"{name}_interval")
+    return f'<span class="number">{_score_of(system, name, interval)}</span>'
+
+
+def _score_of(system, name, interval):
+    score, _, ends = score_text(getattr(system, name), interval).partition(" (")
+    if not ends:
+        return score
+    low, high = ends.removesuffix(")").split(" to ")
+    return f"{score} ({low} … {high})"
+
+
+def _section(title, *content, **names):
+    heading = f"<h2>{_label(title, **names)}</h2>"
+    return f"<section>\n{heading}\n{''.join(content)}</section>\n"
+
+
+def _table(columns, rows):
+    """A table of cells that are HTML already."""
+    head = "".join(f'<th scope="col">{_label(name)}</th>' for name in columns)
+    head = head and f"<thead><tr>{head}</tr></thead>"
+    body = "".join(
+        f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n"
+        for row in rows
+    )
+    table = f"<table>{head}<tbody>\n{body}</tbody></table>"
+    return f'<div class="wide">{table}</div>\n'
+
+
+def _note(content):
+    return f'<p class="note">{content}</p>\n'
+
+
+def _label(text, **values):
+    """A text of the page's own in both languages.
+
+    Args:
+        text: in English; one that has no Chinese, such as BLEU, is both.
+        values: what stands in braces, not escaped.
+    """
+    values = {name: _text(str(value)) for name, value in values.items()}
+    if text not in _CHINESE:
+        return html.escape(text).format(**values)
+    return "".join(
+        f'<span class="label" lang="{language}">'
+        f"{html.escape(words).format(**values)}</span>"
+        for language, words in (("en", text), ("zh-Hans", _CHINESE[text]))
+    )
+
+
+def _text(text):
+    """A text from outside, in its own writing direction."""
+    if not text.strip():
+        return f"<i>{_label('(empty)')}</i>"
+    return f'<bdi class="text" lang="">{_escaped(text)}</bdi>'
+
+
+def _escaped(text):
+    return html.escape(_CONTROL.sub("\ufffd", text))

@@ -1,0 +1,98 @@
+"""What scores don't show, counted on cases that a reader can count."""
+
+import pytest
+
+from keras_transformer.evaluation.analysis import (
+    groups_by_length,
+    groups_by_rarest_word,
+    output_statistics,
+    rarest_words,
+    words,
+)
+
+
+def test_statistics_of_a_small_case():
+    sources = ["Good morning.", "Tom.", "Yes", "no"]
+    references = ["a b c d", "Tom", "e f", "g"]
+    translations = ["a b a b a", "tom!", "YES", " "]
+    one = output_statistics(sources, references, translations, "fr", "none")
+    # Tokens: 5 + 1 + 1 of 4 + 1 + 2 + 1.
+    assert one.length_ratio == 7 / 8
+    # "a b" and "b a" stand two times each; nothing else has two tokens.
+    assert one.repeated_2grams == 0.5
+    assert one.repeated_4grams == 0
+    assert one.empty == 1
+    # The name is its own translation.
+    assert one.copied == 1
+
+
+def test_loops_repeat():
+    one = output_statistics(["x"], ["a"], ["a a a a a a a a"], "en")
+    assert one.repeated_4grams == pytest.approx(4 / 5)
+    assert one.length_ratio == 8
+
+
+def test_chinese_is_counted_by_characters():
+    one = output_statistics(["x"], ["我们喝茶"], ["喝茶"], "zh")
+    assert one.length_ratio == 0.5
+
+
+def test_words_of_a_language():
+    assert words("Don't you, A-B 3?", "en") == ["don't", "you", "a", "b", "3"]
+    assert words("我们喝tea。", "zh") == ["我", "们", "喝", "t", "e", "a"]
+    assert words("…", "en") == []
+
+
+def test_groups_by_length_have_about_as_many_sentences():
+    sources = [
+        " ".join("w" * n) for n in [1] * 5 + [2] * 5 + list(range(3, 13))
+    ]
+    groups = groups_by_length(sources, "en")
+    assert [(g.lowest, g.highest, len(g.indices)) for g in groups] == [
+        (1, 1, 5),
+        (2, 2, 5),
+        (3, 4, 2),
+        (5, 8, 4),
+        (9, 12, 4),
+    ]
+    assert sorted(i for g in groups for i in g.indices) == list(range(20))
+    (only,) = groups_by_length(["a b"] * 9, "en")
+    assert (only.lowest, only.highest) == (2, 2)
+
+
+def test_groups_by_rarest_word():
+    groups = groups_by_rarest_word([0, 1, 9, 10, None, 5000, 12345])
+    assert [(g.lowest, g.highest, g.indices) for g in groups] == [
+        (0, 0, [0]),
+        (1, 9, [1, 2]),
+        (10, 99, [3]),
+        (1000, None, [5, 6]),
+    ]
+
+
+def test_rarest_words_of_the_sources_themselves():
+    assert rarest_words(["a b", "A a", "b c!", "?"], "en") == [2, 3, 1, None]
+
+
+def test_rarest_words_in_training_data(tmp_path):
+    from keras_transformer.config import DataConfig
+    from keras_transformer.data.corpus import CorpusFile
+    from keras_transformer.data.prepare import prepare
+
+    train = tmp_path / "train.tsv"
+    lines = ["The cat sat.\tx y", "The cat ran.\ty y", "The dog ran.\tz"]
+    train.write_text("".join(f"{line}\n" for line in lines))
+    config = DataConfig(
+        source_language="en",
+        target_language="en",
+        source_tokenizer="word",
+        target_tokenizer="word",
+    )
+    files = [CorpusFile.parse(str(train))]
+    data = prepare(files, tmp_path / "data", config, dev=files[0])
+    # "dev" pairs are the same, and may have been left out of training.
+    counted = data.counts["train"]
+    sources = ["The cat", "the dog ran.", "A cat sat", "!"]
+    rarest = rarest_words(sources, "en", data)
+    assert counted == 3
+    assert rarest == [2, 1, 0, 0]

@@ -1,0 +1,211 @@
+"""The page of an evaluation: its numbers, its languages, what it lets in."""
+
+import base64
+import hashlib
+import html.parser
+import re
+
+import pytest
+
+from keras_transformer.evaluation import report as report_module
+from keras_transformer.evaluation.analysis import (
+    groups_by_length,
+    groups_by_rarest_word,
+    rarest_words,
+)
+from keras_transformer.evaluation.report import Report, report_page
+from keras_transformer.evaluation.run_evaluation import Scoring, Texts
+from keras_transformer.evaluation.significance import Resampling
+
+SOURCES = ["one two", "one two three four", "five", "six six six six six"]
+REFERENCES = ["a b c d", "a b c d e f", "g h i j", "k l m n"]
+OURS = ["a b c d", "a b c d x y", "", "k l m n"]
+THEIRS = ["a b x x", "a b c d e f", "g h i j", "k k k k k"]
+HOSTILE = (
+    '</bdi><script>alert(1)</script><img src=x onerror="a()">'
+    "&amp;{name}'\"\x00\u202e</style>]]>"
+)
+
+
+class Page(html.parser.HTMLParser):
+    """Elements and the texts of a page; refuses elements not well nested."""
+
+    EMPTY = {"meta", "input", "rect", "path"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements, self.texts = [], [], []
+        self.hidden = None
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def page_of(systems=None, sources=SOURCES, training_pairs=None, **scoring):
+    systems = systems or {"ours": OURS, "theirs": THEIRS}
+    scoring = Scoring(
+        resampling=Resampling(resamples=40, trials=40),
+        tokenize="none",
+        **scoring,
+    )
+    name = next(iter(systems))
+    tests = ("bs", "ar") if len(systems) > 1 else ()
+    rarest = rarest_words(sources, "en")
+    return report_page(
+        Report(
+            compared=scoring.compare(systems, REFERENCES, "en", tests),
+            systems=systems,
+            texts=Texts(sources, REFERENCES, systems[name]),
+            scoring=scoring,
+            language="en",
+            by_length=groups_by_length(sources, "en"),
+            by_rarest_word=groups_by_rarest_word(rarest),
+            source_language="en",
+            training_pairs=training_pairs,
+        )
+    )
+
+
+def in_english(page):
+    """The text of a reader of English, a line for each row."""
+    page = re.sub(r'<span class="label" lang="zh-Hans">.*?</span>', "", page)
+    page = page.replace("</tr>", "\n").replace("</dd>", "\n")
+    page = re.sub(r"(<(?:td|th|dt|dd|h2)[ >])", r" | \1", page)
+    return html.unescape(re.sub(r"<[^>]*>", "", page))
+
+
+def test_numbers_of_a_small_case():
+    text = in_english(page_of())
+    import sacrebleu
+
+    for name, texts in (("ours", OURS), ("theirs", THEIRS)):
+        bleu = sacrebleu.corpus_bleu(texts, [REFERENCES], tokenize="none")
+        assert re.search(
+            rf"^ \| {name} \| {bleu.score:.1f} \(\S+ … \S+\)", text, re.M
+        )
+    # 14 and 19 of 18 tokens.
+    assert " | ours | 0.778 | 0.00% | 0.00% | 1 | 0\n" in text
+    # "k k" stands four times: 3 of 15 2-grams and 1 of 7 4-grams.
+    assert " | theirs | 1.056 | 20.00% | 14.29% | 0 | 0\n" in text
+    assert " | References | 1.000 | 0.00% | 0.00% | 0 | 0\n" in text
+    # By words of the source: 1, 2, 4, 5.
+    for length in (1, 2, 4, 5):
+        assert re.search(rf"^ \| {length} \| 1 \| ours \| ", text, re.M)
+    # "five" and "three four" once, "one two" twice, "six" five times.
+    assert re.search(r"^ \| 1–9 \| 4 \| ours \| ", text, re.M)
+
+
+def test_best_and_worst_stand_side_by_side():
+    text = in_english(page_of())
+    worst = text.index("Worst sentences")
+    best = text.index("Best sentences")
+    ahead = text.index("Most ahead of theirs")
+    behind = text.index("Most behind theirs")
+    assert worst < best < ahead < behind
+    first = text[worst:].split(" | Source")[1]
+    assert "five" in first and "ours 0.0" in first and "(empty)" in first
+    assert "theirs 100.0" in first
+    first = text[best:].split(" | Source")[1]
+    assert "six six" in first and "ours 100.0" in first
+    # Ahead in two sentences, behind in two.
+    assert text[ahead:behind].count(" | Source") == 2
+    assert text[behind:].count(" | Source") == 2
+
+
+def test_one_system_needs_no_other():
+    text = in_english(page_of({"ours": OURS}))
+    assert "ahead" not in text and "p, " not in text
+    assert "Best sentences" in text
+
+
+def test_it_says_where_words_were_counted():
+    assert "sources of this test set" in in_english(page_of())
+    text = in_english(page_of(training_pairs=26679))
+    assert "in the training data (26,679 pairs)" in text
+
+
+def test_hostile_texts_stay_texts():
+    systems = {
+        HOSTILE: [HOSTILE] * 4,
+        "ours": OURS,
+    }
+    sources = [HOSTILE, *SOURCES[1:]]
+    page = page_of(systems, sources)
+    parsed = Page(page)
+    tags = {tag for tag, _ in parsed.elements}
+    assert not tags & {"script", "img", "iframe", "object", "form", "a", "base"}
+    for _, attributes in parsed.elements:
+        assert not [name for name in attributes if name.startswith("on")]
+        assert not attributes.keys() & {"src", "href", "style", "srcset"}
+    assert "\x00" not in page
+    shown = HOSTILE.replace("\x00", "\ufffd")
+    assert sum(shown in text for text in parsed.texts) > 10
+    page.encode("utf-8")
+
+
+def test_lone_surrogates_can_be_written():
+    page_of({"ours": ["\ud800", *OURS[1:]]}).encode("utf-8")
+
+
+def test_it_loads_nothing_and_runs_nothing():
+    page = page_of()
+    parsed = Page(page)
+    policies = [
+        attributes["content"]
+        for tag, attributes in parsed.elements
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.S)
+    digest = hashlib.sha256(style.encode()).digest()
+    assert policies == [
+        "default-src 'none'; base-uri 'none'; form-action 'none'; style-src "
+        f"'sha256-{base64.b64encode(digest).decode()}'"
+    ]
+    assert "url(" not in style and "@import" not in style
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_every_label_is_in_both_languages():
+    page = page_of() + page_of({"ours": OURS}, training_pairs=3)
+    english, chinese = (
+        re.findall(rf'<span class="label" lang="{lang}">', page)
+        for lang in ("en", "zh-Hans")
+    )
+    assert len(english) == len(chinese) > 60
+    # What has no Chinese is said alike in both.
+    labels = set(re.findall(r"<(?:th|h2)[^>]*>([^<]+)<", page))
+    assert labels == {"BLEU", "chrF"}
+    assert "最差的句子" in page and "比 " in page
+
+
+def test_no_label_is_left_over():
+    with open(report_module.__file__, encoding="utf-8") as file:
+        code = re.sub(r'"\s*\n\s*f?"', "", file.read())
+    for label in report_module._CHINESE:
+        known = label in code or label.startswith(("Most ", "Words", "Char"))
+        assert known, label
+
+
+@pytest.mark.parametrize("language", ["zh", "ja", "th", "yue"])
+def test_characters_are_counted_where_there_are_no_spaces(language):
+    from keras_transformer.evaluation.analysis import is_spaceless
+
+    assert is_spaceless(language) and not is_spaceless("ko")
+
+
+def test_it_is_the_same_again():
+    assert page_of() == page_of()
