@@ -28,6 +28,7 @@ from keras_transformer.cli.console import (
 from keras_transformer.cli.options import add_number
 from keras_transformer.cli.train import training_progress
 from keras_transformer.errors import InputError
+from keras_transformer.files import write_text
 from keras_transformer.interpreters import child_environment, module_command
 from keras_transformer.presets import preset
 
@@ -70,6 +71,7 @@ def run(arguments):
     say(f"prepared {prepared.counts['train']:,} pairs")
     run = _train(work, prepared, config)
     evaluation = _evaluate(run, corpus.test)
+    page = _write_report(work, run, evaluation, prepared)
     report = _export(run, arguments.out, corpus.dev)
     seconds = time.monotonic() - started
     _print_translations(report.path, _spread(corpus.test, SHOWN))
@@ -86,6 +88,7 @@ def run(arguments):
         ("", evaluation.bleu_signature),
         ("chrF", score_text(evaluation.chrf, evaluation.chrf_interval)),
         ("", evaluation.chrf_signature),
+        ("report", str(page)),
         ("export", str(report.path)),
     ]
     command = _command()
@@ -194,6 +197,17 @@ def _evaluate(run, pairs):
         evaluation = evaluate(run, pairs, progress=progress.advance)
     run.record_scores("test", evaluation.figures())
     return evaluation
+
+
+def _write_report(work, run, evaluation, prepared):
+    from keras_transformer.evaluation.analysis import report_of
+    from keras_transformer.evaluation.report import report_page
+
+    systems = {str(run.folder): evaluation.texts.translations}
+    report = report_of(evaluation, run.config, systems, data=prepared)
+    path = work / "report.html"
+    write_text(path, report_page(report))
+    return path
 
 
 def _export(run, out, dev):

@@ -123,6 +123,8 @@ def run(arguments):
     load_tensorflow()
     from keras_transformer.api.evaluation import evaluate
     from keras_transformer.data.corpus import read_pairs
+    from keras_transformer.evaluation.analysis import report_of
+    from keras_transformer.evaluation.report import report_page
 
     model, options = _model(arguments)
     pairs = list(read_pairs(arguments.input))
@@ -147,17 +149,20 @@ def run(arguments):
             for text in evaluation.texts.translations:
                 file.write(" ".join(text.splitlines()) + "\n")
     compared = None
-    if others or arguments.report:
+    if arguments.report:
+        report = report_of(
+            evaluation, model.config, systems, tests, scoring, data
+        )
+        compared = report.compared
+        with output_file(arguments.report) as file:
+            file.write(report_page(report))
+    elif others:
         compared = scoring.compare(
             systems,
             evaluation.texts.references,
             model.config.data.target_language,
             tests,
         )
-    if arguments.report:
-        page = _report(evaluation, compared, systems, scoring, model, data)
-        with output_file(arguments.report) as file:
-            file.write(page)
     _print(evaluation, compared, arguments.json)
 
 
@@ -273,32 +278,6 @@ def _training_data(arguments, model):
                 "trained on (another fingerprint in manifest.json)"
             )
     return data
-
-
-def _report(evaluation, compared, systems, scoring, model, data):
-    from keras_transformer.evaluation.analysis import (
-        groups_by_length,
-        groups_by_rarest_word,
-        rarest_words,
-    )
-    from keras_transformer.evaluation.report import Report, report_page
-
-    sources, languages = evaluation.texts.sources, model.config.data
-    language = languages.source_language
-    rarest = rarest_words(sources, language, data)
-    return report_page(
-        Report(
-            compared=compared,
-            systems=systems,
-            texts=evaluation.texts,
-            scoring=scoring,
-            language=languages.target_language,
-            by_length=groups_by_length(sources, language),
-            by_rarest_word=groups_by_rarest_word(rarest),
-            source_language=language,
-            training_pairs=data and data.counts["train"],
-        )
-    )
 
 
 def _print(evaluation, compared, as_json):

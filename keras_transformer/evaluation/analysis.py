@@ -8,15 +8,22 @@ import collections
 import dataclasses
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 
+from keras_transformer.config import Config
 from keras_transformer.data.batching import report_damaged_shards
 from keras_transformer.data.keys import sentence_keys
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
 from keras_transformer.evaluation.bleu_chrf import metrics
+from keras_transformer.evaluation.run_evaluation import (
+    Evaluation,
+    Scoring,
+    Texts,
+)
+from keras_transformer.evaluation.significance import Comparison
 from keras_transformer.languages import scripts_of_language
 from keras_transformer.text.tokenizer import UNKNOWN
 
@@ -108,6 +115,82 @@ class Group:
     lowest: int
     highest: int | None
     indices: list[int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What a page about an evaluation shows.
+
+    Attributes:
+        compared: the scores; the first system is the one that was evaluated.
+        systems: translations by name, in the same order.
+        texts: sources and references, and the first one's translations.
+        scoring: as the systems were scored.
+        language: of the translations.
+        by_length: groups of the sentences.
+        by_rarest_word: likewise.
+        source_language: whose words are counted, or characters.
+        training_pairs: in whose sources words were counted; None: in those
+            of the test set.
+    """
+
+    compared: Comparison
+    systems: Mapping[str, Sequence[str]]
+    texts: Texts
+    scoring: Scoring
+    language: str
+    by_length: Sequence[Group]
+    by_rarest_word: Sequence[Group]
+    source_language: str
+    training_pairs: int | None
+
+    def statistics(self) -> dict[str, OutputStatistics]:
+        """Of each system, by name; and of the references, by None."""
+        columns = {**self.systems, None: self.texts.references}
+        return {
+            name: output_statistics(
+                self.texts.sources,
+                self.texts.references,
+                translations,
+                self.language,
+                self.scoring.tokenize,
+            )
+            for name, translations in columns.items()
+        }
+
+
+def report_of(
+    evaluation: Evaluation,
+    config: Config,
+    systems: Mapping[str, Sequence[str]],
+    tests: Sequence[str] = (),
+    scoring: Scoring | None = None,
+    data: PreparedData | None = None,
+) -> Report:
+    """The `Report` of an evaluation.
+
+    Args:
+        evaluation: of the first system.
+        config: its model's, of which the languages are taken.
+        systems: translations by name, the evaluated ones first.
+        tests: that compare the others with it; see `compare`.
+        scoring: as it was evaluated.
+        data: in which words are counted; None: in the sources.
+    """
+    scoring, texts = scoring or Scoring(), evaluation.texts
+    source, target = config.data.source_language, config.data.target_language
+    rarest = rarest_words(texts.sources, source, data)
+    return Report(
+        compared=scoring.compare(systems, texts.references, target, tests),
+        systems=systems,
+        texts=texts,
+        scoring=scoring,
+        language=target,
+        by_length=groups_by_length(texts.sources, source),
+        by_rarest_word=groups_by_rarest_word(rarest),
+        source_language=source,
+        training_pairs=data and data.counts["train"],
+    )
 
 
 def groups_by_length(sources: Sequence[str], language: str) -> list[Group]:

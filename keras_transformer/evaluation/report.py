@@ -6,27 +6,15 @@ element of its own writing direction.
 """
 
 import base64
-import dataclasses
 import hashlib
 import html
 import pathlib
 import re
-from collections.abc import Mapping, Sequence
 
 from sacrebleu.metrics import CHRF
 
-from keras_transformer.evaluation.analysis import (
-    Group,
-    OutputStatistics,
-    is_spaceless,
-    output_statistics,
-)
-from keras_transformer.evaluation.run_evaluation import Scoring, Texts
-from keras_transformer.evaluation.significance import (
-    Comparison,
-    p_value_text,
-    score_text,
-)
+from keras_transformer.evaluation.analysis import Report, is_spaceless
+from keras_transformer.evaluation.significance import p_value_text, score_text
 from keras_transformer.files import read_yaml
 
 _FOLDER = pathlib.Path(__file__).parent
@@ -37,48 +25,6 @@ _SHOWN = 10  # sentences of each kind
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _METRICS = (("bleu", "BLEU"), ("chrf", "chrF"))
 _TESTS = {"bs": "p, bootstrap", "ar": "p, randomisation"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Report:
-    """What a page is about.
-
-    Attributes:
-        compared: the scores; the first system is the one that was evaluated.
-        systems: translations by name, in the same order.
-        texts: sources and references, and the first one's translations.
-        scoring: as the systems were scored.
-        language: of the translations.
-        by_length: groups of the sentences.
-        by_rarest_word: likewise.
-        source_language: whose words are counted, or characters.
-        training_pairs: in whose sources words were counted; None: in those
-            of the test set.
-    """
-
-    compared: Comparison
-    systems: Mapping[str, Sequence[str]]
-    texts: Texts
-    scoring: Scoring
-    language: str
-    by_length: Sequence[Group]
-    by_rarest_word: Sequence[Group]
-    source_language: str
-    training_pairs: int | None
-
-    def statistics(self) -> dict[str, OutputStatistics]:
-        """Of each system, by name; and of the references, by None."""
-        columns = {**self.systems, None: self.texts.references}
-        return {
-            name: output_statistics(
-                self.texts.sources,
-                self.texts.references,
-                translations,
-                self.language,
-                self.scoring.tokenize,
-            )
-            for name, translations in columns.items()
-        }
 
 
 def report_page(report: Report) -> str:

@@ -21,6 +21,8 @@ def test_the_demo_walks_the_whole_path(tmp_path):
     manifest = tmp_path / "work" / "run" / "manifest.json"
     assert json.loads(manifest.read_text())["scores"]["test"]["bleu"] > 40
     assert (tmp_path / "models" / "1" / "saved_model.pb").is_file()
+    page = (tmp_path / "work" / "report.html").read_text("utf-8")
+    assert "stands in the training data" in page
 
 
 def test_a_folder_that_is_no_demos_is_left_alone(tmp_path, refuses):

@@ -9,11 +9,12 @@ import pytest
 
 from keras_transformer.evaluation import report as report_module
 from keras_transformer.evaluation.analysis import (
+    Report,
     groups_by_length,
     groups_by_rarest_word,
     rarest_words,
 )
-from keras_transformer.evaluation.report import Report, report_page
+from keras_transformer.evaluation.report import report_page
 from keras_transformer.evaluation.run_evaluation import Scoring, Texts
 from keras_transformer.evaluation.significance import Resampling
 
