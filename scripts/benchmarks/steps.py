@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 
+from keras_transformer.evaluation.significance import score_text
 from scripts.benchmarks import command
 from scripts.benchmarks.corpus import MISSING, corpus_folder
 
@@ -91,14 +92,15 @@ def evaluate(model: pathlib.Path, pairs: pathlib.Path, result) -> list[str]:
     """Scores a run, or takes the scores that `result` has.
 
     Returns:
-        BLEU, chrF and dev loss, formatted.
+        BLEU and chrF with their intervals, and dev loss, formatted.
     """
     if not result.is_file():
         said = run(["evaluate", "--run", model, "--json", "--input", pairs])
         result.write_text(said.strip().splitlines()[-1], encoding="utf-8")
     scores = json.loads(result.read_text("utf-8"))
     return [
-        f"{scores['bleu']:.1f}",
-        f"{scores['chrf']:.1f}",
+        # Results of earlier versions have no interval.
+        score_text(scores["bleu"], scores.get("bleu_interval")),
+        score_text(scores["chrf"], scores.get("chrf_interval")),
         f"{scores['cross_entropy']:.3f}",
     ]

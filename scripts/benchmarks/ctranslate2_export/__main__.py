@@ -22,6 +22,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
+from keras_transformer.evaluation.significance import score_text
 from scripts.benchmarks import command, page_parts, steps
 
 SCRIPT = "scripts/benchmarks/ctranslate2_export"
@@ -106,7 +107,8 @@ def _equal(ways, source, scratch):
 
 def _bleu(way, dev):
     words = ["evaluate", *way, "--beam-size=4", "--input", dev, "--json"]
-    return json.loads(steps.run(words).strip().splitlines()[-1])["bleu"]
+    scores = json.loads(steps.run(words).strip().splitlines()[-1])
+    return score_text(scores["bleu"], scores.get("bleu_interval"), digits=2)
 
 
 def page(report: dict) -> str:
@@ -114,7 +116,7 @@ def page(report: dict) -> str:
     environment = report["environment"]
     said = ", ".join(f"{key} {environment[key]}" for key in sorted(environment))
     rows = [
-        [way, *report["equal"].get(way, ["", ""]), f"{bleu:.2f}"]
+        [way, *report["equal"].get(way, ["", ""]), bleu]
         for way, bleu in report["bleu"].items()
     ]
     times = {(r["way"], r["beam"]): r["rounds"] for r in report["seconds"]}

@@ -20,7 +20,9 @@ def commands(monkeypatch):
         build_parser().parse_args(words)
         commands.append(words)
         if words[0] == "evaluate":
-            return json.dumps({"bleu": 30.0}) + "\n"
+            return (
+                json.dumps({"bleu": 30.0, "bleu_interval": [29, 31.5]}) + "\n"
+            )
         if words[0] == "translate":
             source = pathlib.Path(words[words.index("--input") + 1])
             lines = source.read_text("utf-8").upper()
@@ -48,7 +50,10 @@ def test_tables_are_put_into_a_page(commands, tmp_path, capsys):
         "CTranslate2 int8": [3, 3],
     }
     assert all(len(row["rounds"]) == 3 for row in report["seconds"])
-    assert "| CTranslate2 int8 | 3 | 3 | 30.00 |" in page.read_text()
+    assert (
+        "| CTranslate2 int8 | 3 | 3 | 30.00 (29.00 to 31.50) |"
+        in page.read_text()
+    )
     kinds = [words[0] for words in commands]
     # Two exports; three ways, two beams, three rounds; then the comparison.
     assert kinds.count("export") == 2 and kinds.count("evaluate") == 3
