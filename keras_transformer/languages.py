@@ -83,6 +83,21 @@ _FIRST_WORDS = {
     "COMBINING": None,
     "MODIFIER": None,
 }
+# English names, with their codes.
+_NAMES = (
+    "afrikaans af albanian sq arabic ar armenian hy azerbaijani az basque eu "
+    "belarusian be bengali bn bulgarian bg burmese my catalan ca chinese zh "
+    "croatian hr czech cs danish da dutch nl english en esperanto eo estonian "
+    "et finnish fi french fr galician gl georgian ka german de greek el "
+    "gujarati gu hebrew he hindi hi hungarian hu icelandic is indonesian id "
+    "irish ga italian it japanese ja kazakh kk khmer km korean ko latin la "
+    "latvian lv lithuanian lt macedonian mk malay ms maltese mt mandarin zh "
+    "marathi mr mongolian mn nepali ne norwegian no persian fa polish pl "
+    "portuguese pt romanian ro russian ru serbian sr slovak sk slovenian sl "
+    "spanish es swahili sw swedish sv tamil ta telugu te thai th turkish tr "
+    "ukrainian uk urdu ur uzbek uz vietnamese vi welsh cy"
+).split()
+_CODES = dict(zip(_NAMES[::2], _NAMES[1::2], strict=True))
 # Scripts of which one character says about as much as a word.
 _WORDLIKE = {"HAN", "KANA", "HANGUL"}
 
@@ -98,6 +113,11 @@ def is_tag(tag: str) -> bool:
     """
     base = base_language(tag)
     return base.isascii() and base.isalpha() and len(base) in (2, 3)
+
+
+def code_of_name(name: str) -> str | None:
+    """The code of a language that is named in English, if it is known."""
+    return _CODES.get(name.strip().lower())
 
 
 def is_chinese(tag: str) -> bool:

@@ -255,4 +255,6 @@ def _check_rest(module, command, rest):
             )
     parser = _Checking(prog=command[0], add_help=False, allow_abbrev=False)
     module.add_arguments(parser)
-    parser.parse_args([*command[1:], *rest])
+    parsed = parser.parse_args([*command[1:], *rest])
+    if texts := getattr(parsed, "text", None):
+        parser.error(f"unrecognized arguments: {' '.join(texts)}")

@@ -45,16 +45,21 @@ class Parser(argparse.ArgumentParser):
     the right one is missing.
     """
 
-    _has_commands = False
+    _commands = None
+    # Sections of --set by their keys, where there are such.
+    config_keys = {}
 
     def add_subparsers(self, **options):
-        self._has_commands = True
-        return super().add_subparsers(**options)
+        self._commands = super().add_subparsers(**options)
+        return self._commands
 
     def parse_known_args(self, args=None, namespace=None):
+        words = sys.argv[1:] if args is None else args
         # Behind a command its own options stand.
-        if not self._has_commands:
-            self._check_options(sys.argv[1:] if args is None else args)
+        if self._commands is None:
+            self._check_options(words)
+        elif self.prog == PROGRAM:
+            self._check_command(words)
         return super().parse_known_args(args, namespace)
 
     def error(self, message):
@@ -62,19 +67,43 @@ class Parser(argparse.ArgumentParser):
             message = f"{message[:_LONGEST_ERROR]}..."
         self.exit(2, f"{self.prog}: error: {message}. See {self.prog} --help\n")
 
+    def _check_command(self, words):
+        name = next((word for word in words if word[:1] != "-"), None)
+        if name is not None and name not in self._commands.choices:
+            hint = _meant(name, self._commands.choices)
+            self.error(f"unknown command {name}{hint}")
+
     def _check_options(self, words):
-        known = re.findall(r"--[\w-]+", self.format_help())
+        known = re.findall(r"--([\w-]+)", self.format_help())
         for word in words:
             name = word.partition("=")[0]
             if name == "--":
                 return
+            bare = name.removeprefix("--")
             # argparse takes the beginning of a name, too.
-            if name.startswith("--") and not any(
-                option.startswith(name) for option in known
-            ):
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f" (did you mean {close[0]}?)" if close else ""
-                self.error(f"unknown option {name}{hint}")
+            if bare == name or any(key.startswith(bare) for key in known):
+                continue
+            key = self._config_key(bare)
+            hint = _meant(bare, known, "--")
+            if key is not None:
+                setting = f"{self.config_keys[key]}.{key}"
+                hint = f" (did you mean --set {setting}=...?)"
+            self.error(f"unknown option {name}{hint}")
+
+    def _config_key(self, option):
+        """The key of --set that is meant by an option's name, if any."""
+        name = option.replace("-", "_")
+        for key in self.config_keys:
+            # As "lr" for "learning_rate".
+            if name in (key, "".join(word[0] for word in key.split("_"))):
+                return key
+        return None
+
+
+def _meant(name, known, prefix=""):
+    """What a misspelled name is told with: the nearest, if one is near."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {prefix}{close[0]}?)" if close else ""
 
 
 def build_parser() -> argparse.ArgumentParser:

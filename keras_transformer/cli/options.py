@@ -120,6 +120,10 @@ def add_config_options(parser, sections, preset_help):
         help=f"one value, such as {_EXAMPLES[sections[0]]}; may be repeated",
     )
     keys = [f"{section}: {', '.join(_types(section))}" for section in sections]
+    # For hints, see `cli.main.Parser`.
+    parser.config_keys = {
+        key: section for section in sections for key in _types(section)
+    }
     parser.add_argument_group("keys of --config and --set", "\n".join(keys))
 
 

@@ -5,15 +5,13 @@ otherwise a server of this package's that keeps the same contract, also with
 exports for CTranslate2. The flags carry TensorFlow Serving's names.
 
 example:
-  keras-transformer serve --model_base_path saved_models/en-zh
-  keras-transformer serve --engine ctranslate2 \\
-      --model_base_path ctranslate2/en-zh
+  keras-transformer serve saved_models/en-zh
+  keras-transformer serve --engine ctranslate2 ctranslate2/en-zh
   curl -d '{"instances": ["Good morning."]}' \\
       http://127.0.0.1:8501/v1/models/en-zh:predict
 """
 
 import contextlib
-import math
 import os
 import pathlib
 import signal
@@ -40,6 +38,12 @@ _GRACE = 5.0
 def add_arguments(parser):
     """All flags, with TensorFlow Serving's names where it has them."""
     models = parser.add_argument_group("what is served")
+    models.add_argument(
+        "folder",
+        nargs="?",
+        metavar="FOLDER",
+        help="the same as --model_base_path",
+    )
     models.add_argument(
         "--model_base_path",
         metavar="FOLDER",
@@ -167,11 +171,11 @@ def run(arguments):
         with unblocked_stderr():
             _serve(arguments, engine)
         return
-    flags = server_flags(arguments)
+    flags = engines.server_flags(arguments)
     if engine == engines.DOCKER:
         say(f"engine: {engines.IMAGE} in Docker")
         with _extra():
-            paths = mounted_paths(arguments)
+            paths = engines.mounted_paths(arguments)
         command = engines.docker_command(flags, arguments.host, paths)
     else:
         say(f"engine: {engines.TENSORFLOW_MODEL_SERVER}")
@@ -183,10 +187,16 @@ def run(arguments):
 
 
 def _check(arguments):
+    if arguments.folder is not None:
+        if arguments.model_base_path is not None:
+            raise InputError(
+                f"{arguments.folder} and --model_base_path "
+                f"{arguments.model_base_path}: serve takes either"
+            )
+        arguments.model_base_path = arguments.folder
     if bool(arguments.model_base_path) == bool(arguments.model_config_file):
         raise InputError(
-            "serve takes either --model_base_path FOLDER or "
-            "--model_config_file FILE"
+            "serve takes either FOLDER or --model_config_file FILE"
         )
     if arguments.batching_parameters_file and not arguments.enable_batching:
         raise InputError(
@@ -278,51 +288,6 @@ def _page_address(host, port):
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def server_flags(arguments) -> dict:
-    """TensorFlow Serving's flags by name; None is left out."""
-    flags = {
-        "port": arguments.port,
-        "rest_api_port": arguments.rest_api_port,
-        "rest_api_timeout_in_ms": arguments.rest_api_timeout_in_ms,
-        # It takes whole seconds, and at 0 looks once.
-        "file_system_poll_wait_seconds": math.ceil(
-            max(0, arguments.file_system_poll_wait_seconds)
-        ),
-    }
-    if arguments.model_base_path:
-        flags["model_name"] = _model_name(arguments)
-        flags["model_base_path"] = _absolute(arguments.model_base_path)
-    else:
-        flags["model_config_file"] = _absolute(arguments.model_config_file)
-        # So that the file is read again, and labels are taken at the start,
-        # as by the embedded server.
-        flags["model_config_file_poll_wait_seconds"] = flags[
-            "file_system_poll_wait_seconds"
-        ]
-        flags["allow_version_labels_for_unavailable_models"] = True
-    if arguments.enable_batching:
-        flags["enable_batching"] = True
-        file = arguments.batching_parameters_file
-        flags["batching_parameters_file"] = _absolute(file) if file else None
-    threads = arguments.tensorflow_intra_op_parallelism
-    flags["tensorflow_intra_op_parallelism"] = threads or None
-    return flags
-
-
-def mounted_paths(arguments) -> list[str]:
-    """What a container has to see: the files, and the models' folders."""
-    files = [arguments.model_config_file, arguments.batching_parameters_file]
-    paths = [arguments.model_base_path, *files]
-    if arguments.model_config_file:
-        from keras_transformer.serving.server.config_files import (
-            read_model_configs,
-        )
-
-        configs = read_model_configs(arguments.model_config_file)
-        paths += [config.base_path for config in configs]
-    return [_absolute(path) for path in dict.fromkeys(paths) if path]
-
-
 def server_options(arguments, engine=engines.EMBEDDED):
     """The `ServerOptions` of the embedded server.
 
@@ -346,7 +311,9 @@ def server_options(arguments, engine=engines.EMBEDDED):
     hosts = arguments.allowed_hosts
     models = ()
     if base:
-        models = (ModelConfig(_model_name(arguments), pathlib.Path(base)),)
+        models = (
+            ModelConfig(engines.model_name(arguments), pathlib.Path(base)),
+        )
     return ServerOptions(
         models=models,
         config_file=pathlib.Path(config) if config else None,
@@ -385,15 +352,3 @@ def _boolean(text):
             f"--enable_batching takes true or false. Received: {text!r}"
         )
     return text.lower() in ("true", "1")
-
-
-def _model_name(arguments):
-    return (
-        arguments.model_name
-        or pathlib.Path(_absolute(arguments.model_base_path)).name
-    )
-
-
-def _absolute(path):
-    # A link to a folder lends it its name.
-    return os.path.abspath(path)

@@ -7,12 +7,16 @@ with any number of devices and hosts.
 example:
   keras-transformer train --data data/en-zh --preset notebook --out runs/en-zh
   keras-transformer train --data data/en-zh --out runs/en-zh --resume
+  keras-transformer train --preset small --epochs 20 --print-config
   keras-transformer train --data data/news --from runs/en-zh --out runs/news
   srun keras-transformer train --backend jax --hosts --data data/en-zh \\
       --out runs/en-zh
 """
 
+import argparse
 import os
+
+import yaml
 
 from keras_transformer import jax_runtime
 from keras_transformer.api.runs import (
@@ -48,11 +52,19 @@ DIRECT = ("seed", "batch_tokens", "batch_sentences", "precision", "threads")
 
 
 def add_arguments(parser):
+    folders = [
+        parser.add_argument(name, required=True, metavar="FOLDER", help=text)
+        for name, text in (
+            ("--data", "prepared data"),
+            ("--out", "the run's folder"),
+        )
+    ]
     parser.add_argument(
-        "--data", required=True, metavar="FOLDER", help="prepared data"
-    )
-    parser.add_argument(
-        "--out", required=True, metavar="FOLDER", help="the run's folder"
+        "--print-config",
+        action=_Instead,
+        waived=folders,
+        help="train nothing: print the configuration as YAML, which --config "
+        "takes",
     )
     parser.add_argument(
         "--from",
@@ -100,6 +112,19 @@ def add_arguments(parser):
     )
 
 
+class _Instead(argparse.Action):
+    """A flag of something else to do, which needs no `waived` options."""
+
+    def __init__(self, option_strings, dest, waived, help=None):
+        super().__init__(option_strings, dest, 0, default=False, help=help)
+        self._waived = waived
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        setattr(namespace, self.dest, True)
+        for option in self._waived:
+            option.required = False
+
+
 def run(arguments):
     direct = {name: getattr(arguments, name) for name in ("epochs", *DIRECT)}
     taken_over = None
@@ -110,6 +135,10 @@ def run(arguments):
     config = resolve_config(
         arguments, SECTIONS, {"training": direct}, DEFAULT_PRESET, taken_over
     )
+    if arguments.print_config:
+        sections = {name: config.to_dict()[name] for name in SECTIONS}
+        print(yaml.safe_dump(sections, sort_keys=False), end="")
+        return
     backend = arguments.backend or os.environ.get("KERAS_BACKEND")
     where = meeting(arguments, backend)
     load_jax() if backend == "jax" else load_tensorflow()

@@ -7,7 +7,7 @@ at a time. With --shards a hundred million of them survive a kill, and many
 processes share them.
 
 example:
-  echo "Good morning." | keras-transformer translate --run runs/en-zh
+  keras-transformer translate --run runs/en-zh "Good morning."
   keras-transformer translate --saved-model saved_models/en-zh < in.en > out.zh
   keras-transformer translate --ctranslate2 ctranslate2/en-zh < in.en > out.zh
   keras-transformer translate --server http://127.0.0.1:8501 --model en-zh
@@ -47,13 +47,15 @@ from keras_transformer.cli.options import (
 )
 from keras_transformer.cli.translation_output import (
     add_request_options,
+    check_count,
     format_translation,
+    refuse_details,
     translation_request,
     with_prefixes,
 )
 from keras_transformer.config import Config
 from keras_transformer.contract import layout
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import BLANK
 from keras_transformer.translation.stream import (
@@ -86,6 +88,12 @@ def add_arguments(parser):
         metavar="URL",
         help="of TensorFlow Serving or `serve`: http://HOST:8501 (REST) or "
         "grpc://HOST:8500",
+    )
+    parser.add_argument(
+        "text",
+        nargs="*",
+        metavar="TEXT",
+        help="what is translated, in place of lines of a file",
     )
     parser.add_argument(
         "--input", metavar="FILE", help="plain or gzip; default: stdin"
@@ -172,11 +180,13 @@ def run(arguments):
             ),
         )
         return
-    interactive = arguments.input is None and sys.stdin.isatty()
+    from_stdin = arguments.input is None and not arguments.text
+    interactive = from_stdin and sys.stdin.isatty()
     if interactive:
         say("type a line to be translated; Ctrl-D ends")
     window = 1 if interactive else BATCHES_A_WINDOW * batch_size
-    lines = input_lines(arguments.input)
+    lines = iter(arguments.text) if arguments.text else None
+    lines = lines or input_lines(arguments.input)
     if request.prefixes:
         lines = with_prefixes(lines, arguments.prefix)
     # A missing file is told before a long start.
@@ -206,7 +216,7 @@ def run(arguments):
             if interactive:
                 out.flush()
             if translation.truncated:
-                name = arguments.input or "stdin"
+                name = "stdin" if from_stdin else arguments.input or "TEXT"
                 say(
                     f"warning: {name}, line {number}: more tokens than the "
                     "model has positions; the rest is left out"
@@ -234,6 +244,11 @@ def _translating(factory, arguments, sentences, batch_size):
 def _check_options(arguments):
     """Refuses numbers below 1, and what goes only with or without a server."""
     check_process_options(arguments)
+    if arguments.text and (arguments.input or arguments.shards is not None):
+        raise InputError(
+            "TEXT on the command line goes neither with --input nor with "
+            f"--shards. Received: {shown(arguments.text[0], 40)}"
+        )
     if not arguments.server:
         for name in _WITH_SERVER:
             if getattr(arguments, name) is not None:
@@ -266,7 +281,7 @@ def _of_run(arguments, request):
         accepted = f"1 to {most}, " + (
             "as sampling gives one" if decoding.sampling else "the beam size"
         )
-        _check_count(request, accepted, most)
+        check_count(request, accepted, most)
     weights = arguments.weights or "best"
     factory = RunTranslatorFactory(
         arguments.run, weights, decoding, request, arguments.jit
@@ -328,9 +343,9 @@ def _of_ctranslate2(arguments, request):
         raise InputError("--weights goes with --run: an export has one set")
     if arguments.jit == "on":
         raise InputError("--jit on goes with --run. Accepted: off, auto")
-    _refuse_details(arguments, "--ctranslate2")
+    refuse_details(arguments, "--ctranslate2")
     most = decoding.beam_size
-    _check_count(request, f"1 to {most}, the beam size", most)
+    check_count(request, f"1 to {most}, the beam size", most)
     factory = CTranslate2TranslatorFactory(
         folder, decoding, request.count, arguments.threads
     )
@@ -368,29 +383,12 @@ def _signature(arguments, request, source):
     """
     if request.is_plain:
         return layout.GREEDY if arguments.beam_size == 1 else layout.BEAM
-    _refuse_details(arguments, source)
+    refuse_details(arguments, source)
     if arguments.beam_size is not None:
         raise InputError(
             "--beam-size 1 is an export's greedy signature, which gives one "
             "translation as text. Accepted with --n-best and --json: no "
             "--beam-size"
         )
-    _check_count(request, "1 or more")
+    check_count(request, "1 or more")
     return layout.NBEST
-
-
-def _refuse_details(arguments, source):
-    """Refuses what a run alone gives."""
-    for name in ("token_scores", "alignment", "prefix"):
-        if getattr(arguments, name):
-            raise InputError(
-                f"{flag(name)} goes with --run: exports don't "
-                f"give it. Accepted with {source}: --n-best, --scores, --json"
-            )
-
-
-def _check_count(request, accepted, most=None):
-    if request.count < 1 or (most is not None and request.count > most):
-        raise InputError(
-            f"--n-best must be {accepted}. Received: {request.n_best}"
-        )

@@ -4,7 +4,8 @@ import itertools
 import json
 
 from keras_transformer.cli.console import input_lines
-from keras_transformer.cli.options import add_json_option, add_number
+from keras_transformer.cli.options import add_json_option, add_number, flag
+from keras_transformer.errors import InputError
 from keras_transformer.translation.request import (
     Hypothesis,
     Translation,
@@ -61,6 +62,40 @@ def translation_request(arguments) -> TranslationRequest:
         prefixes=bool(arguments.prefix),
         json=arguments.json,
     )
+
+
+def refuse_details(arguments, source: str):
+    """Refuses what a run alone gives.
+
+    Args:
+        arguments: parsed, with the options of `add_request_options`.
+        source: the option that names what isn't a run.
+
+    Raises:
+        InputError: names the option.
+    """
+    for name in ("token_scores", "alignment", "prefix"):
+        if getattr(arguments, name):
+            raise InputError(
+                f"{flag(name)} goes with --run: exports don't "
+                f"give it. Accepted with {source}: --n-best, --scores, --json"
+            )
+
+
+def check_count(
+    request: TranslationRequest, accepted: str, most: int | None = None
+):
+    """Refuses fewer than 1 hypothesis, and more than are given.
+
+    Args:
+        request: what is requested.
+        accepted: how many are, in words.
+        most: how many there are; None: any number.
+    """
+    if request.count < 1 or (most is not None and request.count > most):
+        raise InputError(
+            f"--n-best must be {accepted}. Received: {request.n_best}"
+        )
 
 
 def with_prefixes(lines, path):

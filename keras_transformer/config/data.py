@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from keras_transformer.constants import SPECIAL_TOKENS, TAG
 from keras_transformer.languages import (
+    code_of_name,
     is_chinese,
     is_english,
     is_japanese,
@@ -77,8 +78,11 @@ class DataConfig(Section):
     def __post_init__(self):
         super().__post_init__()
         for name in ("source_language", "target_language"):
+            tag = getattr(self, name)
             accepted = "a language tag such as en, zh or pt-BR"
-            self.require(name, accepted, is_tag(getattr(self, name)))
+            if code := code_of_name(tag):
+                accepted = f"a language tag; {tag} is {code}"
+            self.require(name, accepted, is_tag(tag))
         kinds = {self.source_kind, self.target_kind}
         self.require(
             "shared_vocabulary",

@@ -191,8 +191,15 @@ def parse_dev(
             ) from None
         return corpus
     if not 0 < fraction < 1:
+        hint = ""
+        if fraction > 1:
+            hint = (
+                f"; for {dev} pairs of a corpus of a million, "
+                f"{fraction / 1e6:.2g}"
+            )
         raise InputError(
-            f"dev fraction {dev}. Accepted: above 0 and below 1, or a file"
+            f"dev fraction {dev}. Accepted: above 0 and below 1{hint}; or a "
+            "file"
         )
     return fraction
 

@@ -32,7 +32,7 @@ class MultiHeadAttention(keras.layers.Layer):
         query: float `(B, T, D)`.
         value: float `(B, S, D)`.
         key: float `(B, S, D)`; `value` if omitted.
-        attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
+        attention_mask: bool `(B, T, S)`, each axis whole or 1, True keeps.
         training: bool, whether dropout is applied.
         value_mask: bool `(B, S)`, False hides a key; by default the implicit
             mask of `value`, as `keras.layers.Embedding(mask_zero=True)` makes.
@@ -97,6 +97,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         value_shape = value_shape or query_shape
+        check_width(self, "query", query_shape, self.d_model)
         self._query.build(query_shape)
         self._key.build(key_shape or value_shape)
         self._value.build(value_shape)
@@ -112,6 +113,7 @@ class MultiHeadAttention(keras.layers.Layer):
         value_mask=None,
         key_mask=None,
     ):
+        _check_mask(attention_mask)
         for mask in (value_mask, key_mask):
             attention_mask = _hide_keys(attention_mask, mask)
         if query is value and key is None and self._can_fuse_qkv():
@@ -152,6 +154,7 @@ class MultiHeadAttention(keras.layers.Layer):
         Returns:
             float `(B, T, D)`.
         """
+        _check_mask(attention_mask)
         query = self._project_query(query)
         return self._attend(query, keys, values, attention_mask, training)
 
@@ -168,6 +171,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
         Reference: Vaswani et al. 2017, equation 1, the softmax.
         """
+        _check_mask(attention_mask)
         query = self._project_query(query)
         keys = self._split_heads(key, self._key)
         return attention_weights(query, keys, attention_mask)
@@ -256,6 +260,37 @@ class MultiHeadAttention(keras.layers.Layer):
                 self.bias_initializer
             ),
         }
+
+
+def check_width(layer, name, shape, width):
+    """Refuses inputs of another width than a layer's.
+
+    Args:
+        layer: a Keras layer.
+        name: of its argument.
+        shape: of what it got.
+        width: int, D.
+
+    Raises:
+        ValueError: says what it takes.
+    """
+    if len(shape) != 3 or shape[-1] not in (None, width):
+        raise ValueError(
+            f"{type(layer).__name__} of width {width} takes {name} of shape "
+            f"(batch, length, {width}). Received: {tuple(shape)}"
+        )
+
+
+def _check_mask(mask):
+    """Refuses what would be broadcast to something else than it is."""
+    if mask is not None and len(mask.shape) != 3:
+        raise ValueError(
+            "attention_mask has an axis for queries: (batch, queries, keys), "
+            f"each of them 1 or whole. Received: {tuple(mask.shape)}. A "
+            "padding mask (batch, keys) becomes mask[:, None, :], one for all "
+            "sentences (queries, keys) mask[None]; see "
+            "keras_transformer.padding_mask"
+        )
 
 
 def _rows(x):

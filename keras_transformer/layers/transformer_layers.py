@@ -7,7 +7,10 @@ import functools
 
 import keras
 
-from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.attention import (
+    MultiHeadAttention,
+    check_width,
+)
 from keras_transformer.layers.dense import NormalizedDense
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import FeedForward
@@ -55,16 +58,7 @@ class TransformerLayer(keras.layers.Layer):
 
     With pre-norm a sublayer normalises its own inputs (`NormalizedDense`).
 
-    Args:
-        d_model: int, width D of input and output.
-        num_heads: int, attention heads.
-        d_ff: int, width inside the feed-forward sublayer.
-        activation: of the feed-forward sublayer.
-        dropout: float, on each sublayer's output.
-        attention_dropout: float, on attention weights.
-        feedforward_dropout: float, inside the feed-forward sublayer.
-        norm: "pre" (x + f(norm(x))) or "post" (norm(x + f(x))).
-        layer_norm_epsilon: float, added to the variance.
+    Takes the arguments of `EncoderLayer`.
 
     References: Vaswani et al. 2017, section 3.1 (post); Xiong et al. 2020
     (pre).
@@ -168,9 +162,16 @@ class TransformerLayer(keras.layers.Layer):
 class EncoderLayer(TransformerLayer):
     """Self-attention, then feed-forward, each with a residual and a norm.
 
-    Takes the arguments of `TransformerLayer`: `d_model`, `num_heads`,
-    `d_ff`, `activation`, `dropout`, `attention_dropout`,
-    `feedforward_dropout`, `norm` ("pre" or "post"), `layer_norm_epsilon`.
+    Args:
+        d_model: int, width D of input and output.
+        num_heads: int, attention heads, which divide D.
+        d_ff: int, width inside the feed-forward sublayer.
+        activation: of the feed-forward sublayer, a name or a function.
+        dropout: float, on each sublayer's output.
+        attention_dropout: float, on attention weights.
+        feedforward_dropout: float, inside the feed-forward sublayer.
+        norm: "pre" (x + f(norm(x))) or "post" (norm(x + f(x))).
+        layer_norm_epsilon: float, added to the variance.
 
     Call arguments:
         x: float `(B, S, D)`. Keys that its implicit mask hides, as
@@ -190,13 +191,37 @@ class EncoderLayer(TransformerLayer):
     Reference: Vaswani et al. 2017, section 3.1.
     """
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        d_ff,
+        activation="relu",
+        dropout=0.0,
+        attention_dropout=0.0,
+        feedforward_dropout=0.0,
+        norm="pre",
+        layer_norm_epsilon=1e-6,
+        **kwargs,
+    ):
+        super().__init__(
+            d_model,
+            num_heads,
+            d_ff,
+            activation,
+            dropout,
+            attention_dropout,
+            feedforward_dropout,
+            norm,
+            layer_norm_epsilon,
+            **kwargs,
+        )
         self._self_attention, self._self_attention_layer_norm = self._attention(
             "self_attention", normalized=("query", "key", "value")
         )
 
     def build(self, x_shape):
+        check_width(self, "x", x_shape, self.d_model)
         self._self_attention.build(x_shape, x_shape)
         self._self_attention_layer_norm.build(x_shape)
         self._build_feedforward(x_shape)
@@ -223,9 +248,16 @@ class EncoderLayer(TransformerLayer):
 class DecoderLayer(TransformerLayer):
     """Self-attention, cross-attention, feed-forward, with residuals.
 
-    Takes the arguments of `TransformerLayer`: `d_model`, `num_heads`,
-    `d_ff`, `activation`, `dropout`, `attention_dropout`,
-    `feedforward_dropout`, `norm` ("pre" or "post"), `layer_norm_epsilon`.
+    Args:
+        d_model: int, width D of input and output.
+        num_heads: int, attention heads, which divide D.
+        d_ff: int, width inside the feed-forward sublayer.
+        activation: of the feed-forward sublayer, a name or a function.
+        dropout: float, on each sublayer's output.
+        attention_dropout: float, on attention weights.
+        feedforward_dropout: float, inside the feed-forward sublayer.
+        norm: "pre" (x + f(norm(x))) or "post" (norm(x + f(x))).
+        layer_norm_epsilon: float, added to the variance.
 
     Call arguments:
         x: float `(B, T, D)`. Its implicit mask and that of `encoder_output`
@@ -249,8 +281,31 @@ class DecoderLayer(TransformerLayer):
     Reference: Vaswani et al. 2017, section 3.1.
     """
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        d_ff,
+        activation="relu",
+        dropout=0.0,
+        attention_dropout=0.0,
+        feedforward_dropout=0.0,
+        norm="pre",
+        layer_norm_epsilon=1e-6,
+        **kwargs,
+    ):
+        super().__init__(
+            d_model,
+            num_heads,
+            d_ff,
+            activation,
+            dropout,
+            attention_dropout,
+            feedforward_dropout,
+            norm,
+            layer_norm_epsilon,
+            **kwargs,
+        )
         self._self_attention, self._self_attention_layer_norm = self._attention(
             "self_attention", normalized=("query", "key", "value")
         )
@@ -259,6 +314,7 @@ class DecoderLayer(TransformerLayer):
         )
 
     def build(self, x_shape, encoder_output_shape):
+        check_width(self, "x", x_shape, self.d_model)
         self._self_attention.build(x_shape, x_shape)
         self._self_attention_layer_norm.build(x_shape)
         self._cross_attention.build(x_shape, encoder_output_shape)

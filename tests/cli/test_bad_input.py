@@ -261,7 +261,11 @@ def test_a_beam_of_zero(run, corpus, refuses):
     "words, says",
     [
         (["train"], "--data"),
-        (["trian"], "'trian'"),
+        (["trian"], "unknown command trian (did you mean train?)"),
+        (["xyz"], "unknown command xyz."),
+        (["train", "--lr=1"], "mean --set training.learning_rate=...?"),
+        (["train", "--warmup-steps", "9"], "--set training.warmup_steps=..."),
+        (["evaluate", "--lr=1"], "unknown option --lr."),
         (["train", "--dta", "d", "--out=r"], "--dta (did you mean --data?)"),
         (["train", "--data=d", "--out=r", "--epochs=many"], "'many'"),
         (["versions", "m", "prune", "--kep=1"], "--kep (did you mean --keep?)"),

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from keras_transformer.cli.main import build_parser, main
-from keras_transformer.cli.serve import server_flags, server_options
+from keras_transformer.cli.serve import server_options
 from keras_transformer.errors import InputError
 from keras_transformer.export.verification import c_api
 from keras_transformer.serving.server import engines
@@ -73,7 +73,7 @@ def parsed(*options):
 
 def test_flags_for_the_real_server(tmp_path):
     base = tmp_path / "en-zh"
-    flags = server_flags(
+    flags = engines.server_flags(
         parsed("--model_base_path", base, "--port", 9, "--enable_batching")
     )
     assert engines.model_server_command(flags) == [
@@ -89,7 +89,7 @@ def test_flags_for_the_real_server(tmp_path):
 
 
 def test_the_real_server_reads_its_models_again(tmp_path):
-    flags = server_flags(
+    flags = engines.server_flags(
         parsed(
             "--model_config_file",
             tmp_path / "models.config",
@@ -144,7 +144,7 @@ def test_the_container_gets_the_flags_and_sees_the_models(programs, tmp_path):
 def test_the_name_is_that_of_the_link(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "name").symlink_to(tmp_path / "real")
-    flags = server_flags(parsed("--model_base_path", tmp_path / "name"))
+    flags = engines.server_flags(parsed("--model_base_path", tmp_path / "name"))
     assert flags["model_name"] == "name"
 
 

@@ -1,3 +1,5 @@
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -94,14 +96,21 @@ def test_a_fully_masked_row_is_finite(arrays, policy):
     assert np.isfinite(np.array(keras.ops.cast(output, "float32"))).all()
 
 
-def test_a_mask_of_the_lengths_alone_is_that_of_every_sentence(arrays):
-    # As many heads as queries: a wrong axis would fit.
-    layer = MultiHeadAttention(num_heads=T, d_model=D)
-    mask = np.tril(np.ones((T, S), dtype=bool))
-    np.testing.assert_allclose(
-        layer(**arrays, attention_mask=mask),
-        layer(**arrays, attention_mask=mask[None]),
-    )
+@pytest.mark.parametrize("shape", [(B, S), (T, S), (S,), (B, 1, T, S)])
+def test_a_mask_has_an_axis_for_queries(arrays, shape):
+    layer = MultiHeadAttention(num_heads=2, d_model=D)
+    mask = np.ones(shape, bool)
+    says = re.escape(f"Received: {shape}. A padding mask (batch, keys)")
+    with pytest.raises(ValueError, match=says):
+        layer(**arrays, attention_mask=mask)
+    with pytest.raises(ValueError, match=says):
+        layer.attention_weights(arrays["query"], arrays["value"], mask)
+
+
+def test_a_width_that_does_not_fit_is_told(arrays):
+    layer = MultiHeadAttention(num_heads=2, d_model=2 * D)
+    with pytest.raises(ValueError, match=f"takes query of shape .* {2 * D}"):
+        layer(**arrays)
 
 
 @pytest.mark.parametrize("training", [False, True])

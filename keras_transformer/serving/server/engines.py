@@ -4,6 +4,8 @@ TensorFlow's server, the same in a container, and the embedded server, which
 has TensorFlow or CTranslate2 run what it serves.
 """
 
+import math
+import os
 import pathlib
 import shutil
 import subprocess
@@ -135,3 +137,65 @@ def _docker_has(image):
     except (OSError, subprocess.TimeoutExpired):
         return False
     return inspected.returncode == 0
+
+
+def server_flags(arguments) -> dict:
+    """TensorFlow Serving's flags by name; None is left out.
+
+    Args:
+        arguments: of `serve`, parsed.
+    """
+    flags = {
+        "port": arguments.port,
+        "rest_api_port": arguments.rest_api_port,
+        "rest_api_timeout_in_ms": arguments.rest_api_timeout_in_ms,
+        # It takes whole seconds, and at 0 looks once.
+        "file_system_poll_wait_seconds": math.ceil(
+            max(0, arguments.file_system_poll_wait_seconds)
+        ),
+    }
+    if arguments.model_base_path:
+        flags["model_name"] = model_name(arguments)
+        flags["model_base_path"] = _absolute(arguments.model_base_path)
+    else:
+        flags["model_config_file"] = _absolute(arguments.model_config_file)
+        # So that the file is read again, and labels are taken at the start,
+        # as by the embedded server.
+        flags["model_config_file_poll_wait_seconds"] = flags[
+            "file_system_poll_wait_seconds"
+        ]
+        flags["allow_version_labels_for_unavailable_models"] = True
+    if arguments.enable_batching:
+        flags["enable_batching"] = True
+        file = arguments.batching_parameters_file
+        flags["batching_parameters_file"] = _absolute(file) if file else None
+    threads = arguments.tensorflow_intra_op_parallelism
+    flags["tensorflow_intra_op_parallelism"] = threads or None
+    return flags
+
+
+def mounted_paths(arguments) -> list[str]:
+    """What a container has to see: the files, and the models' folders."""
+    files = [arguments.model_config_file, arguments.batching_parameters_file]
+    paths = [arguments.model_base_path, *files]
+    if arguments.model_config_file:
+        from keras_transformer.serving.server.config_files import (
+            read_model_configs,
+        )
+
+        configs = read_model_configs(arguments.model_config_file)
+        paths += [config.base_path for config in configs]
+    return [_absolute(path) for path in dict.fromkeys(paths) if path]
+
+
+def model_name(arguments) -> str:
+    """The name by which the one model is asked for."""
+    return (
+        arguments.model_name
+        or pathlib.Path(_absolute(arguments.model_base_path)).name
+    )
+
+
+def _absolute(path):
+    # A link to a folder lends it its name.
+    return os.path.abspath(path)
