@@ -7,7 +7,14 @@
 `peer.json` is the output of `scripts/benchmarks/decoding --peer --json`,
 `growth.json` that of `scripts/benchmarks/decoding --json` over batches, beams
 and lengths, `profile.json` that of `profile_decoding.py --json`. The last
-section is filled by `scripts/benchmarks/ctranslate2_export --write`.
+section is filled by `scripts/benchmarks/ctranslate2_export --write`, that of
+exports alone by a shorter measurement:
+
+    scripts/tools/performance_page.py --exports served.json \\
+        --write docs/performance.md
+
+`served.json` is the output of `scripts/benchmarks/decoding --peer --json --kind
+served`.
 """
 
 import argparse
@@ -28,6 +35,14 @@ What `export --format ctranslate2` writes, beside the run that it is made of.
 
 {}
 """.format(*page_parts.marks("scripts/benchmarks/ctranslate2_export"))
+_SCRIPT = "scripts/tools/performance_page.py"
+_SERVED = """\
+## Exports, in a sitting of their own
+
+{}
+
+{}
+""".format(*page_parts.marks(_SCRIPT))
 _INTRODUCTION = """\
 # Performance of decoding
 
@@ -48,8 +63,15 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for name in ("peer", "growth", "profile"):
-        parser.add_argument(f"--{name}", required=True, metavar="JSON")
+        parser.add_argument(f"--{name}", metavar="JSON")
+    parser.add_argument("--exports", metavar="JSON")
+    parser.add_argument("--write", type=pathlib.Path, metavar="PAGE")
     options = parser.parse_args()
+    if options.exports and options.write:
+        page_parts.replace(options.write, _SCRIPT, _served(options.exports))
+        return 0
+    if not (options.peer and options.growth and options.profile):
+        parser.error("--peer, --growth and --profile, or --exports and --write")
     peer, growth, profile = (
         _read(getattr(options, name)) for name in ("peer", "growth", "profile")
     )
@@ -58,6 +80,7 @@ def main() -> int:
         _environment(peer),
         _ratios(peer),
         _settings(peer),
+        _SERVED,
         _growth(growth),
         _lengths(growth),
         _profiles(profile),
@@ -65,6 +88,14 @@ def main() -> int:
     ]
     print("\n".join(section.rstrip() + "\n" for section in sections), end="")
     return 0
+
+
+def _served(path):
+    """The section of exports."""
+    report = _read(path)
+    sections = _environment(report), _ratios(report), _settings(report)
+    # One level below the section's own heading.
+    return "\n\n".join(sections).replace("## ", "### ")
 
 
 def _read(path):
