@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import read_yaml
+from keras_transformer.files import read_json, read_yaml
 
 if TYPE_CHECKING:
     from keras_transformer.data.prepared import PreparedData
@@ -68,9 +68,13 @@ def run_config(
     if not path.is_file():
         if default is not None:
             return default
+        manifest = path.with_name("manifest.json")
+        kind = "not a run folder (no config.yaml)"
+        if manifest.is_file() and "splits" in read_json(manifest):
+            kind = "prepared data, not a run"
         raise InputError(
-            f"{folder}: not a run folder (no config.yaml). Expected what "
-            "`keras-transformer train --out` wrote"
+            f"{folder}: {kind}. Expected what `keras-transformer train --out` "
+            "wrote"
         )
     return Config().updated(read_yaml(path), str(path))
 

@@ -249,7 +249,7 @@ def test_data_where_a_run_is_wanted(data, refuses, tmp_path):
 def test_the_name_of_a_language_for_its_tag(corpus, refuses, tmp_path):
     command = ["prepare", "--train", corpus / "train.tsv", "--out"]
     command += [tmp_path / "out", "--source-language=english"]
-    refuses(*command, says=["source_language", "'english'", "such as en"])
+    refuses(*command, says=["source_language", "'english'", "english is en"])
 
 
 def test_a_beam_of_zero(run, corpus, refuses):

@@ -128,7 +128,7 @@ def test_a_model_that_does_not_translate(client):
 def test_inputs_of_different_lengths(client):
     with pytest.raises(InputError, match="text 1, more 2"):
         client().predict({"text": ["a"], "more": ["a", "b"]})
-    with pytest.raises(InputError, match="not one text"):
+    with pytest.raises(InputError, match="takes a list of texts here, not one"):
         client().translate("a sentence")
 
 

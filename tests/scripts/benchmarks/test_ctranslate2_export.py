@@ -63,5 +63,6 @@ def test_tables_are_put_into_a_page(commands, tmp_path, capsys):
 def test_the_page_has_the_marks():
     page = pathlib.Path(benchmark.__file__).parents[3] / "docs/performance.md"
     text = page.read_text(encoding="utf-8")
-    marks = page_parts.marks(benchmark.SCRIPT)
-    assert [text.count(mark) for mark in marks] == [1, 1]
+    first, last = page_parts.marks(benchmark.SCRIPT)
+    assert text.count(first) == 1
+    assert last in text.partition(first)[2]
