@@ -196,7 +196,8 @@ def _check(arguments):
         arguments.model_base_path = arguments.folder
     if bool(arguments.model_base_path) == bool(arguments.model_config_file):
         raise InputError(
-            "serve takes either FOLDER or --model_config_file FILE"
+            "serve takes either FOLDER, also as --model_base_path FOLDER, or "
+            "--model_config_file FILE"
         )
     if arguments.batching_parameters_file and not arguments.enable_batching:
         raise InputError(

@@ -191,16 +191,11 @@ def parse_dev(
             ) from None
         return corpus
     if not 0 < fraction < 1:
-        hint = ""
-        if fraction > 1:
-            hint = (
-                f"; for {dev} pairs of a corpus of a million, "
-                f"{fraction / 1e6:.2g}"
-            )
-        raise InputError(
-            f"dev fraction {dev}. Accepted: above 0 and below 1{hint}; or a "
-            "file"
-        )
+        accepted = "above 0 and below 1, or a file"
+        if fraction > 1 and fraction.is_integer():
+            share = f"{fraction / 1e6:.2g}"
+            accepted += f"; for {dev} pairs of a million, {share}"
+        raise InputError(f"dev fraction {dev}. Accepted: {accepted}")
     return fraction
 
 

@@ -59,8 +59,8 @@ def test_a_folder_is_served(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("option", "says"),
     [
-        ("--dev=200", "for 200 pairs of a corpus of a million, 0.0002; or a"),
-        ("--dev=0", "above 0 and below 1; or a file"),
+        ("--dev=200", "or a file; for 200 pairs of a million, 0.0002"),
+        ("--dev=0", "above 0 and below 1, or a file"),
         ("--source-language=English", "language tag; English is en."),
         ("--target-language=german", "german is de"),
         ("--target-language=klingon", "such as en, zh or pt-BR"),
