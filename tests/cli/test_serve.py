@@ -165,7 +165,7 @@ def test_limits_of_the_embedded_server(tmp_path):
 @pytest.mark.parametrize(
     "options, says",
     [
-        ([], ["either FOLDER or", "--model_config_file FILE"]),
+        ([], ["--model_base_path FOLDER", "--model_config_file FILE"]),
         (["--model_base_path", "/none"], ["/none: no such folder"]),
         (["--model_config_file", "/none"], ["/none", "No such file"]),
         (
