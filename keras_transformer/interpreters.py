@@ -33,21 +33,26 @@ def child_environment() -> dict[str, str]:
     }
 
 
-@contextlib.contextmanager
-def safe_path() -> Iterator[None]:
+def safe_path() -> contextlib.AbstractContextManager:
     """Has interpreters that are started in the block start safe.
 
     For those that `multiprocessing` starts, its resource tracker included.
     """
-    before = os.environ.get(_SAFE_PATH)
-    os.environ[_SAFE_PATH] = "1"
+    return environment_variable(_SAFE_PATH, "1")
+
+
+@contextlib.contextmanager
+def environment_variable(name: str, value: str) -> Iterator[None]:
+    """Gives a variable of the environment a value in the block."""
+    before = os.environ.get(name)
+    os.environ[name] = value
     try:
         yield
     finally:
         if before is None:
-            del os.environ[_SAFE_PATH]
+            del os.environ[name]
         else:
-            os.environ[_SAFE_PATH] = before
+            os.environ[name] = before
 
 
 def leave_current_folder():

@@ -12,7 +12,6 @@ Reference: Post 2018 (sacreBLEU), `sacrebleu.significance`.
 
 import contextlib
 import dataclasses
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -21,6 +20,7 @@ from sacrebleu.significance import PairedTest
 
 from keras_transformer.errors import InputError, shown
 from keras_transformer.evaluation.bleu_chrf import check_texts, metrics
+from keras_transformer.interpreters import environment_variable
 from keras_transformer.validation import Rule, Section
 
 BOOTSTRAP, RANDOMISATION = "bs", "ar"
@@ -268,13 +268,5 @@ def _scores(drawn, metric, tests):
 @contextlib.contextmanager
 def _seeded(seed):
     """Has sacreBLEU draw by a seed, whatever the environment says."""
-    with _seeding:
-        before = os.environ.get(_SEED)
-        os.environ[_SEED] = str(seed)
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ[_SEED]
-            else:
-                os.environ[_SEED] = before
+    with _seeding, environment_variable(_SEED, str(seed)):
+        yield

@@ -220,6 +220,34 @@ def test_weights_are_integers():
     assert [kernel.shape for kernel in kernels] == found
 
 
+@needs_vnni
+@pytest.mark.parametrize("is_static", [True, False])
+def test_ranges_of_products_are_stored(is_static):
+    """Computed ones have another address in each call.
+
+    Then each call makes what it multiplies by anew. Nor has each product
+    constants of its own.
+    """
+    limits = limits_of("pre") if is_static else None
+    made = IncrementalTransformer(model("pre"), "int8", limits=limits)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 5], tf.int32)])
+    def step(ids):
+        return made.step(ids[:, :1], made.start(ids, 1, 4), 0).logits
+
+    operations = step.get_concrete_function().graph.get_operations()
+    products = [o for o in operations if o.type == "_QuantizedMatMul"]
+    assert len(products) > 10
+    ranges = [
+        list(o.inputs)[3 + (b"Add" in o.get_attr("fused_ops")) :]
+        for o in products
+    ]
+    stored = {"Const", "ReadVariableOp"}
+    assert {tensor.op.type for some in ranges for tensor in some} == stored
+    for end in range(2):  # Least and largest integer.
+        assert len({(some[end].dtype, some[end].ref()) for some in ranges}) == 1
+
+
 def test_columns_of_zeros_are_zeros():
     made = quantization._quantized(Projection(KERNEL, BIAS), None, False)
     assert (made.kernel[:, 5] == 0).all()

@@ -158,3 +158,12 @@ def test_the_page_says_what_was_measured_beside_a_peer(run_folder, tmp_path):
         row = f"| {cell} | {ratios['vs_float32']:.2f} | "
         assert row + f"{ratios['vs_int8']:.2f} |" in page.stdout
     assert profile["title"] in page.stdout
+    written = tmp_path / "performance.md"
+    written.write_text(page.stdout, encoding="utf-8")
+    done = script(
+        *("tools/performance_page.py", "--exports", tmp_path / "peer.json"),
+        *("--write", written),
+    )
+    assert done.returncode == 0, done.stderr
+    # In the whole page, and in its section of exports.
+    assert written.read_text("utf-8").count(row) == 2
