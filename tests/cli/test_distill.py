@@ -386,7 +386,7 @@ def test_an_untrained_teacher(refuses, run, data, tmp_path):
     shutil.rmtree(copy / "weights")
     words = ["--data", data, "--out", tmp_path / "out"]
     refuses("distill", "--teacher", copy, *words, says=["no such weights"])
-    refuses("distill", "--teacher", data, *words, says=["not a run folder"])
+    refuses("distill", "--teacher", data, *words, says=["data, not a run"])
     refuses("distill", "--teacher", tmp_path, *words, says=["not a run folder"])
     assert not list(tmp_path.glob("out*"))
 

@@ -89,7 +89,7 @@ def test_another_model_or_no_run_is_refused(run, news, refuses, tmp_path):
         *(*command, run, "--preset=small"),
         says=["model.d_model is 16 there, 256 here"],
     )
-    refuses(*command, news, says=[news, "not a run folder"])
+    refuses(*command, news, says=[news, "prepared data, not a run"])
     assert list(tmp_path.iterdir()) == []
 
 
