@@ -233,7 +233,7 @@ class _LimitedProtocol(uvicorn_protocol()):
             ("Connection", "close"),
         ]
         status = error.http_status
-        for event in (
+        events = [
             h11.Response(
                 status_code=status,
                 headers=headers,
@@ -241,7 +241,12 @@ class _LimitedProtocol(uvicorn_protocol()):
             ),
             h11.Data(data=body),
             h11.EndOfMessage(),
-        ):
+        ]
+        # Of a request, not of bytes that are none, the scope is the latest's.
+        is_request = self.conn.our_state is h11.SEND_RESPONSE
+        if is_request and self.scope["method"] == "HEAD":
+            del events[1]  # Its answer has no body (RFC 9110, 9.3.2).
+        for event in events:
             self.transport.write(self.conn.send(event))
 
     def _entry(self, error):
