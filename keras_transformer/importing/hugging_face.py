@@ -58,6 +58,11 @@ _SIZES = {
     "num_encoder_layers": "encoder_layers",
     "num_decoder_layers": "decoder_layers",
 }
+_DROPOUTS = {
+    "dropout": "dropout",
+    "attention_dropout": "attention_dropout",
+    "feedforward_dropout": "activation_dropout",
+}
 _POSITIONS = "max_position_embeddings"
 # Of the model that `convert_marian_to_pytorch.py` makes, unless it says so.
 _DEFAULTS = {
@@ -121,6 +126,7 @@ def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
             *(folder / name for name in names),
             *spm,
         ),
+        sections={"model": _dropouts(folder / CONFIG, config)},
     )
 
 
@@ -173,6 +179,7 @@ def _read_m2m100(folder):
                 "norm": "pre",
                 "layer_norm_epsilon": 1e-5,
                 "first_position": 2,
+                **_dropouts(path, config),
             }
         },
         padding_is_predicted=True,
@@ -295,6 +302,22 @@ def _check(path, config, understood):
                 f"{path}: {key} of encoder and decoder differ "
                 f"({sides[0]} and {sides[1]}), which isn't understood"
             )
+
+
+def _dropouts(path, config):
+    """What the model was trained with, for training it further."""
+    rates = {
+        ours: config[theirs]
+        for ours, theirs in _DROPOUTS.items()
+        if theirs in config
+    }
+    for name, rate in rates.items():
+        if type(rate) not in (int, float) or not 0 <= rate < 1:
+            raise InputError(
+                f"{path}: {_DROPOUTS[name]} is {rate!r:.60}. Accepted: at "
+                "least 0, below 1"
+            )
+    return rates
 
 
 def _tied(config):

@@ -38,7 +38,7 @@ _CATALOG = {
     "TransformerBig": {"num_heads": 16},
     "TransformerBigSharedEmbeddings": {"num_heads": 16},
     "TransformerTiny": {"num_heads": 2},
-    "ScalingNmtEnDe": {"num_heads": 16},
+    "ScalingNmtEnDe": {"num_heads": 16, "dropout": 0.3},
     "ScalingNmtEnFr": {"num_heads": 16},
 }
 _POSITIONS = "SinusoidalPositionEncoder"
@@ -131,6 +131,9 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
             f"{path}: one embedding for both sides, whose vocabularies differ"
         )
     controls = _controls(path, data)
+    files = [path, description]
+    files += sorted(checkpoint.parent.glob(f"{checkpoint.name}.*"))
+    files += [*names, *filter(None, pieces)]
     return ForeignModel(
         folder=folder,
         kind="OpenNMT-tf",
@@ -146,17 +149,7 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
         decoding=_decoding(settings),
         languages=("", ""),
         punctuation="none",
-        files=tuple(
-            dict.fromkeys(
-                [
-                    path,
-                    description,
-                    *sorted(checkpoint.parent.glob(f"{checkpoint.name}.*")),
-                    *names,
-                    *(piece for piece in pieces if piece),
-                ]
-            )
-        ),
+        files=tuple(dict.fromkeys(files)),
         sections={
             "model": {
                 "norm": "pre" if _FINAL_NORM in tensors else "post",
@@ -164,6 +157,7 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
                 "first_position": 1,
                 "source_start": controls["start"],
                 "source_end": controls["end"],
+                "dropout": arguments["dropout"],
             },
         },
         padding_is_predicted=True,
@@ -270,7 +264,7 @@ def _sizes(prefix, tensors, arguments):
 
 
 def _read_description(path):
-    """Heads and activation, by the call that makes the model.
+    """Heads, activation and dropout, by the call that makes the model.
 
     Raises:
         InputError: there is no such call, or more than one, or it asks for
@@ -308,7 +302,14 @@ def _read_description(path):
                 f"{path}: {key} is {given[key]!r:.60}, which isn't "
                 f"understood. Accepted: {accepted}"
             )
-    return {"num_heads": heads, "ffn_activation": activation}
+    dropout = given.get("dropout")
+    if not isinstance(dropout, float) or not 0 <= dropout < 1:
+        dropout = 0.1  # As in the catalog; a name's value can't be known.
+    return {
+        "num_heads": heads,
+        "ffn_activation": activation,
+        "dropout": dropout,
+    }
 
 
 def _model_of(node):

@@ -232,6 +232,14 @@ def test_models_of_the_catalog_are_known(opennmt, tmp_path):
     )
     run = import_run(opennmt, tmp_path / "run", **LANGUAGES)
     assert run.config.model.num_heads == 2
+    assert run.config.model.dropout == 0.1
+
+
+@pytest.mark.parametrize(("given", "taken"), [("0.25", 0.25), ("RATE", 0.1)])
+def test_dropout_is_that_of_the_description(given, taken, opennmt, tmp_path):
+    description("dropout=0.1", f"dropout={given}")(opennmt)
+    run = import_run(opennmt, tmp_path / "run", **LANGUAGES)
+    assert run.config.model.dropout == taken
 
 
 def test_a_source_may_have_a_start_and_an_end(opennmt, tmp_path):

@@ -14,6 +14,7 @@ from keras_transformer.importing.run import import_run
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.training.run import Run
 from keras_transformer.translation.translator import Translator
+from tests.importing.conftest import LANGUAGES
 
 KINDS = pytest.mark.parametrize("kind", ["base", "big", "separate"])
 LONGEST = 59  # transformers' limit of 60, less its start
@@ -211,3 +212,30 @@ def test_separate_vocabularies_keep_their_own_ids(import_of):
     assert sizes[0] < sizes[1]
     paths = {weight.path for weight in run.load_model().weights}
     assert "target_embedding/output_bias" in paths
+
+
+def dropouts(run):
+    model = run.config.model
+    return model.dropout, model.attention_dropout, model.feedforward_dropout
+
+
+def set_dropouts(folder, **rates):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | rates))
+
+
+def test_dropout_is_that_of_the_training(copy, tmp_path):
+    folder = copy()
+    rates = {"attention_dropout": 0.2, "activation_dropout": 0.1}
+    set_dropouts(folder, dropout=0.3, **rates)
+    run = import_run(folder, tmp_path / "run", **LANGUAGES)
+    assert dropouts(run) == (0.3, 0.2, 0.1)
+
+
+@pytest.mark.parametrize("rate", [1, -0.1, "0.1", None, True])
+def test_dropout_that_is_no_share_is_refused(rate, copy, tmp_path):
+    folder = copy()
+    set_dropouts(folder, attention_dropout=rate)
+    with pytest.raises(InputError, match="attention_dropout is .*Accepted"):
+        import_run(folder, tmp_path / "run", **LANGUAGES)
+    assert not (tmp_path / "run").exists()
