@@ -203,7 +203,8 @@ def test_status_page_and_text_that_is_no_utf_8(ports):
     assert page.status == 200 and b"<html" in page.body
     headers = {"X-Requested-With": "keras-transformer"}
     models = ask(host, "/assets/models.json", headers=headers).body
-    assert json.loads(models) == {"models": ["en-zh"]}
+    served = {"models": ["en-zh"], "languages": {"en-zh": ["en", "zh"]}}
+    assert json.loads(models) == served
     body = b'{"instances": [{"b64": "/w=="}, "aaa"]}'
     answer = ask(host, f"{MODEL}:predict", body)
     assert answer.status == 200

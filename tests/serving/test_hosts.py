@@ -180,4 +180,4 @@ def test_the_page_s_data_are_for_its_own_requests(server):
     ):
         answer = ask(address(server), path, headers=headers)
         assert answer.status == expected
-    assert json.loads(answer.body) == {"models": ["toy"]}
+    assert json.loads(answer.body) == {"models": ["toy"], "languages": {}}

@@ -4,6 +4,7 @@ import http.client
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -13,7 +14,9 @@ import pytest
 
 from keras_transformer.cli.main import build_parser
 from keras_transformer.cli.serve import server_options
+from keras_transformer.contract.layout import DESCRIPTION
 from keras_transformer.serving.page.files import ASSETS
+from keras_transformer.serving.server.config_files import ModelConfig
 from keras_transformer.serving.server.monitoring import AccessLog
 from tests.serving.asking import ask
 
@@ -86,7 +89,28 @@ def test_the_models_are_named(served):
     headers = {"X-Requested-With": "keras-transformer"}
     answer = ask(host(served), "/assets/models.json", headers=headers)
     assert answer.headers["content-type"] == "application/json"
-    assert json.loads(answer.body) == {"models": ["toy"]}
+    assert json.loads(answer.body) == {"models": ["toy"], "languages": {}}
+
+
+def test_languages_are_those_that_an_export_says(serve, toy_base, tmp_path):
+    for name, languages in (
+        ("demo", {"source": "en", "target": "pt_BR"}),
+        ("odd", {"source": "<b>", "target": 1}),
+        ("older", None),
+    ):
+        folder = tmp_path / name / "1"
+        shutil.copytree(toy_base / "1", folder)
+        about = folder / DESCRIPTION
+        about.parent.mkdir(exist_ok=True)
+        about.write_text(json.dumps({"languages": languages}), encoding="utf-8")
+    configs = [ModelConfig(path.name, path) for path in tmp_path.iterdir()]
+    server = serve(models=tuple(configs), port=None)
+    headers = {"X-Requested-With": "keras-transformer"}
+    answer = ask(host(server), "/assets/models.json", headers=headers)
+    assert json.loads(answer.body) == {
+        "models": ["demo", "odd", "older"],
+        "languages": {"demo": ["en", "pt_BR"]},
+    }
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_the_language_can_be_switched_and_is_remembered(open_page):
     expect(page.locator("html")).to_have_attribute("lang", "zh-Hans")
     expect(page).to_have_title("翻译")
     expect(page.get_by_role("heading", level=1)).to_have_text("翻译")
-    expect(page.locator("#about")).to_contain_text("en-zh，版本 3，")
+    expect(page.locator("#about")).to_contain_text("en → zh，版本 3，")
     expect(page.locator("#hypotheses th").first).to_have_text("名次")
     expect(page.locator("#alignment th").first).to_have_text("（句首）")
     expect(page.locator("#version option").first).to_have_text("最新 (3)")
@@ -210,6 +210,20 @@ def test_a_narrow_screen_scrolls_in_one_direction_only(open_page, locale):
     assert page.locator("#hypotheses").bounding_box()["width"] <= 328
     for button in page.get_by_role("button").all():
         assert button.bounding_box()["height"] >= 44
+
+
+def test_an_alignment_that_is_too_wide_says_how_to_see_the_rest(open_page):
+    page = open_page(viewport={"width": 360, "height": 640})
+    translated(page, "good day")
+    hint, region = page.locator("#scroll-hint"), page.locator("#alignment-scroll")
+    expect(hint).to_be_hidden()
+    translated(page)
+    expect(hint).to_contain_text("scroll it sideways")
+    expect(region).to_have_class("scroll more")
+    region.evaluate("region => region.scrollTo(region.scrollWidth, 0)")
+    expect(region).to_have_class("scroll")
+    page.set_viewport_size({"width": 1200, "height": 800})
+    expect(hint).to_be_hidden()
 
 
 # Colours and motion.

@@ -72,7 +72,7 @@ def rows_of(table):
 def test_typing_shows_the_translation_and_who_made_it(page):
     page.keyboard.type("good morning")  # the field has the focus
     expect(translation(page)).to_have_text("GOOD MORNING")
-    about = re.compile(r"^en-zh, version 3, [\d,]+ ms$")
+    about = re.compile(r"^en → zh, version 3, [\d,]+ ms$")
     expect(page.locator("#about")).to_have_text(about)
     expect(translation(page).locator("p")).to_have_attribute("lang", "zh")
     expect(page.locator("#source")).to_have_attribute("lang", "en")
@@ -154,6 +154,99 @@ def test_a_text_that_is_too_long_for_the_model_says_truncated(page):
     expect(notice).to_be_hidden()
     translate(page, "word " * 14)
     expect(notice).to_have_text(re.compile("^Truncated"))
+
+
+def test_an_example_is_a_click_away(page):
+    example = page.get_by_role("button", name="Example: She has two cats.")
+    example.click()
+    expect(page.locator("#source")).to_have_value("She has two cats.")
+    expect(page.locator("#source")).to_be_focused()
+    expect(translation(page)).to_have_text("SHE HAS TWO CATS.")
+    expect(example).to_be_hidden()
+    page.get_by_role("button", name="Clear").click()
+    expect(example).to_be_visible()
+    page.keyboard.type("a")
+    expect(example).to_be_hidden()
+
+
+def test_examples_are_in_the_language_of_the_model(page):
+    examples = page.evaluate(
+        """async () => {
+          const { exampleFor } = await import("/assets/examples.js");
+          const sources = ["zh-Hant", "DE", "xx", "constructor"];
+          const languages = sources.map((source) => ({ source }));
+          return [...languages, null].map((one) => exampleFor(one)?.lang);
+        }"""
+    )
+    assert examples == ["zh", "de", None, None, "en"]
+
+
+def have_log_probabilities(page, *values):
+    """Answers for the model: the texts "a", "b", ... have these per token."""
+    by_text = {chr(ord("a") + i): value for i, value in enumerate(values)}
+
+    def answer(route):
+        body = json.loads(route.request.post_data)
+        if body["signature_name"] != "score":
+            route.continue_()
+            return
+        texts = body["inputs"]["text"]
+        outputs = {
+            "log_probability": [2 * by_text[text] for text in texts],
+            "tokens": [2] * len(texts),
+            "score": [0] * len(texts),
+        }
+        route.fulfill(json={"outputs": outputs})
+
+    page.route(PREDICT, answer)
+
+
+def test_a_low_probability_is_said_beside_the_translation(page):
+    have_log_probabilities(page, -2.0, -0.5)
+    unsure = page.locator("#unsure")
+    translate(page, "a")
+    expect(unsure).to_contain_text("probability of only 14% each")
+    expect(translation(page).locator("p")).to_have_class("unsure")
+    translate(page, "b")
+    expect(page.locator("#hypotheses")).to_contain_text("61%")
+    expect(unsure).to_be_hidden()
+    expect(translation(page).locator(".unsure")).to_have_count(0)
+
+
+def test_sentences_of_a_low_probability_are_marked_and_numbered(page):
+    asked = requests_of(page)
+    have_log_probabilities(page, -0.5, -2.0, -0.4, -3.0)
+    translate(page, "a\nb\nc\nd")
+    unsure = page.locator("#unsure")
+    expect(unsure).to_contain_text("sentence 2 (14%), sentence 4 (5%).")
+    marked = translation(page).locator("li.unsure")
+    expect(marked).to_have_text(["B", "D"])
+    texts = [inputs["text"] for inputs in inputs_of(asked, "score")]
+    assert texts == [["a", "a"], ["b", "c", "d"]]
+    page.get_by_label("Details of sentence").select_option("2. b")
+    expect(page.locator("#hypotheses")).to_contain_text("14%")
+    texts = [inputs["text"] for inputs in inputs_of(asked, "score")]
+    assert texts[2:] == [["b"]]
+    page.get_by_label("Language of this page").select_option("zh")
+    expect(unsure).to_contain_text("第 2 句 (14%)、第 4 句 (5%)")
+
+
+def test_models_are_shown_with_their_languages(page):
+    models = page.get_by_label("Model").locator("option")
+    expect(models).to_have_text(["en → zh", "toy"])
+    labels = page.evaluate(
+        """async () => {
+          const module = await import("/assets/languages.js");
+          const stated = { demo: ["en", "pt_BR"], "de-en": ["de", "en"] };
+          const names = ["demo", "de-en", "en_fr-big", "constructor", "x-y"];
+          return names.map((name) =>
+            module.modelLabel(name, module.languagesOf(name, stated)));
+        }"""
+    )
+    assert labels == [
+        *("demo (en → pt-BR)", "de → en", "en_fr-big (en → fr)"),
+        *("constructor", "x-y"),
+    ]
 
 
 # Details.

@@ -2,7 +2,8 @@
 
 The files are plain HTML, CSS and ES modules that are served as they are
 written. What the page shows comes from the served contract; only the names of
-the models do not, as TensorFlow Serving lists none.
+the models and their languages do not, as TensorFlow Serving has no words for
+them.
 """
 
 import json
@@ -56,13 +57,20 @@ class Page:
 
     Args:
         model_names: gives the names of the models that are served now.
+        languages: gives the tags of source and target by model, of those that
+            are known.
 
     Attributes:
         paths: that it answers.
     """
 
-    def __init__(self, model_names: Callable[[], list[str]]):
+    def __init__(
+        self,
+        model_names: Callable[[], list[str]],
+        languages: Callable[[], Mapping[str, tuple[str, str]]],
+    ):
         self._model_names = model_names
+        self._languages = languages
         self._files = {
             _path(file): (file.read_bytes(), _TYPES[file.suffix])
             for file in sorted(ASSETS.iterdir())
@@ -83,7 +91,11 @@ class Page:
                 message = "It is answered to this server's own page only"
                 body = json.dumps({"error": message}).encode()
                 return Response(body, 403, _HEADERS, "application/json")
-            body = json.dumps({"models": self._model_names()}).encode()
+            models = {
+                "models": self._model_names(),
+                "languages": self._languages(),
+            }
+            body = json.dumps(models).encode()
             return Response(body, 200, _HEADERS, "application/json")
         body, media_type = self._files[path]
         return Response(body, 200, _HEADERS, media_type)

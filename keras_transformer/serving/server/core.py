@@ -1,5 +1,6 @@
 """Server core: what REST and gRPC share, from the models to the log."""
 
+import contextlib
 import dataclasses
 import time
 from concurrent.futures import Future
@@ -9,6 +10,7 @@ from tensorflow_serving.apis import (
     get_model_status_pb2,
 )
 
+from keras_transformer.contract.status import ServingError
 from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.batching import Batcher
 from keras_transformer.serving.server.model_store import Handle, ModelStore
@@ -105,6 +107,19 @@ class Core:
                 signatures.signature_def[key].CopyFrom(signature)
         response.metadata[SIGNATURE_DEF].Pack(signatures)
         return response
+
+    def languages(self) -> dict[str, tuple[str, str]]:
+        """Tags of source and target by model, as the latest versions say."""
+        languages = {}
+        for name in self.store.names():
+            # Without a version there is nothing to be said.
+            with (
+                contextlib.suppress(ServingError),
+                self.store.acquire(name) as handle,
+            ):
+                if handle.servable.languages:
+                    languages[name] = handle.servable.languages
+        return languages
 
     def record(self, entry: Entry):
         """Counts and logs a request that was answered."""

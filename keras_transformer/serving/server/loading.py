@@ -21,6 +21,7 @@ from keras_transformer.contract.status import Code, ServingError, VersionState
 from keras_transformer.errors import InputError
 from keras_transformer.export.ctranslate2_folder import DESCRIPTION, MODEL
 from keras_transformer.files import read_json
+from keras_transformer.languages import is_tag
 from keras_transformer.machine import multiplies_int8
 
 # Files that change when a version is repaired, of either kind of export.
@@ -207,6 +208,24 @@ def processor_note(folder: pathlib.Path) -> str:
         "processor, without AVX512_VNNI and AVX_VNNI: serve a version in "
         "float32"
     )
+
+
+def stated_languages(folder: pathlib.Path) -> tuple[str, str] | None:
+    """Tags of the source and target language, if an export of any kind says so.
+
+    Args:
+        folder: of one version.
+    """
+    for name in (layout.DESCRIPTION, DESCRIPTION):
+        try:
+            languages = read_json(folder / name).get("languages")
+        except InputError:
+            continue  # Not every model has one.
+        if isinstance(languages, dict):
+            pair = languages.get("source"), languages.get("target")
+            if all(isinstance(tag, str) and is_tag(tag) for tag in pair):
+                return pair
+    return None
 
 
 def folder_stamp(folder: pathlib.Path) -> tuple:

@@ -63,7 +63,8 @@ def rest_application(
         hosts: that may be asked.
         page: whether there is a page for people at `/`.
     """
-    api = _Api(core, Page(core.store.names) if page else None)
+    files = Page(core.store.names, core.languages) if page else None
+    api = _Api(core, files)
     application = Starlette(
         routes=api.routes(),
         middleware=[Middleware(Recorder, core=core, hosts=hosts)],

@@ -18,6 +18,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 from keras_transformer.contract.layout import BEAM, WARMUP
 from keras_transformer.contract.status import Code, ServingError
 from keras_transformer.export.session import SavedModelSession
+from keras_transformer.serving.server.loading import stated_languages
 from keras_transformer.serving.server.signature_tensors import complete_inputs
 
 # More, and TensorFlow Serving refuses to load the model.
@@ -43,6 +44,7 @@ class Servable:
     Attributes:
         name, version, folder: as given.
         signatures: `SignatureDef` by name.
+        languages: tags of source and target; None: its folder doesn't say.
 
     Raises:
         ServingError, InputError, tf.errors.OpError, OSError, ValueError: it
@@ -62,6 +64,7 @@ class Servable:
         self.folder = pathlib.Path(folder)
         self._session = open_session(self.folder, intra_op_threads)
         self.signatures = self._session.signatures
+        self.languages = stated_languages(self.folder)
         try:
             warmup = self.folder / WARMUP
             if warmup.is_file():

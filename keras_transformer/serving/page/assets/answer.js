@@ -2,8 +2,11 @@
 
 import { byId, element, showText } from "./dom.js";
 import { inWords } from "./errors.js";
-import { say, sayNumber } from "./interface_language.js";
-import { languageOf } from "./languages.js";
+import { say, sayNumber, sayPercent } from "./interface_language.js";
+import { textLanguage } from "./languages.js";
+
+// Below it, TODO.
+const UNSURE_BELOW = 0.35;
 
 /**
  * @typedef {object} Answer
@@ -34,6 +37,20 @@ export function showAnswer(answer) {
 export function sayAbout(answer) {
   showText(byId("truncated"), answer ? sayTruncated(answer) : "");
   byId("about").textContent = answer ? about(answer) : "";
+  showUnsure(answer);
+}
+
+/**
+ * Marks translations of a low probability, once the model has said it.
+ *
+ * @param {?Answer} answer
+ */
+export function showUnsure(answer) {
+  const unsure = answer ? answer.sentences.map(isUnsure) : [];
+  byId("translation")
+    .querySelectorAll("p, li")
+    .forEach((text, i) => text.classList.toggle("unsure", unsure[i]));
+  showText(byId("unsure"), unsure.includes(true) ? sayUnsure(answer) : "");
 }
 
 /** @param {Error} error why there is no answer. */
@@ -54,7 +71,7 @@ function translations(answer) {
   const name = sentences.length > 1 ? "li" : "p";
   const texts = sentences.map((sentence) => {
     const text = best(sentence);
-    const lang = languageOf(text, target.model, "target");
+    const lang = textLanguage(text, target.languages, "target");
     return element(name, { lang, dir: "auto" }, text || say("noText"));
   });
   return sentences.length > 1 ? [element("ol", {}, ...texts)] : texts;
@@ -67,7 +84,8 @@ function best({ hypotheses }) {
 function about({ target, sentences, milliseconds }) {
   const key = sentences.length > 1 ? "aboutSeveral" : "about";
   return say(key, {
-    ...target,
+    version: target.version,
+    model: target.label,
     count: sayNumber(sentences.length),
     milliseconds: sayNumber(Math.round(milliseconds)),
   });
@@ -75,9 +93,28 @@ function about({ target, sentences, milliseconds }) {
 
 function sayTruncated({ sentences }) {
   const numbers = sentences.flatMap(({ truncated }, i) =>
-    truncated ? [say("numberedSentence", { number: i + 1 })] : [],
+    truncated ? [numbered(i)] : [],
   );
   if (!numbers.length) return "";
   if (sentences.length === 1) return say("truncated");
   return say("truncatedSome", { numbers: numbers.join(say("listComma")) });
+}
+
+function isUnsure({ hypotheses }) {
+  return hypotheses[0]?.probability < UNSURE_BELOW;
+}
+
+function sayUnsure({ sentences }) {
+  const percent = ({ hypotheses }) => sayPercent(hypotheses[0].probability);
+  if (sentences.length === 1) {
+    return say("unsure", { percent: percent(sentences[0]) });
+  }
+  const numbers = sentences.flatMap((sentence, i) =>
+    isUnsure(sentence) ? [`${numbered(i)} (${percent(sentence)})`] : [],
+  );
+  return say("unsureSome", { numbers: numbers.join(say("listComma")) });
+}
+
+function numbered(index) {
+  return say("numberedSentence", { number: index + 1 });
 }

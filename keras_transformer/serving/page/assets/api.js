@@ -17,9 +17,15 @@ export class RequestError extends Error {
   }
 }
 
-/** @returns {Promise<string[]>} the names of the models that are served. */
-export async function modelNames(signal) {
-  return (await ask("assets/models.json", { signal })).models;
+/**
+ * What is served.
+ *
+ * @returns {Promise<{models: string[], languages: Object<string, string[]>}>}
+ *   the models' names, and the tags of source and target of those whose export
+ *   says them.
+ */
+export function servedModels(signal) {
+  return ask("assets/models.json", { signal });
 }
 
 /** @returns {Promise<string[]>} the loaded versions' numbers, newest first. */

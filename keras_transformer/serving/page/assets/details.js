@@ -1,13 +1,15 @@
 /** One sentence of the answer: its other translations and its alignment. */
 
+import { showUnsure } from "./answer.js";
 import { byId, setOptions, showText } from "./dom.js";
 import { inWords } from "./errors.js";
 import { showHeatMap } from "./heat_map.js";
 import { showHypotheses } from "./hypotheses.js";
-import { languageOf } from "./languages.js";
+import { textLanguage } from "./languages.js";
 import { LatestTask } from "./latest_task.js";
+import { watchScroll } from "./scroll_hint.js";
 import { recall, remember } from "./storage.js";
-import { align, tokenProbabilities } from "./translation.js";
+import { addProbabilities, align } from "./translation.js";
 
 const OPEN_KEY = "alignment";
 const SHOWN_CHARACTERS = 40;
@@ -15,7 +17,6 @@ const SHOWN_CHARACTERS = 40;
 /** Asks for the details that the version has, when they are looked at. */
 export class Details {
   #answer = null;
-  #probabilities = null;
   #alignment = null;
   #problem = null;
   #task = new LatestTask((signal) => this.#load(signal));
@@ -28,6 +29,7 @@ export class Details {
       if (part.open && this.#answer && !this.#alignment) this.#task.start();
     });
     byId("sentence").addEventListener("change", () => this.#restart());
+    watchScroll(byId("alignment-scroll"), byId("scroll-hint"));
   }
 
   /** @param {?object} answer as for `showAnswer`. */
@@ -41,12 +43,12 @@ export class Details {
     const answer = this.#answer;
     byId("details").hidden = !answer;
     if (!answer) return;
-    const { abilities, model } = answer.target;
+    const { abilities, languages: ofModel } = answer.target;
     const sentence = this.#sentence();
     const text = sentence.hypotheses[0]?.text ?? "";
     const languages = {
-      source: languageOf(sentence.source, model, "source"),
-      target: languageOf(text, model, "target"),
+      source: textLanguage(sentence.source, ofModel, "source"),
+      target: textLanguage(text, ofModel, "target"),
     };
     this.#renderHypotheses(sentence, abilities, languages.target);
     byId("alignment-part").hidden = !abilities.align;
@@ -62,15 +64,15 @@ export class Details {
     const scored = hypotheses.some(({ score }) => score !== null);
     byId("hypotheses-part").hidden = !scored;
     byId("probability-hint").hidden = !abilities.score;
+    if (!scored) return;
     // The column is there before its numbers, so that nothing moves.
-    const probabilities = this.#probabilities ?? (abilities.score ? [] : null);
-    const table = byId("hypotheses");
-    if (scored) showHypotheses(table, hypotheses, probabilities, lang);
+    const withProbability = Boolean(abilities.score);
+    showHypotheses(byId("hypotheses"), hypotheses, withProbability, lang);
   }
 
   #restart() {
     this.#task.cancel();
-    this.#probabilities = this.#alignment = this.#problem = null;
+    this.#alignment = this.#problem = null;
     this.#fillSentences();
     this.render();
     if (this.#answer) this.#task.start();
@@ -93,26 +95,41 @@ export class Details {
   }
 
   async #load(signal) {
-    const { target } = this.#answer;
+    const { target, sentences } = this.#answer;
     const sentence = this.#sentence();
-    const { score, align: alignment } = target.abilities;
     this.#problem = null;
     try {
-      if (score && !this.#probabilities) {
-        const found = await tokenProbabilities(target, sentence, signal);
-        if (signal.aborted) return;
-        this.#probabilities = found;
-        this.render();
+      if (target.abilities.score) {
+        await this.#addProbabilities([sentence], signal);
+        const best = sentences.map(({ source, hypotheses }) => ({
+          source,
+          hypotheses: hypotheses.slice(0, 1),
+        }));
+        await this.#addProbabilities(best, signal);
       }
-      if (alignment && byId("alignment-part").open) {
-        const found = await align(target, sentence.source, signal);
+      if (target.abilities.align && byId("alignment-part").open) {
+        const alignment = await align(target, sentence.source, signal);
         if (signal.aborted) return;
-        this.#alignment = found;
+        this.#alignment = alignment;
       }
     } catch (error) {
       if (signal.aborted) return;
       this.#problem = error;
     }
+    this.render();
+  }
+
+  /** Asks for those that aren't known yet, in one request. */
+  async #addProbabilities(sentences, signal) {
+    const unknown = sentences.flatMap(({ source, hypotheses }) =>
+      hypotheses
+        .filter(({ probability }) => probability === undefined)
+        .map((hypothesis) => ({ source, hypothesis })),
+    );
+    if (!unknown.length) return;
+    await addProbabilities(this.#answer.target, unknown, signal);
+    if (signal.aborted) return;
+    showUnsure(this.#answer);
     this.render();
   }
 }

@@ -1,20 +1,19 @@
 /** A table of several translations of a sentence, with their scores. */
 
 import { element } from "./dom.js";
-import { say, sayNumber } from "./interface_language.js";
+import { say, sayNumber, sayPercent } from "./interface_language.js";
 
 /**
  * Shows translations, best first.
  *
  * @param {HTMLTableElement} table
- * @param {{text: string, score: ?number}[]} hypotheses
- * @param {?number[]} probabilities of a token of each, empty until they are
- *   known; null: they never will be.
+ * @param {object[]} hypotheses as `translate` gives them.
+ * @param {boolean} withProbability whether theirs are or will be known.
  * @param {string} lang of the translations.
  */
-export function showHypotheses(table, hypotheses, probabilities, lang) {
+export function showHypotheses(table, hypotheses, withProbability, lang) {
   const titles = ["rank", "translation", "score"];
-  if (probabilities) titles.push("probability");
+  if (withProbability) titles.push("probability");
   table.replaceChildren(
     element("thead", {}, element("tr", {}, ...titles.map(columnHeader))),
     element(
@@ -22,7 +21,7 @@ export function showHypotheses(table, hypotheses, probabilities, lang) {
       {},
       ...hypotheses.map((hypothesis, index) => {
         const cells = row(index + 1, hypothesis, lang);
-        if (probabilities) cells.append(percentCell(probabilities[index]));
+        if (withProbability) cells.append(percentCell(hypothesis));
         return cells;
       }),
     ),
@@ -43,9 +42,9 @@ function row(rank, { text, score }, lang) {
   );
 }
 
-function percentCell(probability) {
+function percentCell({ probability }) {
   const known = probability !== undefined;
-  const text = known ? sayNumber(probability, { style: "percent" }) : "…";
+  const text = known ? sayPercent(probability) : "…";
   return element("td", { class: "number" }, text);
 }
 

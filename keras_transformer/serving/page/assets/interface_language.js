@@ -49,3 +49,8 @@ export function say(key, values = {}) {
 export function sayNumber(value, options) {
   return new Intl.NumberFormat(TAGS[current], options).format(value);
 }
+
+/** A fraction of 1 as whole percent. */
+export function sayPercent(value) {
+  return sayNumber(value, { style: "percent" });
+}

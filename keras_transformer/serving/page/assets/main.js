@@ -9,13 +9,14 @@ import {
 } from "./answer.js";
 import { Details } from "./details.js";
 import { byId } from "./dom.js";
+import { exampleFor } from "./examples.js";
 import {
   chooseLanguage,
   preferredLanguage,
   say,
   setLanguage,
 } from "./interface_language.js";
-import { languageOf } from "./languages.js";
+import { textLanguage } from "./languages.js";
 import { LatestTask } from "./latest_task.js";
 import { ModelChoice } from "./model_choice.js";
 import { translate } from "./translation.js";
@@ -38,6 +39,7 @@ async function translateNow(signal) {
     if (!sentences.length) {
       show(null);
       await choice.refresh(signal);
+      showExample();
       return;
     }
     showWorking();
@@ -48,7 +50,7 @@ async function translateNow(signal) {
     const translated = await translate(target, sentences, signal);
     if (signal.aborted) return;
     const milliseconds = performance.now() - started;
-    source.lang = languageOf(source.value, target.model, "source");
+    source.lang = textLanguage(source.value, target.languages, "source");
     show({ target, sentences: translated, milliseconds });
   } catch (error) {
     // Who aborted it has something newer to show.
@@ -62,6 +64,14 @@ function show(newAnswer, newProblem = null) {
   if (problem) showProblem(problem);
   else showAnswer(answer);
   details.show(answer);
+}
+
+/** Shows it where it is no loss to what was typed. */
+function showExample() {
+  const example = exampleFor(choice.languages);
+  byId("example").hidden = !example || Boolean(source.value);
+  byId("example-text").textContent = example?.text ?? "";
+  byId("example-text").lang = example?.lang ?? "";
 }
 
 function linesOf(text) {
@@ -91,6 +101,7 @@ function listen() {
   source.addEventListener("input", (event) => {
     // Half a word of an input method is no text yet.
     if (!event.isComposing) task.start(PAUSE_MS);
+    showExample();
   });
   source.addEventListener("compositionend", () => task.start(PAUSE_MS));
   source.addEventListener("keydown", (event) => {
@@ -100,6 +111,13 @@ function listen() {
   byId("clear").addEventListener("click", () => {
     source.value = "";
     source.focus();
+    showExample();
+    task.start();
+  });
+  byId("example").addEventListener("click", () => {
+    source.value = byId("example-text").textContent;
+    source.focus();
+    showExample();
     task.start();
   });
   byId("retry").addEventListener("click", () => task.start());

@@ -11,6 +11,7 @@ const ENGLISH = {
     "One sentence a line. It is translated as you stop typing; Ctrl+Enter " +
     "translates at once.",
   clear: "Clear",
+  example: "Example:",
   translation: "Translation",
   working: "Translating…",
   about: "{model}, version {version}, {milliseconds} ms",
@@ -22,6 +23,11 @@ const ENGLISH = {
   truncatedSome:
     "Truncated, as longer than the model takes: {numbers}. The end was not " +
     "translated.",
+  unsure:
+    "Unsure: the tokens of this translation have a probability of only " +
+    "{percent} each, their geometric mean. It may be wrong.",
+  unsureSome:
+    "Unsure: low probability per token, so these may be wrong: {numbers}.",
   numberedSentence: "sentence {number}",
   listComma: ", ",
   noText: "(no text)",
@@ -46,6 +52,7 @@ const ENGLISH = {
     "How each token of the translation (a row) shares out its attention " +
     "over the tokens of the text (the columns), in percent. The largest " +
     "share of a row is framed.",
+  scrollHint: "The table is wider than the screen: scroll it sideways. →",
   sourceSide: "Text",
   targetSide: "Translation",
   start: "(start)",
@@ -81,6 +88,7 @@ const CHINESE = {
   source: "原文",
   sourceHint: "每行一句。停止输入后自动翻译；按 Ctrl+Enter 立即翻译。",
   clear: "清空",
+  example: "例句：",
   translation: "译文",
   working: "正在翻译……",
   about: "{model}，版本 {version}，{milliseconds} 毫秒",
@@ -88,6 +96,9 @@ const CHINESE = {
   truncated: "已截断（truncated）：原文超出模型的长度，末尾没有翻译。",
   truncatedSome:
     "已截断（truncated）：{numbers}超出模型的长度，末尾没有翻译。",
+  unsure:
+    "把握不大：模型给这个译文各词元的概率只有 {percent}（几何平均），译文可能有误。",
+  unsureSome: "把握不大：以下译文每词元的概率低，可能有误：{numbers}。",
   numberedSentence: "第 {number} 句",
   listComma: "、",
   noText: "（空）",
@@ -107,6 +118,7 @@ const CHINESE = {
   alignmentMeaning:
     "译文的每个词元（行）在原文各词元（列）上的注意力分配，以百分比表示。" +
     "每行最大的一格加框。",
+  scrollHint: "表格比屏幕宽，请左右滑动查看。→",
   sourceSide: "原文",
   targetSide: "译文",
   start: "（句首）",

@@ -1,10 +1,11 @@
 /** Which model and version translates. */
 
 import { abilitiesOf } from "./abilities.js";
-import { availableVersions, modelNames, signatureDefs } from "./api.js";
+import { availableVersions, servedModels, signatureDefs } from "./api.js";
 import { setOptions } from "./dom.js";
 import { PageError } from "./errors.js";
 import { say } from "./interface_language.js";
+import { languagesOf, modelLabel } from "./languages.js";
 
 const LATEST = "";
 
@@ -13,6 +14,7 @@ export class ModelChoice {
   #models;
   #versions;
   #available = [];
+  #stated = {};
   #abilities = new Map();
 
   /**
@@ -32,12 +34,16 @@ export class ModelChoice {
 
   /** Fills both lists with what the server has now. */
   async refresh(signal) {
-    const names = await modelNames(signal);
+    const { models, languages } = await servedModels(signal);
     signal.throwIfAborted();
-    if (!names.length) throw new PageError("errorNoModels");
+    if (!models.length) throw new PageError("errorNoModels");
+    this.#stated = languages;
     setOptions(
       this.#models,
-      names.map((name) => [name, name]),
+      models.map((name) => [
+        name,
+        modelLabel(name, languagesOf(name, languages)),
+      ]),
     );
     await this.#refreshVersions(signal);
   }
@@ -57,11 +63,17 @@ export class ModelChoice {
     setOptions(this.#versions, [[LATEST, text], ...options]);
   }
 
+  /** @returns {?object} the chosen model's, as `languagesOf` gives them. */
+  get languages() {
+    return languagesOf(this.#models.value, this.#stated);
+  }
+
   /**
    * What was chosen. "Latest" becomes a number, so that the page knows which
    * version has answered.
    *
-   * @returns {Promise<{model: string, version: string, abilities: object}>}
+   * @returns {Promise<{model: string, version: string, abilities: object,
+   *   languages: ?object, label: string}>} `label` names the model to people.
    */
   async target(signal) {
     if (this.#models.value) await this.#refreshVersions(signal);
@@ -73,7 +85,9 @@ export class ModelChoice {
     if (!abilities.translate) {
       throw new PageError("errorNoTranslation", { model, version });
     }
-    return { model, version, abilities };
+    const { languages } = this;
+    const label = modelLabel(model, languages);
+    return { model, version, abilities, languages, label };
   }
 
   async #abilitiesOf(model, version, signal) {

@@ -8,9 +8,17 @@ const FILLER_SCORE = -1e8;
 const END = "</s>";
 
 /**
+ * @typedef {object} Hypothesis
+ * @property {string} text
+ * @property {?number} score
+ * @property {number} [probability] of its tokens, the geometric mean, from 0 to
+ *   1; not there until `addProbabilities` has asked.
+ */
+
+/**
  * @typedef {object} Sentence
  * @property {string} source
- * @property {{text: string, score: ?number}[]} hypotheses best first.
+ * @property {Hypothesis[]} hypotheses best first.
  * @property {boolean} truncated whether its end was not translated.
  */
 
@@ -68,20 +76,21 @@ export async function align(target, source, signal) {
 }
 
 /**
- * The probability of each translation's tokens, their geometric mean.
+ * Asks for the probabilities of translations, and notes each in its hypothesis.
  *
- * @returns {Promise<number[]>} one for each hypothesis, from 0 to 1.
+ * @param {object} target model, version and their abilities.
+ * @param {{source: string, hypothesis: Hypothesis}[]} pairs
+ * @param {AbortSignal} signal
  */
-export async function tokenProbabilities(target, sentence, signal) {
-  const translation = sentence.hypotheses.map(({ text }) => text);
-  const text = translation.map(() => sentence.source);
-  const outputs = await predict(
-    target,
-    target.abilities.score,
-    { text, translation },
-    signal,
-  );
-  return outputs.log_probability.map((value, row) =>
-    Math.exp(value / Math.max(1, outputs.tokens[row])),
-  );
+export async function addProbabilities(target, pairs, signal) {
+  const inputs = {
+    text: pairs.map(({ source }) => source),
+    translation: pairs.map(({ hypothesis }) => hypothesis.text),
+  };
+  const { score } = target.abilities;
+  const outputs = await predict(target, score, inputs, signal);
+  pairs.forEach(({ hypothesis }, row) => {
+    const tokens = Math.max(1, outputs.tokens[row]);
+    hypothesis.probability = Math.exp(outputs.log_probability[row] / tokens);
+  });
 }
