@@ -23,11 +23,13 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "chinese_search",
+    "dark_pictures",
     "folded",
     "mathml",
     "options",
     "pictures",
     "public_names",
+    "search_texts",
 ]
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -45,6 +47,9 @@ html_title = project
 html_theme = "furo"
 html_static_path = [str(HERE / "_static")]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+# Ours are in search_texts: a page that is a file can't fetch others.
+html_show_search_summary = False
 locale_dirs = [str(HERE / "_locale")]
 templates_path = [str(HERE / "_templates")]
 html_show_sourcelink = False

@@ -5,8 +5,10 @@ import { inWords } from "./errors.js";
 import { say, sayNumber, sayPercent } from "./interface_language.js";
 import { textLanguage } from "./languages.js";
 
-// Below it, TODO.
-const UNSURE_BELOW = 0.35;
+// Percent. Of 1,077 dev sentences of a `tatoeba` run, by `translate` and `score`,
+// 4 % are below; their mean chrF against the reference is 10, that of the others
+// 35.
+const UNSURE_BELOW = 50;
 
 /**
  * @typedef {object} Answer
@@ -101,7 +103,8 @@ function sayTruncated({ sentences }) {
 }
 
 function isUnsure({ hypotheses }) {
-  return hypotheses[0]?.probability < UNSURE_BELOW;
+  // As it is shown.
+  return Math.round(100 * hypotheses[0]?.probability) < UNSURE_BELOW;
 }
 
 function sayUnsure({ sentences }) {
