@@ -215,7 +215,10 @@ def test_a_narrow_screen_scrolls_in_one_direction_only(open_page, locale):
 def test_an_alignment_that_is_too_wide_says_how_to_see_the_rest(open_page):
     page = open_page(viewport={"width": 360, "height": 640})
     translated(page, "good day")
-    hint, region = page.locator("#scroll-hint"), page.locator("#alignment-scroll")
+    hint, region = (
+        page.locator("#scroll-hint"),
+        page.locator("#alignment-scroll"),
+    )
     expect(hint).to_be_hidden()
     translated(page)
     expect(hint).to_contain_text("scroll it sideways")
