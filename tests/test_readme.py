@@ -1,20 +1,35 @@
-"""What the README shows is what happens."""
+"""What README shows is what happens, and its figures are those of the docs."""
 
 import pathlib
 import re
 import shlex
+import tomllib
 
 import pytest
+from packaging.requirements import Requirement
 
 from keras_transformer.cli.main import build_parser
 
-README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+# A row of the table of figures: what, the figures, the page that has them.
+FIGURES = re.compile(
+    r"^\| .+ \| ([\d.,]+(?:, [\d.,]+)*) \| \[\w+\]\((.+)\) \|$", re.MULTILINE
+)
+
+
+def text_of(path):
+    return path.read_text(encoding="utf-8")
 
 
 def blocks(language):
-    text = README.read_text(encoding="utf-8")
-    return [body for kind, body in BLOCK.findall(text) if kind == language]
+    found = BLOCK.findall(text_of(README))
+    return [body for kind, body in found if kind == language]
+
+
+def test_readme_is_one_page():
+    assert len(text_of(README).splitlines()) <= 150
 
 
 @pytest.mark.parametrize("code", blocks("python"))
@@ -40,7 +55,97 @@ def test_commands_have_the_options_that_are_shown(words):
 
 
 def test_scripts_that_are_shown_exist():
-    named = set(re.findall(r"scripts/[\w/]+(?:\.\w+)?", README.read_text()))
-    assert {"scripts/demo.sh", "scripts/benchmarks/training"} <= named
+    named = set(re.findall(r"scripts/[\w/]+(?:\.\w+)?", text_of(README)))
+    assert {"scripts/demo.sh", "scripts/test.sh"} <= named
     for name in named:
-        assert (README.parent / name).exists(), name
+        assert (ROOT / name).exists(), name
+
+
+# Figures.
+
+
+def section(link):
+    """The text of a page below the heading that a link names."""
+    path, _, anchor = link.partition("#")
+    level, lines = 0, []
+    for line in text_of(ROOT / path).splitlines():
+        heading = re.match(r"(#+) (.+)", line)
+        if heading and level and len(heading[1]) <= level:
+            break
+        if heading and not level and slug(heading[2]) == anchor:
+            level = len(heading[1])
+        elif level:
+            lines.append(line)
+    assert lines, f"{path} has no heading for #{anchor}"
+    return "\n".join(lines)
+
+
+def slug(heading):
+    """A heading's anchor, as GitHub makes it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize(("figures", "link"), FIGURES.findall(text_of(README)))
+def test_figures_stand_on_the_page_that_is_linked(figures, link):
+    for figure in figures.split(", "):
+        assert stands_in(figure, section(link)), (figure, link)
+
+
+def stands_in(figure, text):
+    """Whether a number stands in a text, and not as a part of another."""
+    return re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d]|[.,]\d)", text)
+
+
+def test_no_row_of_the_table_is_passed_over():
+    (table,) = re.findall(
+        r"\| What \| Figure \| Made by \|\n.+\n((?:\|.+\n)+)", text_of(README)
+    )
+    rows = table.splitlines()
+    assert len(rows) == len(FIGURES.findall(table)) >= 5
+
+
+def test_what_pairs_reached_stands_where_it_was_measured():
+    (paragraph,) = re.findall(
+        r"\*\*How many pairs\?\*\*.+?\n\n", text_of(README), re.DOTALL
+    )
+    (link,) = re.findall(r"\(([\w/.]+#[\w-]+)\)", paragraph)
+    reached = re.findall(
+        r"([\d,]+)(?: pairs)?\s+reached (?:BLEU )?([\d.]+\d)", paragraph
+    )
+    assert len(reached) == 3
+    rows = section(link).splitlines()
+    for pairs, bleu in reached:
+        (row,) = [row for row in rows if row.startswith(f"| {pairs} |")]
+        assert f"| {bleu} |" in row
+
+
+# Dependencies.
+
+
+def requirements():
+    """The names that `pyproject.toml` has, by extra; "" has none."""
+    project = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]
+    extras = {"": project["dependencies"], **project["optional-dependencies"]}
+    return {
+        extra: {Requirement(line).name for line in lines}
+        for extra, lines in extras.items()
+    }
+
+
+def test_each_dependency_has_its_reason():
+    text = text_of(ROOT / "docs" / "dependencies.md")
+    rows = re.findall(r"^\| (?:`\[\w+\]` \| )?([\w, -]+) \| .+ \|$", text, re.M)
+    named = {name for row in rows for name in row.split(", ")}
+    named -= {"Package", "Extra", "---"}
+    assert named == set().union(*requirements().values())
+
+
+def test_readme_names_what_is_always_installed_and_each_extra():
+    text = text_of(README)
+    (paragraph,) = re.findall(
+        r"\*\*Dependencies\*\*.+?\n\n", text, flags=re.DOTALL
+    )
+    for name in requirements()[""]:
+        assert re.search(rf"\b{name}\b", paragraph), name
+    for extra in requirements():
+        assert f"`{extra}`" in paragraph or not extra

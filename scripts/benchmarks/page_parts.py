@@ -33,3 +33,10 @@ def table(columns, rows) -> str:
     return "\n".join(
         "| " + " | ".join(str(cell) for cell in line) + " |" for line in lines
     )
+
+
+def said(environment: dict) -> str:
+    """The machine and the versions, in words."""
+    return ", ".join(
+        f"{name} {environment[name]}" for name in sorted(environment)
+    )

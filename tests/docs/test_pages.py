@@ -18,7 +18,10 @@ from tests.docs.pages import (
     run,
 )
 
-PAGES = [ROOT / "README.md", *markdown_files()]
+PAGES = [
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+    *markdown_files(),
+]
 # Chinese pages have the same code and outputs, which a test below holds them
 # to: it runs once.
 # That of the guide to serving needs a server: tests/cli/test_serving_guide.py;

@@ -19,8 +19,7 @@ def write_into(path: pathlib.Path, report: dict):
 
 def page(report: dict) -> str:
     """The tables and the sentence on what was measured."""
-    environment = report["environment"]
-    said = ", ".join(f"{key} {environment[key]}" for key in sorted(environment))
+    said = page_parts.said(report["environment"])
     parts = [
         f"Measured with {said}; model: {report['model']}, weights of "
         f"{report['weights_mib']:.0f} MiB; a server with one worker on one "

@@ -113,8 +113,7 @@ def _bleu(way, dev):
 
 def page(report: dict) -> str:
     """The tables, and how they were made."""
-    environment = report["environment"]
-    said = ", ".join(f"{key} {environment[key]}" for key in sorted(environment))
+    said = page_parts.said(report["environment"])
     rows = [
         [way, *report["equal"].get(way, ["", ""]), bleu]
         for way, bleu in report["bleu"].items()
