@@ -90,3 +90,13 @@ def test_pre_commit_runs_what_ci_runs():
         assert f"\n{entries[name]} || failed=1\n" in script
     tests = re.findall(r"tests/\w+\.py", entries["project"])
     assert tests and all((ROOT / path).is_file() for path in tests)
+
+
+def test_reference_values_are_small_and_described():
+    folder = ROOT / "tests" / "reference"
+    described = text_of("tests/reference/README.md")
+    files = [path for path in folder.iterdir() if path.name != "README.md"]
+    assert len(files) >= 4
+    for path in files:
+        assert path.stat().st_size < 200_000, path.name
+        assert f"`{path.name}`" in described, path.name

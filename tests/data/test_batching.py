@@ -448,9 +448,8 @@ def test_empty_shards_do_no_harm(write, tmp_path):
     [{"batch_tokens": 4096}, {"batch_tokens": 4096, "batch_sentences": 128}],
     ids=["4,096 tokens", "128 sentences"],
 )
-def test_padding_share_on_tatoeba(shared, tmp_path, options):
-    data = shared / "data" / "tatoeba"
-    prepared = prepare([data / "train.tsv"], tmp_path / "out", DataConfig())
+def test_padding_share_on_a_corpus(corpus_files, tmp_path, options):
+    prepared = prepare([corpus_files[0]], tmp_path / "out", DataConfig())
     batches = TrainingBatches(prepared, **options)
     for epoch in range(3):
         batches.epoch = epoch
@@ -458,10 +457,8 @@ def test_padding_share_on_tatoeba(shared, tmp_path, options):
         assert batches.padding_share() < 0.08
 
 
-def test_padding_share_on_a_part_of_tatoeba(shared, write, tmp_path):
-    with open(
-        shared / "data" / "tatoeba" / "train.tsv", encoding="utf-8"
-    ) as lines:
+def test_padding_share_on_a_part_of_a_corpus(corpus_files, write, tmp_path):
+    with open(corpus_files[0], encoding="utf-8") as lines:
         part = "".join(itertools.islice(lines, 0, None, 5))
     path = write("part.tsv", part)
     prepared = prepare([path], tmp_path / "out", DataConfig())

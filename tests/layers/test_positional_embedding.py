@@ -64,9 +64,8 @@ def test_skipped_ids_have_the_first_position():
     np.testing.assert_allclose(skipped[:, 1:2], padding[:, :1], atol=1e-6)
 
 
-def test_sinusoids_equal_the_notebook(shared):
-    reference = np.load(shared / "reference" / "notebook_model.npz")
-    expected = reference["positional_encoding"]
+def test_sinusoids_equal_the_notebook(notebook):
+    expected = notebook["positional_encoding"]
     np.testing.assert_allclose(sinusoids(64, 16), expected, atol=1e-6)
 
 

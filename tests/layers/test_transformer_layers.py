@@ -215,39 +215,36 @@ def _layer_norm(x, reference, stack):
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_stacks_equal_torch(shared, norm):
-    path = shared / "reference" / f"nn_transformer_{norm}_norm.npz"
-    reference = np.load(path)
-    d_model, heads, layers, d_ff, norm_first = reference["meta"]
+def test_stacks_equal_torch(reference, norm):
+    values = reference(f"nn_transformer_{norm}_norm")
+    d_model, heads, layers, d_ff, norm_first = values["meta"]
     assert bool(norm_first) == (norm == "pre")
     options = {
         "d_model": int(d_model),
         "num_heads": int(heads),
         "d_ff": int(d_ff),
-        "activation": str(reference["activation"]),
+        "activation": str(values["activation"]),
         "norm": norm,
         "layer_norm_epsilon": 1e-5,
     }
-    source_mask = ~reference["source_padding"][:, None]
-    target_mask = ~reference["target_padding"][:, None] & np.array(
-        decoder_mask(np.full(reference["target_padding"].shape, 4))
+    source_mask = ~values["source_padding"][:, None]
+    target_mask = ~values["target_padding"][:, None] & np.array(
+        decoder_mask(np.full(values["target_padding"].shape, 4))
     )
-    x = reference["source"]
+    x = values["source"]
     for i in range(layers):
         layer = EncoderLayer(**options)
         layer.build(x.shape)
-        _assign(layer, f"encoder.layers.{i}", reference)
+        _assign(layer, f"encoder.layers.{i}", values)
         x = np.array(layer(x, attention_mask=source_mask))
-    memory = _layer_norm(x, reference, "encoder")
-    real = ~reference["source_padding"]
-    np.testing.assert_allclose(
-        memory[real], reference["memory"][real], atol=1e-4
-    )
-    x = reference["target"]
+    memory = _layer_norm(x, values, "encoder")
+    real = ~values["source_padding"]
+    np.testing.assert_allclose(memory[real], values["memory"][real], atol=1e-4)
+    x = values["target"]
     for i in range(layers):
         layer = DecoderLayer(**options)
         layer.build(x.shape, memory.shape)
-        _assign(layer, f"decoder.layers.{i}", reference)
+        _assign(layer, f"decoder.layers.{i}", values)
         x = np.array(
             layer(
                 x,
@@ -256,11 +253,9 @@ def test_stacks_equal_torch(shared, norm):
                 cross_attention_mask=source_mask,
             )
         )
-    output = _layer_norm(x, reference, "decoder")
-    real = ~reference["target_padding"]
-    np.testing.assert_allclose(
-        output[real], reference["output"][real], atol=1e-4
-    )
+    output = _layer_norm(x, values, "decoder")
+    real = ~values["target_padding"]
+    np.testing.assert_allclose(output[real], values["output"][real], atol=1e-4)
 
 
 @pytest.mark.parametrize("layer", [EncoderLayer, DecoderLayer])

@@ -1,4 +1,4 @@
-"""The main notebook's own model, number by number (see shared/reference)."""
+"""The main notebook's own model, number by number (see tests/reference)."""
 
 import keras
 import numpy as np
@@ -14,13 +14,8 @@ ROLES = ("query", "key", "value", "output")
 
 
 @pytest.fixture(scope="module")
-def reference(shared):
-    return np.load(shared / "reference" / "notebook_model.npz")
-
-
-@pytest.fixture(scope="module")
-def model(reference):
-    source, target, layers, d_model, d_ff, heads = map(int, reference["meta"])
+def model(notebook):
+    source, target, layers, d_model, d_ff, heads = map(int, notebook["meta"])
     config = ModelConfig(
         num_encoder_layers=layers,
         num_decoder_layers=layers,
@@ -32,20 +27,20 @@ def model(reference):
     )
     model = build_transformer(config, source, target)
     for weight in model.trainable_weights:
-        weight.assign(_notebook_value(reference, weight.path, d_model))
+        weight.assign(_notebook_value(notebook, weight.path, d_model))
     return model
 
 
-def _notebook_value(reference, path, d_model):
+def _notebook_value(notebook, path, d_model):
     """The notebook's weight for one of ours, by path."""
     layer, *rest = path.split("/")
     if layer in ("source_embedding", "target_embedding"):
-        return reference[f"w.{layer[0]}e.0.lut.weight"]
+        return notebook[f"w.{layer[0]}e.0.lut.weight"]
     if layer == "logits":
-        return _dense(reference, "w.gen", rest[-1])
+        return _dense(notebook, "w.gen", rest[-1])
     if layer.endswith("_norm"):
         stack = layer.removesuffix("_norm")
-        return _norm(reference, f"w.{stack}.norm", rest[-1], d_model)
+        return _norm(notebook, f"w.{stack}.norm", rest[-1], d_model)
     stack, _, number = layer.split("_")
     prefix = f"w.{stack}.ls.{number}"
     kind = rest[0]
@@ -54,65 +49,65 @@ def _notebook_value(reference, path, d_model):
         sublayers.insert(1, "cross_attention")
     if kind.endswith("_layer_norm"):
         place = sublayers.index(kind.removesuffix("_layer_norm"))
-        return _norm(reference, f"{prefix}.sub.{place}.norm", rest[-1], d_model)
+        return _norm(notebook, f"{prefix}.sub.{place}.norm", rest[-1], d_model)
     if kind == "feedforward":
         name = {"inner": "w1", "outer": "w2"}[rest[1]]
-        return _dense(reference, f"{prefix}.f.{name}", rest[-1])
+        return _dense(notebook, f"{prefix}.f.{name}", rest[-1])
     part = {"self_attention": "a", "cross_attention": "c"}[kind]
     place = ROLES.index(rest[1])
-    return _dense(reference, f"{prefix}.{part}.linears.{place}", rest[-1])
+    return _dense(notebook, f"{prefix}.{part}.linears.{place}", rest[-1])
 
 
-def _dense(reference, prefix, name):
+def _dense(notebook, prefix, name):
     if name == "kernel":
-        return reference[f"{prefix}.weight"].T
-    return reference[f"{prefix}.bias"]
+        return notebook[f"{prefix}.weight"].T
+    return notebook[f"{prefix}.bias"]
 
 
-def _norm(reference, prefix, name, d_model):
+def _norm(notebook, prefix, name, d_model):
     if name == "gamma":
-        return reference[f"{prefix}.a"] * np.sqrt((d_model - 1) / d_model)
-    return reference[f"{prefix}.b"]
+        return notebook[f"{prefix}.a"] * np.sqrt((d_model - 1) / d_model)
+    return notebook[f"{prefix}.b"]
 
 
-def test_memory_equals_the_notebook(model, reference):
-    ids = reference["source_ids"]
+def test_memory_equals_the_notebook(model, notebook):
+    ids = notebook["source_ids"]
     encoder = keras.Model(
         model.input["source_ids"], model.get_layer("encoder_norm").output
     )
     memory = np.array(encoder(ids))
     real = ids != 0
     np.testing.assert_allclose(
-        memory[real], reference["memory"][real], atol=1e-4
+        memory[real], notebook["memory"][real], atol=1e-4
     )
 
 
-def test_logits_equal_the_notebook(model, reference):
-    ids = reference["target_ids"][:, :-1]
+def test_logits_equal_the_notebook(model, notebook):
+    ids = notebook["target_ids"][:, :-1]
     logits = np.array(
-        model({"source_ids": reference["source_ids"], "target_ids": ids})
+        model({"source_ids": notebook["source_ids"], "target_ids": ids})
     )
     real = ids != 0
     np.testing.assert_allclose(
-        logits[real], reference["logits"][real], atol=1e-4
+        logits[real], notebook["logits"][real], atol=1e-4
     )
 
 
-def test_fused_logits_equal_the_notebook(model, reference):
-    ids = reference["target_ids"][:, :-1]
+def test_fused_logits_equal_the_notebook(model, notebook):
+    ids = notebook["target_ids"][:, :-1]
     incremental = IncrementalTransformer(model)
-    logits, _ = incremental.predict(reference["source_ids"], ids)
+    logits, _ = incremental.predict(notebook["source_ids"], ids)
     real = ids != 0
     np.testing.assert_allclose(
-        logits.numpy()[real], reference["logits"][real], atol=1e-4
+        logits.numpy()[real], notebook["logits"][real], atol=1e-4
     )
 
 
-def test_greedy_steps_equal_the_notebook(model, reference):
-    expected = reference["greedy_ids"]
+def test_greedy_steps_equal_the_notebook(model, notebook):
+    expected = notebook["greedy_ids"]
     incremental = IncrementalTransformer(model)
     steps = expected.shape[1] - 1
-    cache = incremental.start(reference["source_ids"], 1, steps)
+    cache = incremental.start(notebook["source_ids"], 1, steps)
     ids = [np.full((len(expected), 1), START_ID, dtype="int32")]
     for index in range(steps):
         step = incremental.step(tf.constant(ids[-1]), cache, index)

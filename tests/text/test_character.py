@@ -53,10 +53,8 @@ def test_text_comes_back(keep_latin_runs):
     assert [line.decode() for line in text] == lines
 
 
-def test_real_sentences_come_back_but_for_their_spaces(shared):
-    path = shared / "data" / "tatoeba" / "train.tsv"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    sentences = [line.split("\t")[1] for line in lines]
+def test_real_sentences_come_back_but_for_their_spaces(sentence_pairs):
+    sentences = [chinese for _, chinese in sentence_pairs]
     config = DataConfig(simplify_chinese=False)
     tokenizer = build_tokenizer("character", lambda: sentences, config, "zh")
     text = tokenizer.detokenize(tokenizer.tokenize(sentences)).numpy()

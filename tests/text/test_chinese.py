@@ -22,10 +22,8 @@ def test_traditional_becomes_simplified(simplifier):
     assert _in_graph(simplifier, lines) == expected
 
 
-def test_graph_equals_opencc_on_real_sentences(simplifier, shared):
-    path = shared / "data" / "tatoeba" / "train.tsv"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    sentences = [line.split("\t")[1] for line in lines]
+def test_graph_equals_opencc_on_real_sentences(simplifier, sentence_pairs):
+    sentences = [chinese for _, chinese in sentence_pairs]
     simplified = list(opencc_text.simplify(sentences))
     assert _in_graph(simplifier, sentences) == simplified
     # Text that is simplified already stays as it is.
@@ -55,10 +53,9 @@ def test_graph_equals_opencc_on_random_phrases(simplifier):
     assert len(differences) <= 2
 
 
-def test_opencc_is_asked_wherever_it_would_change_something(shared):
+def test_opencc_is_asked_wherever_it_would_change_something(sentence_pairs):
     convert = opencc_text._converter().convert
-    path = shared / "data" / "tatoeba" / "train.tsv"
-    lines = path.read_text(encoding="utf-8").splitlines()[::20]
+    lines = [chinese for _, chinese in sentence_pairs[:2000]]
     for name in ("TSPhrases.txt", "TSCharacters.txt"):
         entries = opencc_text.simplified(name)
         lines += [f"{key}，{value}{key}" for key, value in entries.items()]

@@ -142,9 +142,8 @@ def test_a_run_goes_on_on_the_other_backend(
 
 
 @pytest.mark.slow
-def test_200_steps_on_tatoeba_agree(shared, tmp_path):
-    data = shared / "data" / "tatoeba"
-    prepared = prepare([data / "train.tsv"], tmp_path / "data", DataConfig())
+def test_200_steps_on_a_corpus_agree(corpus_files, tmp_path):
+    prepared = prepare([corpus_files[0]], tmp_path / "data", DataConfig())
     config = preset("demo").updated(
         {
             "model": {**NO_DROPOUT, "max_length": 128},

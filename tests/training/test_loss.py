@@ -38,22 +38,20 @@ def test_equals_the_notebooks_divergence_less_its_constant(epsilon):
     assert loss + kl_constant(epsilon, 7) == pytest.approx(divergence, 1e-5)
 
 
-def test_equals_the_notebook_per_token(shared):
-    reference = np.load(shared / "reference" / "notebook_model.npz")
-    labels, logits = reference["target_ids"][:, 1:], reference["logits"]
+def test_equals_the_notebook_per_token(notebook):
+    labels, logits = notebook["target_ids"][:, 1:], notebook["logits"]
     for epsilon, expected in zip(
-        reference["loss_eps"], reference["loss"], strict=True
+        notebook["loss_eps"], notebook["loss"], strict=True
     ):
         loss = float(SmoothedCrossEntropy(float(epsilon))(labels, logits))
         constant = kl_constant(float(epsilon), logits.shape[-1])
         assert loss + constant == pytest.approx(float(expected), abs=1e-4)
 
 
-def test_smoothing_table_of_the_notebook_is_what_the_loss_pulls_to(shared):
+def test_smoothing_table_of_the_notebook_is_what_the_loss_pulls_to(notebook):
     # Minus the gradient by log-probabilities is the smoothed target.
-    reference = np.load(shared / "reference" / "notebook_model.npz")
-    labels = reference["smoothing_target"].astype("int32")
-    size = reference["smoothing_table"].shape[1]
+    labels = notebook["smoothing_target"].astype("int32")
+    size = notebook["smoothing_table"].shape[1]
     loss = SmoothedCrossEntropy(0.4)
     uniform = np.zeros((1, len(labels), size), dtype="float32")
     for column in range(size):
@@ -66,7 +64,7 @@ def test_smoothing_table_of_the_notebook_is_what_the_loss_pulls_to(shared):
         softmax = 1 / size
         got = difference[0] / 1e-2 + softmax
         np.testing.assert_allclose(
-            got[real], reference["smoothing_table"][real, column], atol=5e-3
+            got[real], notebook["smoothing_table"][real, column], atol=5e-3
         )
 
 

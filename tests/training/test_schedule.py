@@ -16,9 +16,8 @@ def test_values_worked_by_hand():
     assert float(rate(399)) == pytest.approx(0.125 / 20)
 
 
-def test_equals_the_notebook(shared):
-    reference = np.load(shared / "reference" / "notebook_model.npz")
-    for step, d_model, warmup, factor, rate in reference["noam_rates"]:
+def test_equals_the_notebook(notebook):
+    for step, d_model, warmup, factor, rate in notebook["noam_rates"]:
         ours = WarmupSchedule(int(d_model), int(warmup), float(factor))
         assert float(ours(step - 1)) == pytest.approx(rate, rel=1e-5)
 

@@ -68,9 +68,8 @@ def test_a_group_larger_than_dev_is_passed_over():
     assert not chosen[:90].any()
 
 
-def test_splitting_tatoeba_leaves_no_overlap(shared):
-    path = shared / "data" / "tatoeba" / "train.tsv"
-    pairs = list(itertools.islice(read_pairs([path]), 0, None, 5))
+def test_splitting_a_corpus_leaves_no_overlap(corpus_files):
+    pairs = list(itertools.islice(read_pairs([corpus_files[0]]), 0, None, 5))
     keys = pair_keys(pairs)
     chosen = choose_dev(sentence_groups(keys), 0.05, seed=1)
     assert not np.isin(keys[chosen], keys[~chosen]).any()
