@@ -5,12 +5,91 @@ keras_transformer` is instant, and the layers need no TensorFlow. Afterwards
 `keras.models.load_model` knows the package's layers.
 """
 
+from typing import TYPE_CHECKING
+
 from keras_transformer.lazy import (
     importer,
     make_callable,
     register_with_keras,
 )
 from keras_transformer.version import __version__
+
+if TYPE_CHECKING:
+    # What checkers and editors read in place of the tables below.
+    from keras_transformer import data as data
+    from keras_transformer import evaluation as evaluation
+    from keras_transformer import inference as inference
+    from keras_transformer import layers as layers
+    from keras_transformer import models as models
+    from keras_transformer import ops as ops
+    from keras_transformer import plots as plots
+    from keras_transformer import search as search
+    from keras_transformer import serving as serving
+    from keras_transformer import text as text
+    from keras_transformer import training as training
+    from keras_transformer import translation as translation
+    from keras_transformer.api.evaluation import evaluate
+    from keras_transformer.api.exporting import export
+    from keras_transformer.api.loading import load
+    from keras_transformer.api.training import train
+    from keras_transformer.config import (
+        Config,
+        DataConfig,
+        DecodingConfig,
+        ModelConfig,
+        TrainingConfig,
+    )
+    from keras_transformer.data.prepare import prepare
+    from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.errors import InputError
+    from keras_transformer.evaluation.run_evaluation import (
+        Evaluation,
+        Scoring,
+        evaluate_run,
+    )
+    from keras_transformer.evaluation.significance import (
+        Comparison,
+        Resampling,
+        compare,
+    )
+    from keras_transformer.export.saved_translator import SavedTranslator
+    from keras_transformer.export.writer.keras_file import export_keras
+    from keras_transformer.export.writer.saved_model import export_run
+    from keras_transformer.inference.incremental import IncrementalTransformer
+    from keras_transformer.layers import (
+        DecoderLayer,
+        EncoderLayer,
+        FeedForward,
+        MultiHeadAttention,
+        PositionalEmbedding,
+        causal_mask,
+        decoder_mask,
+        padding_mask,
+    )
+    from keras_transformer.models import build_transformer
+    from keras_transformer.presets import preset
+    from keras_transformer.search.beam import beam_search
+    from keras_transformer.search.greedy import greedy_search
+    from keras_transformer.search.loop import SearchResult
+    from keras_transformer.text.character import CharacterTokenizer
+    from keras_transformer.text.sentencepiece import SentencePieceTokenizer
+    from keras_transformer.text.space import SpaceTokenizer
+    from keras_transformer.text.tokenizer import load_tokenizer
+    from keras_transformer.text.word import WordTokenizer
+    from keras_transformer.training.fit import fit
+    from keras_transformer.training.loss import SmoothedCrossEntropy
+    from keras_transformer.training.metrics import (
+        CrossEntropy,
+        Perplexity,
+        TokenAccuracy,
+    )
+    from keras_transformer.training.optimizer import DenseAdam
+    from keras_transformer.training.run import Run
+    from keras_transformer.training.schedule import WarmupSchedule
+    from keras_transformer.translation.distillation import distill
+    from keras_transformer.translation.stream import translate_lines
+    from keras_transformer.translation.trained_run import TrainedRun
+    from keras_transformer.translation.translator import Translator
 
 _PUBLIC = {
     "Config": "config",
@@ -104,13 +183,68 @@ _REGISTERED = {
     "WarmupSchedule": "training.schedule",
 }
 
-__all__ = ["__version__", "export", *_PUBLIC]
+__all__ = [
+    "CharacterTokenizer",
+    "Comparison",
+    "Config",
+    "CrossEntropy",
+    "DataConfig",
+    "DecoderLayer",
+    "DecodingConfig",
+    "DenseAdam",
+    "EncoderLayer",
+    "Evaluation",
+    "FeedForward",
+    "IncrementalTransformer",
+    "InputError",
+    "ModelConfig",
+    "MultiHeadAttention",
+    "Perplexity",
+    "PositionalEmbedding",
+    "PreparedData",
+    "Resampling",
+    "Run",
+    "SavedTranslator",
+    "Scoring",
+    "SearchResult",
+    "SentencePieceTokenizer",
+    "SmoothedCrossEntropy",
+    "SpaceTokenizer",
+    "TokenAccuracy",
+    "TrainedRun",
+    "TrainingConfig",
+    "Translator",
+    "WarmupSchedule",
+    "WordTokenizer",
+    "__version__",
+    "beam_search",
+    "build_transformer",
+    "causal_mask",
+    "compare",
+    "decoder_mask",
+    "distill",
+    "evaluate",
+    "evaluate_run",
+    "export",
+    "export_keras",
+    "export_run",
+    "fit",
+    "greedy_search",
+    "load",
+    "load_tokenizer",
+    "padding_mask",
+    "prepare",
+    "preset",
+    "train",
+    "translate_lines",
+]
 
 
-__getattr__ = importer(__name__, _PUBLIC, _PACKAGES)
+if not TYPE_CHECKING:  # Checkers would believe any name to be there.
+    __getattr__ = importer(__name__, _PUBLIC, _PACKAGES)
 make_callable(__name__, "export", "api.exporting")
 register_with_keras(__name__, _REGISTERED)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*__all__, *_PACKAGES})

@@ -32,7 +32,7 @@ def describe_file(path: str | os.PathLike) -> dict:
 
 def check_file(
     path: pathlib.Path, described: dict, remedy: str, content: bool = False
-):
+) -> None:
     """Refuses a file that is missing, or isn't what was described.
 
     Args:
@@ -67,7 +67,7 @@ def check_file(
 
 
 def files_fingerprint(
-    folder: pathlib.Path, paths: Iterable[pathlib.Path], settings=None
+    folder: pathlib.Path, paths: Iterable[pathlib.Path], settings: object = None
 ) -> str:
     """A digest of files below a folder, wherever it lies, and of settings.
 

@@ -6,8 +6,16 @@ names what is missing. Written for Keras 3.15, TensorFlow 2.21 and uvicorn 0.54.
 Nothing is imported before it is needed: the server has no use for Keras.
 """
 
+from __future__ import annotations
 
-def kernel_variable(dense):
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+
+
+def kernel_variable(dense: keras.layers.Dense) -> keras.Variable:
     """The variable behind `keras.layers.Dense.kernel`.
 
     The public property may be a tensor computed from it (quantisation, LoRA),
@@ -17,7 +25,7 @@ def kernel_variable(dense):
     return dense._kernel
 
 
-def embeddings_variable(embedding):
+def embeddings_variable(embedding: keras.layers.Embedding) -> keras.Variable:
     """The variable behind `keras.layers.Embedding.embeddings`.
 
     As `kernel_variable`: training with tied embeddings fails without
@@ -26,7 +34,9 @@ def embeddings_variable(embedding):
     return embedding._embeddings
 
 
-def adam_moments(optimizer, variable):
+def adam_moments(
+    optimizer: keras.optimizers.Adam, variable: keras.Variable
+) -> tuple[keras.Variable, keras.Variable]:
     """The first and second moment that a built Adam keeps for a variable.
 
     Without `_momentums`, `_velocities` or `_get_variable_index` TensorFlow's
@@ -40,7 +50,9 @@ def adam_moments(optimizer, variable):
     return optimizer._momentums[index], optimizer._velocities[index]
 
 
-def moving_averages(optimizer):
+def moving_averages(
+    optimizer: keras.optimizers.Optimizer,
+) -> list[tuple[keras.Variable, keras.Variable]]:
     """Pairs of a trained variable and its moving average.
 
     Without `_model_variables_moving_average` or `_trainable_variables` runs
@@ -53,7 +65,7 @@ def moving_averages(optimizer):
     return list(zip(optimizer._trainable_variables, averages, strict=True))
 
 
-def compiled_metrics(model):
+def compiled_metrics(model: keras.Model) -> list:
     """What `metrics` and `weighted_metrics` of `model.compile` were given.
 
     Without `_compile_metrics._user_metrics` training in micro-batches fails
@@ -72,7 +84,7 @@ def compiled_metrics(model):
     return [metric for metric in keras.tree.flatten(given) if metric]
 
 
-def set_loss_tracker(model, metric):
+def set_loss_tracker(model: keras.Model, metric: keras.metrics.Metric) -> None:
     """Replaces the metric by which a compiled model averages its loss.
 
     Keras weighs the loss of each batch by its rows, padded ones included.
@@ -86,7 +98,7 @@ def set_loss_tracker(model, metric):
     object.__setattr__(model, "_loss_tracker", metric)
 
 
-def coordination_client():
+def coordination_client() -> Any:
     """JAX's connection to the coordination service of several hosts.
 
     `jax.distributed` has no public barrier or key-value store. Without
@@ -109,7 +121,7 @@ def is_operation(name: str) -> bool:
     return op_def_registry.get(name) is not None
 
 
-def dismantle_graph(graph):
+def dismantle_graph(graph: tf.Graph) -> None:
     """Breaks the cycles of a graph that is no longer used.
 
     It refers to itself, and Python would look for such cycles much later.
@@ -139,16 +151,16 @@ def uvicorn_protocol() -> type:
 
 
 def quantized_matmul(
-    inputs,
-    kernel,
-    bias,
-    largest,
+    inputs: tf.Tensor,
+    kernel: tf.Tensor,
+    bias: tf.Tensor,
+    largest: tf.Tensor,
     *,
-    addend=None,
-    activation=None,
-    limit=None,
-    dtype="float32",
-):
+    addend: tf.Tensor | None = None,
+    activation: str | None = None,
+    limit: tf.Tensor | float | None = None,
+    dtype: str | tf.DType = "float32",
+) -> tf.Tensor:
     """A matrix product of 8-bit integers, by TensorFlow's operation for it.
 
     Only in graphs. It has kernels for x86-64 processors, of oneDNN, which pack
@@ -211,7 +223,7 @@ def quantized_matmul(
     )[0]
 
 
-def scalar(value: float):
+def scalar(value: float) -> tf.Tensor:
     """A float32 constant, the same tensor for all who ask in a graph.
 
     A loop spends time on each of its constants in each step, and nothing that

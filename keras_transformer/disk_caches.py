@@ -9,7 +9,9 @@ from importlib import metadata
 from keras_transformer.checksums import digest
 
 
-def private_cache_folder(compiler: str, distribution: str):
+def private_cache_folder(
+    compiler: str, distribution: str
+) -> pathlib.Path | None:
     """A folder for the programs that one compiler makes on this machine.
 
     Whoever can write to it can have this user run code, so that it belongs to

@@ -10,7 +10,7 @@ class InputError(ValueError):
     """
 
 
-def shown(value, most: int = 100) -> str:
+def shown(value: object, most: int = 100) -> str:
     """A value as a message repeats it: `repr`, cut where it is long.
 
     Args:

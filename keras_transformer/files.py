@@ -14,6 +14,7 @@ import pathlib
 import shutil
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 from keras_transformer.errors import InputError
 from keras_transformer.leftovers import HIDDEN, hidden, sweep
@@ -103,7 +104,7 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
             raise
 
 
-def check_free(path: str | os.PathLike):
+def check_free(path: str | os.PathLike) -> None:
     """Refuses a target that holds something already.
 
     Raises:
@@ -122,7 +123,7 @@ def check_free(path: str | os.PathLike):
         )
 
 
-def remove_folder(path: pathlib.Path):
+def remove_folder(path: pathlib.Path) -> None:
     """Takes a folder's name away in one step, then removes its files.
 
     Raises:
@@ -138,7 +139,7 @@ def remove_folder(path: pathlib.Path):
         ) from None
 
 
-def remove_hidden_folders(folder: str | os.PathLike):
+def remove_hidden_folders(folder: str | os.PathLike) -> None:
     """Removes what `remove_folder` left there when its process was killed."""
     for path in pathlib.Path(folder).glob(f"{_REMOVED}*"):
         shutil.rmtree(path, ignore_errors=True)
@@ -183,7 +184,7 @@ def disk_error(error: Exception) -> str | None:
     return f"can't be written ({reason})"
 
 
-def require_space(path: pathlib.Path, size: int):
+def require_space(path: pathlib.Path, size: int) -> None:
     """Fails as a write does where the disk has no space.
 
     For writers that crash there, as HDF5 does.
@@ -200,23 +201,25 @@ def require_space(path: pathlib.Path, size: int):
             os.posix_fallocate(file.fileno(), 0, size)
 
 
-def write_bytes(path, content: bytes):
+def write_bytes(path: str | os.PathLike, content: bytes) -> None:
     """Replaces the file's content at once."""
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
 
-def write_text(path, text: str):
+def write_text(path: str | os.PathLike, text: str) -> None:
     """Replaces the file's content at once, as UTF-8."""
     write_bytes(path, text.encode())
 
 
-def write_json(path, value):
+def write_json(path: str | os.PathLike, value: object) -> None:
     """Replaces the file's content at once by `value` as JSON."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def read_bytes(path, accepted: str = "", largest: int | None = None) -> bytes:
+def read_bytes(
+    path: str | os.PathLike, accepted: str = "", largest: int | None = None
+) -> bytes:
     """The content of a file.
 
     Args:
@@ -241,7 +244,7 @@ def read_bytes(path, accepted: str = "", largest: int | None = None) -> bytes:
     return content
 
 
-def read_json_value(path, accepted: str = ""):
+def read_json_value(path: str | os.PathLike, accepted: str = "") -> Any:
     """The JSON value in a file, of any kind.
 
     Args:
@@ -260,7 +263,7 @@ def read_json_value(path, accepted: str = ""):
         ) from None
 
 
-def read_json(path) -> dict:
+def read_json(path: str | os.PathLike) -> dict:
     """The JSON object in a file.
 
     Raises:
@@ -272,7 +275,7 @@ def read_json(path) -> dict:
     return value
 
 
-def read_yaml(path) -> dict:
+def read_yaml(path: str | os.PathLike) -> dict:
     """The mapping in a YAML file.
 
     Raises:

@@ -55,7 +55,7 @@ def environment_variable(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def leave_current_folder():
+def leave_current_folder() -> None:
     """Takes the current folder out of where modules are looked for.
 
     `python -m` puts it first. It stays where it has this package.

@@ -28,7 +28,7 @@ def is_installed() -> bool:
     return importlib.util.find_spec("jax") is not None
 
 
-def leave_devices_to_jax():
+def leave_devices_to_jax() -> None:
     """Has TensorFlow compute on the processor alone.
 
     It takes a GPU's whole memory otherwise. To be called before its first
@@ -57,7 +57,7 @@ def multiplies_bfloat16() -> bool:
         return True  # TPUs and AMD's GPUs, whose names aren't numbers
 
 
-def keep_programs():
+def keep_programs() -> None:
     """Has JAX keep what it compiles on disk, for later processes.
 
     A folder that the environment names is left; see
@@ -82,7 +82,7 @@ class Compilations:
     of a batch. The small ones of building a model aren't counted.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         import jax
 
         self._forget()

@@ -30,7 +30,7 @@ def importer(
     return __getattr__
 
 
-def register_with_keras(package: str, classes: Mapping[str, str]):
+def register_with_keras(package: str, classes: Mapping[str, str]) -> None:
     """Lets Keras load files that name a package's classes.
 
     Keras imports no module that a file names, for safety, so whoever loads one
@@ -52,7 +52,7 @@ def register_with_keras(package: str, classes: Mapping[str, str]):
     after_import("keras", register)
 
 
-def make_callable(package: str, name: str, module: str):
+def make_callable(package: str, name: str, module: str) -> None:
     """Lets a package be called where a function has its name.
 
     A package is an attribute of the one that it lies in, in the place of
@@ -78,7 +78,7 @@ def make_callable(package: str, name: str, module: str):
     after_import(f"{package}.{name}", change)
 
 
-def after_import(name: str, function: Callable[[ModuleType], None]):
+def after_import(name: str, function: Callable[[ModuleType], None]) -> None:
     """Calls a function when a module has been imported, or now if it is.
 
     Args:

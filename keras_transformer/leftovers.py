@@ -28,7 +28,7 @@ def hidden(path: pathlib.Path) -> pathlib.Path:
     return path.with_name(f"{HIDDEN}{ours}-{path.name}")
 
 
-def sweep(folder: str | os.PathLike):
+def sweep(folder: str | os.PathLike) -> None:
     """Removes what dead processes of this machine left in a folder.
 
     Looks once for each folder; names of earlier versions, which don't tell
@@ -47,7 +47,7 @@ def sweep(folder: str | os.PathLike):
                     os.unlink(entry.path)
 
 
-def remove_leftovers(folder: str | os.PathLike):
+def remove_leftovers(folder: str | os.PathLike) -> None:
     """Removes temporary files that killed processes left in a folder."""
     # The second is how earlier versions named them.
     for pattern in (f"{HIDDEN}*", ".*.tmp*"):
@@ -56,7 +56,7 @@ def remove_leftovers(folder: str | os.PathLike):
                 path.unlink(missing_ok=True)
 
 
-def remove_leftovers_of(path: str | os.PathLike):
+def remove_leftovers_of(path: str | os.PathLike) -> None:
     """Removes temporary files of a target whose processes were killed.
 
     Nobody else may be writing there.

@@ -9,6 +9,7 @@ import resource
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 # Of glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
@@ -22,7 +23,7 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def spare_memory():
+def spare_memory() -> None:
     """Has the C library, where it is glibc, keep less that is not in use.
 
     By default each thread keeps a pool of its own, and what one micro-batch
@@ -66,7 +67,7 @@ def use_threads(micro_batches: int) -> bool:
     return True
 
 
-def set_threads(threads: int):
+def set_threads(threads: int) -> None:
     """Lets TensorFlow use so many threads, if it isn't at work already."""
     import tensorflow as tf
 
@@ -77,7 +78,7 @@ def set_threads(threads: int):
         pass  # Threads can't be changed once TensorFlow has begun.
 
 
-def give_back_memory():
+def give_back_memory() -> None:
     """Gives the system what the C library keeps free, where it is glibc.
 
     Building a large graph leaves a hundred MiB.
@@ -94,7 +95,7 @@ def _of_glibc(name):
     return getattr(ctypes.CDLL(None), name, None)
 
 
-def allow_many_connections():
+def allow_many_connections() -> None:
     """Has the process open as many files and connections as it may.
 
     By default these are often 1024, which idle clients of a server use up.
@@ -103,7 +104,7 @@ def allow_many_connections():
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def spare_collections():
+def spare_collections() -> None:
     """Has Python no longer look for cycles among the objects of now.
 
     Those of TensorFlow take tenths of a second each time, in which no other
@@ -114,7 +115,7 @@ def spare_collections():
 
 
 @contextlib.contextmanager
-def exit_after(seconds: float, before: set[threading.Thread]):
+def exit_after(seconds: float, before: set[threading.Thread]) -> Iterator[None]:
     """Ends the process with status 1 if a block takes longer.
 
     Also if it leaves threads that Python would wait for at the end.

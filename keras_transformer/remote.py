@@ -29,10 +29,10 @@ class RemotePath:
 
     uri: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.uri
 
-    def __fspath__(self):
+    def __fspath__(self) -> str:
         return self.uri
 
     def __truediv__(self, name: str) -> "RemotePath":
@@ -40,10 +40,12 @@ class RemotePath:
 
     @property
     def name(self) -> str:
+        """The last part of the address."""
         return self.uri.rstrip("/").rpartition("/")[2]
 
     @property
     def suffix(self) -> str:
+        """The ending of the name, with its dot."""
         return pathlib.PurePosixPath(self.name).suffix
 
     def open(self) -> io.BufferedReader:
@@ -73,7 +75,7 @@ class RemotePath:
                 digest.update(content)
         return {"name": self.name, "bytes": size, "sha256": digest.hexdigest()}
 
-    def put(self, path: pathlib.Path):
+    def put(self, path: pathlib.Path) -> None:
         """Writes the content of a local file. Raises as `open` does."""
         system, target = self._resolved()
         system.create_dir(target.rpartition("/")[0], recursive=True)
@@ -81,7 +83,7 @@ class RemotePath:
             while content := file.read(_CHUNK):
                 out.write(content)
 
-    def fetch(self, folder: pathlib.Path):
+    def fetch(self, folder: pathlib.Path) -> None:
         """Copies the files of this folder into a local one, not its folders.
 
         Raises as `open` does.
@@ -95,13 +97,13 @@ class RemotePath:
                     while content := file.read(_CHUNK):
                         out.write(content)
 
-    def remove(self):
+    def remove(self) -> None:
         """Removes a folder and all that it holds, if it is there."""
         system, path = self._resolved()
         if self._list():
             system.delete_dir(path)
 
-    def check_free(self):
+    def check_free(self) -> None:
         """As `files.check_free`.
 
         Raises:
@@ -200,7 +202,7 @@ def new_target(
             raise
 
 
-def check_target(path: pathlib.Path | RemotePath):
+def check_target(path: pathlib.Path | RemotePath) -> None:
     """Refuses a target that holds something already.
 
     Raises:

@@ -4,7 +4,7 @@ import difflib
 import math
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Annotated, Any, Literal, NamedTuple
 
 from keras_transformer.errors import InputError, shown
@@ -58,7 +58,7 @@ class Section:
     one of these or None. Values are checked when an instance is made.
     """
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self), include_extras=True)
         for name, hint in hints.items():
             value = getattr(self, name)
@@ -72,7 +72,7 @@ class Section:
             for rule in getattr(hint, "__metadata__", ()):
                 self.require(name, rule.accepted, rule.holds(value))
 
-    def require(self, name, accepted, condition):
+    def require(self, name: str, accepted: str, condition: bool) -> None:
         """Refuses a field's value unless the condition holds.
 
         Raises:
@@ -88,13 +88,13 @@ def field_types(section: type[Section]) -> dict[str, Any]:
     return {name: _with_plain_words(hint) for name, hint in hints.items()}
 
 
-def require(condition, name, accepted, value):
+def require(condition: bool, name: str, accepted: str, value: object) -> None:
     """Refuses `value` under `name` unless the condition holds."""
     if not condition:
         raise InputError(f"{name} must be {accepted}. Received: {shown(value)}")
 
 
-def mapping(value, where):
+def mapping(value: object, where: str) -> None:
     """Refuses what isn't a mapping; `where` tells its source."""
     if not isinstance(value, dict):
         raise InputError(
@@ -102,7 +102,9 @@ def mapping(value, where):
         )
 
 
-def known(name, accepted, where, prefix=""):
+def known(
+    name: object, accepted: Collection[str], where: str, prefix: str = ""
+) -> None:
     """Refuses a name that isn't accepted, suggesting the nearest."""
     if name in accepted:
         return
@@ -119,7 +121,7 @@ def _name(name):
     return name[:60] if isinstance(name, str) else shown(name, 60)
 
 
-def typed(where, value, annotation):
+def typed(where: str, value: Any, annotation: Any) -> Any:
     """`value` as the annotated type, or an `InputError` naming both."""
     kind = _without_none(annotation)
     if value is None and kind is not annotation:

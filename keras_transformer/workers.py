@@ -16,8 +16,8 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from multiprocessing.connection import wait
-from typing import Any
+from multiprocessing.connection import Connection, wait
+from typing import Any, Self
 
 from keras_transformer.errors import InputError
 from keras_transformer.interpreters import safe_path
@@ -63,7 +63,7 @@ class Workers:
         *,
         doing: str,
         remedy: str = "Try fewer workers",
-    ):
+    ) -> None:
         if count < 1:
             raise InputError(f"workers must be 1 or more. Received: {count}")
         # As bytes, because to unpickle a factory may import TensorFlow, and
@@ -75,7 +75,7 @@ class Workers:
         self._numbers = itertools.count()
         self._workers = []
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         try:
             with _interrupts_blocked():
                 for _ in range(self._count):
@@ -89,7 +89,7 @@ class Workers:
             raise
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -147,7 +147,7 @@ class Workers:
         for connection in wait(connections):
             yield connections[connection].receive()
 
-    def close(self):
+    def close(self) -> None:
         """Ends all workers."""
         # All are told before any is waited for.
         for worker in self._workers:
@@ -235,7 +235,12 @@ def _interrupts_blocked():
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def run_worker(connection, factory: bytes, prepare, words: tuple[str, str]):
+def run_worker(
+    connection: Connection,
+    factory: bytes,
+    prepare: Callable[[], object] | None,
+    words: tuple[str, str],
+) -> None:
     """Does what comes through a pipe until its other end is closed.
 
     Says `(number, result, error, compile_seconds)`: once with number None

@@ -5,6 +5,8 @@ number of 6,000 digits it raises what Python raises. Aliases may make a value
 without end of a few lines.
 """
 
+from typing import Any
+
 import yaml
 
 _MOST_NODES = 100_000  # of a value, its aliases replaced by what they name
@@ -27,12 +29,12 @@ class NotYaml(ValueError):
         line: where in the text, from 1; None: unknown.
     """
 
-    def __init__(self, problem: str, line: int | None = None):
+    def __init__(self, problem: str, line: int | None = None) -> None:
         super().__init__(problem)
         self.line = line
 
 
-def load_yaml(text: str | bytes):
+def load_yaml(text: str | bytes) -> Any:
     """The value of one YAML document.
 
     Raises:

@@ -12,6 +12,9 @@ from keras_transformer.errors import InputError
 if TYPE_CHECKING:
     from keras_transformer.config.decoding import DecodingConfig
     from keras_transformer.data.corpus import CorpusSpec, Pair
+    from keras_transformer.export.writer.ctranslate2 import CTranslate2Report
+    from keras_transformer.export.writer.keras_file import KerasReport
+    from keras_transformer.export.writer.saved_model import ExportReport
     from keras_transformer.training.run import Run
 
 TFSERVING, CTRANSLATE2, KERAS = "tfserving", "ctranslate2", "keras"
@@ -48,7 +51,7 @@ def export(
     warmup_texts: Sequence[str] | None = None,
     quantization: str | None = None,
     progress: Callable[[str], None] | None = None,
-):
+) -> ExportReport | KerasReport | CTranslate2Report:
     """Writes a run as a SavedModel for TensorFlow Serving, or otherwise.
 
     What is written is checked in fresh processes, and there when all checks

@@ -6,7 +6,7 @@ import contextlib
 import os
 import pathlib
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
@@ -101,12 +101,12 @@ class LoadedTranslator(TextTranslator):
         batch_size: texts at a time.
     """
 
-    def __init__(self, name, opened, batch_size):
+    def __init__(self, name: str, opened: Any, batch_size: int) -> None:
         self._name = name
         self._opened = opened
         self._batch_size = batch_size
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"LoadedTranslator({str(self._name)!r})"
 
     def _results(self, lines, n_best):

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keras_transformer.api.runs import (
     TrainingRequest,
@@ -21,6 +21,10 @@ from keras_transformer.files import read_yaml
 from keras_transformer.presets import resolved
 
 if TYPE_CHECKING:
+    import keras
+
+    from keras_transformer.config.training import TrainingConfig
+    from keras_transformer.data.batching import TrainingBatches
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.training.run import Run
     from keras_transformer.translation.trained_run import TrainedRun
@@ -38,7 +42,7 @@ def train(
     resume: bool = False,
     callbacks: Iterable = (),
     verbose: int | str = 1,
-    **training,
+    **training: Any,
 ) -> TrainedRun:
     """Trains a model on prepared data into a run folder.
 
@@ -278,11 +282,14 @@ class TrainingNotes:
         say: told lines for a person.
     """
 
-    def __init__(self, training, say):
+    def __init__(
+        self, training: TrainingConfig, say: Callable[[str], None]
+    ) -> None:
         self._training = training
         self._say = say
 
-    def start(self, model, batches):
+    def start(self, model: keras.Model, batches: TrainingBatches) -> None:
+        """See `Observer.start`."""
         steps = batches.batches_per_epoch
         self._say(
             f"{model.count_params():,} parameters, {steps} steps an "
@@ -298,17 +305,20 @@ class TrainingNotes:
                 "training.warmup_steps"
             )
 
-    def vectors(self, side, fraction):
+    def vectors(self, side: str, fraction: float) -> None:
+        """See `Observer.vectors`."""
         tokens = f"{fraction:.1%} of the tokens"
         self._say(f"{side} embeddings: vectors found for {tokens}")
 
-    def step(self, epoch, batch, logs):
+    def step(self, epoch: int, batch: int, logs: Mapping) -> None:
+        """See `Observer.step`."""
         pass
 
-    def epoch(self, epoch, logs):
+    def epoch(self, epoch: int, logs: Mapping) -> None:
+        """See `Observer.epoch`."""
         pass
 
-    def close(self):
+    def close(self) -> None:
         """Training has ended, well or not."""
 
 

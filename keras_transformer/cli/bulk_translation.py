@@ -1,5 +1,6 @@
 """`translate --shards`: very many lines, by any number of processes."""
 
+import argparse
 import contextlib
 import dataclasses
 import functools
@@ -25,6 +26,8 @@ from keras_transformer.translation.bulk import (
     finished_lines,
     window_of,
 )
+from keras_transformer.translation.factory import RunTranslatorFactory
+from keras_transformer.translation.request import TranslationRequest
 from keras_transformer.translation.shard_folder import open_folder
 from keras_transformer.translation.shard_manifest import BulkJob
 from keras_transformer.translation.shards import ShardReader
@@ -38,7 +41,7 @@ _RETRIES = 2
 OpenTranslator = Callable[[int], contextlib.AbstractContextManager]
 
 
-def add_shard_options(parser):
+def add_shard_options(parser: argparse.ArgumentParser) -> None:
     """The options of bulk translation."""
     group = parser.add_argument_group(
         "in shards, for very many lines",
@@ -75,7 +78,7 @@ def add_shard_options(parser):
     )
 
 
-def check_shard_options(arguments):
+def check_shard_options(arguments: argparse.Namespace) -> None:
     """Refuses options of shards without --shards, or that don't fit.
 
     Raises:
@@ -109,8 +112,12 @@ def check_shard_options(arguments):
 
 
 def translate_in_shards(
-    arguments, request, factory, batch_size, open_translator: OpenTranslator
-):
+    arguments: argparse.Namespace,
+    request: TranslationRequest,
+    factory: RunTranslatorFactory,
+    batch_size: int,
+    open_translator: OpenTranslator,
+) -> None:
     """Translates the input's shards, or one of them, and joins them.
 
     Args:

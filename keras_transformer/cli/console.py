@@ -5,7 +5,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Self, TextIO
 
 from tqdm import tqdm
 
@@ -26,18 +27,18 @@ _LONGEST_ERROR = 2000
 _speaker = ""
 
 
-def say(text: str):
+def say(text: str) -> None:
     """A line for the person, not for the pipe."""
     print(f"{_speaker}{text}", file=sys.stderr, flush=True)
 
 
-def say_as(speaker: str):
+def say_as(speaker: str) -> None:
     """Has lines begin with the name of who says them, one of several."""
     global _speaker
     _speaker = f"{speaker}: "
 
 
-def tell_error(message: str):
+def tell_error(message: str) -> None:
     """The one line with which a command ends that can't go on."""
     line = " ".join(message.split())
     if len(line) > _LONGEST_ERROR:
@@ -49,10 +50,10 @@ def tell_error(message: str):
 class Closing:
     """Closes itself at the end of a `with` block."""
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -68,8 +69,13 @@ class Progress(Closing):
     """
 
     def __init__(
-        self, description, total=None, unit="lines", shown=True, done=0
-    ):
+        self,
+        description: str,
+        total: int | None = None,
+        unit: str = "lines",
+        shown: bool = True,
+        done: int = 0,
+    ) -> None:
         self._description = description
         self._total = total
         self._unit = unit
@@ -88,7 +94,7 @@ class Progress(Closing):
                 dynamic_ncols=True,
             )
 
-    def update(self, done: int, note: Callable[[], str] = str):
+    def update(self, done: int, note: Callable[[], str] = str) -> None:
         """So many units are done.
 
         Args:
@@ -115,12 +121,12 @@ class Progress(Closing):
             return ""
         return f", {(done - before) / (now - began):.4g} a second"
 
-    def advance(self, count: int):
+    def advance(self, count: int) -> None:
         """So many units more are done."""
         self._done += count
         self.update(self._done)
 
-    def close(self):
+    def close(self) -> None:
         if self._bar is not None:
             self._bar.close()
 
@@ -128,25 +134,25 @@ class Progress(Closing):
 class Stages(Closing):
     """A `progress(stage, done, total)` callback: a `Progress` per stage."""
 
-    def __init__(self, unit="lines"):
+    def __init__(self, unit: str = "lines") -> None:
         self._unit = unit
         self._stage = None
         self._progress = None
 
-    def __call__(self, stage, done, total=None):
+    def __call__(self, stage: str, done: int, total: int | None = None) -> None:
         if stage != self._stage:
             self.close()
             self._stage = stage
             self._progress = Progress(stage, total, self._unit)
         self._progress.update(done)
 
-    def close(self):
+    def close(self) -> None:
         if self._progress is not None:
             self._progress.close()
             self._progress = None
 
 
-def load_tensorflow(backend: str = "tensorflow"):
+def load_tensorflow(backend: str = "tensorflow") -> None:
     """Imports TensorFlow without the chatter of its C++ start-up.
 
     Args:
@@ -161,7 +167,7 @@ def load_tensorflow(backend: str = "tensorflow"):
         import tensorflow  # noqa: F401
 
 
-def load_jax():
+def load_jax() -> None:
     """Has JAX train, beside a TensorFlow that reads data on the processor.
 
     Raises:
@@ -208,7 +214,7 @@ def table(rows: list[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
-def input_lines(path):
+def input_lines(path: str | os.PathLike | None) -> Iterator[str]:
     """Yields the lines of a file, plain or gzip, or of stdin if none is named.
 
     Raises:
@@ -220,7 +226,7 @@ def input_lines(path):
 
 
 @contextlib.contextmanager
-def output_file(path):
+def output_file(path: str | os.PathLike | None) -> Iterator[TextIO]:
     """Where results go; a file appears when it is complete."""
     if path is None:
         sys.stdout.reconfigure(encoding="utf-8")

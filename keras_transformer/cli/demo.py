@@ -7,6 +7,7 @@ example:
   keras-transformer demo
 """
 
+import argparse
 import os
 import pathlib
 import shlex
@@ -35,7 +36,7 @@ from keras_transformer.presets import preset
 SHOWN = 10  # held-out sentences translated at the end
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--work",
         default="runs/demo",
@@ -57,7 +58,7 @@ def add_arguments(parser):
     )
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     started = time.monotonic()
     config = _config(arguments.epochs)
     load_tensorflow()

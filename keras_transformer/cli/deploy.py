@@ -44,7 +44,7 @@ _OWN_OPTIONS = (
 )
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     targets = parser.add_subparsers(
         dest="target", required=True, metavar="TARGET"
     )
@@ -57,7 +57,7 @@ def add_arguments(parser):
     )
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     write = {
         "serving": _serving,
         "training": _training,

@@ -1,12 +1,14 @@
 """Options of `deploy`: what is served, trained or translated, and with what."""
 
+import argparse
+
 from keras_transformer.cli.options import add_number
 from keras_transformer.deployment.serving import EMBEDDED, TENSORFLOW
 
 FORMATS = ("kubernetes", "slurm")
 
 
-def add_serving_options(parser):
+def add_serving_options(parser: argparse.ArgumentParser) -> None:
     """The options of `deploy serving`."""
     _add_common(parser, FORMATS[:1])
     add = parser.add_argument
@@ -82,7 +84,7 @@ def add_serving_options(parser):
     )
 
 
-def add_training_options(parser):
+def add_training_options(parser: argparse.ArgumentParser) -> None:
     """The options of `deploy training`."""
     _add_common(parser, FORMATS)
     _add_job(parser)
@@ -93,7 +95,7 @@ def add_training_options(parser):
     _add_rest(parser, "train")
 
 
-def add_translation_options(parser):
+def add_translation_options(parser: argparse.ArgumentParser) -> None:
     """The options of `deploy translation`."""
     _add_common(parser, FORMATS)
     _add_job(parser)

@@ -12,6 +12,8 @@ example:
       --out runs/en-zh-fast
 """
 
+import argparse
+
 from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import Stages, load_tensorflow, say
 from keras_transformer.cli.options import (
@@ -30,7 +32,7 @@ from keras_transformer.errors import InputError
 _RETRIES = 2
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--teacher", required=True, metavar="RUN", help="a trained run"
     )
@@ -72,7 +74,7 @@ def add_arguments(parser):
     )
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     check_process_options(arguments)
     if arguments.retries < 0:
         raise InputError(

@@ -14,6 +14,7 @@ example:
   keras-transformer evaluate --ctranslate2 ctranslate2/en-zh --input test.tsv
 """
 
+import argparse
 import dataclasses
 import json
 import pathlib
@@ -37,7 +38,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.machine import usable_cores
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group(required=True)
     add_run_option(group)
     group.add_argument(
@@ -118,7 +119,7 @@ def _add_comparison_options(parser):
     add_number(group, "--paired-ar-n", "trials of the latter (default: 10000)")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     _check_options(arguments)
     load_tensorflow()
     from keras_transformer.api.evaluation import evaluate

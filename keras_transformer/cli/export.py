@@ -18,6 +18,7 @@ example:
       --format keras
 """
 
+import argparse
 import json
 import pathlib
 
@@ -60,7 +61,7 @@ _ARGUMENTS = {
 _BESIDE_VERIFY_ONLY = ("command", "verify_only", "json")
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_option(parser)
     parser.add_argument(
         "--out",
@@ -118,7 +119,7 @@ def add_arguments(parser):
     add_json_option(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     if arguments.verify_only is not None:
         _verify_only(arguments)
         return

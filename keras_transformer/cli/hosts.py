@@ -1,15 +1,24 @@
 """Hosts on the command line: options by which `train` joins them."""
 
+from __future__ import annotations
+
+import argparse
 import contextlib
 import re
 import time
+from collections.abc import Callable, Iterator
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 from keras_transformer.cli.console import say_as, tell_error
 from keras_transformer.cli.options import add_number, flag
 from keras_transformer.errors import InputError
 from keras_transformer.training.joining import LAUNCHERS, Meeting
 from keras_transformer.version import versions
+
+if TYPE_CHECKING:
+    from keras_transformer.training.run import Run
+
 
 JOIN_SECONDS = 300
 STATUS = 2  # of a command that was interrupted
@@ -19,7 +28,7 @@ _BY_HAND = ("coordinator", "num_processes", "process_id")
 _OWN = ("process_id", "data", "out", "initial", "config", "join_timeout")
 
 
-def add_host_options(parser):
+def add_host_options(parser: argparse.ArgumentParser) -> None:
     """`--hosts`, or `--coordinator` and what belongs to it."""
     parser.add_argument(
         "--hosts",
@@ -48,7 +57,7 @@ def add_host_options(parser):
     )
 
 
-def meeting(arguments, backend) -> Meeting | None:
+def meeting(arguments: argparse.Namespace, backend: str) -> Meeting | None:
     """Where the hosts meet; None: this process trains alone.
 
     Args:
@@ -91,7 +100,9 @@ def meeting(arguments, backend) -> Meeting | None:
 
 
 @contextlib.contextmanager
-def joined(meeting: Meeting | None, arguments):
+def joined(
+    meeting: Meeting | None, arguments: argparse.Namespace
+) -> Iterator[Callable[[Run], None]]:
     """Trains together with the other hosts, as long as the block lasts.
 
     Args:

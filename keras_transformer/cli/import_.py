@@ -13,10 +13,12 @@ example:
       --source-prefix '>>cmn_Hans<<'
 """
 
+import argparse
+
 from keras_transformer.cli.console import load_tensorflow, table
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from",
         dest="folder",
@@ -57,7 +59,7 @@ def add_arguments(parser):
     )
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     load_tensorflow()
     from keras_transformer.importing.run import import_run
 

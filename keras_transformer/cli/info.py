@@ -4,6 +4,7 @@ example:
   keras-transformer info runs/en-zh
 """
 
+import argparse
 import json
 import pathlib
 
@@ -23,12 +24,12 @@ MARKS = {
 }
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER")
     add_json_option(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     kind, content = describe(pathlib.Path(arguments.folder))
     if arguments.json:
         print(json.dumps({"kind": kind, **content}, ensure_ascii=False))

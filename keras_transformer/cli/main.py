@@ -12,6 +12,8 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from keras_transformer.cli.console import PROGRAM, tell_error
 from keras_transformer.errors import InputError
@@ -49,11 +51,15 @@ class Parser(argparse.ArgumentParser):
     # Sections of --set by their keys, where there are such.
     config_keys = {}
 
-    def add_subparsers(self, **options):
+    def add_subparsers(self, **options: Any) -> "argparse._SubParsersAction":
         self._commands = super().add_subparsers(**options)
         return self._commands
 
-    def parse_known_args(self, args=None, namespace=None):
+    def parse_known_args(
+        self,
+        args: Sequence[str] | None = None,
+        namespace: argparse.Namespace | None = None,
+    ) -> tuple[argparse.Namespace, list[str]]:
         words = sys.argv[1:] if args is None else args
         # Behind a command its own options stand.
         if self._commands is None:
@@ -62,7 +68,7 @@ class Parser(argparse.ArgumentParser):
             self._check_command(words)
         return super().parse_known_args(args, namespace)
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         if len(message) > _LONGEST_ERROR:
             message = f"{message[:_LONGEST_ERROR]}..."
         self.exit(2, f"{self.prog}: error: {message}. See {self.prog} --help\n")

@@ -1,8 +1,11 @@
 """Options that several subcommands share, and the `Config` they make."""
 
+import argparse
 import dataclasses
+from collections.abc import Callable, Collection
+from typing import Any
 
-from keras_transformer.config import Config
+from keras_transformer.config import Config, DecodingConfig
 from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_yaml
 from keras_transformer.presets import resolved
@@ -24,12 +27,19 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def add_number(parser, name, text, metavar="N", type=int, **options):
+def add_number(
+    parser: argparse.ArgumentParser,
+    name: str,
+    text: str,
+    metavar: str = "N",
+    type: Callable[[str], Any] = int,
+    **options: Any,
+) -> None:
     """An option that takes a number; `options` are `add_argument`'s."""
     parser.add_argument(name, metavar=metavar, type=type, help=text, **options)
 
 
-def add_engine_options(parser, spark: str):
+def add_engine_options(parser: argparse.ArgumentParser, spark: str) -> None:
     """What does the work, and where; `spark` says what Spark is for."""
     parser.add_argument(
         "--engine",
@@ -46,7 +56,7 @@ def add_engine_options(parser, spark: str):
     )
 
 
-def check_engine_options(arguments):
+def check_engine_options(arguments: argparse.Namespace) -> None:
     """Refuses options that go with the other engine.
 
     Raises:
@@ -61,14 +71,16 @@ def check_engine_options(arguments):
         )
 
 
-def add_run_option(parser, **options):
+def add_run_option(parser: argparse.ArgumentParser, **options: Any) -> None:
     """The folder of a run; `options` are `add_argument`'s."""
     parser.add_argument(
         "--run", metavar="FOLDER", help="a run's folder", **options
     )
 
 
-def add_model_options(parser):
+def add_model_options(
+    parser: argparse.ArgumentParser,
+) -> "argparse._MutuallyExclusiveGroup":
     """A run or an export; returns the group, of which one is required."""
     group = parser.add_mutually_exclusive_group(required=True)
     add_run_option(group)
@@ -80,7 +92,7 @@ def add_model_options(parser):
     return group
 
 
-def add_pairs_option(parser):
+def add_pairs_option(parser: argparse.ArgumentParser) -> None:
     """Files of sentence pairs."""
     parser.add_argument(
         "--input",
@@ -91,12 +103,16 @@ def add_pairs_option(parser):
     )
 
 
-def add_json_option(parser, text="one JSON object"):
+def add_json_option(
+    parser: argparse.ArgumentParser, text: str = "one JSON object"
+) -> None:
     """Output for programs."""
     parser.add_argument("--json", action="store_true", help=text)
 
 
-def add_config_options(parser, sections, preset_help):
+def add_config_options(
+    parser: argparse.ArgumentParser, sections: Collection[str], preset_help: str
+) -> None:
     """`--preset`, `--config` and `--set`.
 
     Args:
@@ -127,16 +143,16 @@ def add_config_options(parser, sections, preset_help):
     parser.add_argument_group("keys of --config and --set", "\n".join(keys))
 
 
-def config_given(arguments) -> bool:
+def config_given(arguments: argparse.Namespace) -> bool:
     """Whether any of the options of `add_config_options` was used."""
     return bool(arguments.preset or arguments.config or arguments.set)
 
 
 def resolve_config(
-    arguments,
-    sections,
+    arguments: argparse.Namespace,
+    sections: Collection[str],
     overrides: dict,
-    default_preset=None,
+    default_preset: str | None = None,
     taken_over: dict | None = None,
 ) -> Config:
     """Preset, then file, then `--set`, then an option's own values.
@@ -174,7 +190,7 @@ def resolve_config(
     )
 
 
-def add_weights_option(parser):
+def add_weights_option(parser: argparse.ArgumentParser) -> None:
     """Which of a run's weights are used."""
     parser.add_argument(
         "--weights",
@@ -184,12 +200,12 @@ def add_weights_option(parser):
     )
 
 
-def add_beam_size_option(parser):
+def add_beam_size_option(parser: argparse.ArgumentParser) -> None:
     """The beam's size, default as the run was configured."""
     add_number(parser, "--beam-size", "1 is greedy", "K")
 
 
-def add_search_options(parser):
+def add_search_options(parser: argparse.ArgumentParser) -> None:
     """Options of the search, default as the run was configured."""
     add_beam_size_option(parser)
     add_number(parser, "--length-penalty", "0 is none", "A", float)
@@ -206,7 +222,9 @@ def add_search_options(parser):
     parser.add_argument_group("keys of --decoding", keys)
 
 
-def decoding_config(config, arguments):
+def decoding_config(
+    config: DecodingConfig, arguments: argparse.Namespace
+) -> DecodingConfig:
     """The run's search with the options of `add_search_options` applied.
 
     Raises:
@@ -229,7 +247,7 @@ def decoding_config(config, arguments):
     return config.updated({"decoding": given}, "options").decoding
 
 
-def saved_batch_size(arguments, default: int = 64) -> int:
+def saved_batch_size(arguments: argparse.Namespace, default: int = 64) -> int:
     """Sentences at a time with an export, which has no setting of its own.
 
     Args:

@@ -9,6 +9,7 @@ example:
       --text "Where is the station?" --layer 2 --out attention.png
 """
 
+import argparse
 import dataclasses
 import importlib.util
 import warnings
@@ -39,7 +40,7 @@ _TARGET = "<s> 车 站 在 哪 里 ？ <pad>".split()
 _PADDING = ["<pad>"] * 2
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         metavar="KIND",
@@ -81,7 +82,7 @@ def add_arguments(parser):
     parser.add_argument_group("kinds of pictures", "\n".join(kinds))
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     _check_options(arguments)
     if importlib.util.find_spec("matplotlib") is None:
         raise InputError(

@@ -16,6 +16,9 @@ example:
       --engine spark --master spark://cluster:7077
 """
 
+import argparse
+from typing import TextIO
+
 from keras_transformer.cli.console import (
     Stages,
     load_tensorflow,
@@ -29,10 +32,11 @@ from keras_transformer.cli.options import (
     check_engine_options,
     resolve_config,
 )
+from keras_transformer.data.prepared import PreparedData
 from keras_transformer.presets import PRESETS
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--train",
         nargs="+",
@@ -96,7 +100,7 @@ def add_arguments(parser):
     )
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     check_engine_options(arguments)
     taken_over = None
     if arguments.tokenizers is not None:
@@ -139,7 +143,7 @@ def run(arguments):
     describe(prepared, arguments.out)
 
 
-def describe(prepared, out):
+def describe(prepared: PreparedData, out: TextIO) -> None:
     """Prints the report; warns of what spoils a measurement."""
     report = prepared.report
     rows = [

@@ -8,6 +8,7 @@ example:
   keras-transformer score --run runs/en-zh --input test.tsv --token-scores
 """
 
+import argparse
 import json
 import sys
 
@@ -31,7 +32,7 @@ from keras_transformer.translation.request import BLANK_PAIR, ScoredPair
 from keras_transformer.translation.stream import translate_lines
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
     add_pairs_option(parser)
     add_weights_option(parser)
@@ -40,7 +41,7 @@ def add_arguments(parser):
     add_json_option(parser, "an object a line")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     load_tensorflow()
     from keras_transformer.data.corpus import read_pairs
 
@@ -72,7 +73,7 @@ def run(arguments):
         raise InputError(f"{names}: empty, no sentence pair to score")
 
 
-def format_scored(scored: ScoredPair, arguments) -> str:
+def format_scored(scored: ScoredPair, arguments: argparse.Namespace) -> str:
     """A pair's line, without its end."""
     if arguments.json:
         values = scored._asdict() | {"per_token": scored.per_token}

@@ -11,11 +11,15 @@ example:
       http://127.0.0.1:8501/v1/models/en-zh:predict
 """
 
+from __future__ import annotations
+
+import argparse
 import contextlib
 import os
 import pathlib
 import signal
 import threading
+from typing import TYPE_CHECKING
 
 from keras_transformer.cli.console import load_tensorflow, say
 from keras_transformer.cli.options import add_number
@@ -30,12 +34,16 @@ from keras_transformer.machine import (
 from keras_transformer.serving.server import engines
 from keras_transformer.serving.server.log_stream import unblocked_stderr
 
+if TYPE_CHECKING:
+    from keras_transformer.serving.server.server import ServerOptions
+
+
 # Seconds beside those to drain after which a process that was told to stop
 # ends in any case.
 _GRACE = 5.0
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """All flags, with TensorFlow Serving's names where it has them."""
     models = parser.add_argument_group("what is served")
     models.add_argument(
@@ -158,7 +166,7 @@ def _add_limits(group):
     )
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     _check(arguments)
     engine = engines.choose_engine(arguments.engine)
     if engine == engines.CTRANSLATE2:
@@ -289,7 +297,9 @@ def _page_address(host, port):
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def server_options(arguments, engine=engines.EMBEDDED):
+def server_options(
+    arguments: argparse.Namespace, engine: str = engines.EMBEDDED
+) -> ServerOptions:
     """The `ServerOptions` of the embedded server.
 
     Args:

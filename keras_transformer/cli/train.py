@@ -13,8 +13,12 @@ example:
       --out runs/en-zh
 """
 
+from __future__ import annotations
+
 import argparse
 import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -45,13 +49,21 @@ from keras_transformer.cli.options import (
 )
 from keras_transformer.presets import PRESETS
 
+if TYPE_CHECKING:
+    import keras
+
+    from keras_transformer.config.training import TrainingConfig
+    from keras_transformer.data.batching import TrainingBatches
+    from keras_transformer.training.run import Run
+
+
 BACKENDS = ("tensorflow", "jax")
 
 # Options that name a key of the training section.
 DIRECT = ("seed", "batch_tokens", "batch_sentences", "precision", "threads")
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     folders = [
         parser.add_argument(name, required=True, metavar="FOLDER", help=text)
         for name, text in (
@@ -125,7 +137,7 @@ class _Instead(argparse.Action):
             option.required = False
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     direct = {name: getattr(arguments, name) for name in ("epochs", *DIRECT)}
     taken_over = None
     if arguments.initial is not None:
@@ -169,7 +181,7 @@ def _request(arguments, config, direct):
     return TrainingRequest(config, config_given(arguments), values)
 
 
-def training_progress(run) -> "TrainingProgress":
+def training_progress(run: Run) -> TrainingProgress:
     """The progress of a run's training, on stderr."""
     from keras_transformer.training import hosts
 
@@ -185,24 +197,26 @@ class TrainingProgress(TrainingNotes):
             whose number and time are told.
     """
 
-    def __init__(self, training, compiles=False):
+    def __init__(
+        self, training: TrainingConfig, compiles: bool = False
+    ) -> None:
         super().__init__(training, say)
         self._compilations = jax_runtime.Compilations() if compiles else None
         self._epochs = training.epochs
         self._progress = None
         self._total = None
 
-    def start(self, model, batches):
+    def start(self, model: keras.Model, batches: TrainingBatches) -> None:
         self._total = batches.batches_per_epoch
         super().start(model, batches)
 
-    def step(self, epoch, batch, logs):
+    def step(self, epoch: int, batch: int, logs: Mapping) -> None:
         if self._progress is None:
             title = f"epoch {epoch}/{self._epochs}"
             self._progress = Progress(title, self._total, "steps")
         self._progress.update(batch, lambda: _short(logs))
 
-    def epoch(self, epoch, logs):
+    def epoch(self, epoch: int, logs: Mapping) -> None:
         self.close()
         dev = "".join(
             f" {name.removeprefix('val_')}={logs[name]:.4g}"
@@ -224,7 +238,7 @@ class TrainingProgress(TrainingNotes):
                 f"{loaded} of them from disk"
             )
 
-    def close(self):
+    def close(self) -> None:
         if self._progress is not None:
             self._progress.close()
             self._progress = None

@@ -15,6 +15,7 @@ example:
       --output big.out
 """
 
+import argparse
 import itertools
 import sys
 
@@ -76,7 +77,7 @@ _NOT_WITH_SERVER = {
 }
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = add_model_options(parser)
     group.add_argument(
         "--ctranslate2",
@@ -130,7 +131,7 @@ def add_arguments(parser):
     )
 
 
-def add_process_options(parser):
+def add_process_options(parser: argparse.ArgumentParser) -> None:
     """The processes that translate, and the threads of each."""
     add_number(
         parser,
@@ -146,7 +147,7 @@ def add_process_options(parser):
     )
 
 
-def check_process_options(arguments):
+def check_process_options(arguments: argparse.Namespace) -> None:
     """Refuses numbers of processes or threads below 1.
 
     Raises:
@@ -158,7 +159,7 @@ def check_process_options(arguments):
             raise InputError(f"--{name} must be 1 or more. Received: {value}")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     _check_options(arguments)
     check_shard_options(arguments)
     request = translation_request(arguments)

@@ -1,7 +1,10 @@
 """Options of what to output of translations, and its lines, text or JSON."""
 
+import argparse
 import itertools
 import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.cli.console import input_lines
 from keras_transformer.cli.options import add_json_option, add_number, flag
@@ -14,7 +17,7 @@ from keras_transformer.translation.request import (
 from keras_transformer.translation.text_files import missing_prefix
 
 
-def add_request_options(parser):
+def add_request_options(parser: argparse.ArgumentParser) -> None:
     """Options for more than the text of the best translation."""
     add_number(
         parser,
@@ -43,7 +46,7 @@ def add_request_options(parser):
     add_json_option(parser, "an object a line with all that was asked for")
 
 
-def add_token_scores_option(parser):
+def add_token_scores_option(parser: argparse.ArgumentParser) -> None:
     """A column of tokens."""
     parser.add_argument(
         "--token-scores",
@@ -52,7 +55,7 @@ def add_token_scores_option(parser):
     )
 
 
-def translation_request(arguments) -> TranslationRequest:
+def translation_request(arguments: argparse.Namespace) -> TranslationRequest:
     """The request that the options of `add_request_options` make."""
     return TranslationRequest(
         n_best=arguments.n_best,
@@ -64,7 +67,7 @@ def translation_request(arguments) -> TranslationRequest:
     )
 
 
-def refuse_details(arguments, source: str):
+def refuse_details(arguments: argparse.Namespace, source: str) -> None:
     """Refuses what a run alone gives.
 
     Args:
@@ -84,7 +87,7 @@ def refuse_details(arguments, source: str):
 
 def check_count(
     request: TranslationRequest, accepted: str, most: int | None = None
-):
+) -> None:
     """Refuses fewer than 1 hypothesis, and more than are given.
 
     Args:
@@ -98,7 +101,9 @@ def check_count(
         )
 
 
-def with_prefixes(lines, path):
+def with_prefixes(
+    lines: Iterable[str], path: str | os.PathLike
+) -> Iterator[tuple[str, str]]:
     """Yields pairs of a line and its prefix, without line ends.
 
     Raises:
@@ -134,7 +139,9 @@ def format_translation(
     )
 
 
-def format_tokens(tokens, log_probabilities) -> str:
+def format_tokens(
+    tokens: Sequence[str], log_probabilities: Sequence[float]
+) -> str:
     """Tokens and their log-probabilities in one column."""
     return " ".join(
         f"{token}:{value:.4f}"

@@ -13,13 +13,14 @@ example:
   keras-transformer versions saved_models/en-zh prune --keep 3
 """
 
+import argparse
 import json
 
 from keras_transformer.cli.console import say, table
 from keras_transformer.cli.options import add_json_option, add_number
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("base", metavar="BASE", help="the model's folder")
     add_json_option(parser)
     actions = parser.add_subparsers(
@@ -49,7 +50,7 @@ def add_arguments(parser):
     action.add_argument("--dry-run", action="store_true")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     from keras_transformer.export.registry.releases import list_releases
 
     values = _change(arguments)

@@ -45,6 +45,7 @@ class Config:
         }
 
     def to_yaml(self) -> str:
+        """As the file `config.yaml` of a run has it."""
         return yaml.safe_dump(self.to_dict(), sort_keys=False)
 
     def updated(self, values: dict, where: str = "configuration") -> "Config":

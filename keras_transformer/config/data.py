@@ -75,7 +75,7 @@ class DataConfig(Section):
     seed: Seed = 1  # of the dev pairs, the order and SentencePiece
     shard_size: PositiveInt = 100_000  # pairs a file
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("source_language", "target_language"):
             tag = getattr(self, name)

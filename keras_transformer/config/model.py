@@ -48,7 +48,7 @@ class ModelConfig(Section):
     # positions, start and end tokens included
     max_length: Annotated[int, _AT_LEAST_4, at_most(1 << 20)] = 256
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         heads = f"divisible by model.num_heads ({self.num_heads})"
         self.require("d_model", heads, self.d_model % self.num_heads == 0)

@@ -81,7 +81,7 @@ class TrainingConfig(Section):
     source_embeddings: str | None = None  # word vectors: word2vec or GloVe
     target_embeddings: str | None = None  # the same for the target
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         few_shapes = self.length_buckets == "geometric"
         self.require(

@@ -17,6 +17,7 @@ import math
 import sys
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import Message
 
 _PACKAGE = "keras_transformer.contract"
 _FIELD = descriptor_pb2.FieldDescriptorProto
@@ -95,14 +96,14 @@ _STRING, _BOOL = 7, 10
 
 
 @functools.cache
-def message(name: str):
+def message(name: str) -> type[Message]:
     """The class of the messages of a name."""
     return message_factory.GetMessageClass(
         _pool().FindMessageTypeByName(f"{_PACKAGE}.{name}")
     )
 
 
-def string_tensor(texts: list[str]):
+def string_tensor(texts: list[str]) -> Message:
     """The `Tensor` message of strings, `(B,)`; what UTF-8 can't say is "?"."""
     tensor = message("Tensor")(dtype=_STRING)
     tensor.tensor_shape.dim.add(size=len(texts))
@@ -110,7 +111,7 @@ def string_tensor(texts: list[str]):
     return tensor
 
 
-def tensor_values(tensor) -> list:
+def tensor_values(tensor: Message) -> list:
     """The values of a `Tensor` message, nested as its shape says.
 
     Args:

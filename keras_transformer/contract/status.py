@@ -89,7 +89,9 @@ class ServingError(Exception):
         message: valid and at most `LONGEST_MESSAGE` bytes, see `shortened`.
     """
 
-    def __init__(self, code: Code, message: str, http_status=None):
+    def __init__(
+        self, code: Code, message: str, http_status: int | None = None
+    ) -> None:
         message = shortened(message, LONGEST_MESSAGE)
         super().__init__(message)
         self.code = Code(code)

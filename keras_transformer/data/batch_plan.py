@@ -47,17 +47,17 @@ class BatchSize:
         """Whether batches are padded to more than their longest pair."""
         return bool(self.multiple > 1 or self.buckets or self.padded_lengths)
 
-    def rounded(self, lengths):
+    def rounded(self, lengths: np.ndarray) -> np.ndarray:
         """Lengths, int of any shape, as they count."""
         if self.buckets:
             return _next_length(lengths, self.buckets)
         return -(-lengths // self.multiple) * self.multiple
 
-    def rows(self, longest):
+    def rows(self, longest: int) -> int:
         """The most pairs of a batch whose longer side is `longest`, or 0."""
         return self.sentences or self.tokens // longest
 
-    def padded_shape(self, pairs: int, source: int, target: int):
+    def padded_shape(self, pairs: int, source: int, target: int) -> np.ndarray:
         """What a batch is padded to.
 
         Args:

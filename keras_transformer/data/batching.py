@@ -84,7 +84,7 @@ class TrainingBatches:
         sampling: SubwordSampling | None = None,
         replicas: int = 1,
         share: tuple[int, int] = (0, 1),
-    ):
+    ) -> None:
         self._size = BatchSize(
             batch_tokens,
             batch_sentences,
@@ -107,18 +107,20 @@ class TrainingBatches:
 
     @property
     def epoch(self) -> int:
+        """The epoch that is read next, 0 the first."""
         return int(self._epoch)
 
     @epoch.setter
-    def epoch(self, value: int):
+    def epoch(self, value: int) -> None:
         self._epoch.assign(value)
 
     @property
     def first_batch(self) -> int:
+        """The batch of that epoch with which reading begins."""
         return int(self._first_batch)
 
     @first_batch.setter
-    def first_batch(self, value: int):
+    def first_batch(self, value: int) -> None:
         self._first_batch.assign(value)
 
     def padding_share(self) -> float:
@@ -238,7 +240,7 @@ def evaluation_batches(
 
 
 @contextlib.contextmanager
-def report_damaged_shards(prepared: PreparedData):
+def report_damaged_shards(prepared: PreparedData) -> Iterator[None]:
     """Turns what TensorFlow says of a damaged shard into an `InputError`.
 
     Wrap whatever reads batches in it, `model.fit` included.
@@ -272,7 +274,9 @@ class ShufflePools:
         InputError: there is no such split, or its lengths file is damaged.
     """
 
-    def __init__(self, prepared: PreparedData, split: str, pool_size: int):
+    def __init__(
+        self, prepared: PreparedData, split: str, pool_size: int
+    ) -> None:
         groups, sizes = [], []
         shards = zip(
             prepared.files(split), prepared.shard_sizes(split), strict=True

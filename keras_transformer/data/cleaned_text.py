@@ -34,7 +34,7 @@ class Cleaner:
         the pairs that are kept, cleaned, in order.
     """
 
-    def __init__(self, config: DataConfig, check: bool = True):
+    def __init__(self, config: DataConfig, check: bool = True) -> None:
         self._sides = [
             _side_cleaner(language, config)
             for language in (config.source_language, config.target_language)
@@ -46,6 +46,7 @@ class Cleaner:
     def __call__(
         self, pairs: Sequence[Pair], report: CleaningReport
     ) -> list[Pair]:
+        """The pairs that are left; the report counts the others."""
         return clean_pairs(pairs, *self._sides, report, self._checks)
 
 

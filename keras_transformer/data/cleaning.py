@@ -69,24 +69,26 @@ class CleaningReport:
         repeated: copies that the weights of corpora add to them.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.read = 0
         self.repeated = 0
         self.dropped = collections.Counter({reason: 0 for reason in REASONS})
 
     @property
     def kept(self) -> int:
+        """Pairs that are left, repetitions counted."""
         return self.read + self.repeated - self.dropped.total()
 
-    def drop(self, reason: str, count: int = 1):
+    def drop(self, reason: str, count: int = 1) -> None:
+        """Counts pairs that were dropped for a reason."""
         self.dropped[reason] += count
 
-    def drop_long_lines(self, count: int):
+    def drop_long_lines(self, count: int) -> None:
         """Counts pairs of over-long lines, dropped as the empty ones left."""
         self.drop("empty", -count)
         self.drop("long_line", count)
 
-    def add(self, read: int, dropped: Mapping[str, int]):
+    def add(self, read: int, dropped: Mapping[str, int]) -> None:
         """Adds the counts of another part of the corpus."""
         self.read += read
         self.dropped.update(dropped)
@@ -100,7 +102,7 @@ class CleaningReport:
             "repeated": self.repeated,
         }
 
-    def __str__(self):
+    def __str__(self) -> str:
         return ", ".join(f"{k} {v}" for k, v in self.to_dict().items())
 
 
@@ -161,13 +163,14 @@ class ScriptCheck:
         target_language: tag of the target.
     """
 
-    def __init__(self, source_language: str, target_language: str):
+    def __init__(self, source_language: str, target_language: str) -> None:
         self._scripts = (
             scripts_of_language(source_language),
             scripts_of_language(target_language),
         )
 
     def __call__(self, pairs: Sequence[Pair]) -> np.ndarray:
+        """Whether each pair passes, bool `(N,)`."""
         return np.array([self._fits(pair) for pair in pairs], bool)
 
     def _fits(self, pair):
@@ -234,10 +237,12 @@ class RatioMeter:
         pairs: how often each (source length, target length) was added.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.pairs = collections.Counter()
 
-    def add(self, source_lengths: np.ndarray, target_lengths: np.ndarray):
+    def add(
+        self, source_lengths: np.ndarray, target_lengths: np.ndarray
+    ) -> None:
         """Adds pairs of int `(N,)` lengths above 0."""
         lengths = (source_lengths.tolist(), target_lengths.tolist())
         self.pairs.update(zip(*lengths, strict=True))

@@ -11,6 +11,7 @@ import os
 import pathlib
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import IO, NoReturn
 
 from keras_transformer.data.bounded_lines import (
     LINE_BYTES,
@@ -93,7 +94,7 @@ class CorpusFile:
             return _table_pairs(self.source, line_bytes, long)
         return _aligned_pairs(self.source, self.target, line_bytes, long)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return ",".join(str(path) for path in self.paths)
 
 
@@ -208,7 +209,7 @@ def read_errors(path: str | os.PathLike) -> Iterator[Reading]:
         raise InputError(f"{path}: {unreadable(error)}") from None
 
 
-def refuse_old_line_ends(only_line: bytes, path: str | os.PathLike):
+def refuse_old_line_ends(only_line: bytes, path: str | os.PathLike) -> None:
     """Refuses a file whose one line has CR in it, where lines should end.
 
     Raises:
@@ -229,7 +230,7 @@ def unreadable(error: OSError) -> str:
 
 
 @contextlib.contextmanager
-def open_bytes(path):
+def open_bytes(path: str | os.PathLike) -> Iterator[IO[bytes]]:
     """A readable binary file; gzip is recognised by name or first bytes."""
     with _opened(path) as raw:
         if _is_gzip(raw, path):
@@ -305,7 +306,9 @@ def _aligned_pairs(source, target, line_bytes, long):
         yield left, right
 
 
-def refuse_unequal_files(file: CorpusFile, sources: int, targets: int):
+def refuse_unequal_files(
+    file: CorpusFile, sources: int, targets: int
+) -> NoReturn:
     """Refuses two files of so many lines.
 
     Raises:

@@ -10,7 +10,7 @@ import functools
 import itertools
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,14 +126,15 @@ class CorpusTasks:
         config: DataConfig,
         partitions: int,
         set_up: Callable[[], None] = lambda: None,
-    ):
+    ) -> None:
         self._folder = folder
         self._work = folder / "work"
         self._config = config
         self._partitions = partitions
         self._set_up = set_up
 
-    def __call__(self, task: tuple):
+    def __call__(self, task: tuple) -> Any:
+        """Does a task: the name of a method, and its arguments."""
         name, *arguments = task
         return getattr(self, name)(*arguments)
 
@@ -327,7 +328,7 @@ class CorpusTasks:
         return [load_tokenizer(self._folder / name) for name in names]
 
 
-def use_one_thread(load: Callable[[], None] | None):
+def use_one_thread(load: Callable[[], None] | None) -> None:
     """Has TensorFlow leave the other cores to the other workers.
 
     Args:

@@ -46,7 +46,7 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 Translations = Callable[[int, int], list[list[str]]]
 
 
-def write_sources(prepared: PreparedData, path: pathlib.Path):
+def write_sources(prepared: PreparedData, path: pathlib.Path) -> None:
     """Writes the text of the training sources, a line each, in their order.
 
     Raises:
@@ -82,7 +82,7 @@ class DistilledData:
         n_best: int,
         mix: Mix,
         progress: Progress,
-    ):
+    ) -> None:
         self._prepared = prepared
         self._config = prepared.config
         self._translations = translations

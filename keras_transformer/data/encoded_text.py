@@ -52,7 +52,7 @@ class EncodedText:
         shards: Mapping[str, int],
         reports: Mapping[str, CleaningReport],
         progress: Progress,
-    ):
+    ) -> None:
         self._folder = folder
         self._work = folder / "work"
         self._config = config
@@ -147,7 +147,7 @@ class EncodedText:
 
 def save_tokenizers(
     tokenizers: tuple[Tokenizer, Tokenizer], folder: pathlib.Path
-):
+) -> None:
     """Puts both tokenizers into prepared data."""
     names = (SOURCE_TOKENIZER, TARGET_TOKENIZER)
     for name, tokenizer in zip(names, tokenizers, strict=True):

@@ -65,13 +65,14 @@ class LocalEngine:
         config: DataConfig,
         partitions: int,
         do: Do,
-    ):
+    ) -> None:
         self.do = do
         self._folder = folder
         self._config = config
         self._partitions = partitions
 
     def sorted_text(self, progress: Progress) -> SortedText:
+        """See `Engine.sorted_text`."""
         return SortedText(
             self._folder,
             self._config,
@@ -82,6 +83,7 @@ class LocalEngine:
         )
 
     def training_text(self, shard: int) -> Iterator[Pair]:
+        """See `Engine.training_text`."""
         return read_pairs_of(self._folder / "work" / "train", shard)
 
 

@@ -32,7 +32,7 @@ class KeyTables:
         OSError: of all methods, the disk is full or fails.
     """
 
-    def __init__(self, folder: pathlib.Path, threads: int):
+    def __init__(self, folder: pathlib.Path, threads: int) -> None:
         threads = min(threads, _MOST_THREADS)
         memory = max(_LEAST_MEMORY, threads * _THREAD_MEMORY)
         with _system_errors():
@@ -48,18 +48,18 @@ class KeyTables:
             self._connection.execute("SET enable_progress_bar = false")
         self._waiting = {}
 
-    def close(self):
+    def close(self) -> None:
         """Closes the database; its files stay."""
         self._connection.close()
 
-    def create(self, table: str, **columns: str):
+    def create(self, table: str, **columns: str) -> None:
         """Makes an empty table of columns with these types."""
         types = ", ".join(f"{name} {kind}" for name, kind in columns.items())
         with _system_errors():
             self._connection.execute(f"CREATE TABLE {table} ({types})")
         self._waiting[table] = {name: [] for name in columns}
 
-    def insert(self, table: str, columns: Mapping[str, np.ndarray]):
+    def insert(self, table: str, columns: Mapping[str, np.ndarray]) -> None:
         """Adds rows to a table that `create` has made.
 
         Args:
@@ -81,7 +81,7 @@ class KeyTables:
             )
         return self.number(f"SELECT count(*) FROM {step.table}")
 
-    def drop(self, table: str):
+    def drop(self, table: str) -> None:
         """Removes a table, and what waits for it."""
         self._waiting.pop(table, None)
         with _system_errors():
@@ -99,7 +99,7 @@ class KeyTables:
         with _system_errors():
             return list(self._connection.execute(query).fetchnumpy().values())
 
-    def insert_all(self):
+    def insert_all(self) -> None:
         """Inserts the rows that wait."""
         for table in self._waiting:
             self._insert_waiting(table)

@@ -56,7 +56,7 @@ class WeightedCorpus:
     weight: float = 1.0
     tag: str | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (math.isfinite(self.weight) and self.weight > 0):
             raise InputError(
                 f"{self.file}: weight {self.weight:g}. Accepted: a number "
@@ -115,7 +115,7 @@ class WeightedCorpus:
         """As `CorpusFile.pairs`, sources with the tag before them."""
         return tagged(self.file.pairs(line_bytes, long), self.tag)
 
-    def __str__(self):
+    def __str__(self) -> str:
         weight = "" if self.weight == 1 else f"*{self.weight:g}"
         tag = f"#{self.tag}" if self.tag else ""
         return f"{self.file}{weight}{tag}"
@@ -136,7 +136,7 @@ class Mix:
     original: float = 0.0
     translated: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         weights = self.original, self.translated
         if not all(map(math.isfinite, weights)) or not (
             0 <= self.original <= _LARGEST_WEIGHT
@@ -165,7 +165,7 @@ class Mix:
             ) from None
         return cls(original, translated)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.original:g}:{self.translated:g}"
 
 
@@ -262,7 +262,7 @@ class Mixture:
         corpora: of the training data.
     """
 
-    def __init__(self, corpora: Sequence[WeightedCorpus]):
+    def __init__(self, corpora: Sequence[WeightedCorpus]) -> None:
         self._corpora = corpora
         self.weights = [corpus.weight for corpus in corpora]
         self.read = [0] * len(corpora)
@@ -288,7 +288,7 @@ class Mixture:
         pairs = zip(self.left, self.weights, strict=True)
         return round(sum(count * weight for count, weight in pairs))
 
-    def add(self, trained: Sequence[int] | int):
+    def add(self, trained: Sequence[int] | int) -> None:
         """Adds training pairs of each corpus, of a part of the data."""
         if self.is_weighted:
             added = np.add(self.trained, trained)

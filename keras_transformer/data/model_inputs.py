@@ -20,7 +20,9 @@ from keras_transformer.text.tokenizer import Tokenizer, frame
 FRAME_LENGTHS = np.array([2, 1], np.int32)
 
 
-def model_inputs(sources: tf.RaggedTensor, targets: tf.RaggedTensor):
+def model_inputs(
+    sources: tf.RaggedTensor, targets: tf.RaggedTensor
+) -> tuple[dict, tf.Tensor]:
     """The batch of some pairs of plain ids.
 
     This is the one place where the target is shifted.
@@ -39,7 +41,9 @@ def model_inputs(sources: tf.RaggedTensor, targets: tf.RaggedTensor):
     return features, targets[:, 1:].to_tensor(PAD_ID)  # (B, T)
 
 
-def pad_to_few_shapes(features: dict, labels: tf.Tensor, size: BatchSize):
+def pad_to_few_shapes(
+    features: dict, labels: tf.Tensor, size: BatchSize
+) -> tuple[dict, tf.Tensor]:
     """Pads lengths and the number of pairs as the size of batches has it.
 
     What is added is PAD and counts for nothing.

@@ -7,6 +7,7 @@ ids.
 """
 
 import pathlib
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -44,7 +45,7 @@ class PartitionTokens:
         split: of `split_function`.
     """
 
-    def __init__(self, split):
+    def __init__(self, split: Callable[[tf.Tensor], tf.RaggedTensor]) -> None:
         self._split = split
         self._numbers = {}
 
@@ -67,7 +68,7 @@ class PartitionTokens:
         """The tokens in the order of their numbers."""
         return list(self._numbers)
 
-    def save(self, path: pathlib.Path):
+    def save(self, path: pathlib.Path) -> None:
         """Writes the tokens, of which none has an end of line."""
         path.write_bytes(b"".join(token + b"\n" for token in self._numbers))
 

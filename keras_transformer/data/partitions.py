@@ -8,7 +8,7 @@ its range meets.
 
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def add_to_partitions(
     partitions: int,
     pairs: Sequence[Pair],
     shuffle_keys: np.ndarray,
-):
+) -> None:
     """Adds pairs to the files of their partitions, this process' own.
 
     Args:
@@ -78,7 +78,7 @@ def take_partition(
     )
 
 
-def groups(owners: np.ndarray):
+def groups(owners: np.ndarray) -> Iterator[tuple[int, int, int]]:
     """Yields (owner, start, end) of each run in int `(N,)`, ascending."""
     numbers, starts = np.unique(owners, return_index=True)
     ends = np.append(starts, len(owners))[1:].tolist()

@@ -33,7 +33,7 @@ class Piece(NamedTuple):
     numbers: Mapping[str, Ids]
 
 
-def write_pieces(folder: pathlib.Path, whole: Piece, shards: int):
+def write_pieces(folder: pathlib.Path, whole: Piece, shards: int) -> None:
     """Writes what is kept of a partition to pieces of the shards it is in.
 
     Args:
@@ -57,7 +57,7 @@ def write_pieces(folder: pathlib.Path, whole: Piece, shards: int):
         write_piece(folder, shard, piece)
 
 
-def write_piece(folder: pathlib.Path, shard: int, piece: Piece):
+def write_piece(folder: pathlib.Path, shard: int, piece: Piece) -> None:
     """Adds one piece to a shard: to a file for each process that writes.
 
     One for each piece would be millions in a large corpus whose weights bring

@@ -54,7 +54,9 @@ class PreparedData:
             configuration: equal for data that is equal.
     """
 
-    def __init__(self, path: pathlib.Path, manifest: dict, config: DataConfig):
+    def __init__(
+        self, path: pathlib.Path, manifest: dict, config: DataConfig
+    ) -> None:
         self.path = path
         self.manifest = manifest
         self.config = config
@@ -62,7 +64,7 @@ class PreparedData:
         self.report: dict = manifest["report"]
         self.fingerprint: str = manifest["fingerprint"]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         counts = ", ".join(f"{n:,} {split}" for split, n in self.counts.items())
         return (
             f"PreparedData({str(self.path)!r}, {self.config.source_language} "
@@ -100,10 +102,12 @@ class PreparedData:
 
     @functools.cached_property
     def source_tokenizer(self) -> Tokenizer:
+        """The source's tokenizer, loaded when it is first asked for."""
         return self._tokenizer(SOURCE_TOKENIZER)
 
     @functools.cached_property
     def target_tokenizer(self) -> Tokenizer:
+        """The target's tokenizer, loaded when it is first asked for."""
         return self._tokenizer(TARGET_TOKENIZER)
 
     def _tokenizer(self, name):
@@ -157,7 +161,7 @@ class PreparedData:
         longest = 4 * self.config.max_line_bytes
         return read_pairs([self.path / DEV_PAIRS], longest)
 
-    def verify(self, share: tuple[int, int] = (0, 1)):
+    def verify(self, share: tuple[int, int] = (0, 1)) -> None:
         """Reads every data file and compares it with the manifest's SHA-256.
 
         Args:

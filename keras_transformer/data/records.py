@@ -24,6 +24,7 @@ _FEATURES = {
 
 
 def shard_name(split: str, shard: int, shards: int) -> str:
+    """The name of a shard's file."""
     return f"{split}-{shard:05d}-of-{shards:05d}.tfrecord"
 
 

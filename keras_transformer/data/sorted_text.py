@@ -71,7 +71,7 @@ class SortedText:
         partitions: int,
         progress: Progress,
         open_tables: Callable[[], KeyTables],
-    ):
+    ) -> None:
         self.reports = {TRAIN: CleaningReport()}
         self.shards = {}
         self._folder = folder
@@ -88,12 +88,12 @@ class SortedText:
         self._tables = self._open_tables()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._tables.close()
 
     def hold_out(
         self, held_out: list[WeightedCorpus], dev: WeightedCorpus | None
-    ):
+    ) -> None:
         """Reads what training mustn't have, and a dev file.
 
         Of dev, the empty pairs go; the others stand in the file's order.
@@ -138,7 +138,7 @@ class SortedText:
             table, {"source_key": keys.source, "target_key": keys.target}
         )
 
-    def read(self, corpora: list[WeightedCorpus]):
+    def read(self, corpora: list[WeightedCorpus]) -> None:
         """Reads and cleans the corpora.
 
         Raises:
@@ -308,7 +308,7 @@ class SortedText:
         return collections.Counter(dict(pairs))
 
 
-def require_pairs(report: CleaningReport, name: str):
+def require_pairs(report: CleaningReport, name: str) -> None:
     """Refuses a text of which nothing is left.
 
     Raises:

@@ -29,7 +29,7 @@ class SubwordSampling:
         alpha: float,
         max_lengths: tuple[int, int],
         seed: int,
-    ):
+    ) -> None:
         self._samplers = [
             tokenizer.sampler(alpha)
             if isinstance(tokenizer, SentencePieceTokenizer)
@@ -39,7 +39,12 @@ class SubwordSampling:
         self._max_lengths = max_lengths
         self._seed = seed
 
-    def __call__(self, sources, targets, *key):
+    def __call__(
+        self,
+        sources: tf.RaggedTensor,
+        targets: tf.RaggedTensor,
+        *key: tf.Tensor,
+    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Draws, in graph code.
 
         Args:

@@ -55,7 +55,7 @@ def server_flags(folder: str) -> tuple[str, ...]:
     )
 
 
-def require_model_name(base: str | os.PathLike):
+def require_model_name(base: str | os.PathLike) -> None:
     """Refuses a folder whose name can't be a model's.
 
     It stands in addresses, in files of Docker and in a shell's line.

@@ -102,7 +102,7 @@ class ServingOptions:
     callers: tuple[str, ...] = ()
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         least, most = self.replicas
         if not 1 <= least <= most:
             raise InputError(

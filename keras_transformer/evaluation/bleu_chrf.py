@@ -117,7 +117,7 @@ def scores(
     )
 
 
-def check_texts(hypotheses: Sequence[str], references: Sequence[str]):
+def check_texts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     """Refuses what can't be compared sentence by sentence.
 
     Raises:

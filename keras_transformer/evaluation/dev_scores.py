@@ -74,7 +74,7 @@ class GreedyTranslator:
         model: `keras.Model` that `build_transformer` made.
     """
 
-    def __init__(self, run: Run, model):
+    def __init__(self, run: Run, model: keras.Model) -> None:
         tokenizers = run.source_tokenizer, run.target_tokenizer
         decoding = greedy(run.config.decoding)
         self._model = model
@@ -83,11 +83,12 @@ class GreedyTranslator:
             Translator(*tokenizers, self._steps, decoding).translate
         )
 
-    def refresh(self):
+    def refresh(self) -> None:
         """Takes over the weights that the model has now."""
         self._steps.refresh(self._model)
 
     def __call__(self, lines: list[str]) -> list[str]:
+        """The translations of lines."""
         return self._translate(lines)
 
 
@@ -165,6 +166,7 @@ class FileTranslatorFactory:
     path: pathlib.Path
 
     def __call__(self) -> Callable[[list[str]], list[str]]:
+        """A translator that reads the weights anew when they change."""
         run = Run.load(self.folder)
         model = run.build_model()
         translator = GreedyTranslator(run, model)

@@ -1,9 +1,11 @@
 """Evaluation of a run on a test set: cross-entropy, BLEU and chrF."""
 
+from __future__ import annotations
+
 import dataclasses
 import time
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import tensorflow as tf
 
@@ -14,6 +16,7 @@ from keras_transformer.data.corpus import sentence_pairs
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.significance import (
+    Comparison,
     Interval,
     Resampling,
     compare,
@@ -23,6 +26,11 @@ from keras_transformer.training.run import Run
 from keras_transformer.translation.details import text_translator
 from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.translator import Translator, with_prefix
+
+if TYPE_CHECKING:
+    import keras
+
+    from keras_transformer.translation.texts import TextTranslator
 
 
 class Texts(NamedTuple):
@@ -54,7 +62,13 @@ class Scoring:
     lowercase: bool = False
     resampling: Resampling | None = None
 
-    def compare(self, systems, references, language, tests=()):
+    def compare(
+        self,
+        systems: Mapping[str, Sequence[str]],
+        references: Sequence[str],
+        language: str,
+        tests: Sequence[str] = (),
+    ) -> Comparison:
         """`significance.compare` by these settings."""
         resampling = self.resampling or Resampling()
         if self.resampling is None and not resampling.fits(len(references)):
@@ -164,7 +178,7 @@ def evaluate_run(
 
 
 def evaluate_translator(
-    translator,
+    translator: TextTranslator,
     pairs: Iterable[tuple[str, str]],
     *,
     scoring: Scoring | None = None,
@@ -252,7 +266,7 @@ def _evaluation(loss, translate, columns, config, decoding, scoring, progress):
     )
 
 
-def cross_entropy(model, dataset) -> tuple[float, int]:
+def cross_entropy(model: keras.Model, dataset: Iterable) -> tuple[float, int]:
     """The mean over all target tokens, END counted, PAD not, unsmoothed.
 
     Sums and counts are added in float64, so the result depends neither on
@@ -286,7 +300,9 @@ def cross_entropy(model, dataset) -> tuple[float, int]:
     return total / count, count
 
 
-def batch_cross_entropy(logits, labels):
+def batch_cross_entropy(
+    logits: tf.Tensor, labels: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
     """The sum over a batch, and how many tokens it is of.
 
     Args:
@@ -304,7 +320,9 @@ def batch_cross_entropy(logits, labels):
     return tf.reduce_sum(losses), tf.math.count_nonzero(real)
 
 
-def text_columns(run: Run, pairs: Iterable[tuple[str, str]]):
+def text_columns(
+    run: Run, pairs: Iterable[tuple[str, str]]
+) -> tuple[list[str], list[str]]:
     """Sources and references of pairs, as a run of theirs is measured on.
 
     Args:

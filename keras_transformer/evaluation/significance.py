@@ -59,7 +59,7 @@ class Resampling(Section):
         """Whether so many sentences' intervals fit in memory."""
         return sentences * self.resamples <= _MOST_RESAMPLED
 
-    def check(self, sentences: int, tests: Sequence[str] = ()):
+    def check(self, sentences: int, tests: Sequence[str] = ()) -> None:
         """Refuses what wouldn't fit in memory, or isn't a test.
 
         Args:
@@ -194,7 +194,7 @@ def compare(
     )
 
 
-def score_text(score: float, interval: Interval | None, digits=1) -> str:
+def score_text(score: float, interval: Interval | None, digits: int = 1) -> str:
     """A score with its interval, "28.9 (27.5 to 30.3)"."""
     text = f"{score:.{digits}f}"
     if interval is None:

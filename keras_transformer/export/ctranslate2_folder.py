@@ -50,7 +50,7 @@ _LEFT_OUT = {
 }
 
 
-def require_ctranslate2():
+def require_ctranslate2() -> None:
     """Raises `InputError` if the package isn't installed."""
     if importlib.util.find_spec("ctranslate2") is None:
         raise InputError(
@@ -59,7 +59,7 @@ def require_ctranslate2():
         )
 
 
-def require_search(decoding: DecodingConfig):
+def require_search(decoding: DecodingConfig) -> None:
     """Refuses a search that CTranslate2 doesn't have.
 
     Raises:

@@ -65,7 +65,7 @@ class CTranslate2Session:
         folder: str | os.PathLike,
         intra_op_threads: int = 0,
         workers: int = 1,
-    ):
+    ) -> None:
         self._translator = CTranslate2Translator(
             folder, threads=intra_op_threads, workers=workers
         )
@@ -107,7 +107,7 @@ class CTranslate2Session:
         values = self._functions[name](**texts)
         return {key: values[key] for key in outputs or values}
 
-    def close(self):
+    def close(self) -> None:
         """Frees the weights."""
         self._translator.close()
 

@@ -81,7 +81,7 @@ class CTranslate2Translator:
         decoding: DecodingConfig | None = None,
         threads: int = 1,
         workers: int = 1,
-    ):
+    ) -> None:
         require_ctranslate2()
         self._folder = folder = pathlib.Path(folder)
         self.description = read_description(folder)
@@ -93,7 +93,7 @@ class CTranslate2Translator:
         self._set_search(decoding or self.config.decoding)
         self._model = _loaded(folder, threads, workers)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"CTranslate2Translator({str(self._folder)!r})"
 
     def with_search(self, decoding: DecodingConfig) -> CTranslate2Translator:
@@ -106,7 +106,7 @@ class CTranslate2Translator:
         other._set_search(decoding)
         return other
 
-    def close(self):
+    def close(self) -> None:
         """Frees the weights, for all that share them."""
         self._model.unload_model()
 
@@ -339,6 +339,7 @@ class CTranslate2TranslatorFactory:
         return files_fingerprint(folder, folder.rglob("*"))
 
     def __call__(self) -> Callable[[list[str]], list[Translation]]:
+        """The results of lines, as a function."""
         translator = CTranslate2Translator(
             self.folder, self.decoding, self.threads
         )

@@ -49,7 +49,9 @@ class SavedTranslator:
         >>> translations, scores = translator.translate(["Good morning."])
     """
 
-    def __init__(self, path: str | os.PathLike, signature: str = layout.BEAM):
+    def __init__(
+        self, path: str | os.PathLike, signature: str = layout.BEAM
+    ) -> None:
         import tensorflow as tf
 
         from keras_transformer.export.session import SavedModelSession
@@ -73,7 +75,7 @@ class SavedTranslator:
             read_json(description) if description.is_file() else {}
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SavedTranslator({str(self.path)!r})"
 
     def translate(self, texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
@@ -255,6 +257,7 @@ class SavedTranslatorFactory:
         return files_fingerprint(folder, folder.rglob("*"))
 
     def __call__(self) -> Callable[[list[str]], list[Translation]]:
+        """The results of lines, as a function."""
         if self.signature == layout.NBEST:
             translator = SavedTranslator(self.folder)
             return lambda lines: translator.results(lines, self.count)

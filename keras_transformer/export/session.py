@@ -38,7 +38,7 @@ class SavedModelSession:
         folder: str | os.PathLike,
         intra_op_threads: int = 0,
         inter_op_threads: int = -1,
-    ):
+    ) -> None:
         # Only now, as it registers its operations: a check asks which ones
         # TensorFlow has by itself.
         import tensorflow_text  # noqa: F401
@@ -91,7 +91,7 @@ class SavedModelSession:
             raise tf.errors.InvalidArgumentError(None, None, message) from None
         return {key: _array(value) for key, value in values.items()}
 
-    def close(self):
+    def close(self) -> None:
         """Frees the graph and its variables."""
         self._session.close()
         dismantle_graph(self._session.graph)

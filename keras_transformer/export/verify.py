@@ -14,6 +14,7 @@ session at run time, and its use of memory.
 """
 
 import functools
+import os
 import pathlib
 import sys
 
@@ -41,7 +42,7 @@ C_API_CHECKS = "keras_transformer.export.verification.c_api_checks"
 _EARLIER = "not an export of this version of keras_transformer"
 
 
-def verify(folder) -> CheckResults:
+def verify(folder: str | os.PathLike) -> CheckResults:
     """Runs every check; those that need what has failed are left out.
 
     Args:
@@ -71,7 +72,7 @@ def verify(folder) -> CheckResults:
     return results
 
 
-def reference_is_readable(folder) -> dict:
+def reference_is_readable(folder: pathlib.Path) -> dict:
     """What the live model answered, as the exporting process wrote it."""
     reference = read_json(folder / layout.REFERENCE)
     for key in ("texts", "inputs", "outputs", "variables", "tolerance"):
@@ -97,7 +98,7 @@ def xla_is_disabled() -> str:
     raise CheckFailed("XLA still compiles after it was disabled")
 
 
-def session_loads(folder) -> SavedModelSession:
+def session_loads(folder: pathlib.Path) -> SavedModelSession:
     """The server's way to load: graph, restore operation, initializers."""
     return SavedModelSession(folder, inter_op_threads=0)
 

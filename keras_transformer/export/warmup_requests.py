@@ -48,7 +48,9 @@ def warmup_batches(inputs: dict[str, list[str]]) -> list[dict]:
     return [*alone, together]
 
 
-def write_warmup(path, name: str, inputs: dict[str, dict]) -> int:
+def write_warmup(
+    path: str | os.PathLike, name: str, inputs: dict[str, dict]
+) -> int:
     """Writes the requests of all signatures.
 
     Args:
@@ -69,7 +71,9 @@ def write_warmup(path, name: str, inputs: dict[str, dict]) -> int:
     )
 
 
-def read_warmup(path) -> Iterator[tuple[str, dict[str, list[bytes]]]]:
+def read_warmup(
+    path: str | os.PathLike,
+) -> Iterator[tuple[str, dict[str, list[bytes]]]]:
     """The requests in a file, in order.
 
     Yields:
@@ -99,7 +103,7 @@ def _record(name, signature, batch):
     return log.SerializeToString(deterministic=True)
 
 
-def write_records(path, records: Iterable[bytes]) -> int:
+def write_records(path: str | os.PathLike, records: Iterable[bytes]) -> int:
     """Writes a file of records.
 
     Returns:
@@ -115,7 +119,7 @@ def write_records(path, records: Iterable[bytes]) -> int:
     return count
 
 
-def read_records(path) -> Iterator[bytes]:
+def read_records(path: str | os.PathLike) -> Iterator[bytes]:
     """The records of a file.
 
     Raises:

@@ -6,6 +6,7 @@ Axes: D model width, V vocabulary.
 import dataclasses
 import functools
 import pathlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,9 @@ class ForeignModel:
 
 
 def weights_of(
-    model: ForeignModel, config: ModelConfig, orders
+    model: ForeignModel,
+    config: ModelConfig,
+    orders: Mapping[str, Sequence[int]],
 ) -> dict[str, np.ndarray]:
     """The weights of a model of this package, by their Keras paths.
 

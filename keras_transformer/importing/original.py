@@ -150,7 +150,7 @@ def _settings(path, arrays):
     return {**settings, "transformer-ffn-activation": activation}
 
 
-def yaml_mapping(content, where, writer="Marian"):
+def yaml_mapping(content: bytes, where: object, writer: str = "Marian") -> dict:
     """YAML as a program writes it, without aliases.
 
     They could make a few lines of text a value without end.

@@ -5,6 +5,7 @@ stands in its manifest under `imported`, and licence and model card lie in its
 folder `imported/`.
 """
 
+import os
 import pathlib
 import re
 import shutil
@@ -35,7 +36,7 @@ _NOTICES = ("README*", "LICEN[CS]E*", "NOTICE*", "CITATION*")
 _LICENSE = re.compile(r"^license:\s*(\S.*?)\s*$", re.M)
 
 
-def read_model(folder) -> ForeignModel:
+def read_model(folder: str | os.PathLike) -> ForeignModel:
     """What a folder of Hugging Face's, Marian's or OpenNMT-tf's holds.
 
     Raises:
@@ -66,8 +67,8 @@ def _check_files(folder):
 
 
 def import_run(
-    folder,
-    out,
+    folder: str | os.PathLike,
+    out: str | os.PathLike,
     positions: str = "tensor2tensor",
     source_language: str | None = None,
     target_language: str | None = None,

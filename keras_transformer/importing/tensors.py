@@ -59,7 +59,7 @@ _DAMAGE = (
 )
 
 
-def read_safetensors(path) -> dict[str, np.ndarray]:
+def read_safetensors(path: pathlib.Path) -> dict[str, np.ndarray]:
     """The tensors of a safetensors file, by their names.
 
     Returns:
@@ -101,7 +101,7 @@ def _safetensor(name, entry, data):
     )
 
 
-def read_npz(path) -> dict[str, np.ndarray]:
+def read_npz(path: pathlib.Path) -> dict[str, np.ndarray]:
     """The arrays of an `.npz` file, by their names.
 
     Raises:
@@ -135,7 +135,7 @@ def _npy(name, content):
     return values.T if by_columns else values
 
 
-def read_state_dict(path) -> dict[str, np.ndarray]:
+def read_state_dict(path: pathlib.Path) -> dict[str, np.ndarray]:
     """The tensors of a zip file of `torch.save`, by their names.
 
     Raises:
@@ -294,7 +294,7 @@ def _as_float32(data, dtype) -> np.ndarray:
     return values.astype(np.float32) if values.dtype == "<f2" else values
 
 
-def read_checkpoint(prefix) -> dict[str, np.ndarray]:
+def read_checkpoint(prefix: pathlib.Path) -> dict[str, np.ndarray]:
     """The model's variables of a TensorFlow 2 checkpoint, by their names.
 
     Args:

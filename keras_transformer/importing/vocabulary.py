@@ -5,7 +5,10 @@ a vocabulary that both sides mostly share. Here ids come from the SentencePiece
 model itself: it is made anew, with its pieces in the vocabulary's order.
 """
 
+import pathlib
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from sentencepiece import sentencepiece_model_pb2
 
@@ -29,7 +32,7 @@ _Piece = _Model.SentencePiece
 _Trainer = sentencepiece_model_pb2.TrainerSpec
 
 
-def read_vocabulary(path) -> dict[str, int]:
+def read_vocabulary(path: pathlib.Path) -> dict[str, int]:
     """The ids of a `vocab.json` or Marian's `vocab.yml`, by their tokens.
 
     Raises:
@@ -58,7 +61,7 @@ def read_vocabulary(path) -> dict[str, int]:
     return vocabulary
 
 
-def read_lines(path, special: tuple[str, ...]) -> dict[str, int]:
+def read_lines(path: pathlib.Path, special: tuple[str, ...]) -> dict[str, int]:
     """The ids of tokens that stand one a line; the unknown one's is the last.
 
     Args:
@@ -139,7 +142,9 @@ def _unquoted(token):
     return text
 
 
-def new_order(vocabulary, padding: int | None, start: int | None) -> list:
+def new_order(
+    vocabulary: dict[str, int], padding: int | None, start: int | None
+) -> list:
     """The ids of a vocabulary, in the order that they have here.
 
     Args:
@@ -155,7 +160,13 @@ def new_order(vocabulary, padding: int | None, start: int | None) -> list:
     return [*first, *sorted(set(vocabulary.values()) - set(first))]
 
 
-def make_tokenizer(path, vocabulary, order, prefix="", **options) -> Tokenizer:
+def make_tokenizer(
+    path: pathlib.Path | None,
+    vocabulary: dict[str, int],
+    order: Sequence[int],
+    prefix: str = "",
+    **options: Any,
+) -> Tokenizer:
     """The tokenizer of one side.
 
     Args:

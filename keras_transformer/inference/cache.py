@@ -11,7 +11,8 @@ width, T steps of the cache's capacity, S source. The cache's rows: G rows
 per sentence (1 or N), each of width W (D or K * H).
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import keras
 import tensorflow as tf
@@ -39,11 +40,11 @@ class Cache(NamedTuple):
         source_mask: float32 `(B, 1, S)` or `(B, 1, 1, S)`, 0 or MASKED.
     """
 
-    past: Any
-    mask: Any
-    source_keys: Any
-    source_values: Any
-    source_mask: Any
+    past: tf.Tensor
+    mask: tf.Tensor
+    source_keys: tf.Tensor
+    source_values: tf.Tensor
+    source_mask: tf.Tensor
 
 
 class CacheWriter:
@@ -56,7 +57,13 @@ class CacheWriter:
         compiled: whether this is for XLA.
     """
 
-    def __init__(self, past, position, group_size, compiled):
+    def __init__(
+        self,
+        past: tf.Tensor,
+        position: tf.Tensor,
+        group_size: int,
+        compiled: bool,
+    ) -> None:
         self._position = position
         self._group_size = group_size
         self._compiled = compiled
@@ -72,7 +79,7 @@ class CacheWriter:
         self._indices = order * steps + position
         self._layer_size = 2 * rows * steps
 
-    def write(self, past, layer, new):
+    def write(self, past: tf.Tensor, layer: int, new: tf.Tensor) -> tf.Tensor:
         """Writes the keys and values of a layer, in place.
 
         A scatter or a `where` would copy the whole cache at every step.
@@ -101,7 +108,9 @@ class CacheWriter:
         return keras.ops.slice_update(past, start, new)
 
 
-def empty_past(shape, dtype, compiled: bool):
+def empty_past(
+    shape: Sequence[int | tf.Tensor], dtype: str | tf.DType, compiled: bool
+) -> tf.Tensor:
     """Zeros that a `CacheWriter` may write to.
 
     Outside XLA each call's own: equal constants would be merged into one
@@ -120,7 +129,7 @@ def empty_past(shape, dtype, compiled: bool):
     return tf.ensure_shape(past, [shape[0], None, None, shape[3]])
 
 
-def unmask_step(mask, position):
+def unmask_step(mask: tf.Tensor, position: tf.Tensor) -> tf.Tensor:
     """`mask` with each slot of one step unmasked for its own beam.
 
     Args:
@@ -133,7 +142,7 @@ def unmask_step(mask, position):
     return tf.where(slots == own, 0.0, mask)
 
 
-def reorder(cache: Cache, parents) -> Cache:
+def reorder(cache: Cache, parents: tf.Tensor) -> Cache:
     """The past of beam `k` becomes that of beam `parents[:, k]`.
 
     Args:
@@ -145,7 +154,7 @@ def reorder(cache: Cache, parents) -> Cache:
     return cache._replace(mask=mask[:, tf.newaxis])
 
 
-def take(cache: Cache, indices, num_heads: int) -> Cache:
+def take(cache: Cache, indices: tf.Tensor, num_heads: int) -> Cache:
     """The cache of some of the sentences.
 
     Args:
@@ -166,7 +175,7 @@ def take(cache: Cache, indices, num_heads: int) -> Cache:
     )
 
 
-def grow(cache: Cache, steps) -> Cache:
+def grow(cache: Cache, steps: int | tf.Tensor) -> Cache:
     """The cache with the capacity for `steps` steps more.
 
     Args:

@@ -27,13 +27,19 @@ class SplitHeadAttention:
         head_width: H.
     """
 
-    def __init__(self, beam_size: int, num_heads: int, head_width: int):
+    def __init__(self, beam_size: int, num_heads: int, head_width: int) -> None:
         self._beam_size = beam_size
         self._num_heads = num_heads
         self._head_width = head_width
         self.group_size = num_heads
 
-    def start(self, kv, source_ids, max_steps, compiled) -> Cache:
+    def start(
+        self,
+        kv: tf.Tensor,
+        source_ids: tf.Tensor,
+        max_steps: int | tf.Tensor,
+        compiled: bool,
+    ) -> Cache:
         """The cache before the first step.
 
         Args:
@@ -56,7 +62,7 @@ class SplitHeadAttention:
             source_mask=source_mask(source_ids),
         )
 
-    def split_kv(self, kv):
+    def split_kv(self, kv: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Keys `(Y, B, N, H, S)` and values `(Y, B, N, S, H)`.
 
         As the products read them, transposed once for all steps.
@@ -69,7 +75,7 @@ class SplitHeadAttention:
             tf.transpose(kv[:, :, 1], [2, 0, 3, 1, 4]),  # (Y, B, N, S, H)
         )
 
-    def split(self, projected):
+    def split(self, projected: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The query, and what is written to the cache.
 
         Args:
@@ -82,7 +88,13 @@ class SplitHeadAttention:
         # (B, N, K, H) and (B, 2 N, K, H)
         return tf.split(heads, [self._num_heads, 2 * self._num_heads], axis=1)
 
-    def attend_to_past(self, query, keys, values, mask):
+    def attend_to_past(
+        self,
+        query: tf.Tensor,
+        keys: tf.Tensor,
+        values: tf.Tensor,
+        mask: tf.Tensor,
+    ) -> tf.Tensor:
         """Attends to the past.
 
         Args:
@@ -101,7 +113,13 @@ class SplitHeadAttention:
         context, _ = attend(query, keys, values, mask, transposed=False)
         return join_heads(context)
 
-    def attend_to_source(self, projected, keys, values, mask):
+    def attend_to_source(
+        self,
+        projected: tf.Tensor,
+        keys: tf.Tensor,
+        values: tf.Tensor,
+        mask: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Attends to the source.
 
         Args:
@@ -128,7 +146,7 @@ class JoinedHeadAttention:
 
     group_size = 1
 
-    def __init__(self, num_heads: int, head_width: int):
+    def __init__(self, num_heads: int, head_width: int) -> None:
         self._num_heads = num_heads
         self._head_width = head_width
         self._width = num_heads * head_width
@@ -136,7 +154,13 @@ class JoinedHeadAttention:
         # Of ones in binary, or of zeros. (N, D)
         self._block_mask = -np.repeat(own, head_width, axis=1)
 
-    def start(self, kv, source_ids, max_steps, compiled) -> Cache:
+    def start(
+        self,
+        kv: tf.Tensor,
+        source_ids: tf.Tensor,
+        max_steps: int | tf.Tensor,
+        compiled: bool,
+    ) -> Cache:
         """See `SplitHeadAttention.start`."""
         batch_size, _, _, layers, _ = shape_of(kv)
         kv = tf.transpose(kv, [2, 3, 0, 1, 4])  # (2, Y, B, S, D)
@@ -149,16 +173,28 @@ class JoinedHeadAttention:
             source_mask=source_mask(source_ids)[:, 0],  # (B, 1, S)
         )
 
-    def split(self, projected):
+    def split(self, projected: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The query `(B, D)`, and what is written to the cache `(B, 2 D)`."""
         # (B, D) and (B, 2 D)
         return tf.split(projected, [self._width, 2 * self._width], axis=1)
 
-    def attend_to_past(self, query, keys, values, mask):
+    def attend_to_past(
+        self,
+        query: tf.Tensor,
+        keys: tf.Tensor,
+        values: tf.Tensor,
+        mask: tf.Tensor,
+    ) -> tf.Tensor:
         """See `SplitHeadAttention`; here the query is `(B, D)`."""
         return self._attend(query, keys, values, mask)[0]
 
-    def attend_to_source(self, projected, keys, values, mask):
+    def attend_to_source(
+        self,
+        projected: tf.Tensor,
+        keys: tf.Tensor,
+        values: tf.Tensor,
+        mask: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """See `SplitHeadAttention`."""
         context, weights = self._attend(projected, keys, values, mask)
         weights = weights[:, :, tf.newaxis]  # (B, N, 1, S)
@@ -190,7 +226,13 @@ class JoinedHeadAttention:
         return tf.bitcast(tf.bitwise.bitwise_and(rows, mask), query.dtype)
 
 
-def attend(query, keys, values, mask, transposed):
+def attend(
+    query: tf.Tensor,
+    keys: tf.Tensor,
+    values: tf.Tensor,
+    mask: tf.Tensor,
+    transposed: bool,
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Attention of scaled queries; the softmax is float32.
 
     Args:
@@ -208,33 +250,35 @@ def attend(query, keys, values, mask, transposed):
     return tf.matmul(tf.cast(weights, values.dtype), values), weights
 
 
-def split_heads(rows, length, heads):
+def split_heads(
+    rows: tf.Tensor, length: int | tf.Tensor, heads: int
+) -> tf.Tensor:
     """`(B * length, heads * H)` to `(B, heads, length, H)`."""
     width = rows.shape[1] // heads
     x = tf.reshape(rows, [-1, length, heads, width])  # (B, length, heads, H)
     return tf.transpose(x, [0, 2, 1, 3])  # (B, heads, length, H)
 
 
-def join_heads(context):
+def join_heads(context: tf.Tensor) -> tf.Tensor:
     """`(B, N, length, H)` to `(B * length, N * H)`."""
     width = context.shape[1] * context.shape[3]
     x = tf.transpose(context, [0, 2, 1, 3])  # (B, length, N, H)
     return tf.reshape(x, [-1, width])  # (B * length, N * H)
 
 
-def source_mask(source_ids):
+def source_mask(source_ids: tf.Tensor) -> tf.Tensor:
     """float32 `(B, 1, 1, S)`, MASKED at padding."""
     mask = tf.where(source_ids == PAD_ID, MASKED, 0.0)
     return mask[:, tf.newaxis, tf.newaxis]  # (B, 1, 1, S)
 
 
-def additive_causal_mask(length):
+def additive_causal_mask(length: int | tf.Tensor) -> tf.Tensor:
     """float32 `(length, length)`, MASKED where a key lies in the future."""
     positions = tf.range(length)
     return tf.where(positions > positions[:, tf.newaxis], MASKED, 0.0)
 
 
-def shape_of(tensor):
+def shape_of(tensor: tf.Tensor) -> list:
     """The shape of a tensor as a list, ints where they are known."""
     dynamic = tf.shape(tensor)
     return [

@@ -4,7 +4,7 @@ Axes: Y layers, B sentences, S source, K beams, R = B * K rows, N heads, H head
 width, D = N * H model width, T steps of a cache's capacity, V vocabulary.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import keras
 import tensorflow as tf
@@ -48,9 +48,9 @@ class Step(NamedTuple):
         cache: for the next step.
     """
 
-    logits: Any
-    attention: Any
-    cache: Any
+    logits: tf.Tensor
+    attention: tf.Tensor | None
+    cache: Cache
 
 
 class _Sublayers:
@@ -163,11 +163,10 @@ class IncrementalTransformer(_Sublayers):
         dtype: of the weights, the matrix products and the cache. Softmax,
             norms, the residual stream and the logits are float32. bfloat16
             halves the weights' memory, and is about twice as fast on
-            processors that multiply it; on others
-            it is no faster, and TensorFlow cuts each product off after 8
-            binary digits instead of rounding it: twice the error. int8:
-            products with weights are of 8-bit integers, in graphs alone, and
-            the rest is in whichever of the two the processor multiplies best.
+            processors that multiply it; on others it is no faster, and each
+            product is cut off after 8 binary digits, not rounded: twice the
+            error. int8: products with weights are of 8-bit integers, in graphs
+            alone, the rest in whichever of the two the processor does best.
         compiled: whether the functions are for XLA, which has an operation
             of its own for writing to a cache.
         align: whether `step` returns attention to the source: the mean over
@@ -192,7 +191,7 @@ class IncrementalTransformer(_Sublayers):
         compiled: bool = False,
         align: bool = False,
         limits: dict | None = None,
-    ):
+    ) -> None:
         layers = {layer.name: layer for layer in model.layers}
         super().__init__(layers["decoder_layer_0"])
         self._compiled = compiled
@@ -212,14 +211,14 @@ class IncrementalTransformer(_Sublayers):
         self.max_length = self.parameters.target.positions.shape[0]
         self.vocabulary_size = model.output_shape[-1]
 
-    def refresh(self, model: keras.Model):
+    def refresh(self, model: keras.Model) -> None:
         """Takes over the weights of a model that was trained further.
 
         Not with int8: its kernels are packed once.
         """
         assign(self.parameters, read_parameters(model))
 
-    def encode(self, source_ids):
+    def encode(self, source_ids: tf.Tensor) -> tf.Tensor:
         """The encoder's output; where norms are fused, without their scale.
 
         Args:
@@ -240,7 +239,9 @@ class IncrementalTransformer(_Sublayers):
             x = self._feedforward(x, layer.feedforward)
         return self._layer_norm(x, self.parameters.encoder_norm)
 
-    def start(self, source_ids, beam_size: int, max_steps) -> Cache:
+    def start(
+        self, source_ids: tf.Tensor, beam_size: int, max_steps: int | tf.Tensor
+    ) -> Cache:
         """Encodes the sources; the cache has capacity for `max_steps` steps.
 
         Args:
@@ -256,7 +257,7 @@ class IncrementalTransformer(_Sublayers):
             self._source_kv(source_ids), source_ids, max_steps, self._compiled
         )
 
-    def step(self, ids, cache: Cache, position) -> Step:
+    def step(self, ids: tf.Tensor, cache: Cache, position: tf.Tensor) -> Step:
         """Scores every continuation by one token.
 
         Args:
@@ -307,7 +308,9 @@ class IncrementalTransformer(_Sublayers):
             cache._replace(past=past, mask=mask),
         )
 
-    def predict(self, source_ids, target_ids):
+    def predict(
+        self, source_ids: tf.Tensor, target_ids: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor | None]:
         """Scores every token of given translations, all at once.
 
         Args:
@@ -349,15 +352,15 @@ class IncrementalTransformer(_Sublayers):
         logits = tf.reshape(logits, shape)  # (B, T, V)
         return logits, source_attention
 
-    def reorder(self, cache: Cache, parents) -> Cache:
+    def reorder(self, cache: Cache, parents: tf.Tensor) -> Cache:
         """See `cache.reorder`."""
         return caches.reorder(cache, parents)
 
-    def take(self, cache: Cache, indices) -> Cache:
+    def take(self, cache: Cache, indices: tf.Tensor) -> Cache:
         """See `cache.take`."""
         return caches.take(cache, indices, self._num_heads)
 
-    def grow(self, cache: Cache, steps) -> Cache:
+    def grow(self, cache: Cache, steps: int | tf.Tensor) -> Cache:
         """See `cache.grow`."""
         return caches.grow(cache, steps)
 

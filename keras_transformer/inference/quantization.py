@@ -14,6 +14,7 @@ Bhandare et al. 2019, https://arxiv.org/abs/1906.00532, for Transformers.
 Axes: R rows, I inputs, O outputs.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +58,7 @@ class QuantizedProjection(NamedTuple):
     rectified: bool = False
 
 
-def require_int8():
+def require_int8() -> None:
     """Refuses int8 where it would be slow, wrong or unknown.
 
     Raises:
@@ -76,7 +77,9 @@ def require_int8():
         )
 
 
-def map_projections(parameters: Parameters, function) -> Parameters:
+def map_projections(
+    parameters: Parameters, function: Callable[[str, Projection], Any]
+) -> Parameters:
     """Parameters with `function(name, projection)` for each projection.
 
     Names are paths, such as `decoder/0/feedforward/inner`.
@@ -187,7 +190,7 @@ def _quantized(projection, limit=None, rectified=False):
     )
 
 
-def scale_of(projection) -> float | None:
+def scale_of(projection: QuantizedProjection | Projection) -> float | None:
     """What a product's inputs are multiplied by; None: by nothing."""
     if isinstance(projection, QuantizedProjection) and projection.scale != 1:
         return projection.scale
@@ -195,8 +198,12 @@ def scale_of(projection) -> float | None:
 
 
 def quantized_dense(
-    x, projection, dtype=tf.float32, residual=None, scaled=False
-):
+    x: tf.Tensor,
+    projection: QuantizedProjection,
+    dtype: tf.DType = tf.float32,
+    residual: tf.Tensor | None = None,
+    scaled: bool = False,
+) -> tf.Tensor:
     """A product in 8 bits.
 
     Args:
@@ -221,7 +228,12 @@ def quantized_dense(
     )
 
 
-def quantized_relu(x, projection, following, scaled=False):
+def quantized_relu(
+    x: tf.Tensor,
+    projection: QuantizedProjection,
+    following: QuantizedProjection,
+    scaled: bool = False,
+) -> tf.Tensor:
     """A product, rectified, as integers for the product after it.
 
     Args:

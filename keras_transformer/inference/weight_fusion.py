@@ -158,7 +158,7 @@ def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
     return convert(parameters._replace(logits=None))._replace(logits=logits)
 
 
-def assign(variables: Parameters, parameters: Parameters):
+def assign(variables: Parameters, parameters: Parameters) -> None:
     """Gives variables the values of a model that was trained further."""
     for variable, values in zip(
         tf.nest.flatten(variables), tf.nest.flatten(parameters), strict=True

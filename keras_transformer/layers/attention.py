@@ -4,12 +4,17 @@ Axes: B batch, T target (queries), S source (keys), N heads, H head width,
 D model width.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import attention, attention_weights
+from keras_transformer.tensors import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -53,14 +58,15 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def __init__(
         self,
-        num_heads,
-        d_model,
-        dropout=0.0,
-        use_bias=True,
-        kernel_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        **kwargs,
-    ):
+        num_heads: int,
+        d_model: int,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        kernel_initializer: str
+        | keras.initializers.Initializer = "glorot_uniform",
+        bias_initializer: str | keras.initializers.Initializer = "zeros",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if num_heads < 1 or d_model % num_heads:
             raise ValueError(
@@ -95,7 +101,12 @@ class MultiHeadAttention(keras.layers.Layer):
             name=name,
         )
 
-    def build(self, query_shape, value_shape=None, key_shape=None):
+    def build(
+        self,
+        query_shape: Shape,
+        value_shape: Shape | None = None,
+        key_shape: Shape | None = None,
+    ) -> None:
         value_shape = value_shape or query_shape
         check_width(self, "query", query_shape, self.d_model)
         self._query.build(query_shape)
@@ -105,14 +116,14 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def call(
         self,
-        query,
-        value,
-        key=None,
-        attention_mask=None,
-        training=None,
-        value_mask=None,
-        key_mask=None,
-    ):
+        query: Tensor,
+        value: Tensor,
+        key: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        training: bool | None = None,
+        value_mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
+    ) -> Tensor:
         _check_mask(attention_mask)
         for mask in (value_mask, key_mask):
             attention_mask = _hide_keys(attention_mask, mask)
@@ -125,7 +136,9 @@ class MultiHeadAttention(keras.layers.Layer):
             )
         return self._attend(*heads, attention_mask, training)
 
-    def project(self, value, key=None):
+    def project(
+        self, value: Tensor, key: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Projects keys and values and splits them into heads.
 
         Args:
@@ -141,7 +154,14 @@ class MultiHeadAttention(keras.layers.Layer):
             self._split_heads(value, self._value),
         )
 
-    def attend(self, query, keys, values, attention_mask=None, training=None):
+    def attend(
+        self,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        attention_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
         """Attends to keys and values that `project` made.
 
         Args:
@@ -158,7 +178,9 @@ class MultiHeadAttention(keras.layers.Layer):
         query = self._project_query(query)
         return self._attend(query, keys, values, attention_mask, training)
 
-    def attention_weights(self, query, key, attention_mask=None):
+    def attention_weights(
+        self, query: Tensor, key: Tensor, attention_mask: Tensor | None = None
+    ) -> Tensor:
         """How much each query attends to each key, without dropout.
 
         Args:
@@ -243,10 +265,15 @@ class MultiHeadAttention(keras.layers.Layer):
         x = ops.reshape(x, (-1, length, self.num_heads, self.head_dim))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, length, H)
 
-    def compute_output_shape(self, query_shape, value_shape=None, **kwargs):
+    def compute_output_shape(
+        self,
+        query_shape: Shape,
+        value_shape: Shape | None = None,
+        **kwargs: Any,
+    ) -> Shape:
         return (*query_shape[:-1], self.d_model)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,
@@ -262,7 +289,9 @@ class MultiHeadAttention(keras.layers.Layer):
         }
 
 
-def check_width(layer, name, shape, width):
+def check_width(
+    layer: keras.layers.Layer, name: str, shape: Shape, width: int
+) -> None:
     """Refuses inputs of another width than a layer's.
 
     Args:

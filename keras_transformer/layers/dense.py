@@ -1,10 +1,18 @@
 """Dense layers: Keras' own, and one whose inputs are normalised first."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import keras
 from keras import ops
 
 from keras_transformer.compat import kernel_variable
 from keras_transformer.ops import dense
+from keras_transformer.tensors import Tensor
+
+if TYPE_CHECKING:
+    from keras_transformer.layers.layer_normalization import LayerNormalization
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -17,7 +25,7 @@ class Dense(keras.layers.Dense):
     arguments.
     """
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         if not self.needs_kernel_gradient(training):
             return super().call(inputs)
         outputs = self.product(
@@ -25,7 +33,14 @@ class Dense(keras.layers.Dense):
         )
         return outputs if self.activation is None else self.activation(outputs)
 
-    def product(self, inputs, kernel, bias, training=None, gradient=False):
+    def product(
+        self,
+        inputs: Tensor,
+        kernel: Tensor,
+        bias: Tensor | None,
+        training: bool | None = None,
+        gradient: bool = False,
+    ) -> Tensor:
         """The product with weights that were made of the layer's.
 
         Args:
@@ -42,17 +57,19 @@ class Dense(keras.layers.Dense):
         weights = [ops.cast(w, self.compute_dtype) for w in weights]
         return dense(inputs, *weights, kernel_gradient=gradient)
 
-    def needs_kernel_gradient(self, training):
+    def needs_kernel_gradient(self, training: bool | None) -> bool:
         """Whether a gradient by the kernel will be asked for."""
         if not training or self.quantization_mode is not None:
             return False
         return kernel_variable(self).trainable
 
-    def input_norm(self):
+    def input_norm(self) -> LayerNormalization | None:
         """The `LayerNormalization` that inputs go through first, or None."""
         return None
 
-    def quantize(self, mode=None, type_check=True, **kwargs):
+    def quantize(
+        self, mode: str | None = None, type_check: bool = True, **kwargs: Any
+    ) -> None:
         # Keras' own refuses subclasses, which might compute something else.
         super().quantize(mode, type_check=False, **kwargs)
 
@@ -71,20 +88,29 @@ class NormalizedDense(Dense):
             tracks its weights and saves them.
     """
 
-    def __init__(self, units, norm, **kwargs):
+    def __init__(
+        self, units: int, norm: LayerNormalization, **kwargs: Any
+    ) -> None:
         super().__init__(units, **kwargs)
         # In a function, where Keras doesn't find a second owner.
         self._input_norm = lambda: norm
 
-    def input_norm(self):
+    def input_norm(self) -> LayerNormalization:
         return self._input_norm()
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         weights = self.kernel, self.bias
         gradient = self.needs_kernel_gradient(training)
         return self.product(inputs, *weights, training, gradient)
 
-    def product(self, inputs, kernel, bias, training=None, gradient=False):
+    def product(
+        self,
+        inputs: Tensor,
+        kernel: Tensor,
+        bias: Tensor | None,
+        training: bool | None = None,
+        gradient: bool = False,
+    ) -> Tensor:
         norm = self.input_norm()
         if training:
             inputs, kernel, bias = norm.fuse(inputs, kernel, bias)
@@ -92,5 +118,7 @@ class NormalizedDense(Dense):
             inputs = norm(inputs)
         return super().product(inputs, kernel, bias, training, gradient)
 
-    def quantized_call(self, inputs, training=None):
+    def quantized_call(
+        self, inputs: Tensor, training: bool | None = None
+    ) -> Tensor:
         return super().quantized_call(self.input_norm()(inputs))

@@ -1,8 +1,13 @@
 """Dropout layers that take the operations of `keras_transformer.ops`."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import keras
 
 from keras_transformer.ops import dropout, relu_dropout
+from keras_transformer.tensors import Activation, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -15,12 +20,14 @@ class Dropout(keras.layers.Dropout):
     Reference: Srivastava et al. 2014, section 10.
     """
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
         if not self._drops(training):
             return super().call(inputs, training=training)
         return dropout(inputs, self.rate, self.seed_generator)
 
-    def drawn(self, training):
+    def drawn(
+        self, training: bool | None
+    ) -> tuple[float, keras.random.SeedGenerator | None]:
         """The rate and the seed generator, for operations that drop inside.
 
         Returns:
@@ -43,17 +50,19 @@ class ActivationDropout(Dropout):
         activation: name or function.
     """
 
-    def __init__(self, rate, activation="relu", **kwargs):
+    def __init__(
+        self, rate: float, activation: Activation = "relu", **kwargs: Any
+    ) -> None:
         super().__init__(rate, **kwargs)
         self.activation = keras.activations.get(activation)
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
         rectifies = self.activation is keras.activations.relu
         if not (rectifies and self._drops(training)):
             return super().call(self.activation(inputs), training=training)
         return relu_dropout(inputs, self.rate, self.seed_generator)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "activation": keras.activations.serialize(self.activation),

@@ -1,10 +1,15 @@
 """The position-wise feed-forward sublayer."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.dropout import ActivationDropout
+from keras_transformer.tensors import Activation, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -34,7 +39,14 @@ class FeedForward(keras.layers.Layer):
     Reference: Vaswani et al. 2017, section 3.3.
     """
 
-    def __init__(self, d_ff, d_model, activation="relu", dropout=0.0, **kwargs):
+    def __init__(
+        self,
+        d_ff: int,
+        d_model: int,
+        activation: Activation = "relu",
+        dropout: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.d_ff = d_ff
         self.d_model = d_model
@@ -53,21 +65,21 @@ class FeedForward(keras.layers.Layer):
     def _inner_dense(self, **options):
         return Dense(self.d_ff, **options)
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         self._inner.build(inputs_shape)
         self._outer.build((*inputs_shape[:-1], self.d_ff))
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         # 2-D, because a product with more axes adds dozens of graph nodes.
         x = ops.reshape(inputs, (-1, inputs.shape[-1]))  # (B * T, D)
         x = self._activation_dropout(self._inner(x), training=training)
         x = self._outer(x)  # (B * T, D)
         return ops.reshape(x, (*ops.shape(inputs)[:-1], self.d_model))
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Shape) -> Shape:
         return (*inputs_shape[:-1], self.d_model)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "d_ff": self.d_ff,

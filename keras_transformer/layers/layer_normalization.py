@@ -1,9 +1,12 @@
 """Layer normalisation that can become part of the product after it."""
 
+from __future__ import annotations
+
 import keras
 from keras import ops
 
 from keras_transformer.ops import standardize
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -16,13 +19,15 @@ class LayerNormalization(keras.layers.LayerNormalization):
     Reference: Ba et al. 2016, "Layer Normalization", equation 4.
     """
 
-    def call(self, inputs):
+    def call(self, inputs: Tensor) -> Tensor:
         if not self._is_plain(inputs):
             return super().call(inputs)
         outputs = self._standardize(inputs) * self.gamma + self.beta
         return ops.cast(outputs, self.compute_dtype)
 
-    def fuse(self, inputs, kernel, bias=None):
+    def fuse(
+        self, inputs: Tensor, kernel: Tensor, bias: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Scale and centre as part of the weights of the product after it.
 
         `matmul(inputs, kernel) + bias` of what is returned is that of what

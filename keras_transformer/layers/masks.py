@@ -5,12 +5,15 @@ the query at T may attend to the key at S. Axes: B batch, T target (queries),
 S source (keys).
 """
 
+from __future__ import annotations
+
 from keras import ops
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.tensors import Tensor
 
 
-def padding_mask(ids):
+def padding_mask(ids: Tensor) -> Tensor:
     """Which keys are real tokens.
 
     Args:
@@ -22,7 +25,7 @@ def padding_mask(ids):
     return ops.expand_dims(ops.not_equal(ids, PAD_ID), axis=1)
 
 
-def seen_source(ids, start=True, end=True):
+def seen_source(ids: Tensor, start: bool = True, end: bool = True) -> Tensor:
     """START or END as padding, for models whose sources have none.
 
     END stays where nothing else is: attention to padding alone would depend
@@ -49,7 +52,7 @@ def seen_source(ids, start=True, end=True):
     return ids if start else without_start
 
 
-def causal_mask(ids):
+def causal_mask(ids: Tensor) -> Tensor:
     """Which keys don't lie in a query's future.
 
     Args:
@@ -68,7 +71,7 @@ def causal_mask(ids):
     )
 
 
-def decoder_mask(ids):
+def decoder_mask(ids: Tensor) -> Tensor:
     """Padding and future hidden at once, for decoder self-attention.
 
     Args:
@@ -80,7 +83,11 @@ def decoder_mask(ids):
     return ops.logical_and(padding_mask(ids), causal_mask(ids))
 
 
-def token_weights(labels, padding_id=PAD_ID, sample_weight=None):
+def token_weights(
+    labels: Tensor,
+    padding_id: int = PAD_ID,
+    sample_weight: Tensor | None = None,
+) -> Tensor:
     """Weights of tokens: 1 if real, 0 if padding, times the weight if given.
 
     Args:

@@ -3,6 +3,10 @@
 Axes: B batch, T positions, D model width, V vocabulary.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
@@ -10,9 +14,12 @@ from keras import ops
 from keras_transformer.compat import embeddings_variable
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import dense
+from keras_transformer.tensors import Shape, Tensor
 
 
-def sinusoids(length, d_model, kind="sinusoidal"):
+def sinusoids(
+    length: int, d_model: int, kind: str = "sinusoidal"
+) -> np.ndarray:
     """The paper's position encoding, sine and cosine interleaved.
 
     Args:
@@ -88,16 +95,17 @@ class PositionalEmbedding(keras.layers.Layer):
 
     def __init__(
         self,
-        vocabulary_size,
-        d_model,
-        max_length=256,
-        dropout=0.0,
-        positions="sinusoidal",
-        embeddings_initializer="glorot_uniform",
-        output_bias=False,
-        first_position=0,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        d_model: int,
+        max_length: int = 256,
+        dropout: float = 0.0,
+        positions: str = "sinusoidal",
+        embeddings_initializer: str
+        | keras.initializers.Initializer = "glorot_uniform",
+        output_bias: bool = False,
+        first_position: int = 0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if positions not in ("sinusoidal", "tensor2tensor", "learned"):
             raise ValueError(
@@ -127,7 +135,7 @@ class PositionalEmbedding(keras.layers.Layer):
             dropout, dtype=self.dtype_policy, name="embedding_dropout"
         )
 
-    def build(self, inputs_shape=None):
+    def build(self, inputs_shape: Shape | None = None) -> None:
         self._tokens.build(inputs_shape)
         if self.positions == "learned":
             self._position_table = self.add_weight(
@@ -150,7 +158,14 @@ class PositionalEmbedding(keras.layers.Layer):
                 name="output_bias",
             )
 
-    def call(self, inputs, position=None, reverse=False, training=None, skip=0):
+    def call(
+        self,
+        inputs: Tensor,
+        position: int | Tensor | None = None,
+        reverse: bool = False,
+        training: bool | None = None,
+        skip: int = 0,
+    ) -> Tensor:
         if reverse:
             return self._project(inputs, training)
         x = self._tokens(inputs) * self.d_model**0.5
@@ -188,11 +203,11 @@ class PositionalEmbedding(keras.layers.Layer):
             table = ops.concatenate([first, table], axis=0)
         return table[:length]
 
-    def position_table(self):
+    def position_table(self) -> np.ndarray:
         """The encodings that `call` adds, float array `(max_length, D)`."""
         return keras.ops.convert_to_numpy(self._position_table)
 
-    def set_vectors(self, vectors):
+    def set_vectors(self, vectors: np.ndarray) -> None:
         """Starts rows of the embedding matrix from pre-trained vectors.
 
         Args:
@@ -211,16 +226,20 @@ class PositionalEmbedding(keras.layers.Layer):
             np.where(np.isnan(scaled), current, scaled)
         )
 
-    def compute_output_shape(self, inputs_shape, reverse=False, **kwargs):
+    def compute_output_shape(
+        self, inputs_shape: Shape, reverse: bool = False, **kwargs: Any
+    ) -> Shape:
         if reverse:
             return (*inputs_shape[:-1], self.vocabulary_size)
         return (*inputs_shape, self.d_model)
 
-    def compute_output_spec(self, inputs, reverse=False, **kwargs):
+    def compute_output_spec(
+        self, inputs: Tensor, reverse: bool = False, **kwargs: Any
+    ) -> keras.KerasTensor:
         shape = self.compute_output_shape(inputs.shape, reverse=reverse)
         return keras.KerasTensor(shape, dtype=self.compute_dtype)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,

@@ -3,7 +3,11 @@
 Axes: B batch, T target, S source, D model width, N heads.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Collection
+from typing import Any
 
 import keras
 
@@ -15,6 +19,7 @@ from keras_transformer.layers.dense import NormalizedDense
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.layer_normalization import LayerNormalization
+from keras_transformer.tensors import Activation, Shape, Tensor
 
 NORMS = ("pre", "post")
 
@@ -27,7 +32,13 @@ class PreNormAttention(MultiHeadAttention):
         inputs: names of what is normalised, of "query", "key" and "value".
     """
 
-    def __init__(self, *args, norm, inputs, **kwargs):
+    def __init__(
+        self,
+        *args: Any,
+        norm: LayerNormalization,
+        inputs: Collection[str],
+        **kwargs: Any,
+    ) -> None:
         self._normalized_inputs = inputs
         self._dense = functools.partial(NormalizedDense, norm=norm)
         super().__init__(*args, **kwargs)
@@ -45,7 +56,9 @@ class PreNormFeedForward(FeedForward):
         norm: `LayerNormalization`, see `NormalizedDense`.
     """
 
-    def __init__(self, *args, norm, **kwargs):
+    def __init__(
+        self, *args: Any, norm: LayerNormalization, **kwargs: Any
+    ) -> None:
         self._dense = functools.partial(NormalizedDense, norm=norm)
         super().__init__(*args, **kwargs)
 
@@ -66,17 +79,17 @@ class TransformerLayer(keras.layers.Layer):
 
     def __init__(
         self,
-        d_model,
-        num_heads,
-        d_ff,
-        activation="relu",
-        dropout=0.0,
-        attention_dropout=0.0,
-        feedforward_dropout=0.0,
-        norm="pre",
-        layer_norm_epsilon=1e-6,
-        **kwargs,
-    ):
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        activation: Activation = "relu",
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        feedforward_dropout: float = 0.0,
+        norm: str = "pre",
+        layer_norm_epsilon: float = 1e-6,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if norm not in NORMS:
             raise ValueError(
@@ -140,10 +153,12 @@ class TransformerLayer(keras.layers.Layer):
         x = x + self._dropout(update, training=training)
         return x if self.norm == "pre" else layer_norm(x)
 
-    def compute_output_shape(self, x_shape, *args, **kwargs):
+    def compute_output_shape(
+        self, x_shape: Shape, *args: Any, **kwargs: Any
+    ) -> Shape:
         return x_shape
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "d_model": self.d_model,
@@ -193,17 +208,17 @@ class EncoderLayer(TransformerLayer):
 
     def __init__(
         self,
-        d_model,
-        num_heads,
-        d_ff,
-        activation="relu",
-        dropout=0.0,
-        attention_dropout=0.0,
-        feedforward_dropout=0.0,
-        norm="pre",
-        layer_norm_epsilon=1e-6,
-        **kwargs,
-    ):
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        activation: Activation = "relu",
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        feedforward_dropout: float = 0.0,
+        norm: str = "pre",
+        layer_norm_epsilon: float = 1e-6,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             d_model,
             num_heads,
@@ -220,13 +235,18 @@ class EncoderLayer(TransformerLayer):
             "self_attention", normalized=("query", "key", "value")
         )
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:
         check_width(self, "x", x_shape, self.d_model)
         self._self_attention.build(x_shape, x_shape)
         self._self_attention_layer_norm.build(x_shape)
         self._build_feedforward(x_shape)
 
-    def call(self, x, attention_mask=None, training=None):
+    def call(
+        self,
+        x: Tensor,
+        attention_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
         update = self._self_attention(
             x, x, attention_mask=attention_mask, training=training
         )
@@ -234,7 +254,9 @@ class EncoderLayer(TransformerLayer):
         update = self._feedforward(x, training=training)
         return self._add(x, update, self._feedforward_layer_norm, training)
 
-    def attention_weights(self, x, attention_mask=None):
+    def attention_weights(
+        self, x: Tensor, attention_mask: Tensor | None = None
+    ) -> Tensor:
         """What each position attends to, for the arguments of `call`.
 
         Returns:
@@ -283,17 +305,17 @@ class DecoderLayer(TransformerLayer):
 
     def __init__(
         self,
-        d_model,
-        num_heads,
-        d_ff,
-        activation="relu",
-        dropout=0.0,
-        attention_dropout=0.0,
-        feedforward_dropout=0.0,
-        norm="pre",
-        layer_norm_epsilon=1e-6,
-        **kwargs,
-    ):
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        activation: Activation = "relu",
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        feedforward_dropout: float = 0.0,
+        norm: str = "pre",
+        layer_norm_epsilon: float = 1e-6,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             d_model,
             num_heads,
@@ -313,7 +335,7 @@ class DecoderLayer(TransformerLayer):
             self._attention("cross_attention", normalized=("query",))
         )
 
-    def build(self, x_shape, encoder_output_shape):
+    def build(self, x_shape: Shape, encoder_output_shape: Shape) -> None:
         check_width(self, "x", x_shape, self.d_model)
         self._self_attention.build(x_shape, x_shape)
         self._self_attention_layer_norm.build(x_shape)
@@ -323,12 +345,12 @@ class DecoderLayer(TransformerLayer):
 
     def call(
         self,
-        x,
-        encoder_output,
-        self_attention_mask=None,
-        cross_attention_mask=None,
-        training=None,
-    ):
+        x: Tensor,
+        encoder_output: Tensor,
+        self_attention_mask: Tensor | None = None,
+        cross_attention_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
         update = self._self_attention(
             x, x, attention_mask=self_attention_mask, training=training
         )
@@ -345,11 +367,11 @@ class DecoderLayer(TransformerLayer):
 
     def attention_weights(
         self,
-        x,
-        encoder_output,
-        self_attention_mask=None,
-        cross_attention_mask=None,
-    ):
+        x: Tensor,
+        encoder_output: Tensor,
+        self_attention_mask: Tensor | None = None,
+        cross_attention_mask: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
         """What each position attends to, for the arguments of `call`.
 
         Returns:

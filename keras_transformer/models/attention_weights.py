@@ -3,12 +3,15 @@
 Axes: L layers, B batch, N heads, T target positions, S source positions.
 """
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
 from keras_transformer.layers import decoder_mask, padding_mask, seen_source
+from keras_transformer.tensors import Tensor
 
 
 class AttentionWeights(NamedTuple):
@@ -25,7 +28,9 @@ class AttentionWeights(NamedTuple):
     cross: Any
 
 
-def attention_weights(model, source_ids, target_ids) -> AttentionWeights:
+def attention_weights(
+    model: keras.Model, source_ids: Tensor, target_ids: Tensor
+) -> AttentionWeights:
     """The attention of one pass over given translations, without dropout.
 
     Args:

@@ -3,7 +3,13 @@
 Axes: B batch, T target positions, V vocabulary.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
 from keras import ops
+
+from keras_transformer.tensors import Tensor
 
 
 class MicroBatches:
@@ -20,12 +26,14 @@ class MicroBatches:
         joined: float `(B, T, V)`, for those who take one tensor.
     """
 
-    def __init__(self, logits):
+    def __init__(self, logits: Sequence[Tensor]) -> None:
         self.logits = logits
         self.joined = ops.concatenate(logits, axis=0)
 
 
-def split_batch(inputs, count):
+def split_batch(
+    inputs: Mapping[str, Tensor], count: int
+) -> Iterator[dict[str, Tensor]]:
     """Cuts a dict of tensors `(B, ...)` into `count` dicts `(Bi, ...)`."""
     size = ops.shape(next(iter(inputs.values())))[0]
     ends = [size * i // count for i in range(count + 1)]
@@ -33,7 +41,11 @@ def split_batch(inputs, count):
         yield {name: tensor[begin:end] for name, tensor in inputs.items()}
 
 
-def each_micro_batch(function, labels, logits):
+def each_micro_batch(
+    function: Callable[[Tensor, Tensor], Tensor],
+    labels: Tensor,
+    logits: Tensor | MicroBatches,
+) -> Tensor:
     """`function(labels, logits)`, of one micro-batch after another.
 
     Args:

@@ -1,5 +1,10 @@
 """The Transformer as a functional Keras model."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
 import keras
 from keras import layers, ops
 
@@ -21,6 +26,7 @@ from keras_transformer.layers.transformer_layers import (
 )
 from keras_transformer.models.micro_batches import MicroBatches, split_batch
 from keras_transformer.ops import train_function
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -53,23 +59,29 @@ class Transformer(keras.Model):
 
     def __init__(
         self,
-        inputs,
-        outputs,
-        name=None,
+        inputs: Mapping[str, keras.KerasTensor],
+        outputs: keras.KerasTensor,
+        name: str | None = None,
         *,
-        micro_batches=1,
-        r_drop=0.0,
-        source_start=True,
-        source_end=True,
-        **kwargs,
-    ):
+        micro_batches: int = 1,
+        r_drop: float = 0.0,
+        source_start: bool = True,
+        source_end: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(inputs, outputs, name=name, **kwargs)
         self.micro_batches = micro_batches
         self.r_drop = r_drop
         self.source_start = source_start
         self.source_end = source_end
 
-    def call(self, inputs, training=None, mask=None, **kwargs):
+    def call(
+        self,
+        inputs: Mapping[str, Tensor],
+        training: bool | None = None,
+        mask: Any = None,
+        **kwargs: Any,
+    ) -> Tensor:
         if training and self.r_drop:
             inputs = {name: _repeat(ids) for name, ids in inputs.items()}
         if not training or self.micro_batches == 1:
@@ -81,7 +93,7 @@ class Transformer(keras.Model):
         self._micro_batch_logits = MicroBatches(logits)
         return self._micro_batch_logits.joined
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "micro_batches": self.micro_batches,
@@ -90,15 +102,20 @@ class Transformer(keras.Model):
             "source_end": self.source_end,
         }
 
-    def make_train_function(self, force=False):
+    def make_train_function(self, force: bool = False) -> None:
         if self.train_function is not None and not force:
             return
         super().make_train_function(force)
         self.train_function = train_function(self, self.train_function)
 
     def compute_loss(
-        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-    ):
+        self,
+        x: Mapping[str, Tensor] | None = None,
+        y: Tensor | None = None,
+        y_pred: Tensor | None = None,
+        sample_weight: Tensor | None = None,
+        training: bool = True,
+    ) -> Tensor:
         apart = self._apart(y_pred, [getattr(self, "loss", None)])
         if not training or not self.r_drop:
             return super().compute_loss(x, y, apart, sample_weight, training)
@@ -107,7 +124,13 @@ class Transformer(keras.Model):
         divergence = symmetric_divergence(y, y_pred, sample_weight)
         return loss + self.r_drop * divergence
 
-    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+    def compute_metrics(
+        self,
+        x: Mapping[str, Tensor],
+        y: Tensor,
+        y_pred: Tensor,
+        sample_weight: Tensor | None = None,
+    ) -> dict:
         if self.r_drop:
             y_pred = y_pred[: ops.shape(y)[0]]
         y_pred = self._apart(y_pred, compiled_metrics(self))
@@ -206,7 +229,9 @@ def build_transformer(
     )
 
 
-def symmetric_divergence(labels, logits, sample_weight=None):
+def symmetric_divergence(
+    labels: Tensor, logits: Tensor, sample_weight: Tensor | None = None
+) -> Tensor:
     """How far the predictions of two passes are apart, per real token.
 
     The mean of both Kullback-Leibler divergences,

@@ -10,16 +10,26 @@ Axes: B batch, T target positions (queries), S source positions (keys), D
 width of inputs, E of outputs, H of a head, V vocabulary.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Iterator
 
 import keras
 from keras import ops
 
 from keras_transformer.ops.dispatch import dispatched
+from keras_transformer.tensors import Tensor
 
 
 @dispatched
-def dense(inputs, kernel, bias=None, transposed=False, kernel_gradient=False):
+def dense(
+    inputs: Tensor,
+    kernel: Tensor,
+    bias: Tensor | None = None,
+    transposed: bool = False,
+    kernel_gradient: bool = False,
+) -> Tensor:
     """A matrix product, with a bias if there is one.
 
     Args:
@@ -40,14 +50,14 @@ def dense(inputs, kernel, bias=None, transposed=False, kernel_gradient=False):
 
 @dispatched
 def attention(
-    queries,
-    keys,
-    values,
-    mask=None,
-    rate=0.0,
-    seed_generator=None,
-    gradient=False,
-):
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor | None = None,
+    rate: float = 0.0,
+    seed_generator: keras.random.SeedGenerator | None = None,
+    gradient: bool = False,
+) -> Tensor:
     """What each query attends to: values, by weights that dropout thins out.
 
     Args:
@@ -71,7 +81,12 @@ def attention(
     return dropout_matmul(weights, values, rate, seed_generator)
 
 
-def attention_weights(queries, keys, mask=None, gradient=False):
+def attention_weights(
+    queries: Tensor,
+    keys: Tensor,
+    mask: Tensor | None = None,
+    gradient: bool = False,
+) -> Tensor:
     """How much each query attends to each key, without dropout.
 
     Args:
@@ -94,7 +109,12 @@ def attention_weights(queries, keys, mask=None, gradient=False):
 
 
 @dispatched
-def attention_scores(queries, keys, bias=None, gradient=False):
+def attention_scores(
+    queries: Tensor,
+    keys: Tensor,
+    bias: Tensor | None = None,
+    gradient: bool = False,
+) -> Tensor:
     """How well queries fit keys, plus a bias such as that of a mask.
 
     Args:
@@ -114,7 +134,7 @@ def attention_scores(queries, keys, bias=None, gradient=False):
 
 
 @dispatched
-def standardize(inputs, epsilon):
+def standardize(inputs: Tensor, epsilon: float) -> Tensor:
     """Takes off the mean of the last axis and divides by its deviation.
 
     Args:
@@ -130,7 +150,9 @@ def standardize(inputs, epsilon):
 
 
 @dispatched
-def dropout(inputs, rate, seed_generator):
+def dropout(
+    inputs: Tensor, rate: float, seed_generator: keras.random.SeedGenerator
+) -> Tensor:
     """Sets a fraction of the numbers to 0 and scales the others up.
 
     Args:
@@ -147,7 +169,12 @@ def dropout(inputs, rate, seed_generator):
 
 
 @dispatched
-def dropout_matmul(inputs, other, rate, seed_generator):
+def dropout_matmul(
+    inputs: Tensor,
+    other: Tensor,
+    rate: float,
+    seed_generator: keras.random.SeedGenerator,
+) -> Tensor:
     """The matrix product of `dropout(inputs)` and `other`.
 
     Args:
@@ -163,13 +190,15 @@ def dropout_matmul(inputs, other, rate, seed_generator):
 
 
 @dispatched
-def relu_dropout(inputs, rate, seed_generator):
+def relu_dropout(
+    inputs: Tensor, rate: float, seed_generator: keras.random.SeedGenerator
+) -> Tensor:
     """`dropout` of the rectified inputs; arguments and result as `dropout`."""
     return dropout(ops.relu(inputs), rate, seed_generator)
 
 
 @dispatched
-def token_nll(labels, logits):
+def token_nll(labels: Tensor, logits: Tensor) -> Tensor:
     """Negative log-probability of each label.
 
     Args:
@@ -187,7 +216,13 @@ def token_nll(labels, logits):
 
 
 @dispatched
-def smoothed_nll(labels, logits, from_label, to_all, padding_id):
+def smoothed_nll(
+    labels: Tensor,
+    logits: Tensor,
+    from_label: float,
+    to_all: float,
+    padding_id: int,
+) -> Tensor:
     """Negative log-probability of the smoothed target.
 
     The target's weights add up to 1, so the log of the softmax's denominator
@@ -212,7 +247,7 @@ def smoothed_nll(labels, logits, from_label, to_all, padding_id):
 
 
 @dispatched
-def argmax(logits):
+def argmax(logits: Tensor) -> Tensor:
     """The first index of the largest number of the last axis.
 
     Args:
@@ -225,7 +260,9 @@ def argmax(logits):
 
 
 @dispatched
-def adam_update(optimizer):
+def adam_update(
+    optimizer: keras.optimizers.Adam,
+) -> Callable[[Tensor, keras.Variable, Tensor], None]:
     """What one step of Adam does to each variable.
 
     Args:
@@ -241,7 +278,9 @@ def adam_update(optimizer):
 
 
 @dispatched
-def train_function(model, function):
+def train_function(
+    model: keras.Model, function: Callable[[Iterator], dict]
+) -> Callable[[Iterator], dict]:
     """What a model calls for each step of `fit`.
 
     Args:

@@ -7,6 +7,8 @@ name and arguments.
 
 import functools
 import importlib
+from collections.abc import Callable
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import keras
 
@@ -35,7 +37,24 @@ KERNELS = {
 }
 
 
-def dispatched(reference):
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Operation(Protocol[P, R]):
+    """A function that a backend may have a kernel for.
+
+    Attributes:
+        reference: the function that runs where there is none.
+    """
+
+    reference: Callable[P, R]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Runs the kernel, or else the reference."""
+
+
+def dispatched(reference: Callable[P, R]) -> Operation[P, R]:
     """Decorates a reference so that a backend's kernel goes before it.
 
     A kernel returns `NotImplemented` for arguments that it isn't made for;
@@ -43,7 +62,7 @@ def dispatched(reference):
     """
 
     @functools.wraps(reference)
-    def operation(*args, **kwargs):
+    def operation(*args: P.args, **kwargs: P.kwargs) -> R:
         kernel = find_kernel(keras.backend.backend(), reference.__name__)
         if kernel is not None:
             result = kernel(*args, **kwargs)
@@ -51,15 +70,16 @@ def dispatched(reference):
                 return result
         return reference(*args, **kwargs)
 
-    operation.reference = reference
-    return operation
+    dispatching = cast(Operation[P, R], operation)
+    dispatching.reference = reference
+    return dispatching
 
 
 @functools.cache
-def find_kernel(backend: str, operation: str):
+def find_kernel(backend: str, operation: str) -> Callable[..., Any] | None:
     """The backend's kernel of an operation, None if it has none."""
     module = KERNELS.get(backend, {}).get(operation)
     if module is None:
         return None
-    module = importlib.import_module(f"{__package__}.{backend}.{module}")
-    return getattr(module, operation)
+    name = f"{__package__}.{backend}.{module}"
+    return getattr(importlib.import_module(name), operation)

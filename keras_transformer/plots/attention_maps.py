@@ -27,7 +27,7 @@ _SMALLEST = 1.3  # inches; of a map
 
 @styled
 def plot_attention(
-    weights,
+    weights: np.ndarray,
     row_tokens: Sequence[str],
     column_tokens: Sequence[str],
     title: str | None = None,

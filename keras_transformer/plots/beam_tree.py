@@ -1,6 +1,7 @@
 """The tree of prefixes that a beam search grew for one sentence."""
 
 import math
+from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -74,7 +75,7 @@ def plot_beam_tree(
     return figure
 
 
-def rows_of(tree: BeamTree, shown) -> dict[int, int]:
+def rows_of(tree: BeamTree, shown: Sequence[int]) -> dict[int, int]:
     """The height of each node: its first child's, other children below.
 
     The best translation comes first, hence runs straight along the top.

@@ -23,7 +23,7 @@ _SIDES = (
 
 
 @styled
-def plot_lengths(lengths, *, language: str = "en") -> Figure:
+def plot_lengths(lengths: np.ndarray, *, language: str = "en") -> Figure:
     """Histograms of source and target lengths, one over the other.
 
     Args:
@@ -96,7 +96,7 @@ def plot_padding_share(
 
 
 def padding_shares(
-    lengths,
+    lengths: np.ndarray,
     batch_sentences: int = 128,
     batch_tokens: int = 4096,
     seed: int = 1,

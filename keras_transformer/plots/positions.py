@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from keras_transformer.errors import InputError
@@ -11,7 +12,11 @@ from keras_transformer.plots.style import labels, line, new_figure, styled
 
 @styled
 def plot_positions_heatmap(
-    length: int = 64, d_model: int = 64, *, table=None, language: str = "en"
+    length: int = 64,
+    d_model: int = 64,
+    *,
+    table: np.ndarray | None = None,
+    language: str = "en",
 ) -> Figure:
     """What is added to the embedding at each position and dimension.
 
@@ -43,7 +48,7 @@ def plot_positions_curves(
     d_model: int = 64,
     dimensions: Sequence[int] = (4, 5, 6, 7),
     *,
-    table=None,
+    table: np.ndarray | None = None,
     language: str = "en",
 ) -> Figure:
     """Some dimensions of the position encoding along the positions.

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from keras_transformer.errors import InputError
 from keras_transformer.plots.style import BLUE, labels, new_figure, styled
+from keras_transformer.training.run import Run
 
 # Key of a row, its label, how its numbers are written.
 _PANELS = (
@@ -59,7 +60,7 @@ def plot_runs(rows: list[dict], *, language: str = "en") -> Figure:
     return figure
 
 
-def run_row(run, name: str | None = None) -> dict:
+def run_row(run: Run, name: str | None = None) -> dict:
     """What a run's folder says of its quality and speed.
 
     Cross-entropy and BLEU are of the best epoch on the dev set; where BLEU

@@ -5,10 +5,12 @@ text; a PNG needs fonts here that have its characters.
 """
 
 import functools
+import os
 import pathlib
 import warnings
 
 from matplotlib import font_manager
+from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
 
@@ -28,7 +30,7 @@ class MissingCharacters(UserWarning):
     """No font here has a character of a picture."""
 
 
-def check_format(path) -> str:
+def check_format(path: str | os.PathLike) -> str:
     """The format that a file's name asks for.
 
     Raises:
@@ -43,7 +45,9 @@ def check_format(path) -> str:
     return ending
 
 
-def save_figure(figure, path, dots_per_inch: int = 150):
+def save_figure(
+    figure: Figure, path: str | os.PathLike, dots_per_inch: int = 150
+) -> None:
     """Writes a figure, replacing what stands at the path.
 
     Warns once with `MissingCharacters` where a PNG has characters that no
@@ -74,7 +78,7 @@ def save_figure(figure, path, dots_per_inch: int = 150):
             )
 
 
-def missing_characters(figure) -> str:
+def missing_characters(figure: Figure) -> str:
     """The characters of a figure that no font here has, sorted."""
     missing = set()
     for text in figure.findobj(Text):

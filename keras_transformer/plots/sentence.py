@@ -3,9 +3,11 @@
 `attention_maps` and `beam_tree` draw them; nothing here draws.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import unicodedata
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -17,7 +19,12 @@ from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.models.attention_weights import attention_weights
 from keras_transformer.search.from_config import banned_ids, needs_alignment
 from keras_transformer.search.trace import BeamTree, trace_beam
+from keras_transformer.training.run import Run
 from keras_transformer.translation.translator import Translator
+
+if TYPE_CHECKING:
+    import keras
+
 
 # Kinds of characters: control and format, separators.
 _INVISIBLE = "CZ"
@@ -44,8 +51,8 @@ class SentenceAttention(NamedTuple):
 
 
 def sentence_attention(
-    run,
-    model,
+    run: Run,
+    model: keras.Model,
     text: str,
     translation: str | None = None,
     decoding: DecodingConfig | None = None,
@@ -84,7 +91,10 @@ def sentence_attention(
 
 
 def sentence_beam_tree(
-    run, model, text: str, decoding: DecodingConfig | None = None
+    run: Run,
+    model: keras.Model,
+    text: str,
+    decoding: DecodingConfig | None = None,
 ) -> BeamTree:
     """The tree of the search for a sentence's translation.
 

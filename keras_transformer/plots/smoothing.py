@@ -54,7 +54,9 @@ def plot_smoothing_table(
     return figure
 
 
-def smoothed_targets(targets, num_classes: int, smoothing: float):
+def smoothed_targets(
+    targets: Sequence[int] | np.ndarray, num_classes: int, smoothing: float
+) -> np.ndarray:
     """The distributions that `SmoothedCrossEntropy` compares with.
 
     They are read off the loss: with logits that are 1 at token v and 0

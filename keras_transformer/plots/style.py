@@ -4,15 +4,22 @@ Line styles and markers differ as much as colours do, and colours differ in
 brightness, so that a picture is read in grey and by the colour-blind.
 """
 
+import contextlib
 import functools
 import pathlib
+from collections.abc import Callable, Sequence
+from typing import ParamSpec
 
 import matplotlib.style
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
+
+P = ParamSpec("P")
+
 
 # Okabe and Ito's colours for all readers, from dark to light.
 LINES = (
@@ -56,7 +63,7 @@ def families() -> list[str]:
     return ["DejaVu Sans", *chinese[:1]]
 
 
-def style():
+def style() -> contextlib.AbstractContextManager[None]:
     """A context in which Matplotlib draws as this package does.
 
     Whatever the reader's matplotlibrc says is left outside.
@@ -85,7 +92,7 @@ def style():
     )
 
 
-def styled(plot):
+def styled(plot: Callable[P, Figure]) -> Callable[P, Figure]:
     """Makes a plot function draw in `style`, whatever the caller's is."""
 
     @functools.wraps(plot)
@@ -114,7 +121,11 @@ def line(number: int, points: int | None = None) -> dict:
     return {**options, "markevery": max(1, points // 10)}
 
 
-def token_ticks(axes, rows=None, columns=None):
+def token_ticks(
+    axes: Axes,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> None:
     """Tokens as the ticks of a heat map.
 
     Args:
@@ -132,7 +143,7 @@ def token_ticks(axes, rows=None, columns=None):
         spine.set_visible(False)
 
 
-def labels(language: str):
+def labels(language: str) -> Callable[[str], str]:
     """A function from an English label to that of a language.
 
     Args:

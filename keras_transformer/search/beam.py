@@ -40,11 +40,12 @@ from keras_transformer.search.constraints import (
 )
 from keras_transformer.search.loop import (
     SearchResult,
+    StepModel,
     no_capacity,
     output_capacity,
     run_loop,
 )
-from keras_transformer.search.scoring import length_penalty
+from keras_transformer.search.scoring import ScorePenalties, length_penalty
 
 
 class BeamState(NamedTuple):
@@ -62,12 +63,12 @@ class BeamState(NamedTuple):
         cache: the model's.
     """
 
-    step: Any
-    tokens: Any
+    step: tf.Tensor
+    tokens: tf.Tensor
     live: Hypotheses
     finished: Hypotheses
-    done: Any
-    coverage: Any
+    done: tf.Tensor
+    coverage: tf.Tensor | tuple[()]
     sentences: SentenceConstraints
     cache: Any
 
@@ -90,8 +91,8 @@ class BeamStep(NamedTuple):
 
 
 def beam_search(
-    model,
-    source_ids,
+    model: StepModel,
+    source_ids: tf.Tensor,
     sentences: SentenceConstraints,
     constraints: SearchConstraints,
     beam_size: int,
@@ -137,7 +138,12 @@ def beam_search(
     return best(final.live, final.finished, num_hypotheses)
 
 
-def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
+def initial_state(
+    sentences: SentenceConstraints,
+    beam_size: int,
+    max_steps: int | tf.Tensor,
+    cache: object,
+) -> BeamState:
     """One empty live hypothesis a sentence; the other rows EMPTY.
 
     Equal live hypotheses would fill the beam with `K` copies of the best.
@@ -168,7 +174,9 @@ def initial_state(sentences, beam_size, max_steps, cache) -> BeamState:
     )
 
 
-def with_coverage(state, source_ids, constraints) -> BeamState:
+def with_coverage(
+    state: BeamState, source_ids: tf.Tensor, constraints: SearchConstraints
+) -> BeamState:
     """The initial state with `coverage`, if its penalty is asked for.
 
     0 for tokens, 1 for padding, so that padding is never penalised.
@@ -183,7 +191,11 @@ def with_coverage(state, source_ids, constraints) -> BeamState:
 
 
 def advance(
-    model, state, constraints, num_hypotheses, early_stopping
+    model: StepModel,
+    state: BeamState,
+    constraints: SearchConstraints,
+    num_hypotheses: int,
+    early_stopping: bool,
 ) -> BeamStep:
     """One step for all sentences; see `beam_search` for the arguments."""
     beam_size = state.tokens.shape[1]
@@ -220,8 +232,13 @@ def advance(
 
 
 def cannot_improve(
-    live, finished, max_lengths, penalties, num_hypotheses, early_stopping
-):
+    live: Hypotheses,
+    finished: Hypotheses,
+    max_lengths: tf.Tensor,
+    penalties: ScorePenalties,
+    num_hypotheses: int,
+    early_stopping: bool,
+) -> tf.Tensor:
     """bool `(B,)`: nothing that the caller asked for can change.
 
     The best live hypothesis, if it ended at once with certainty, had the most
@@ -238,7 +255,9 @@ def cannot_improve(
     return is_final
 
 
-def best(live, finished, num_hypotheses) -> SearchResult:
+def best(
+    live: Hypotheses, finished: Hypotheses, num_hypotheses: int
+) -> SearchResult:
     """The rows to return: finished ones first, then live ones."""
     both = tf.nest.map_structure(
         lambda *parts: tf.concat(parts, axis=1), finished, live

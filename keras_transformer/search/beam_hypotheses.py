@@ -8,7 +8,9 @@ Axes: B sentences, K beams, C = 2 K candidates, T output tokens, S source
 tokens, V vocabulary.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import tensorflow as tf
 
@@ -19,6 +21,16 @@ from keras_transformer.search.scoring import (
     log_normalizer,
     log_probability,
 )
+
+Nested = TypeVar("Nested")
+
+
+if TYPE_CHECKING:
+    from keras_transformer.search.constraints import (
+        SearchConstraints,
+        SentenceConstraints,
+    )
+
 
 # The log-probability of a row that holds no hypothesis.
 EMPTY = -float("inf")
@@ -37,11 +49,11 @@ class Hypotheses(NamedTuple):
             penalty, less the coverage penalty.
     """
 
-    ids: Any
-    lengths: Any
-    log_probs: Any
-    penalised_log_probs: Any
-    scores: Any
+    ids: tf.Tensor
+    lengths: tf.Tensor
+    log_probs: tf.Tensor
+    penalised_log_probs: tf.Tensor
+    scores: tf.Tensor
 
 
 class Candidates(NamedTuple):
@@ -56,13 +68,19 @@ class Candidates(NamedTuple):
         tokens: int32 `(B, C)`, what it is continued with.
     """
 
-    penalised_log_probs: Any
-    log_probs: Any
-    parents: Any
-    tokens: Any
+    penalised_log_probs: tf.Tensor
+    log_probs: tf.Tensor
+    parents: tf.Tensor
+    tokens: tf.Tensor
 
 
-def expand(logits, live, constraints, sentences, step) -> Candidates:
+def expand(
+    logits: tf.Tensor,
+    live: Hypotheses,
+    constraints: SearchConstraints,
+    sentences: SentenceConstraints,
+    step: tf.Tensor,
+) -> Candidates:
     """The `2 K` best continuations of each sentence's live hypotheses.
 
     Equal ones are taken in the order of their parents, then of their ids.
@@ -107,7 +125,7 @@ def expand(logits, live, constraints, sentences, step) -> Candidates:
     return Candidates(penalised, log_probs, parents, tokens)
 
 
-def top_tokens(logits, width: int):
+def top_tokens(logits: tf.Tensor, width: int) -> tuple[tf.Tensor, tf.Tensor]:
     """`tf.math.top_k`, several times faster for a whole vocabulary.
 
     The `width` best tokens stand in the `width` blocks of tokens with the
@@ -153,7 +171,13 @@ def _block_size(size, width):
     return min(divisors, key=lambda block: abs(block - 32), default=None)
 
 
-def finish(live, candidates, step, constraints, coverage) -> Hypotheses:
+def finish(
+    live: Hypotheses,
+    candidates: Candidates,
+    step: tf.Tensor,
+    constraints: SearchConstraints,
+    coverage: tf.Tensor | None,
+) -> Hypotheses:
     """The `K` best candidates as hypotheses; EMPTY those that go on."""
     beam_size = live.ids.shape[1]
     first = Candidates(*(field[:, :beam_size] for field in candidates))
@@ -163,7 +187,7 @@ def finish(live, candidates, step, constraints, coverage) -> Hypotheses:
     return extend(live, first, step, constraints, coverage)
 
 
-def merge(finished, new) -> Hypotheses:
+def merge(finished: Hypotheses, new: Hypotheses) -> Hypotheses:
     """The `K` best by score of both; among equals the earlier finished."""
     beam_size = finished.ids.shape[1]
     both = tf.nest.map_structure(
@@ -173,7 +197,7 @@ def merge(finished, new) -> Hypotheses:
     return gather_beams(both, indices)  # (B, K, ...)
 
 
-def select(candidates, beam_size) -> Candidates:
+def select(candidates: Candidates, beam_size: int) -> Candidates:
     """The `K` best candidates that don't end."""
     is_end = candidates.tokens == END_ID  # (B, C)
     going_on = tf.where(is_end, EMPTY, candidates.penalised_log_probs)
@@ -182,7 +206,13 @@ def select(candidates, beam_size) -> Candidates:
     return chosen._replace(penalised_log_probs=penalised)
 
 
-def extend(live, candidates, step, constraints, coverage) -> Hypotheses:
+def extend(
+    live: Hypotheses,
+    candidates: Candidates,
+    step: tf.Tensor,
+    constraints: SearchConstraints,
+    coverage: tf.Tensor | None,
+) -> Hypotheses:
     """The candidates as hypotheses of `step + 1` tokens."""
     ids = gather_beams(live.ids, candidates.parents)  # (B, K, T)
     lengths = tf.fill(tf.shape(candidates.tokens), step + 1)  # (B, K)
@@ -201,7 +231,7 @@ def extend(live, candidates, step, constraints, coverage) -> Hypotheses:
     )
 
 
-def gather_beams(nested, indices):
+def gather_beams(nested: Nested, indices: tf.Tensor) -> Nested:
     """Takes rows of every tensor `(B, K, ...)` in a nested structure.
 
     Args:
@@ -216,7 +246,7 @@ def gather_beams(nested, indices):
     )
 
 
-def freeze(done, old, new) -> Hypotheses:
+def freeze(done: tf.Tensor, old: Hypotheses, new: Hypotheses) -> Hypotheses:
     """`old` for the sentences that are done, `new` for the others."""
 
     def keep(before, after):

@@ -10,6 +10,7 @@ V vocabulary.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ import tensorflow as tf
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.search.loop import StepModel
 from keras_transformer.search.scoring import ScorePenalties
 
 NEVER_GENERATED = (PAD_ID, START_ID)
@@ -35,10 +37,10 @@ class SentenceConstraints(NamedTuple):
             has of its own.
     """
 
-    max_lengths: Any
-    min_lengths: Any = ()
-    prefixes: Any = ()
-    sampling_keys: Any = ()
+    max_lengths: tf.Tensor
+    min_lengths: tf.Tensor | tuple[()] = ()
+    prefixes: tf.Tensor | tuple[()] = ()
+    sampling_keys: tf.Tensor | tuple[()] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +62,14 @@ class SearchConstraints:
     repetition_penalty: float = 1.0
     penalties: ScorePenalties = ScorePenalties()
 
-    def apply(self, logits, log_z, ids, sentences, step):
+    def apply(
+        self,
+        logits: tf.Tensor,
+        log_z: tf.Tensor,
+        ids: tf.Tensor,
+        sentences: SentenceConstraints,
+        step: tf.Tensor,
+    ) -> tf.Tensor:
         """Logits with minus infinity where no search may go.
 
         Args:
@@ -127,21 +136,24 @@ class WithoutBanned:
 
     NEVER = -1e4  # added to logits
 
-    def __init__(self, model, banned):
+    def __init__(self, model: StepModel, banned: Sequence[int]) -> None:
         self._model = model
         self._banned = sorted(banned)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
-    def step(self, ids, cache, position):
+    def step(self, ids: tf.Tensor, cache: object, position: tf.Tensor) -> Any:
+        """See `StepModel.step`; banned tokens have a small logit."""
         step = self._model.step(ids, cache, position)
         row = np.zeros(step.logits.shape[-1], np.float32)  # (V,)
         row[self._banned] = self.NEVER
         return step._replace(logits=step.logits + row)
 
 
-def forbid_end(vocabulary_size, min_lengths, step):
+def forbid_end(
+    vocabulary_size: int, min_lengths: tf.Tensor, step: tf.Tensor
+) -> tf.Tensor:
     """Forbids END where an output is still shorter than its minimum.
 
     Args:
@@ -199,7 +211,9 @@ def _forbid(vocabulary_size, ids):
     return row
 
 
-def max_output_lengths(source_lengths, config: DecodingConfig, positions):
+def max_output_lengths(
+    source_lengths: tf.Tensor, config: DecodingConfig, positions: int
+) -> tf.Tensor:
     """How many tokens each sentence may generate, END included.
 
     A function of the sentence's own length only, so that its translation
@@ -225,7 +239,9 @@ def max_output_lengths(source_lengths, config: DecodingConfig, positions):
     return tf.where(source_lengths > 0, allowed, 0)
 
 
-def min_output_lengths(source_lengths, config: DecodingConfig):
+def min_output_lengths(
+    source_lengths: tf.Tensor, config: DecodingConfig
+) -> tf.Tensor | tuple[()]:
     """How many tokens come before END may; `()` where none need to.
 
     Args:

@@ -1,5 +1,9 @@
 """The search that a `DecodingConfig` asks for, and its constraints."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import UNK_ID
 from keras_transformer.errors import InputError
@@ -13,11 +17,15 @@ from keras_transformer.search.constraints import (
 from keras_transformer.search.greedy import Sampler, greedy_search
 from keras_transformer.search.loop import SearchResult, StepModel
 from keras_transformer.search.scoring import ScorePenalties
+from keras_transformer.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 def search(
     model: StepModel,
-    source_ids,
+    source_ids: tf.Tensor,
     sentences: SentenceConstraints,
     config: DecodingConfig,
     banned: tuple[int, ...] = (),
@@ -80,7 +88,11 @@ def search_constraints(
 
 
 def sentence_constraints(
-    source_ids, source_lengths, config: DecodingConfig, positions, prefixes=()
+    source_ids: tf.Tensor,
+    source_lengths: tf.Tensor,
+    config: DecodingConfig,
+    positions: int,
+    prefixes: tf.Tensor | tuple[()] = (),
 ) -> SentenceConstraints:
     """What a configuration asks of each sentence.
 
@@ -113,7 +125,7 @@ def sampler(config: DecodingConfig) -> Sampler:
     )
 
 
-def banned_ids(config: DecodingConfig, tokenizer) -> tuple[int, ...]:
+def banned_ids(config: DecodingConfig, tokenizer: Tokenizer) -> tuple[int, ...]:
     """The ids of the tokens that a configuration bans.
 
     Raises:

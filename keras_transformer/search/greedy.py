@@ -4,6 +4,7 @@ Axes: B sentences, T output tokens, S source tokens, V vocabulary.
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -15,6 +16,7 @@ from keras_transformer.search.constraints import (
 )
 from keras_transformer.search.loop import (
     SearchResult,
+    StepModel,
     no_capacity,
     output_capacity,
     run_loop,
@@ -41,22 +43,23 @@ class GreedyState(NamedTuple):
         cache: the model's.
     """
 
-    step: Any
-    tokens: Any
-    ids: Any
-    lengths: Any
-    log_probs: Any
-    finished: Any
+    step: tf.Tensor
+    tokens: tf.Tensor
+    ids: tf.Tensor
+    lengths: tf.Tensor
+    log_probs: tf.Tensor
+    finished: tf.Tensor
     sentences: SentenceConstraints
     cache: Any
 
 
 def greedy_search(
-    model,
-    source_ids,
+    model: StepModel,
+    source_ids: tf.Tensor,
     sentences: SentenceConstraints,
     constraints: SearchConstraints,
-    choose=None,
+    choose: Callable[[tf.Tensor, SentenceConstraints, tf.Tensor], tf.Tensor]
+    | None = None,
     xla_max_steps: int | None = None,
 ) -> SearchResult:
     """Translates by taking one token at every step.
@@ -107,7 +110,9 @@ def greedy_search(
     return to_result(final, constraints)
 
 
-def initial_state(sentences, max_steps, cache) -> GreedyState:
+def initial_state(
+    sentences: SentenceConstraints, max_steps: int | tf.Tensor, cache: object
+) -> GreedyState:
     """Nothing written, START to be read."""
     nothing = tf.zeros_like(sentences.max_lengths)
     return GreedyState(
@@ -122,17 +127,21 @@ def initial_state(sentences, max_steps, cache) -> GreedyState:
     )
 
 
-def is_active(state: GreedyState):
+def is_active(state: GreedyState) -> tf.Tensor:
     """bool `(B,)`: neither ended nor at its limit."""
     return ~state.finished & (state.lengths < state.sentences.max_lengths)
 
 
-def most_probable(logits, sentences, step):
+def most_probable(
+    logits: tf.Tensor, sentences: SentenceConstraints, step: tf.Tensor
+) -> tf.Tensor:
     """The best token of each row, the lowest id among equals."""
     return tf.argmax(logits, axis=-1, output_type=tf.int32)
 
 
-def append(state: GreedyState, tokens, token_log_probs) -> GreedyState:
+def append(
+    state: GreedyState, tokens: tf.Tensor, token_log_probs: tf.Tensor
+) -> GreedyState:
     """The state after one step; rows that aren't active stay frozen."""
     active = is_active(state)
     tokens = tf.where(active, tokens, PAD_ID)
@@ -146,7 +155,9 @@ def append(state: GreedyState, tokens, token_log_probs) -> GreedyState:
     )
 
 
-def to_result(state: GreedyState, constraints) -> SearchResult:
+def to_result(
+    state: GreedyState, constraints: SearchConstraints
+) -> SearchResult:
     """The state as a result with `K` = 1."""
     scores = hypothesis_scores(
         state.log_probs, state.lengths, constraints.penalties
@@ -181,7 +192,7 @@ class Sampler:
     top_p: float = 1.0
     seed: int = 1
 
-    def keys(self, source_ids):
+    def keys(self, source_ids: tf.Tensor) -> tf.Tensor:
         """What each sentence's random numbers are made from: uint8 `(B, 16)`.
 
         Args:
@@ -197,7 +208,9 @@ class Sampler:
         words = tf.stack([own, seeds], axis=1)  # (B, 2)
         return tf.reshape(tf.bitcast(words, tf.uint8), [-1, 16])  # (B, 16)
 
-    def __call__(self, logits, sentences, step):
+    def __call__(
+        self, logits: tf.Tensor, sentences: SentenceConstraints, step: tf.Tensor
+    ) -> tf.Tensor:
         """Draws: `(B, V)` to int32 `(B,)`."""
         vocabulary_size = logits.shape[-1]
         width = min(self.top_k or vocabulary_size, vocabulary_size)
@@ -221,7 +234,7 @@ class Sampler:
         return tf.gather(tokens, index, batch_dims=1)  # (B,)
 
 
-def uniform(keys, step):
+def uniform(keys: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
     """A number in [0, 1) for each row and step, float32 `(B,)`.
 
     Args:

@@ -8,9 +8,13 @@ Axes in this package: B sentences, K beams, C candidates, T output tokens,
 S source tokens, V target vocabulary.
 """
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import tensorflow as tf
+
+State = TypeVar("State", bound=Any)
+
 
 # Steps between compactions; a smaller number copies caches more often, a larger
 # one attends to more empty slots.
@@ -27,14 +31,16 @@ class StepModel(Protocol):
     model.
     """
 
-    def start(self, source_ids, beam_size: int, max_steps) -> Any:
+    def start(
+        self, source_ids: tf.Tensor, beam_size: int, max_steps: int | tf.Tensor
+    ) -> Any:
         """The cache before the first step, with capacity for `max_steps`.
 
         Args:
             source_ids: int32 `(B, S)`, padded with 0.
         """
 
-    def step(self, ids, cache, position) -> Any:
+    def step(self, ids: tf.Tensor, cache: Any, position: tf.Tensor) -> Any:
         """One position: `logits` float32 `(B, K, V)`, `attention` float32
         `(B, K, S)` or None, and the `cache` for the next one.
 
@@ -42,13 +48,13 @@ class StepModel(Protocol):
             ids: int32 `(B, K)`, the tokens at that position.
         """
 
-    def reorder(self, cache, parents) -> Any:
+    def reorder(self, cache: Any, parents: tf.Tensor) -> Any:
         """The cache in which beam `k` goes on from beam `parents[:, k]`."""
 
-    def take(self, cache, indices) -> Any:
+    def take(self, cache: Any, indices: tf.Tensor) -> Any:
         """The cache of some sentences, by their indices `(B',)`."""
 
-    def grow(self, cache, steps) -> Any:
+    def grow(self, cache: Any, steps: int | tf.Tensor) -> Any:
         """The cache with capacity for `steps` more."""
 
 
@@ -78,7 +84,13 @@ class SearchResult(NamedTuple):
     finished: tf.Tensor
 
 
-def run_loop(model, state, advance, is_active, compiled: bool):
+def run_loop(
+    model: StepModel,
+    state: State,
+    advance: Callable[[State], State],
+    is_active: Callable[[State], tf.Tensor],
+    compiled: bool,
+) -> State:
     """Advances a state until none of its sentences is active.
 
     Outside XLA the caches grow and the sentences that are done leave, a
@@ -176,7 +188,7 @@ def _free_shape(tensor):
     )
 
 
-def output_capacity(max_lengths):
+def output_capacity(max_lengths: tf.Tensor) -> tf.Tensor:
     """The number of output positions that the longest sentence needs.
 
     At least 1, so that no tensor is without positions.
@@ -184,7 +196,7 @@ def output_capacity(max_lengths):
     return tf.maximum(tf.reduce_max(max_lengths), 1)
 
 
-def no_capacity(max_steps):
+def no_capacity(max_steps: int | tf.Tensor) -> tf.Tensor:
     """The capacity of a cache that will grow: 0.
 
     As a tensor, so that `tf.while_loop` doesn't infer a static length.
@@ -192,13 +204,15 @@ def no_capacity(max_steps):
     return tf.minimum(max_steps, 0)
 
 
-def write_tokens(ids, tokens, step):
+def write_tokens(
+    ids: tf.Tensor, tokens: tf.Tensor, step: tf.Tensor
+) -> tf.Tensor:
     """`ids` `(..., T)` with `tokens` `(...)` at position `step`."""
     here = tf.range(tf.shape(ids)[-1]) == step  # (T,)
     return tf.where(here, tokens[..., tf.newaxis], ids)
 
 
-def same_shapes(new, old):
+def same_shapes(new: State, old: State) -> State:
     """`new` with what is statically known of the shapes of `old`.
 
     A loop refuses a tensor whose static shape it saw change, and a cache

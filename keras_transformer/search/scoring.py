@@ -8,12 +8,19 @@ is the score by which hypotheses are ranked.
 Axes: B sentences, T output tokens, S source tokens, V vocabulary.
 """
 
+from __future__ import annotations
+
 import dataclasses
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 import tensorflow as tf
 
-from keras_transformer.constants import PAD_ID, START_ID
+from keras_transformer.constants import PAD_ID, START_ID, UNK_ID
+
+if TYPE_CHECKING:
+    from keras_transformer.inference.incremental import IncrementalTransformer
+
 
 # Why as many translations as texts are scored; both counts follow.
 ONE_EACH = (
@@ -22,7 +29,7 @@ ONE_EACH = (
 )
 
 
-def log_normalizer(logits):
+def log_normalizer(logits: tf.Tensor) -> tf.Tensor:
     """Log of the sum of the exponentials: `(..., V)` to float32 `(...)`.
 
     `logit - log_normalizer` is the log-softmax, without a second tensor the
@@ -31,7 +38,7 @@ def log_normalizer(logits):
     return tf.reduce_logsumexp(tf.cast(logits, tf.float32), axis=-1)
 
 
-def log_probability(logits, log_z):
+def log_probability(logits: tf.Tensor, log_z: tf.Tensor) -> tf.Tensor:
     """`logits - log_z`, kept at 0 or below against rounding.
 
     Sums of these can then only fall, on which the searches' stopping rule
@@ -58,8 +65,11 @@ class ScorePenalties:
 
 
 def hypothesis_scores(
-    log_probabilities, lengths, penalties: ScorePenalties, coverage=None
-):
+    log_probabilities: tf.Tensor,
+    lengths: tf.Tensor,
+    penalties: ScorePenalties,
+    coverage: tf.Tensor | None = None,
+) -> tf.Tensor:
     """The scores of hypotheses.
 
     Args:
@@ -80,7 +90,9 @@ def hypothesis_scores(
     return scores
 
 
-def length_penalty(lengths, alpha: float, kind: str = "gnmt"):
+def length_penalty(
+    lengths: tf.Tensor, alpha: float, kind: str = "gnmt"
+) -> tf.Tensor:
     """What the log-probability of a hypothesis is divided by.
 
     Args:
@@ -106,7 +118,7 @@ def length_penalty(lengths, alpha: float, kind: str = "gnmt"):
     return tf.cast(tf.pow(base, tf.cast(alpha, tf.float64)), tf.float32)
 
 
-def coverage_penalty(coverage):
+def coverage_penalty(coverage: tf.Tensor) -> tf.Tensor:
     """How much of the source was left out: 0 if nothing.
 
     Args:
@@ -135,13 +147,15 @@ class Scores(NamedTuple):
             source; None unless the model was asked to align.
     """
 
-    token_log_probabilities: Any
-    log_probabilities: Any
-    lengths: Any
-    attention: Any
+    token_log_probabilities: tf.Tensor
+    log_probabilities: tf.Tensor
+    lengths: tf.Tensor
+    attention: tf.Tensor | None
 
 
-def one_each(text, translation):
+def one_each(
+    text: tf.Tensor, translation: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Both as they are, refused in the graph if one is longer.
 
     Args:
@@ -154,7 +168,9 @@ def one_each(text, translation):
         return tf.identity(text), tf.identity(translation)
 
 
-def score_translations(model, source_ids, ids) -> Scores:
+def score_translations(
+    model: IncrementalTransformer, source_ids: tf.Tensor, ids: tf.Tensor
+) -> Scores:
     """Scores translations in one pass, every token given those before it.
 
     Args:
@@ -175,7 +191,7 @@ def score_translations(model, source_ids, ids) -> Scores:
     )
 
 
-def token_log_probabilities(logits, labels):
+def token_log_probabilities(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """The log-probability of each label, from the logits of a full pass.
 
     Args:
@@ -189,3 +205,58 @@ def token_log_probabilities(logits, labels):
     chosen = tf.gather(logits, labels, batch_dims=len(labels.shape))  # (...)
     values = log_probability(chosen, log_normalizer(logits))
     return tf.where(labels == PAD_ID, 0.0, values)
+
+
+def replacements(
+    score: Callable[[tf.Tensor, tf.Tensor], Scores],
+    source_ids: tf.Tensor,
+    surface: tf.Tensor,
+    ids: tf.Tensor,
+) -> tf.Tensor:
+    """A source token for every unknown token, in one pass of the model.
+
+    There is no pass where nothing is unknown.
+
+    Args:
+        score: `(source_ids (R, S), ids (R, T)) -> Scores` of a model that
+            was asked to align.
+        source_ids: int32 `(B, S)`.
+        surface: string `(B, S)`, "" for what isn't text.
+        ids: int32 `(B, K, T)`.
+
+    Returns:
+        string `(R, T)`, "" for known tokens.
+    """
+    shape = tf.shape(ids)
+    flat = tf.reshape(ids, [shape[0] * shape[1], shape[2]])  # (R, T)
+    unknown = flat == UNK_ID
+
+    def words():
+        sources = tf.repeat(source_ids, shape[1], axis=0)  # (R, S)
+        scores = score(sources, flat)
+        if scores.attention is None:
+            raise ValueError(
+                "unknown words are replaced by what the model attends to. "
+                "Accepted: a model built with align=True"
+            )
+        rows = tf.repeat(surface, shape[1], axis=0)  # (R, S)
+        return tf.where(unknown, most_attended(scores.attention, rows), "")
+
+    return tf.cond(
+        tf.reduce_any(unknown), words, lambda: tf.fill(tf.shape(flat), "")
+    )
+
+
+def most_attended(attention: tf.Tensor, surface: tf.Tensor) -> tf.Tensor:
+    """The source token that each output token attends to most.
+
+    Args:
+        attention: float32 `(R, T, S)`.
+        surface: string `(R, S)`; what is "" is never chosen.
+
+    Returns:
+        string `(R, T)`, "" in rows without text.
+    """
+    textual = (surface != "")[:, tf.newaxis]  # (R, 1, S)
+    indices = tf.argmax(tf.where(textual, attention, -1.0), axis=2)  # (R, T)
+    return tf.gather(surface, indices, batch_dims=1)

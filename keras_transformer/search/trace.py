@@ -4,6 +4,7 @@ The steps are those of `beam_search`; only the loop is Python's, so that each
 step can be written down. It is for looking at a search, not for translating.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,11 @@ from keras_transformer.search.from_config import (
     search_constraints,
     sentence_constraints,
 )
-from keras_transformer.search.loop import SearchResult, output_capacity
+from keras_transformer.search.loop import (
+    SearchResult,
+    StepModel,
+    output_capacity,
+)
 
 LIVE, ENDED, DROPPED = "live", "ended", "dropped"
 
@@ -66,7 +71,11 @@ class BeamTree(NamedTuple):
 
 
 def trace_beam(
-    model, source_ids, tokens, config: DecodingConfig, banned=()
+    model: StepModel,
+    source_ids: tf.Tensor,
+    tokens: Sequence[str],
+    config: DecodingConfig,
+    banned: tuple[int, ...] = (),
 ) -> BeamTree:
     """Searches as `from_config.search` does, and remembers the tree.
 

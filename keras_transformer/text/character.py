@@ -1,5 +1,8 @@
 """Character tokenizer: one token per character."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import tensorflow as tf
 
 from keras_transformer.text.lookup import LookupTokenizer
@@ -44,11 +47,18 @@ class CharacterTokenizer(LookupTokenizer):
 
     kind = "character"
 
-    def __init__(self, tokens, *, keep_latin_runs=False, **normalization):
+    def __init__(
+        self,
+        tokens: Sequence[str],
+        *,
+        keep_latin_runs: bool = False,
+        **normalization: Any,
+    ) -> None:
         super().__init__(tokens, **normalization)
         self.keep_latin_runs = keep_latin_runs
 
-    def options(self):
+    def options(self) -> dict:
+        """See `Tokenizer.options`."""
         return {"keep_latin_runs": self.keep_latin_runs, **super().options()}
 
     def _split(self, strings):

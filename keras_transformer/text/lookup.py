@@ -1,6 +1,7 @@
 """Lookup tokenizers: text is split, then each token looked up in a table."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -36,7 +37,7 @@ class LookupTokenizer(Tokenizer):
 
     content_file = "vocabulary.txt"
 
-    def __init__(self, tokens, **normalization):
+    def __init__(self, tokens: Sequence[str], **normalization: Any) -> None:
         super().__init__(**normalization)
         tokens = list(tokens)
         reserved = len(SPECIAL_TOKENS)
@@ -65,7 +66,7 @@ class LookupTokenizer(Tokenizer):
 
     @classmethod
     def train(
-        cls, lines: Iterable[str], size: int = DEFAULT_SIZE, **options
+        cls, lines: Iterable[str], size: int = DEFAULT_SIZE, **options: Any
     ) -> "LookupTokenizer":
         """A tokenizer of the most frequent tokens of a text.
 
@@ -83,7 +84,7 @@ class LookupTokenizer(Tokenizer):
         counts = count_tokens(lines, counting.split)
         return cls(frequent_tokens(counts, size, cls.kind, tags), **options)
 
-    def split(self, strings):
+    def split(self, strings: tf.Tensor) -> tf.RaggedTensor:
         """The tokens of each string, known or not, as ragged strings.
 
         Args:
@@ -95,7 +96,7 @@ class LookupTokenizer(Tokenizer):
         strings = tf.convert_to_tensor(strings, tf.string)
         return self._tagged(self.normalizer(strings), self._split)
 
-    def ids_of(self, tokens):
+    def ids_of(self, tokens: tf.Tensor) -> tf.Tensor:
         """The id of each token, as `split` gives them.
 
         Args:
@@ -107,10 +108,12 @@ class LookupTokenizer(Tokenizer):
         return tf.cast(self._ids.lookup(tokens), tf.int32)
 
     @property
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
+        """See `Tokenizer.vocabulary_size`."""
         return len(self._tokens)
 
-    def tokens(self):
+    def tokens(self) -> list[str]:
+        """See `Tokenizer.tokens`."""
         return self._tokens.tolist()
 
     def _split(self, strings):
@@ -131,7 +134,9 @@ class LookupTokenizer(Tokenizer):
         return "".join(f"{token}\n" for token in self._tokens).encode()
 
     @classmethod
-    def _from_content(cls, content, path, options):
+    def _from_content(
+        cls, content: bytes, path: str, options: dict
+    ) -> "Tokenizer":
         try:
             lines = content.decode().split("\n")
         except UnicodeDecodeError:

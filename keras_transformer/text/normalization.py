@@ -98,11 +98,11 @@ class Normalizer(tf.Module):
     def __init__(
         self,
         *,
-        nfc=True,
-        remove_control=True,
-        simplify=False,
-        moses_language=None,
-    ):
+        nfc: bool = True,
+        remove_control: bool = True,
+        simplify: bool = False,
+        moses_language: str | None = None,
+    ) -> None:
         super().__init__()
         self.moses_language = moses_language
         self.nfc = nfc
@@ -110,7 +110,7 @@ class Normalizer(tf.Module):
         self.simplify = simplify
         self._simplifier = Simplifier() if simplify else None
 
-    def __call__(self, strings):
+    def __call__(self, strings: tf.Tensor) -> tf.Tensor:
         """Normalises a string tensor of rank 1."""
         strings = tf.strings.unicode_transcode(
             strings, "UTF-8", "UTF-8", errors="replace"
@@ -135,7 +135,7 @@ class Normalizer(tf.Module):
         return strings
 
 
-def moses_punctuation(strings, language: str):
+def moses_punctuation(strings: tf.Tensor, language: str) -> tf.Tensor:
     """Punctuation as Moses' normalize-punctuation.perl makes it.
 
     Most models of OPUS-MT were trained on text that went through it. Rules are
@@ -157,7 +157,7 @@ def moses_punctuation(strings, language: str):
     return strings
 
 
-def squeeze(strings):
+def squeeze(strings: tf.Tensor) -> tf.Tensor:
     """White space runs become one space, and none stays at the ends."""
     strings = tf.strings.regex_replace(strings, f"[{WHITE_SPACE}]+", " ")
     return tf.strings.strip(strings)
@@ -174,7 +174,7 @@ class Simplifier(tf.Module):
         dictionary overlap and it takes the later one.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         phrases = simplified("TSPhrases.txt")
         characters = simplified("TSCharacters.txt")
@@ -190,8 +190,9 @@ class Simplifier(tf.Module):
             -1,
         )
 
-    def __call__(self, strings):
+    def __call__(self, strings: tf.Tensor) -> tf.Tensor:
         # Phrases and what lies between them, apart: "a\ufdd0phrase\ufdd0b".
+        """Traditional characters of strings as simplified ones."""
         strings = tf.strings.regex_replace(
             strings, self._pattern, rf"{MARK}\1{MARK}"
         )

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 from collections.abc import Iterable
+from typing import Any
 
 import sentencepiece
 import tensorflow as tf
@@ -43,7 +44,13 @@ class SentencePieceTokenizer(Tokenizer):
     kind = "sentencepiece"
     content_file = "sentencepiece.model"
 
-    def __init__(self, model, known=None, prefix="", **normalization):
+    def __init__(
+        self,
+        model: bytes,
+        known: int | None = None,
+        prefix: str = "",
+        **normalization: Any,
+    ) -> None:
         super().__init__(**normalization)
         if isinstance(model, str | os.PathLike):
             model = _read(model)
@@ -71,7 +78,7 @@ class SentencePieceTokenizer(Tokenizer):
         *,
         model_type: str = "unigram",
         seed: int = 1,
-        **options,
+        **options: Any,
     ) -> "SentencePieceTokenizer":
         """A tokenizer by a model of a text.
 
@@ -103,12 +110,14 @@ class SentencePieceTokenizer(Tokenizer):
         )
 
     def with_prefix(self, prefix: str) -> "SentencePieceTokenizer":
+        """See `Tokenizer.with_prefix`."""
         if prefix == self._prefix:
             return self
         return type(self)(self._model, **self.options() | {"prefix": prefix})
 
     @property
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
+        """See `Tokenizer.vocabulary_size`."""
         size = self._processor.get_piece_size()
         return size if self._known is None else min(self._known, size)
 
@@ -123,13 +132,15 @@ class SentencePieceTokenizer(Tokenizer):
             return None
         return self.tokens().index(SPACE + self._prefix)
 
-    def options(self):
+    def options(self) -> dict:
+        """See `Tokenizer.options`."""
         given = {"known": self._known, "prefix": self._prefix or None}
         return super().options() | {
             name: value for name, value in given.items() if value is not None
         }
 
-    def tokens(self):
+    def tokens(self) -> list[str]:
+        """See `Tokenizer.tokens`."""
         return [
             self._processor.id_to_piece(i) for i in range(self.vocabulary_size)
         ]
@@ -217,7 +228,9 @@ class SentencePieceTokenizer(Tokenizer):
         return self._model
 
     @classmethod
-    def _from_content(cls, content, path, options):
+    def _from_content(
+        cls, content: bytes, path: str, options: dict
+    ) -> "Tokenizer":
         try:
             return cls(content, **options)
         except InputError as error:

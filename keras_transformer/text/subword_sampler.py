@@ -45,7 +45,9 @@ class SubwordSampler:
         known: the ids to draw from are below it; None: all.
     """
 
-    def __init__(self, model: bytes, alpha: float, known: int | None = None):
+    def __init__(
+        self, model: bytes, alpha: float, known: int | None = None
+    ) -> None:
         proto = sentencepiece_model_pb2.ModelProto.FromString(model)
         pieces = {
             piece.piece: (number, piece.score)

@@ -8,6 +8,7 @@ anywhere else, or in another case, its characters are text like others.
 """
 
 import re
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -16,7 +17,9 @@ from keras_transformer.errors import InputError
 from keras_transformer.text.normalization import WHITE_SPACE
 
 
-def split_tags(strings, tags):
+def split_tags(
+    strings: tf.Tensor, tags: Sequence[str]
+) -> tuple[tf.RaggedTensor, tf.Tensor]:
     """Tags at the beginning of texts, and the rest.
 
     Args:
@@ -37,7 +40,7 @@ def split_tags(strings, tags):
     return tf.strings.split(heads), rest
 
 
-def tag_ids(tags, known):
+def tag_ids(tags: tf.Tensor, known: Sequence[str]) -> tf.Tensor:
     """The ids of tags: the first after the reserved tokens.
 
     Args:
@@ -52,7 +55,7 @@ def tag_ids(tags, known):
     return indices + len(SPECIAL_TOKENS)
 
 
-def check_tags(tokens, tags):
+def check_tags(tokens: Sequence[str], tags: Sequence[str]) -> None:
     """Refuses a vocabulary in which the tags aren't where their ids say.
 
     Args:

@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -22,7 +24,7 @@ _ACCEPTED = "a folder that a tokenizer was saved to"
 _KINDS = {}
 
 
-def frame(ids):
+def frame(ids: tf.RaggedTensor) -> tf.RaggedTensor:
     """START before and END after each row.
 
     Args:
@@ -37,7 +39,7 @@ def frame(ids):
     return tf.concat([start, ids, end], axis=1)
 
 
-def framed(ids):
+def framed(ids: tf.Tensor) -> tf.Tensor:
     """Which ids make text: those before the first END, no PAD, no START.
 
     Args:
@@ -69,7 +71,7 @@ class Tokenizer(tf.Module):
     kind = None
     content_file = None
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.kind:
             _KINDS[cls.kind] = cls
@@ -77,12 +79,12 @@ class Tokenizer(tf.Module):
     def __init__(
         self,
         *,
-        tags=(),
-        nfc=True,
-        remove_control=True,
-        simplify=False,
-        moses_language=None,
-    ):
+        tags: Sequence[str] = (),
+        nfc: bool = True,
+        remove_control: bool = True,
+        simplify: bool = False,
+        moses_language: str | None = None,
+    ) -> None:
         super().__init__()
         # An array, as tf.Module would wrap a list.
         self._tags = np.array(tags, dtype=object)
@@ -93,10 +95,10 @@ class Tokenizer(tf.Module):
             moses_language=moses_language,
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.vocabulary_size:,} tokens)"
 
-    def tokenize(self, strings):
+    def tokenize(self, strings: tf.Tensor | Sequence[str]) -> tf.RaggedTensor:
         """The ids of each string, without start and end.
 
         Args:
@@ -112,7 +114,7 @@ class Tokenizer(tf.Module):
             lambda tags: tag_ids(tags, self.tags),
         )
 
-    def surface(self, strings):
+    def surface(self, strings: tf.Tensor | Sequence[str]) -> tf.RaggedTensor:
         """What each token of each string looks like in the text.
 
         Args:
@@ -127,7 +129,11 @@ class Tokenizer(tf.Module):
         pieces = self._tagged(self.normalizer(strings), self._pieces_of)
         return tf.ragged.map_flat_values(squeeze, pieces)
 
-    def detokenize(self, ids, replacements=None):
+    def detokenize(
+        self,
+        ids: tf.Tensor | tf.RaggedTensor,
+        replacements: tf.Tensor | None = None,
+    ) -> tf.Tensor:
         """The text of each row of ids.
 
         Args:
@@ -207,7 +213,7 @@ class Tokenizer(tf.Module):
         """SHA-256 of what `save` writes: equal for equal tokenizers."""
         return digest(self._description())
 
-    def save(self, folder) -> None:
+    def save(self, folder: str | os.PathLike) -> None:
         """Writes the tokenizer to `folder` as plain files.
 
         Raises:
@@ -280,7 +286,9 @@ class Tokenizer(tf.Module):
         raise NotImplementedError
 
     @classmethod
-    def _from_content(cls, content: bytes, path: str, options: dict):
+    def _from_content(
+        cls, content: bytes, path: str, options: dict
+    ) -> "Tokenizer":
         """The tokenizer that `_content` and `options` describe.
 
         Raises:
@@ -289,7 +297,7 @@ class Tokenizer(tf.Module):
         raise NotImplementedError
 
 
-def load_tokenizer(folder) -> Tokenizer:
+def load_tokenizer(folder: str | os.PathLike) -> Tokenizer:
     """The tokenizer that was saved in `folder`.
 
     Raises:

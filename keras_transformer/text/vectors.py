@@ -1,6 +1,7 @@
 """Word vectors, trained elsewhere: word2vec (text, binary) and GloVe (text)."""
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterator
 
@@ -15,7 +16,9 @@ _LONGEST_TOKEN = 4096
 _LONGEST_LINE = 1 << 20
 
 
-def load_vectors(path, tokens: list[str], width: int):
+def load_vectors(
+    path: str | os.PathLike, tokens: list[str], width: int
+) -> tuple[np.ndarray, float]:
     """The vectors of a vocabulary, from a file of many more.
 
     The format is recognised by the content: word2vec begins with a line of

@@ -11,7 +11,7 @@ import os
 import random
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import sentencepiece
 import tensorflow as tf
@@ -54,7 +54,9 @@ _FIXED_OPTIONS = {
 }
 
 
-def count_tokens(lines: Iterable[str], split) -> collections.Counter:
+def count_tokens(
+    lines: Iterable[str], split: Callable[[tf.Tensor], tf.RaggedTensor]
+) -> collections.Counter:
     """How often each token occurs.
 
     Args:

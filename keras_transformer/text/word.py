@@ -8,6 +8,9 @@ exception is met. Each entry is a pattern and its replacement, applied in order
 to the whole text. The tests hold the result against NLTK.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import tensorflow as tf
 
 from keras_transformer.text.lookup import LookupTokenizer
@@ -158,11 +161,18 @@ class WordTokenizer(LookupTokenizer):
 
     kind = "word"
 
-    def __init__(self, tokens, *, lowercase=True, **normalization):
+    def __init__(
+        self,
+        tokens: Sequence[str],
+        *,
+        lowercase: bool = True,
+        **normalization: Any,
+    ) -> None:
         super().__init__(tokens, **normalization)
         self.lowercase = lowercase
 
-    def options(self):
+    def options(self) -> dict:
+        """See `Tokenizer.options`."""
         return {"lowercase": self.lowercase, **super().options()}
 
     def _split(self, strings):

@@ -4,13 +4,22 @@ Both score better than the weights of the last step, which are where the
 last batches have pushed them.
 """
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
 
 from keras_transformer.training import hosts
 from keras_transformer.training.weights import remove_weights
+
+if TYPE_CHECKING:
+    from keras_transformer.training.callbacks import DevScores
+    from keras_transformer.training.run import Run
+
 
 AVERAGE = "average"
 
@@ -30,14 +39,16 @@ class EpochAverage(keras.callbacks.Callback):
     Reference: Vaswani et al. 2017, section 6.1.
     """
 
-    def __init__(self, run, dev, dev_scores):
+    def __init__(
+        self, run: Run, dev: Iterable | None, dev_scores: DevScores | None
+    ) -> None:
         super().__init__()
         self._run = run
         self._dev = dev
         self._dev_scores = dev_scores
         self._epochs = run.config.training.average_epochs
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict) -> None:
         number = epoch + 1
         scores = {key: float(value) for key, value in logs.items()}
         self._run.save_weights(self.model, _name(number), number, scores)
@@ -109,7 +120,7 @@ class MovingAverage(keras.callbacks.Callback):
         model: compiled with `DenseAdam`, built.
     """
 
-    def __init__(self, model):
+    def __init__(self, model: keras.Model) -> None:
         super().__init__()
         # Under mixed_float16, Keras wraps the optimizer.
         optimizer = model.optimizer
@@ -120,13 +131,13 @@ class MovingAverage(keras.callbacks.Callback):
             on_epoch_end=lambda epoch, logs: self.use(False)
         )
 
-    def on_test_begin(self, logs=None):
+    def on_test_begin(self, logs: dict | None = None) -> None:
         self.use(True)
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         self.use(True)
 
-    def use(self, average: bool):
+    def use(self, average: bool) -> None:
         """Has the model use the average, or the weights that are trained."""
         if average == self._in_use:
             return

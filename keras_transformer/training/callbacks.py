@@ -3,13 +3,25 @@
 What interrupts and resumes training is in `checkpoint`.
 """
 
+from __future__ import annotations
+
 import math
+import os
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import keras
 
 from keras_transformer.training import hosts
 from keras_transformer.training.step_logs import StepLogs
+
+if TYPE_CHECKING:
+    from keras_transformer.data.batching import TrainingBatches
+    from keras_transformer.training.fit import Observer
+    from keras_transformer.training.metrics import CrossEntropy
+    from keras_transformer.training.run import Run
+
 
 # By `training.best_by`: the name of the score, and whether more is better.
 _CRITERIA = {"loss": ("cross_entropy", False), "bleu": ("bleu", True)}
@@ -23,30 +35,32 @@ class Speed(keras.callbacks.Callback):
             tokens is the measure.
     """
 
-    def __init__(self, cross_entropy):
+    def __init__(self, cross_entropy: CrossEntropy) -> None:
         super().__init__()
         self._cross_entropy = cross_entropy
         self.seconds_before = 0.0  # spent on this epoch before a resume
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict | None = None) -> None:
         self._start = time.perf_counter()
         self._first_count = 0.0
         self._of_steps = None
 
-    def on_train_batch_begin(self, batch, logs=None):
+    def on_train_batch_begin(
+        self, batch: int, logs: dict | None = None
+    ) -> None:
         if batch == 0:  # a resumed epoch's earlier tokens are in by now
             self._first_count = float(self._cross_entropy.count)
 
-    def on_test_begin(self, logs=None):
+    def on_test_begin(self, logs: dict | None = None) -> None:
         # The dev set's metrics take the place of these.
         self._of_steps = self.readings()
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict) -> None:
         logs.update(self._of_steps or self.readings())
         logs["seconds"] = self.seconds()
         self.seconds_before = 0.0
 
-    def seconds(self):
+    def seconds(self) -> float:
         """Seconds spent on the present epoch, resumed parts included."""
         return self.seconds_before + time.perf_counter() - self._start
 
@@ -72,26 +86,26 @@ class Position(keras.callbacks.Callback):
             goes on, and 0 for every later one.
     """
 
-    def __init__(self, batches):
+    def __init__(self, batches: TrainingBatches) -> None:
         super().__init__()
         self._batches = batches
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict | None = None) -> None:
         self._batches.epoch = epoch
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         self._batches.first_batch = 0
 
 
 class History(keras.callbacks.Callback):
     """A line per epoch in the run's history, also after a resume."""
 
-    def __init__(self, run):
+    def __init__(self, run: Run) -> None:
         super().__init__()
         self._run = run
 
     @hosts.by_chief
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict) -> None:
         earlier = [e for e in self._run.history() if e["epoch"] <= epoch]
         line = {"epoch": epoch + 1}
         line.update((key, float(value)) for key, value in logs.items())
@@ -108,20 +122,20 @@ class Report(keras.callbacks.Callback):
         speed: `Speed`, whose readings are part of a step's logs.
     """
 
-    def __init__(self, observer, speed):
+    def __init__(self, observer: Observer, speed: Speed) -> None:
         super().__init__()
         self._observer = observer
         self._speed = speed
         self.first_batch = 0
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict | None = None) -> None:
         self._epoch = epoch + 1
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict) -> None:
         logs = StepLogs(logs, self._speed.readings)
         self._observer.step(self._epoch, self.first_batch + batch + 1, logs)
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict) -> None:
         self.first_batch = 0
         self._observer.epoch(epoch + 1, logs)
 
@@ -133,13 +147,13 @@ class TensorBoard(keras.callbacks.Callback):
         folder: where event files are written.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder: str | os.PathLike) -> None:
         super().__init__()
         self._folder = str(folder)
         self._writer = None
 
     @hosts.by_chief
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict) -> None:
         import tensorflow as tf
 
         if self._writer is None:
@@ -158,16 +172,18 @@ class DevScores(keras.callbacks.Callback):
         every: int, epochs between measurements.
     """
 
-    def __init__(self, measure, every):
+    def __init__(
+        self, measure: Callable[[keras.Model], dict], every: int
+    ) -> None:
         super().__init__()
         self._measure = measure
         self._every = every
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict) -> None:
         scores = self.scores(self.model, epoch)
         logs.update({f"val_{name}": value for name, value in scores.items()})
 
-    def scores(self, model, epoch) -> dict:
+    def scores(self, model: keras.Model, epoch: int) -> dict:
         """Scores of the model after an epoch, 0 the first; `{}` if not due."""
         if (epoch + 1) % self._every:
             return {}
@@ -186,7 +202,7 @@ class KeepBest(keras.callbacks.Callback):
         run: `Run`.
     """
 
-    def __init__(self, run):
+    def __init__(self, run: Run) -> None:
         super().__init__()
         training = run.config.training
         self._run = run
@@ -195,7 +211,7 @@ class KeepBest(keras.callbacks.Callback):
         # Best score, its epoch, and the newest epoch that was scored.
         self.memory = {"best": None, "best_epoch": None, "scored": None}
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict) -> None:
         scores = {key: float(value) for key, value in logs.items()}
         own = scores.get(f"val_{self._score}")
         if own is None and self._score == "cross_entropy":
@@ -223,7 +239,7 @@ class KeepBest(keras.callbacks.Callback):
         self.memory.update(best=score, best_epoch=epoch)
         return True
 
-    def exhausted(self, epochs):
+    def exhausted(self, epochs: int) -> bool:
         """Whether `epochs` finished epochs were enough to lose patience.
 
         Epochs after the newest score don't count: they may be better yet.

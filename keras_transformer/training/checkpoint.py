@@ -5,7 +5,13 @@ of the optimizer and of the metrics, and a JSON note with the position in
 the data and the callbacks' memory. The zip container's CRC tells damage.
 """
 
+from __future__ import annotations
+
 import json
+import os
+import pathlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
@@ -14,6 +20,12 @@ from keras_transformer.errors import InputError
 from keras_transformer.files import replacing
 from keras_transformer.training import hosts
 from keras_transformer.training.ownership import check_owner
+
+if TYPE_CHECKING:
+    from keras_transformer.config.training import TrainingConfig
+    from keras_transformer.data.batching import TrainingBatches
+    from keras_transformer.training.callbacks import KeepBest, Speed
+
 
 FORMAT = 1
 _NOTE = "note"
@@ -38,8 +50,15 @@ class Checkpoint(keras.callbacks.Callback):
     """
 
     def __init__(
-        self, path, run, batches, keep_best, speed, training, stop_requested
-    ):
+        self,
+        path: pathlib.Path,
+        run: str | None,
+        batches: TrainingBatches,
+        keep_best: KeepBest,
+        speed: Speed,
+        training: TrainingConfig,
+        stop_requested: Callable[[], bool],
+    ) -> None:
         super().__init__()
         self.path = path
         self._run = run
@@ -52,7 +71,7 @@ class Checkpoint(keras.callbacks.Callback):
         self._resume = False
         self._done = 0  # batches of the present epoch
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict | None = None) -> None:
         self._done = self._batches.first_batch
         if self._resume:
             # Keras has just reset the metrics; the interrupted epoch's
@@ -60,7 +79,7 @@ class Checkpoint(keras.callbacks.Callback):
             load_checkpoint(self.path, self.model, self._run)
             self._resume = False
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
         done = self._done + batch + 1
         if done == self._batches.batches_per_epoch:
             return  # the end of the epoch comes first, and saves
@@ -70,7 +89,7 @@ class Checkpoint(keras.callbacks.Callback):
         if stop:
             raise Interrupted
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         self._save(epoch + 1, 0)
         if self._stop_requested() and epoch + 1 < self._epochs:
             raise Interrupted
@@ -87,7 +106,7 @@ class Checkpoint(keras.callbacks.Callback):
         hosts.synchronized(self.model)
         hosts.by_chief(save_checkpoint)(self.path, self.model, note)
 
-    def restore(self, model) -> int:
+    def restore(self, model: keras.Model) -> int:
         """Puts the saved state back.
 
         Args:
@@ -105,7 +124,9 @@ class Checkpoint(keras.callbacks.Callback):
         return note["epoch"]
 
 
-def save_checkpoint(path, model, note: dict):
+def save_checkpoint(
+    path: str | os.PathLike, model: keras.Model, note: dict
+) -> None:
     """Writes the state of a compiled model, all or nothing.
 
     Args:
@@ -123,7 +144,9 @@ def save_checkpoint(path, model, note: dict):
         np.savez(temporary, **arrays)
 
 
-def load_checkpoint(path, model, run: str | None = None) -> dict:
+def load_checkpoint(
+    path: str | os.PathLike, model: keras.Model, run: str | None = None
+) -> dict:
     """Puts a saved state back into a model compiled the same way.
 
     Args:

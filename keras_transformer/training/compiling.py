@@ -1,5 +1,9 @@
 """Loss, optimizer and metrics of a model that is to be trained."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from keras import backend, ops
 
@@ -16,8 +20,13 @@ from keras_transformer.training.metrics import (
 from keras_transformer.training.optimizer import DenseAdam
 from keras_transformer.training.schedule import WarmupSchedule
 
+if TYPE_CHECKING:
+    import keras
 
-def compile_model(model, training: TrainingConfig, d_model: int):
+
+def compile_model(
+    model: keras.Model, training: TrainingConfig, d_model: int
+) -> CrossEntropy:
     """Compiles the model and builds its optimizer and metrics.
 
     Returns:

@@ -5,10 +5,13 @@ added to the logs before they are compared, written down and reported, and
 the checkpoint comes last, when all else is on disk.
 """
 
+from __future__ import annotations
+
 import contextlib
 import math
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import keras
 
@@ -40,6 +43,12 @@ from keras_transformer.training.ownership import being_trained
 from keras_transformer.training.run import INITIAL
 from keras_transformer.training.step_logs import UnreadLogs
 
+if TYPE_CHECKING:
+    from keras_transformer.data.batching import TrainingBatches
+    from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.training.run import Run
+
+
 # See `_row_multiple`.
 _ROWS = 8
 
@@ -47,27 +56,27 @@ _ROWS = 8
 class Observer:
     """What training tells while it works; override what you need."""
 
-    def start(self, model, batches):
+    def start(self, model: keras.Model, batches: TrainingBatches) -> None:
         """Before the first step: the model and its `TrainingBatches`."""
 
-    def vectors(self, side, fraction):
+    def vectors(self, side: str, fraction: float) -> None:
         """The fraction of the vocabulary that has pre-trained vectors."""
 
-    def step(self, epoch, batch, logs):
+    def step(self, epoch: int, batch: int, logs: Mapping) -> None:
         """After each step; both count from 1."""
 
-    def epoch(self, epoch, logs):
+    def epoch(self, epoch: int, logs: Mapping) -> None:
         """After each epoch, all its scores in `logs`."""
 
 
 def fit(
-    run,
-    prepared,
+    run: Run,
+    prepared: PreparedData,
     *,
     resume: bool = False,
     observer: Observer | None = None,
-    measure=None,
-    stop_requested=lambda: False,
+    measure: Callable[[keras.Model], dict] | None = None,
+    stop_requested: Callable[[], bool] = lambda: False,
     callbacks: Iterable[keras.callbacks.Callback] = (),
     verbose: int | str = 0,
 ) -> keras.Model:
@@ -128,7 +137,9 @@ def _seeded(seed):
         random.setstate(before)
 
 
-def callback_list(callbacks) -> list[keras.callbacks.Callback]:
+def callback_list(
+    callbacks: Iterable[keras.callbacks.Callback],
+) -> list[keras.callbacks.Callback]:
     """Callbacks that somebody gave.
 
     Raises:

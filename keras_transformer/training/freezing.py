@@ -1,13 +1,21 @@
 """Freezing: weights that training leaves as they are."""
 
+from __future__ import annotations
+
 import fnmatch
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from keras_transformer.errors import InputError
+
+if TYPE_CHECKING:
+    import keras
+
 
 _SHOWN = 6
 
 
-def freeze(model, patterns):
+def freeze(model: keras.Model, patterns: Sequence[str]) -> None:
     """Takes the weights that match out of those that are trained.
 
     To be called before the model is compiled.

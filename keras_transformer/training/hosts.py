@@ -80,7 +80,7 @@ def by_chief(action: Callable) -> Callable:
     return run_by_chief
 
 
-def wait():
+def wait() -> None:
     """Waits until every host is here."""
     if count() > 1:
         client = compat.coordination_client()
@@ -147,7 +147,9 @@ def all_have(value: Any) -> list:
     ]
 
 
-def agreed_stop(asked: Callable[[], bool]):
+def agreed_stop(
+    asked: Callable[[], bool],
+) -> contextlib.AbstractContextManager[Callable[[], bool]]:
     """A context whose value says, after each step, whether to stop.
 
     To be called as often on all hosts; true on all at the same call.
@@ -238,7 +240,7 @@ class _StopAgreement:
         return [json.loads(value) for _, value in pairs]
 
 
-def synchronized(model):
+def synchronized(model: keras.Model) -> keras.Model:
     """The model, its variables holding what the steps so far have made."""
     # Keras on JAX takes the variables' values away while `fit` runs.
     sync = getattr(model, "jax_state_sync", None)

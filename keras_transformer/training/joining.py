@@ -59,7 +59,7 @@ class Membership:
             says where the hosts are.
     """
 
-    def __init__(self, meeting: Meeting, tell: Callable[[str], None]):
+    def __init__(self, meeting: Meeting, tell: Callable[[str], None]) -> None:
         self._meeting = meeting
         self._joined = False
         # What is said behind the loss of a host: set once there is a run.
@@ -71,7 +71,7 @@ class Membership:
         _interruptible(lambda: self._join(deadline))
         self._joined = True
 
-    def leave(self):
+    def leave(self) -> None:
         """Waits for all hosts, and parts from them."""
         import jax
 
@@ -101,7 +101,7 @@ class Membership:
         return line and f"{line}{self.remedy}"
 
 
-def use_all_devices():
+def use_all_devices() -> None:
     """Has Keras share each batch among all devices, those of all hosts."""
     import jax
     import keras

@@ -3,15 +3,22 @@
 Axes: B batch, T target positions, V vocabulary.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import keras
 from keras import ops
 
 from keras_transformer.constants import PAD_ID
 from keras_transformer.layers.masks import token_weights
-from keras_transformer.models.micro_batches import each_micro_batch
+from keras_transformer.models.micro_batches import (
+    MicroBatches,
+    each_micro_batch,
+)
 from keras_transformer.ops import smoothed_nll, token_nll
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -47,11 +54,11 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
     def __init__(
         self,
-        label_smoothing=0.0,
-        padding_id=PAD_ID,
-        name="smoothed_cross_entropy",
-        **kwargs,
-    ):
+        label_smoothing: float = 0.0,
+        padding_id: int = PAD_ID,
+        name: str = "smoothed_cross_entropy",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(name=name, **kwargs)
         if not 0 <= label_smoothing < 1:
             raise ValueError(
@@ -61,14 +68,19 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         self.label_smoothing = label_smoothing
         self.padding_id = padding_id
 
-    def __call__(self, y_true, y_pred, sample_weight=None):
+    def __call__(
+        self,
+        y_true: Tensor,
+        y_pred: Tensor | MicroBatches,
+        sample_weight: Tensor | None = None,
+    ) -> Tensor:
         # Keras' reductions divide by positions, padding included.
         weights = token_weights(y_true, self.padding_id, sample_weight)
         losses = each_micro_batch(self.call, y_true, y_pred)
         total = ops.sum(losses * weights)
         return ops.divide_no_nan(total, ops.sum(weights))
 
-    def call(self, y_true, y_pred):
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """Loss of each position, float32 `(B, T)`, padding included."""
         logits = ops.cast(y_pred, "float32")
         if not self.label_smoothing:
@@ -78,7 +90,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         weights = self.label_smoothing + to_all, to_all, self.padding_id
         return smoothed_nll(labels, logits, *weights)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             "name": self.name,
             "label_smoothing": self.label_smoothing,
@@ -86,7 +98,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         }
 
 
-def kl_constant(label_smoothing, vocabulary_size):
+def kl_constant(label_smoothing: float, vocabulary_size: int) -> float:
     """What the notebooks' divergence adds to `SmoothedCrossEntropy`.
 
     The negative entropy of the smoothed target, which no weight changes:

@@ -39,7 +39,7 @@ class Guard:
         self,
         explain: Callable[[str], str | None],
         tell: Callable[[str], None],
-    ):
+    ) -> None:
         self._explain = explain
         self._tell = tell
         self._left = False
@@ -50,7 +50,7 @@ class Guard:
         self._handle(ctypes.cast(self._handler, ctypes.c_void_p))
         atexit.register(self._exit)
 
-    def leave(self):
+    def leave(self) -> None:
         """From now on exits are as always."""
         self._left = True
 

@@ -3,6 +3,10 @@
 Axes: B batch, T target positions, V vocabulary.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -10,6 +14,7 @@ from keras_transformer.constants import PAD_ID
 from keras_transformer.layers.masks import token_weights
 from keras_transformer.models.micro_batches import each_micro_batch
 from keras_transformer.ops import argmax, token_nll
+from keras_transformer.tensors import Tensor
 
 
 class _TokenMean(keras.metrics.Metric):
@@ -48,8 +53,10 @@ class StepMean(keras.metrics.Mean):
     batches were padded with, and with it on the number of devices.
     """
 
-    def update_state(self, values, sample_weight=None):
-        return super().update_state(values)
+    def update_state(
+        self, values: Tensor, sample_weight: Tensor | None = None
+    ) -> None:
+        super().update_state(values)
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -60,10 +67,10 @@ class CrossEntropy(_TokenMean):
     the call arguments.
     """
 
-    def __init__(self, name="cross_entropy", **kwargs):
+    def __init__(self, name: str = "cross_entropy", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
 
-    def values(self, y_true, y_pred):
+    def values(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         return token_nll(y_true, y_pred)
 
 
@@ -71,10 +78,10 @@ class CrossEntropy(_TokenMean):
 class Perplexity(CrossEntropy):
     """The exponential of `CrossEntropy`."""
 
-    def __init__(self, name="perplexity", **kwargs):
+    def __init__(self, name: str = "perplexity", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
 
-    def result(self):
+    def result(self) -> Tensor:
         return ops.exp(super().result())
 
 
@@ -82,8 +89,8 @@ class Perplexity(CrossEntropy):
 class TokenAccuracy(_TokenMean):
     """Fraction of real tokens whose most probable prediction is right."""
 
-    def __init__(self, name="token_accuracy", **kwargs):
+    def __init__(self, name: str = "token_accuracy", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
 
-    def values(self, y_true, y_pred):
+    def values(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         return ops.equal(ops.cast(y_true, "int32"), argmax(y_pred))

@@ -1,10 +1,15 @@
 """Optimizer: Adam that sums the slices of an embedding's gradient first."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 import keras
 from keras import ops
 
 from keras_transformer import compat
 from keras_transformer.ops import adam_update
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -29,25 +34,33 @@ class DenseAdam(keras.optimizers.Adam):
 
     _update = None
 
-    def apply(self, grads, trainable_variables=None):
+    def apply(
+        self,
+        grads: Sequence[Tensor],
+        trainable_variables: Sequence[keras.Variable] | None = None,
+    ) -> None:
         self._update = adam_update(self)
         try:
             summed = [_summed(gradient) for gradient in grads]
-            return super().apply(summed, trainable_variables)
+            super().apply(summed, trainable_variables)
         finally:
             self._update = None
 
-    def moving_averages(self):
+    def moving_averages(self) -> list[tuple[keras.Variable, keras.Variable]]:
         """Pairs of a trained variable and its average; none without `use_ema`.
 
         Reference: Polyak and Juditsky 1992.
         """
         return compat.moving_averages(self) if self.use_ema else []
 
-    def finalize_variable_values(self, var_list):
+    def finalize_variable_values(
+        self, var_list: Sequence[keras.Variable]
+    ) -> None:
         pass  # Another call of `fit` goes on with the weights as they are.
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(
+        self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
+    ) -> None:
         self._update(gradient, variable, learning_rate)
 
 

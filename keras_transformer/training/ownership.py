@@ -1,7 +1,9 @@
 """Ownership: which process trains a run, and which run a file is of."""
 
 import contextlib
+import os
 import pathlib
+from collections.abc import Iterator
 
 from keras_transformer.errors import InputError
 from keras_transformer.locks import locked
@@ -9,7 +11,7 @@ from keras_transformer.training import hosts
 
 
 @contextlib.contextmanager
-def being_trained(folder):
+def being_trained(folder: str | os.PathLike) -> Iterator[None]:
     """Keeps other processes from training a run while the block lasts.
 
     The chief has the lock for all hosts.
@@ -39,7 +41,9 @@ def being_trained(folder):
         yield
 
 
-def check_owner(path, what: str, theirs: str | None, ours: str | None):
+def check_owner(
+    path: str | os.PathLike, what: str, theirs: str | None, ours: str | None
+) -> None:
     """Refuses a part of a run that another run wrote.
 
     Args:

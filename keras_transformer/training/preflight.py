@@ -3,8 +3,11 @@
 A run is refused here, before anything is written.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import os
+from typing import TYPE_CHECKING
 
 from keras_transformer import jax_runtime
 from keras_transformer.config import Config
@@ -17,6 +20,11 @@ from keras_transformer.machine import (
 from keras_transformer.models import build_transformer
 from keras_transformer.training import hosts
 from keras_transformer.training.freezing import freeze
+
+if TYPE_CHECKING:
+    from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.training.run import Run
+
 
 # START and END on a source; START on what the decoder reads.
 _FRAMES = (2, 1)
@@ -60,7 +68,7 @@ def left_open(config: Config) -> tuple[str, ...]:
     return tuple(names)
 
 
-def check_fits(config: Config, prepared):
+def check_fits(config: Config, prepared: PreparedData) -> None:
     """Refuses a configuration that this data can't be trained with.
 
     Args:
@@ -105,7 +113,9 @@ def check_fits(config: Config, prepared):
         freeze(build_transformer(config.model, *sizes), config.training.freeze)
 
 
-def check_continues(config, prepared, initial):
+def check_continues(
+    config: Config, prepared: PreparedData, initial: Run
+) -> None:
     """Refuses a run that another run's weights don't fit.
 
     Args:

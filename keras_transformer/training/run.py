@@ -18,9 +18,14 @@ The manifest has an id that no other run has; weights, checkpoint and history
 have it, too. Runs of earlier versions have none.
 """
 
+from __future__ import annotations
+
 import json
+import os
 import pathlib
 import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import keras
 
@@ -54,6 +59,11 @@ from keras_transformer.training.weights import (
 )
 from keras_transformer.version import versions
 
+if TYPE_CHECKING:
+    from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.text.tokenizer import Tokenizer
+
+
 FORMAT = 1
 INITIAL = "initial"  # The weights that a run started from.
 
@@ -69,13 +79,19 @@ class Run:
         target_tokenizer: `Tokenizer`.
     """
 
-    def __init__(self, folder, config, manifest, tokenizers):
+    def __init__(
+        self,
+        folder: str | os.PathLike,
+        config: Config,
+        manifest: dict,
+        tokenizers: tuple[Tokenizer, Tokenizer],
+    ) -> None:
         self.folder = pathlib.Path(folder)
         self.config = config
         self.manifest = manifest
         self.source_tokenizer, self.target_tokenizer = tokenizers
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         data, best = self.config.data, self.manifest["scores"].get("best", {})
         epoch = f", best epoch {best['epoch']}" if "epoch" in best else ""
         return (
@@ -90,8 +106,12 @@ class Run:
 
     @classmethod
     def create(
-        cls, folder, config: Config, prepared, initial: "Run | None" = None
-    ) -> "Run":
+        cls,
+        folder: str | os.PathLike,
+        config: Config,
+        prepared: PreparedData,
+        initial: Run | None = None,
+    ) -> Run:
         """Starts a run folder for prepared data.
 
         Args:
@@ -129,7 +149,7 @@ class Run:
         return cls(folder, config, manifest, tokenizers)
 
     @classmethod
-    def load(cls, folder) -> "Run":
+    def load(cls, folder: str | os.PathLike) -> Run:
         """Opens a run folder and checks that its parts fit.
 
         Raises:
@@ -153,7 +173,7 @@ class Run:
             tokenizers.append(tokenizer)
         return cls(folder, config, manifest, tokenizers)
 
-    def build_model(self, **training_options) -> keras.Model:
+    def build_model(self, **training_options: Any) -> keras.Model:
         """A new model of the run's shape and precision, not trained.
 
         Args:
@@ -186,7 +206,7 @@ class Run:
         self.load_weights(which, model)
         return model
 
-    def load_weights(self, which: str, model):
+    def load_weights(self, which: str, model: keras.Model) -> None:
         """Puts the weights `which` into a model of the run's shape.
 
         Raises:
@@ -196,7 +216,7 @@ class Run:
         self.check_weights(which)
         load_weights(self.weights_path(which), model, checked=True)
 
-    def check_weights(self, which: str):
+    def check_weights(self, which: str) -> None:
         """Refuses weights that are missing, damaged or another run's.
 
         Raises:
@@ -210,8 +230,13 @@ class Run:
 
     @hosts.by_chief
     def save_weights(
-        self, model, which, epoch, scores, averaged_epochs: int | None = None
-    ):
+        self,
+        model: keras.Model,
+        which: str,
+        epoch: int,
+        scores: Mapping[str, float],
+        averaged_epochs: int | None = None,
+    ) -> None:
         """Replaces the weights `which`, with notes beside them.
 
         Args:
@@ -228,7 +253,7 @@ class Run:
         save_weights(self.weights_path(which), model, notes)
 
     @hosts.by_chief
-    def promote_average(self):
+    def promote_average(self) -> None:
         """Makes the average of epochs the best: weights, notes, scores."""
         path = self.weights_path("average")
         notes = read_notes(path)
@@ -242,14 +267,14 @@ class Run:
         """The file of the weights `which`."""
         return weights_path(self.folder / "weights", which)
 
-    def set_epochs(self, epochs: int):
+    def set_epochs(self, epochs: int) -> None:
         """Changes how many epochs the run is to have."""
         if epochs != self.config.training.epochs:
             self.config = self.config.updated({"training": {"epochs": epochs}})
             if hosts.is_chief():
                 write_text(self.folder / "config.yaml", self.config.to_yaml())
 
-    def record_scores(self, name: str, scores: dict):
+    def record_scores(self, name: str, scores: dict) -> None:
         """Replaces the scores of that name in the manifest.
 
         Args:
@@ -281,7 +306,7 @@ class Run:
             check_owner(path, "history", epoch.pop("run", None), self.id)
         return epochs
 
-    def write_history(self, epochs: list[dict]):
+    def write_history(self, epochs: list[dict]) -> None:
         """Replaces the history."""
         own = {"run": self.id} if self.id else {}
         lines = [json.dumps(own | e, ensure_ascii=False) for e in epochs]

@@ -1,7 +1,11 @@
 """The learning rate of the paper: warm-up, then inverse square root."""
 
+from __future__ import annotations
+
 import keras
 from keras import ops
+
+from keras_transformer.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -25,8 +29,12 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """
 
     def __init__(
-        self, d_model, warmup_steps=4000, factor=1.0, accumulation_steps=1
-    ):
+        self,
+        d_model: int,
+        warmup_steps: int = 4000,
+        factor: float = 1.0,
+        accumulation_steps: int = 1,
+    ) -> None:
         super().__init__()
         if d_model < 1 or warmup_steps < 1:
             raise ValueError(
@@ -38,7 +46,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.factor = factor
         self.accumulation_steps = accumulation_steps
 
-    def __call__(self, step):
+    def __call__(self, step: int | Tensor) -> Tensor:
         if self.accumulation_steps > 1:
             step = step // self.accumulation_steps
         step = ops.cast(step, "float32") + 1.0
@@ -49,7 +57,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
             * ops.minimum(ops.rsqrt(step), rising)
         )
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             "d_model": self.d_model,
             "warmup_steps": self.warmup_steps,

@@ -5,7 +5,8 @@ has handed out the next step the device then has nothing to do.
 """
 
 import collections
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import keras
 
@@ -23,7 +24,7 @@ class StepLogs(Mapping):
         readings: gives more of them, when called.
     """
 
-    def __init__(self, scores: Mapping, readings: Callable[[], dict]):
+    def __init__(self, scores: Mapping, readings: Callable[[], dict]) -> None:
         self._scores = scores
         self._readings = readings
         self._read = None
@@ -34,13 +35,13 @@ class StepLogs(Mapping):
             self._read = {**scores, **self._readings()}
         return self._read
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> float:
         return self._all()[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._all())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._all())
 
 
@@ -54,16 +55,16 @@ class UnreadLogs(keras.callbacks.CallbackList):
     Takes the arguments of `keras.callbacks.CallbackList`.
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._under_way = collections.deque()
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: Mapping) -> None:
         self._wait(logs)
         for callback in self.callbacks:
             callback.on_train_batch_end(batch, logs)
 
-    def on_test_batch_end(self, batch, logs=None):
+    def on_test_batch_end(self, batch: int, logs: Mapping) -> None:
         self._wait(logs)
         for callback in self.callbacks:
             callback.on_test_batch_end(batch, logs)

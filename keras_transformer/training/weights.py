@@ -9,6 +9,7 @@ these.
 import contextlib
 import hashlib
 import math
+import os
 import pathlib
 import shutil
 
@@ -33,12 +34,12 @@ _SAID = 200  # characters of an error that are repeated
 _HDF5_BYTES = 8192
 
 
-def weights_path(folder, name: str) -> pathlib.Path:
+def weights_path(folder: str | os.PathLike, name: str) -> pathlib.Path:
     """The file of the weights `name`."""
     return pathlib.Path(folder) / f"{name}{_SUFFIX}"
 
 
-def save_weights(path, model, notes: dict):
+def save_weights(path: pathlib.Path, model: keras.Model, notes: dict) -> None:
     """Replaces a file of weights and its notes.
 
     A kill at any moment leaves the old weights or the new ones, and notes
@@ -60,7 +61,9 @@ def save_weights(path, model, notes: dict):
     _replace(path, write, notes)
 
 
-def copy_weights(source, target, notes: dict):
+def copy_weights(
+    source: pathlib.Path, target: pathlib.Path, notes: dict
+) -> None:
     """Replaces the file `target` and its notes by a copy of `source`.
 
     Raises:
@@ -70,7 +73,9 @@ def copy_weights(source, target, notes: dict):
     _replace(target, lambda path: shutil.copyfile(source, path), notes)
 
 
-def load_weights(path, model, checked=False):
+def load_weights(
+    path: pathlib.Path, model: keras.Model, checked: bool = False
+) -> None:
     """Puts saved weights into a model of the same shape, compiled or not.
 
     Args:
@@ -92,7 +97,7 @@ def load_weights(path, model, checked=False):
         ) from None
 
 
-def check_weights(path, sealed=False):
+def check_weights(path: pathlib.Path, sealed: bool = False) -> None:
     """Refuses a file that is missing, or isn't what was written.
 
     Args:
@@ -119,7 +124,7 @@ def check_weights(path, sealed=False):
         )
 
 
-def owner(path) -> str | None:
+def owner(path: pathlib.Path) -> str | None:
     """The id of the run that wrote a file of weights, as far as it says.
 
     Raises:
@@ -130,19 +135,19 @@ def owner(path) -> str | None:
     return read_notes(path).get("run") if inside is None else str(inside)
 
 
-def read_notes(path) -> dict:
+def read_notes(path: pathlib.Path) -> dict:
     """What stands beside a file of weights; nothing if there are no notes."""
     notes = _notes_path(path)
     return read_json(notes) if notes.is_file() else {}
 
 
-def remove_weights(path):
+def remove_weights(path: pathlib.Path) -> None:
     """Removes a file of weights and its notes."""
     path.unlink(missing_ok=True)
     _notes_path(path).unlink(missing_ok=True)
 
 
-def file_size(model) -> int:
+def file_size(model: keras.Model) -> int:
     """More bytes than the file of a model's weights takes."""
     sizes = [4 * math.prod(weight.shape) for weight in model.weights]
     return sum(sizes) + _HDF5_BYTES * (len(sizes) + 1)

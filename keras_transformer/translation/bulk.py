@@ -57,7 +57,7 @@ class ShardWriting:
         translate_batches: TranslateBatches,
         truncated: Callable[[int], None],
         progress: Callable[[int], None] | None = None,
-    ):
+    ) -> None:
         """Translates a shard that is claimed.
 
         Args:
@@ -114,7 +114,7 @@ class LocalAttempt:
         open_translator: Callable[[], contextlib.AbstractContextManager],
         truncated: Callable[[int], None],
         progress: Callable[[int], None],
-    ):
+    ) -> None:
         self._folder = folder
         self._reader = reader
         self._writing = writing
@@ -127,10 +127,11 @@ class LocalAttempt:
     def __enter__(self) -> "LocalAttempt":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._close()
 
     def __call__(self, numbers: list[int]) -> Iterator[tuple[int, str | None]]:
+        """Translates these shards; yields why each failed, or None."""
         for number in numbers:
             with self._folder.claim(number) as is_ours:
                 if is_ours:
@@ -222,7 +223,7 @@ def finish(
             time.sleep(_POLL_SECONDS)
 
 
-def check_finished(folder: ShardFolder, left: dict[int, str]):
+def check_finished(folder: ShardFolder, left: dict[int, str]) -> None:
     """Refuses to go on without shards that have failed.
 
     Args:

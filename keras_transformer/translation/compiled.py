@@ -5,11 +5,14 @@ each operation of each step. It needs constant shapes, and each costs seconds
 to compile; so sources are padded to a few lengths, batches to a few sizes.
 """
 
+from __future__ import annotations
+
 import collections
 import functools
 import os
 import pathlib
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -22,11 +25,18 @@ from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.constraints import max_output_lengths
 from keras_transformer.search.from_config import needs_alignment
 from keras_transformer.search.loop import SearchResult
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.translator import (
     Source,
     Translator,
     scores_of,
 )
+
+if TYPE_CHECKING:
+    import keras
+
+    from keras_transformer.translation.translator import Source
+
 
 # Up to here source lengths are padded to multiples of 8, then to powers of 2.
 _LONGEST_IN_STEPS_OF_8 = 64
@@ -104,12 +114,12 @@ class CompiledTranslator:
 
     def __init__(
         self,
-        source_tokenizer,
-        target_tokenizer,
-        model,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        model: keras.Model,
         config: DecodingConfig,
         after: int = 0,
-    ):
+    ) -> None:
         def steps(compiled):
             return IncrementalTransformer(
                 model, config.precision, compiled, needs_alignment(config)
@@ -136,7 +146,7 @@ class CompiledTranslator:
         self.shapes = []
         self.compile_seconds = 0.0
 
-    def translate(self, text) -> dict:
+    def translate(self, text: tf.Tensor) -> dict:
         """The best translations; see `Translator.translate`.
 
         Args:
@@ -152,7 +162,7 @@ class CompiledTranslator:
         result = self.search(source, num_hypotheses=1)
         return self._outputs(text, source, result)
 
-    def prepare(self, text) -> Source:
+    def prepare(self, text: tf.Tensor) -> Source:
         """Tokenizes; see `Translator.prepare`."""
         return self._prepare(tf.convert_to_tensor(text, tf.string))
 

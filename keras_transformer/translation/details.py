@@ -5,7 +5,7 @@ and END, L without, P tokens of a prefix. They are as long as the longest of a
 batch needs, so they vary between batches.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
 
@@ -38,7 +38,7 @@ def details(
     prefixed: bool = False,
     tokens: bool = False,
     alignment: bool = False,
-):
+) -> Callable[..., dict]:
     """The graph function for translations with all that is known of them.
 
     Args:
@@ -90,7 +90,7 @@ def details(
     return tf.function(run, input_signature=signature)
 
 
-def score_details(translator: Translator):
+def score_details(translator: Translator) -> Callable[..., dict]:
     """The graph function for all that is known of given translations.
 
     Returns:
@@ -121,7 +121,7 @@ def score_details(translator: Translator):
     return tf.function(run, input_signature=[_TEXT, _TRANSLATION])
 
 
-def tokenize(translator: Translator):
+def tokenize(translator: Translator) -> Callable[..., dict]:
     """The graph function for the source's ids.
 
     Returns:
@@ -140,7 +140,7 @@ def tokenize(translator: Translator):
     return tf.function(run, input_signature=[_TEXT])
 
 
-def align(translator: Translator):
+def align(translator: Translator) -> Callable[..., dict]:
     """The graph function for what the best translation attended to.
 
     Args:
@@ -223,20 +223,22 @@ def _by_token(translator, source_ids, ids, alignment):
     return {"tokens": token_strings(translator, ids), **outputs}
 
 
-def token_strings(translator, ids):
+def token_strings(translator: Translator, ids: tf.Tensor) -> tf.Tensor:
     """The target's tokens of ids of any shape, "" for PAD."""
     tokens = translator.target_tokenizer.tokens()
     return tf.gather(tf.constant(["", *tokens[1:]]), ids)
 
 
-def encoded(texts):
+def encoded(texts: Sequence[str]) -> tf.Tensor:
     """Texts as a tensor, string `(B,)`."""
     # A file read with surrogateescape holds what UTF-8 can't.
     strings = [text.encode("utf-8", "replace") for text in texts]
     return tf.constant(strings, tf.string)
 
 
-def text_translator(function) -> Callable[[list[str]], list[str]]:
+def text_translator(
+    function: Callable[[tf.Tensor], Mapping],
+) -> Callable[[list[str]], list[str]]:
     """Makes a graph function one from strings to strings.
 
     Args:
@@ -258,7 +260,9 @@ def text_translator(function) -> Callable[[list[str]], list[str]]:
     return translate
 
 
-def translations_from(lines: Sequence[str], outputs) -> list[Translation]:
+def translations_from(
+    lines: Sequence[str], outputs: Mapping
+) -> list[Translation]:
     """The results of lines, from what the function of `details` returns."""
     outputs = {name: tensor.numpy() for name, tensor in outputs.items()}
     return [

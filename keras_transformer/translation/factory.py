@@ -40,6 +40,7 @@ class RunTranslatorFactory:
     jit: str = "off"
 
     def __call__(self) -> "RunTranslator":
+        """Loads the run."""
         return RunTranslator(self)
 
     def fingerprint(self) -> str:
@@ -69,7 +70,7 @@ class RunTranslator:
         InputError: it is no run, or a part is missing or damaged.
     """
 
-    def __init__(self, factory: RunTranslatorFactory):
+    def __init__(self, factory: RunTranslatorFactory) -> None:
         from keras_transformer.training.run import Run
         from keras_transformer.translation.compiled import (
             CompiledTranslator,

@@ -117,7 +117,7 @@ class ScoredPair(NamedTuple):
 BLANK_PAIR = ScoredPair("", "", 0.0, 0.0, 0, False, [], [])
 
 
-def refuse_single_text(texts, name: str):
+def refuse_single_text(texts: object, name: str) -> None:
     """Refuses a text where several are taken: they would be its letters.
 
     Args:

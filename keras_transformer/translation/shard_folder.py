@@ -61,7 +61,7 @@ class Claims:
         OSError: it can't be opened.
     """
 
-    def __init__(self, path: str | os.PathLike):
+    def __init__(self, path: str | os.PathLike) -> None:
         self._path = path
         self._file = open(path, "ab")
         self.are_kept = True
@@ -70,11 +70,11 @@ class Claims:
         """Claims a byte if nobody else has it; whether it is claimed."""
         return self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB, index)
 
-    def wait(self, index: int):
+    def wait(self, index: int) -> None:
         """Claims a byte as soon as nobody else has it."""
         self._lock(fcntl.LOCK_EX, index)
 
-    def release(self, index: int):
+    def release(self, index: int) -> None:
         """Gives a claim up."""
         self._lock(fcntl.LOCK_UN, index)
 
@@ -86,7 +86,7 @@ class Claims:
             return False
         return os.path.samestat(status, os.fstat(self._file.fileno()))
 
-    def close(self):
+    def close(self) -> None:
         """Gives all claims up."""
         self._file.close()
 
@@ -117,7 +117,7 @@ class ShardFolder:
         InputError: the manifest is damaged.
     """
 
-    def __init__(self, job: BulkJob, claims: Claims | None = None):
+    def __init__(self, job: BulkJob, claims: Claims | None = None) -> None:
         self.path = job.folder
         self._output = pathlib.Path(job.output)
         manifest = self.path / _MANIFEST
@@ -127,7 +127,7 @@ class ShardFolder:
     def __enter__(self) -> "ShardFolder":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._claims.close()
 
     def shard_path(self, number: int) -> pathlib.Path:
@@ -183,7 +183,7 @@ class ShardFolder:
             sha256.update(self.shard_path(shard.number).read_bytes())
         return sha256.hexdigest()
 
-    def join(self):
+    def join(self) -> None:
         """Writes the output, all shards in their order; removes the folder.
 
         Another process that has done so meanwhile has done it for this one.

@@ -158,7 +158,7 @@ class ShardReader:
 
     def __init__(
         self, path: str | os.PathLike, prefixes: str | os.PathLike | None = None
-    ):
+    ) -> None:
         self._paths = [path] if prefixes is None else [path, prefixes]
         with contextlib.ExitStack() as stack:
             self._files = [
@@ -169,7 +169,7 @@ class ShardReader:
     def __enter__(self) -> "ShardReader":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def lines(self, shard: Shard) -> Iterator[Line]:
@@ -194,7 +194,7 @@ class ShardReader:
         for texts in zip(*columns, strict=True):
             yield tuple(text.rstrip("\r\n") for text in texts)
 
-    def check(self, shard: Shard):
+    def check(self, shard: Shard) -> None:
         """Reads a shard's lines and does nothing with them.
 
         Raises:

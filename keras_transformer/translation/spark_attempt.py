@@ -5,11 +5,13 @@ machines have the same files, by the same paths. Nothing but numbers goes
 through Spark.
 """
 
+from __future__ import annotations
+
 import concurrent.futures
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from keras_transformer.errors import InputError
 from keras_transformer.translation.bulk import (
@@ -26,6 +28,10 @@ from keras_transformer.translation.workers import (
     TranslatorFactory,
     set_threads,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 # Seconds between two looks at how far the tasks are.
 _POLL_SECONDS = 1.0
@@ -67,7 +73,7 @@ class ShardTask:
     threads: int
     prepare: Callable[[], None]
 
-    def __call__(self, number: int) -> "ShardOutcome":
+    def __call__(self, number: int) -> ShardOutcome:
         """Translates a shard, if no other process does."""
         truncated = []
         try:
@@ -121,12 +127,12 @@ class SparkAttempt:
 
     def __init__(
         self,
-        session,
+        session: SparkSession,
         folder: ShardFolder,
         task: ShardTask,
         truncated: Callable[[int], None],
         progress: Callable[[int], None],
-    ):
+    ) -> None:
         self._session = session
         self._folder = folder
         self._task = task
@@ -134,6 +140,7 @@ class SparkAttempt:
         self._progress = progress
 
     def __call__(self, numbers: list[int]) -> Iterator[tuple[int, str | None]]:
+        """Translates these shards; yields why each failed, or None."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 

@@ -21,7 +21,7 @@ def translate_lines(
     translate: Translate,
     batch_size: int = 64,
     window: int | None = None,
-    blank="",
+    blank: object = "",
     progress: Callable[[int], None] | None = None,
     max_characters: int | None = None,
 ) -> Iterator:
@@ -73,7 +73,7 @@ def stream_lines(
     translate_batches: TranslateBatches,
     batch_size: int = 64,
     window: int | None = None,
-    blank="",
+    blank: object = "",
     progress: Callable[[int], None] | None = None,
     max_characters: int | None = None,
 ) -> Iterator:

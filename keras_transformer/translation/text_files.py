@@ -4,6 +4,7 @@ import gzip
 import itertools
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import IO
 
 from keras_transformer.data.bounded_lines import shortened
 from keras_transformer.errors import InputError
@@ -44,7 +45,7 @@ def decoded_lines(
         yield text
 
 
-def chunks(file, name: str, size: int = 1 << 20) -> Iterator[bytes]:
+def chunks(file: IO[bytes], name: str, size: int = 1 << 20) -> Iterator[bytes]:
     """Yields the bytes of a binary file in parts.
 
     Args:

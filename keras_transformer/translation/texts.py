@@ -1,6 +1,7 @@
 """Texts in, texts out: one contract for runs, exports and servers."""
 
 from collections.abc import Iterable, Iterator
+from typing import Literal, overload
 
 from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.request import (
@@ -12,13 +13,63 @@ from keras_transformer.translation.request import (
 class TextTranslator:
     """What translates a text, or several, whatever does the work."""
 
+    @overload
+    def translate(
+        self,
+        texts: str,
+        n_best: None = None,
+        *,
+        details: Literal[False] = False,
+    ) -> str: ...
+
+    @overload
+    def translate(
+        self, texts: str, n_best: int, *, details: Literal[False] = False
+    ) -> list[str]: ...
+
+    @overload
+    def translate(
+        self,
+        texts: str,
+        n_best: int | None = None,
+        *,
+        details: Literal[True],
+    ) -> Translation: ...
+
+    @overload
+    def translate(
+        self,
+        texts: Iterable[str],
+        n_best: None = None,
+        *,
+        details: Literal[False] = False,
+    ) -> list[str]: ...
+
+    @overload
+    def translate(
+        self,
+        texts: Iterable[str],
+        n_best: int,
+        *,
+        details: Literal[False] = False,
+    ) -> list[list[str]]: ...
+
+    @overload
+    def translate(
+        self,
+        texts: Iterable[str],
+        n_best: int | None = None,
+        *,
+        details: Literal[True],
+    ) -> list[Translation]: ...
+
     def translate(
         self,
         texts: str | Iterable[str],
         n_best: int | None = None,
         *,
         details: bool = False,
-    ):
+    ) -> str | Translation | list[str] | list[list[str]] | list[Translation]:
         """Translates a text, or as many as there are.
 
         Args:

@@ -1,11 +1,14 @@
 """A run that translates: what training gives, and what `load` opens."""
 
 import functools
+import os
 
 import keras
 
+from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.errors import InputError
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import Run
 from keras_transformer.translation.details import (
     details,
@@ -31,7 +34,13 @@ class TrainedRun(TextTranslator, Run):
         ['我喜欢茶。', '我爱喝茶。', '我喜欢喝茶。']
     """
 
-    def __init__(self, folder, config, manifest, tokenizers):
+    def __init__(
+        self,
+        folder: str | os.PathLike,
+        config: Config,
+        manifest: dict,
+        tokenizers: tuple[Tokenizer, Tokenizer],
+    ) -> None:
         super().__init__(folder, config, manifest, tokenizers)
         self.which = "best"
         self.decoding: DecodingConfig | None = None

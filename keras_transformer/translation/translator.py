@@ -6,12 +6,14 @@ tokens.
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
+import keras
 import tensorflow as tf
 
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.constants import END_ID, NO_SCORE, PAD_ID, UNK_ID
+from keras_transformer.constants import END_ID, NO_SCORE, PAD_ID
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.from_config import (
     banned_ids,
@@ -25,15 +27,19 @@ from keras_transformer.search.scoring import (
     Scores,
     hypothesis_scores,
     one_each,
+    replacements,
     score_translations,
 )
-from keras_transformer.text.tokenizer import frame
+from keras_transformer.text.tokenizer import Tokenizer, frame
+from keras_transformer.training.run import Run
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
 
 
-def with_prefix(source_tokenizer, config: DecodingConfig):
+def with_prefix(
+    source_tokenizer: Tokenizer, config: DecodingConfig
+) -> Tokenizer:
     """The source's tokenizer, with `decoding.source_prefix` if it is set.
 
     Raises:
@@ -87,12 +93,12 @@ class Translator(tf.Module):
 
     def __init__(
         self,
-        source_tokenizer,
-        target_tokenizer,
-        model,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        model: IncrementalTransformer,
         config: DecodingConfig,
         name: str | None = None,
-    ):
+    ) -> None:
         super().__init__(name=name)
         self.source_tokenizer = with_prefix(source_tokenizer, config)
         self.target_tokenizer = target_tokenizer
@@ -105,7 +111,12 @@ class Translator(tf.Module):
 
     @classmethod
     def from_run(
-        cls, run, model, decoding: DecodingConfig, align=False, limits=None
+        cls,
+        run: Run,
+        model: keras.Model,
+        decoding: DecodingConfig,
+        align: bool = False,
+        limits: dict | None = None,
     ) -> "Translator":
         """The translator of a run's model.
 
@@ -124,7 +135,7 @@ class Translator(tf.Module):
         return cls(run.source_tokenizer, run.target_tokenizer, steps, decoding)
 
     @functools.cached_property
-    def translate(self):
+    def translate(self) -> Callable[[tf.Tensor], dict]:
         """The graph function for the best translation.
 
         `text` string `(B,)` -> `{"translation": string (B,), "score":
@@ -136,7 +147,7 @@ class Translator(tf.Module):
         return tf.function(self._translate, input_signature=[_TEXT])
 
     @functools.cached_property
-    def nbest(self):
+    def nbest(self) -> Callable[[tf.Tensor], dict]:
         """The graph function for the best `beam_size` translations.
 
         `text` string `(B,)` -> `{"translations": string (B, K), "scores":
@@ -147,7 +158,7 @@ class Translator(tf.Module):
         return tf.function(self._nbest, input_signature=[_TEXT])
 
     @functools.cached_property
-    def score(self):
+    def score(self) -> Callable[[tf.Tensor, tf.Tensor], dict]:
         """The graph function for the score of a given translation.
 
         `text` string `(B,)` and `translation` string `(B,)` ->
@@ -162,7 +173,7 @@ class Translator(tf.Module):
         """
         return tf.function(self._score, input_signature=[_TEXT, _TRANSLATION])
 
-    def prepare(self, text) -> Source:
+    def prepare(self, text: tf.Tensor) -> Source:
         """Tokenizes; what exceeds the model's length is cut off.
 
         Args:
@@ -177,7 +188,7 @@ class Translator(tf.Module):
             truncated=lengths > most,
         )
 
-    def surface(self, text):
+    def surface(self, text: tf.Tensor) -> tf.Tensor:
         """What the source's tokens look like in the text.
 
         Args:
@@ -192,7 +203,9 @@ class Translator(tf.Module):
         edge = tf.fill([surface.nrows(), 1], "")
         return tf.concat([edge, surface, edge], axis=1).to_tensor("")
 
-    def texts(self, text, source: Source, ids):
+    def texts(
+        self, text: tf.Tensor, source: Source, ids: tf.Tensor
+    ) -> tf.Tensor:
         """What ids spell, unknown words replaced if the search says so.
 
         Args:
@@ -214,7 +227,11 @@ class Translator(tf.Module):
         return tf.reshape(texts, shape[:2])  # (B, K)
 
     def search(
-        self, source: Source, num_hypotheses=None, prefixes=(), steps=None
+        self,
+        source: Source,
+        num_hypotheses: int | None = None,
+        prefixes: tf.Tensor | tuple[()] = (),
+        steps: int | None = None,
     ) -> SearchResult:
         """Searches from ids to ids.
 
@@ -256,7 +273,7 @@ class Translator(tf.Module):
         rest = tf.where(prefixes[:, :1] == PAD_ID, first, prefixes[:, :1])
         return tf.concat([rest, prefixes[:, 1:]], axis=1)  # (B, P)
 
-    def score_ids(self, source_ids, ids) -> Scores:
+    def score_ids(self, source_ids: tf.Tensor, ids: tf.Tensor) -> Scores:
         """Scores translations `(R, T)` of sources `(R, S)`, both ids."""
         return self._score_ids(source_ids, ids)
 
@@ -291,7 +308,7 @@ class Translator(tf.Module):
             "translation_truncated": self.truncates(translation),
         }
 
-    def normalized(self, scores: Scores):
+    def normalized(self, scores: Scores) -> tf.Tensor:
         """The score of `translate`, float32 `(B,)`, by length alone.
 
         Penalties for coverage and repetition are a search's own.
@@ -303,7 +320,7 @@ class Translator(tf.Module):
             scores.log_probabilities, scores.lengths, normalization
         )
 
-    def target_ids(self, translation, end: bool = True):
+    def target_ids(self, translation: tf.Tensor, end: bool = True) -> tf.Tensor:
         """A given translation as ids, int32 `(B, T)`, PAD after.
 
         What exceeds the model's length is cut off.
@@ -319,70 +336,20 @@ class Translator(tf.Module):
             ids = tf.concat([ids, ends], axis=1)
         return at_least_one_position(ids.to_tensor(PAD_ID))
 
-    def truncates(self, translation):
+    def truncates(self, translation: tf.Tensor) -> tf.Tensor:
         """Whether `target_ids` cuts off an end, bool `(B,)`."""
         ids = self.target_tokenizer.tokenize(translation)
         return ids.row_lengths() > self._max_length - 1
 
 
-def at_least_one_position(ids):
+def at_least_one_position(ids: tf.Tensor) -> tf.Tensor:
     """Ids `(..., T)`, one PAD where T is 0: a model needs a position."""
     missing = tf.maximum(1 - tf.shape(ids)[-1], 0)
     padding = [[0, 0]] * (ids.shape.rank - 1) + [[0, missing]]
     return tf.pad(ids, padding, constant_values=PAD_ID)
 
 
-def replacements(score, source_ids, surface, ids):
-    """A source token for every unknown token, in one pass of the model.
-
-    There is no pass where nothing is unknown.
-
-    Args:
-        score: `(source_ids (R, S), ids (R, T)) -> Scores` of a model that
-            was asked to align.
-        source_ids: int32 `(B, S)`.
-        surface: string `(B, S)`, "" for what isn't text.
-        ids: int32 `(B, K, T)`.
-
-    Returns:
-        string `(R, T)`, "" for known tokens.
-    """
-    shape = tf.shape(ids)
-    flat = tf.reshape(ids, [shape[0] * shape[1], shape[2]])  # (R, T)
-    unknown = flat == UNK_ID
-
-    def words():
-        sources = tf.repeat(source_ids, shape[1], axis=0)  # (R, S)
-        scores = score(sources, flat)
-        if scores.attention is None:
-            raise ValueError(
-                "unknown words are replaced by what the model attends to. "
-                "Accepted: a model built with align=True"
-            )
-        rows = tf.repeat(surface, shape[1], axis=0)  # (R, S)
-        return tf.where(unknown, most_attended(scores.attention, rows), "")
-
-    return tf.cond(
-        tf.reduce_any(unknown), words, lambda: tf.fill(tf.shape(flat), "")
-    )
-
-
-def most_attended(attention, surface):
-    """The source token that each output token attends to most.
-
-    Args:
-        attention: float32 `(R, T, S)`.
-        surface: string `(R, S)`; what is "" is never chosen.
-
-    Returns:
-        string `(R, T)`, "" in rows without text.
-    """
-    textual = (surface != "")[:, tf.newaxis]  # (R, 1, S)
-    indices = tf.argmax(tf.where(textual, attention, -1.0), axis=2)  # (R, T)
-    return tf.gather(surface, indices, batch_dims=1)
-
-
-def scores_of(result: SearchResult):
+def scores_of(result: SearchResult) -> tf.Tensor:
     """The scores of a result, float32 `(B, K)`, as they are shown.
 
     A blank text has 0, a row that is left over `NO_SCORE`.

@@ -69,7 +69,7 @@ class Workers(workers.Workers):
         count: int,
         threads: int = 1,
         prepare: Callable[[], None] | None = None,
-    ):
+    ) -> None:
         if threads < 1:
             raise InputError(f"threads must be 1 or more. Received: {threads}")
         super().__init__(
@@ -125,7 +125,7 @@ def _set_up(prepare, threads):
     set_threads(threads)
 
 
-def use_tensorflow():
+def use_tensorflow() -> None:
     """Has a new process compute on TensorFlow, and on the processor.
 
     To be called before Keras is imported; as `prepare` of `Workers` where

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import UNK_ID
+from keras_transformer.search.scoring import most_attended
 from keras_transformer.translation.details import (
     align,
     details,
@@ -15,7 +16,6 @@ from keras_transformer.translation.details import (
 from keras_transformer.translation.translator import (
     NO_SCORE,
     Translator,
-    most_attended,
 )
 from tests.fake_models import ScriptedModel, chain
 from tests.toy_models import (

@@ -5,11 +5,14 @@ own cleaning, tokenizers and records, its SQL is that of `data.selection`. What
 comes out is what one machine makes, byte for byte.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import pathlib
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.cleaned_text import Progress
@@ -23,6 +26,9 @@ from keras_transformer.data.spark.sorted_text import SparkSortedText
 from keras_transformer.data.spark.tables import SparkTables
 from keras_transformer.remote import RemotePath
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 @contextlib.contextmanager
 def spark_engine(
@@ -31,7 +37,7 @@ def spark_engine(
     config: DataConfig,
     master: str | None,
     load: Callable[[], None] | None = None,
-) -> Iterator["SparkEngine"]:
+) -> Iterator[SparkEngine]:
     """An engine, whose session lasts as long as the block.
 
     Args:
@@ -64,12 +70,12 @@ class SparkEngine(Engine):
 
     def __init__(
         self,
-        spark,
+        spark: SparkSession,
         folder: pathlib.Path,
         out: pathlib.Path | RemotePath,
         config: DataConfig,
         set_up: Callable[[], None],
-    ):
+    ) -> None:
         self._spark = spark
         self._set_up = set_up
         self._out = out if isinstance(out, RemotePath) else None
@@ -77,7 +83,8 @@ class SparkEngine(Engine):
         self._config = config
         self._text = {}
 
-    def sorted_text(self, progress: Progress) -> "SparkSortedText":
+    def sorted_text(self, progress: Progress) -> SparkSortedText:
+        """See `Engine.sorted_text`."""
         return SparkSortedText(
             self._spark,
             self._folder,
@@ -89,6 +96,7 @@ class SparkEngine(Engine):
         )
 
     def training_text(self, shard: int) -> Iterator[Pair]:
+        """See `Engine.training_text`."""
         rows = (
             self._text[TRAIN]
             .where(f"shard = {shard}")
@@ -99,6 +107,7 @@ class SparkEngine(Engine):
         yield from map(tuple, rows)
 
     def do(self, tasks: Iterable[tuple]) -> Iterator:
+        """See `Engine.do`."""
         tasks = list(tasks)
         if not tasks:
             return

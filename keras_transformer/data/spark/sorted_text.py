@@ -4,11 +4,14 @@ A row is a pair; its keys and its text are columns. Which rows stay, the SQL of
 `data.selection` says, as on one machine.
 """
 
+from __future__ import annotations
+
 import collections
 import functools
 import json
 import pathlib
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
@@ -20,6 +23,9 @@ from keras_transformer.data.selection import PAIRS, TRAIN, columns
 from keras_transformer.data.sorted_text import SortedText
 from keras_transformer.data.spark.tables import SparkTables, corpus_lines
 from keras_transformer.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class SparkSortedText(SortedText):
@@ -39,14 +45,14 @@ class SparkSortedText(SortedText):
 
     def __init__(
         self,
-        spark,
+        spark: SparkSession,
         folder: pathlib.Path,
         config: DataConfig,
         progress: Progress,
         open_tables: Callable[[], SparkTables],
         text: dict,
         set_up: Callable[[], None],
-    ):
+    ) -> None:
         super().__init__(folder, config, None, 0, progress, open_tables)
         self._spark = spark
         self._text = text
@@ -91,6 +97,7 @@ class SparkSortedText(SortedText):
         self._kept_tables[split] = table
 
     def sort(self, counted: Sequence[str]) -> dict[str, collections.Counter]:
+        """See `SortedText.sort`."""
         self._count_copies(self._count_repetitions())
         for split, table in self._kept_tables.items():
             self._text[split] = self._sorted_frame(split, table)

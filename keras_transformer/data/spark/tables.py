@@ -5,9 +5,12 @@ line whole, however long it is. The number of a line is that of its block's
 first line, known once all blocks are counted, and what it is within the block.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,13 +32,19 @@ from keras_transformer.data.selection import Step
 from keras_transformer.data.spark.session import BATCH_ROWS
 from keras_transformer.remote import RemotePath, any_path, size_of
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
 _BLOCK_BYTES = 32 << 20  # of a file that isn't packed
 _BATCH_BYTES = 4 << 20  # of lines that are handed on together
 _BLOCKS = "block long, lines long"
 _LINES = "number long, content binary, long boolean"
 
 
-def corpus_lines(spark, corpora: list[WeightedCorpus], line_bytes: int):
+def corpus_lines(
+    spark: SparkSession, corpora: list[WeightedCorpus], line_bytes: int
+) -> DataFrame:
     """The lines of all corpora, undecoded.
 
     Args:
@@ -221,12 +230,12 @@ class SparkTables:
         spark: a session.
     """
 
-    def __init__(self, spark):
+    def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._frames = {}
         self._waiting = {}
 
-    def create(self, table: str, **columns: str):
+    def create(self, table: str, **columns: str) -> None:
         """Makes an empty table of columns with these types.
 
         Its rows are held by this process until they are looked at: it is for
@@ -236,7 +245,7 @@ class SparkTables:
         self._waiting[table] = (schema, [])
         self.view(table, self._spark.createDataFrame([], schema))
 
-    def insert(self, table: str, columns: Mapping[str, np.ndarray]):
+    def insert(self, table: str, columns: Mapping[str, np.ndarray]) -> None:
         """Adds rows to a table that `create` has made.
 
         Args:
@@ -247,12 +256,12 @@ class SparkTables:
         names = [part.split()[0] for part in schema.split(", ")]
         rows += zip(*(columns[name].tolist() for name in names), strict=True)
 
-    def view(self, table: str, frame):
+    def view(self, table: str, frame: DataFrame) -> None:
         """Has a DataFrame be a table."""
         frame.createOrReplaceTempView(table)
         self._frames[table] = frame
 
-    def frame(self, table: str):
+    def frame(self, table: str) -> DataFrame:
         """A table as a DataFrame."""
         self._insert_all()
         return self._frames[table]
@@ -266,7 +275,7 @@ class SparkTables:
         self.view(step.table, frame)
         return frame.count()
 
-    def drop(self, table: str):
+    def drop(self, table: str) -> None:
         """Removes a table, and what waits for it."""
         self._waiting.pop(table, None)
         self._spark.catalog.dropTempView(table)
@@ -284,7 +293,7 @@ class SparkTables:
         rows = np.array([tuple(row) for row in frame.collect()])
         return list(rows.reshape(-1, len(frame.columns)).T)
 
-    def close(self):
+    def close(self) -> None:
         """Removes all tables."""
         for table in [*self._frames]:
             self.drop(table)

@@ -168,7 +168,7 @@ def labels_locked(base: str | os.PathLike) -> Iterator[None]:
         yield
 
 
-def require_name(name: str):
+def require_name(name: str) -> None:
     """Refuses what can't be a label.
 
     Raises:

@@ -131,7 +131,7 @@ class CApiModel:
         CApiError: it can't be loaded.
     """
 
-    def __init__(self, folder, library: pathlib.Path):
+    def __init__(self, folder: pathlib.Path, library: pathlib.Path) -> None:
         handle = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
         self._functions = dict(_declared(handle))
         self._call(_DISABLE_XLA)

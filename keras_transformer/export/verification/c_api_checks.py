@@ -11,6 +11,7 @@ the last of its checks.
 """
 
 import functools
+import os
 import pathlib
 import sys
 
@@ -31,7 +32,7 @@ from keras_transformer.files import read_json
 _FORBIDDEN = frozenset(("tensorflow", "keras", "tensorflow_text"))
 
 
-def check_without_python(folder) -> CheckResults:
+def check_without_python(folder: str | os.PathLike) -> CheckResults:
     """Loads a version folder and replays what it was exported with.
 
     Args:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from typing import Any
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import write_json
@@ -51,7 +52,9 @@ class CheckResult:
 class CheckResults(list):
     """The `CheckResult`s of one export, in the order of the checks."""
 
-    def run(self, check: Callable, *arguments, detail: str = "done"):
+    def run(
+        self, check: Callable, *arguments: Any, detail: str = "done"
+    ) -> Any:
         """Runs a check and adds its outcome.
 
         Args:
@@ -179,7 +182,9 @@ def check_in_fresh_process(
         raise InputError(f"{problem}: {error}") from None
 
 
-def require_passed(checks: tuple[CheckResult, ...], problem: str = REFUSED):
+def require_passed(
+    checks: tuple[CheckResult, ...], problem: str = REFUSED
+) -> None:
     """Refuses an export of which a check failed.
 
     Args:

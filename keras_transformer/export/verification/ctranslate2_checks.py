@@ -10,6 +10,7 @@ two near translations is the better one may change.
 """
 
 import functools
+import os
 import pathlib
 import sys
 from typing import NamedTuple
@@ -29,7 +30,7 @@ from keras_transformer.files import read_json
 _KEYS = ("texts", "decoding", "tolerance", "exact", "greedy", "beam")
 
 
-def verify(folder) -> CheckResults:
+def verify(folder: str | os.PathLike) -> CheckResults:
     """Runs every check; those that need what has failed are left out.
 
     Args:
@@ -49,7 +50,7 @@ def verify(folder) -> CheckResults:
     return results
 
 
-def reference_is_readable(folder) -> dict:
+def reference_is_readable(folder: pathlib.Path) -> dict:
     """What the run's own search found, as the exporting process wrote it."""
     reference = read_json(folder / REFERENCE)
     for key in _KEYS:
@@ -58,12 +59,16 @@ def reference_is_readable(folder) -> dict:
     return reference
 
 
-def folder_loads(folder, reference) -> CTranslate2Translator:
+def folder_loads(
+    folder: pathlib.Path, reference: dict
+) -> CTranslate2Translator:
     """Files as they were written, and CTranslate2 and tokenizers load them."""
     return CTranslate2Translator(folder, _decoding(reference))
 
 
-def log_probabilities_agree(translator, reference) -> str:
+def log_probabilities_agree(
+    translator: CTranslate2Translator, reference: dict
+) -> str:
     """CTranslate2 finds what the run found as probable as the run does."""
     columns = reference["texts"], _hypotheses(reference["beam"])
     rows = [
@@ -86,7 +91,7 @@ def log_probabilities_agree(translator, reference) -> str:
     return f"differ by up to {said}"
 
 
-def greedy_translations_agree(folder, reference) -> str:
+def greedy_translations_agree(folder: pathlib.Path, reference: dict) -> str:
     """With a beam of 1 the same translations, and the same scores."""
     translator = CTranslate2Translator(folder, _decoding(reference, 1))
     result = translator.search(reference["texts"])
@@ -109,7 +114,9 @@ def greedy_translations_agree(folder, reference) -> str:
     return f"{same} of {len(reference['texts'])} the same"
 
 
-def beam_translations_agree(translator, reference) -> str:
+def beam_translations_agree(
+    translator: CTranslate2Translator, reference: dict
+) -> str:
     """What both searches end with has the same score; how often it is the best.
 
     CTranslate2 stops when a number of hypotheses have ended, and ranks those

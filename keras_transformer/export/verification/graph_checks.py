@@ -8,8 +8,11 @@ program, and this one is about to be run. Only what saves and restores the
 variables may read and write checkpoints.
 """
 
+from __future__ import annotations
+
 import pathlib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 from google.protobuf.message import DecodeError
@@ -18,6 +21,10 @@ from tensorflow.core.protobuf import saved_model_pb2
 from keras_transformer.compat import is_operation
 from keras_transformer.contract import layout
 from keras_transformer.export.verification.checks import CheckFailed
+
+if TYPE_CHECKING:
+    from tensorflow.core.protobuf.meta_graph_pb2 import MetaGraphDef
+
 
 # The checkpoint's list of Python objects, not a weight.
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -89,7 +96,7 @@ REFUSED = {
 }
 
 
-def graph_is_readable(folder: pathlib.Path):
+def graph_is_readable(folder: pathlib.Path) -> MetaGraphDef:
     """The `MetaGraphDef` that the server would take.
 
     Raises:
@@ -108,7 +115,9 @@ def graph_is_readable(folder: pathlib.Path):
     raise CheckFailed(f"{path}: no graph is tagged {layout.TAG!r}")
 
 
-def operations_are_allowed(folder, meta_graph, reference) -> str:
+def operations_are_allowed(
+    folder: pathlib.Path, meta_graph: MetaGraphDef, reference: dict
+) -> str:
     """Every operation is one that a stock server has, and harmless."""
     used = set()
     refused = {}
@@ -218,7 +227,9 @@ def _owned_nodes(meta_graph) -> Iterator:
             yield ("function", function.signature.name), node
 
 
-def nothing_must_be_compiled(folder, meta_graph, reference) -> str:
+def nothing_must_be_compiled(
+    folder: pathlib.Path, meta_graph: MetaGraphDef, reference: dict
+) -> str:
     """No function has `jit_compile=True`; a stock server refuses those."""
     owners = [
         (function.signature.name, function.attr)
@@ -232,7 +243,9 @@ def nothing_must_be_compiled(folder, meta_graph, reference) -> str:
     return f"{len(owners)} functions and nodes, none compiled"
 
 
-def variables_are_stored_once(folder, meta_graph, reference) -> str:
+def variables_are_stored_once(
+    folder: pathlib.Path, meta_graph: MetaGraphDef, reference: dict
+) -> str:
     """As many handles as stored tensors as weights that the search uses."""
     handles = sum(node.op == "VarHandleOp" for node in _nodes(meta_graph))
     try:
@@ -251,7 +264,9 @@ def variables_are_stored_once(folder, meta_graph, reference) -> str:
     return f"{handles} variables, each stored once"
 
 
-def signatures_are_batches(folder, meta_graph, reference) -> str:
+def signatures_are_batches(
+    folder: pathlib.Path, meta_graph: MetaGraphDef, reference: dict
+) -> str:
     """The expected signatures; tensors are dense with a free dimension 0."""
     for name, expected in layout.SIGNATURES.items():
         if name not in meta_graph.signature_def:

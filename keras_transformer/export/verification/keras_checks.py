@@ -18,6 +18,7 @@ Axes: B sentences, S source and T target positions, V vocabulary.
 """
 
 import functools
+import os
 import pathlib
 import sys
 
@@ -44,7 +45,7 @@ TOLERANCE = 1e-6
 _EXPORT_AGAIN = "export it again"
 
 
-def verify(folder) -> CheckResults:
+def verify(folder: str | os.PathLike) -> CheckResults:
     """Runs every check; those that need what has failed are left out.
 
     Args:
@@ -63,7 +64,7 @@ def verify(folder) -> CheckResults:
     return results
 
 
-def description_is_readable(folder) -> dict:
+def description_is_readable(folder: pathlib.Path) -> dict:
     """What the export says about itself."""
     description = read_json(folder / KERAS_DESCRIPTION)
     kind = description.get("format"), description.get("format_version")
@@ -72,18 +73,18 @@ def description_is_readable(folder) -> dict:
     return description
 
 
-def files_are_whole(folder, description):
+def files_are_whole(folder: pathlib.Path, description: dict) -> None:
     """Files are as they were written."""
     for file in description["files"]:
         check_file(folder / file["name"], file, _EXPORT_AGAIN, content=True)
 
 
-def model_loads(folder) -> keras.Model:
+def model_loads(folder: pathlib.Path) -> keras.Model:
     """The only thing that Keras needs is the package's name imported."""
     return keras.models.load_model(folder / KERAS_MODEL)
 
 
-def logits_agree(folder, model) -> str:
+def logits_agree(folder: pathlib.Path, model: keras.Model) -> str:
     """The loaded model gives the logits that the run's gave."""
     with np.load(folder / KERAS_REFERENCE) as reference:
         inputs = {name: reference[name] for name in INPUTS}
@@ -100,7 +101,7 @@ def logits_agree(folder, model) -> str:
     return f"differ by up to {said}"
 
 
-def tokenizers_load(folder, description):
+def tokenizers_load(folder: pathlib.Path, description: dict) -> None:
     """The tokenizers are those that the model was trained with."""
     from keras_transformer.text.tokenizer import load_tokenizer
 

@@ -7,6 +7,10 @@ by each output's name, strings as bytes in an array of objects. Nothing here
 knows TensorFlow: one process runs these checks through its C API alone.
 """
 
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
 import numpy as np
 
 from keras_transformer.contract import layout
@@ -17,7 +21,18 @@ _LONG = 10_000  # words
 _INVALID = (b"\xff\xfe", b"a \xc3( b", b"\xed\xa0\x80", b"cut off: \xe4\xbd")
 
 
-def equals_live_model(model, folder, reference) -> str:
+class LoadedModel(Protocol):
+    """What a check runs."""
+
+    def run(
+        self, signature: str, inputs: Mapping[str, Sequence[bytes]]
+    ) -> dict[str, np.ndarray]:
+        """The outputs of a signature by their names."""
+
+
+def equals_live_model(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
     """The same texts exactly, and numbers to the tolerance."""
     for signature, inputs in _inputs(reference).items():
         compare(
@@ -31,7 +46,9 @@ def equals_live_model(model, folder, reference) -> str:
     return f"{count} texts, {len(layout.SIGNATURES)} signatures"
 
 
-def batch_does_not_matter(model, folder, reference) -> str:
+def batch_does_not_matter(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
     """Each text alone gives what it gives among all."""
     count = len(reference["texts"])
     ties = 0
@@ -53,14 +70,18 @@ def batch_does_not_matter(model, folder, reference) -> str:
     )
 
 
-def empty_batch_is_answered(model, folder, reference) -> str:
+def empty_batch_is_answered(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
     """No text gives no translation."""
     for signature, expected in layout.SIGNATURES.items():
         _answers(model, signature, {name: [] for name in expected.inputs})
     return "no rows"
 
 
-def empty_text_is_answered(model, folder, reference) -> str:
+def empty_text_is_answered(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
     """Nothing gives nothing."""
     texts = [b"", b"  "]
     for signature, expected in layout.SIGNATURES.items():
@@ -75,7 +96,9 @@ def empty_text_is_answered(model, folder, reference) -> str:
     return "empty translations"
 
 
-def invalid_utf8_is_answered(model, folder, reference) -> str:
+def invalid_utf8_is_answered(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
     """Broken bytes give valid text and leave their neighbours alone."""
     count = len(_INVALID)
     for signature, inputs in _inputs(reference).items():
@@ -90,7 +113,9 @@ def invalid_utf8_is_answered(model, folder, reference) -> str:
     return f"{count} broken texts"
 
 
-def long_text_is_answered(model, folder, reference) -> str:
+def long_text_is_answered(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
     """More words than the model has positions, and the answer says so."""
     words = [word for text in reference["texts"] for word in text.split()]
     words = (words or ["a"]) * _LONG
@@ -107,7 +132,9 @@ def long_text_is_answered(model, folder, reference) -> str:
     return f"{_LONG} words"
 
 
-def warmup_replays(model, folder, reference) -> str:
+def warmup_replays(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
     """Each warm-up request is answered as the live model answers its rows.
 
     One that isn't answered stops the server.
@@ -228,7 +255,13 @@ def _reference_rows(request, inputs) -> list[int]:
     return [indices[row] for row in rows]
 
 
-def compare(signature, what, answers, expected, reference) -> int:
+def compare(
+    signature: str,
+    what: str,
+    answers: Mapping[str, np.ndarray],
+    expected: Mapping[str, np.ndarray],
+    reference: dict,
+) -> int:
     """Refuses outputs that differ, naming the first that does.
 
     Texts, integers and booleans have to be the same, other numbers to the

@@ -7,11 +7,14 @@ them can be expressed. What can't be is refused.
 Axes: D model width, V vocabulary, B texts, K hypotheses.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import os
 import pathlib
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -58,6 +61,11 @@ from keras_transformer.translation.translator import (
     greedy,
     scores_of,
 )
+
+if TYPE_CHECKING:
+    import keras
+    from ctranslate2.specs import TransformerSpec
+
 
 _LENGTHS = (1, 2, 3, 4, 6, 8, 10, 12, 15, 20, 25, 30)  # tokens
 _ACCEPTED = "Accepted: an export for TensorFlow Serving, without --format"
@@ -164,8 +172,11 @@ def _write_model(folder, run, model, config, quantization):
 
 
 def transformer_spec(
-    model, config: Config, source_tokens: list[str], target_tokens: list[str]
-):
+    model: keras.Model,
+    config: Config,
+    source_tokens: list[str],
+    target_tokens: list[str],
+) -> TransformerSpec:
     """CTranslate2's specification of a model, with its weights.
 
     Args:

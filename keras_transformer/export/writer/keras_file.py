@@ -149,7 +149,7 @@ def export_keras(
     )
 
 
-def write_companions(folder: pathlib.Path, run: Run):
+def write_companions(folder: pathlib.Path, run: Run) -> None:
     """What travels with a model: tokenizers, licence and model card.
 
     Args:

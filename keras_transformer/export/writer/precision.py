@@ -1,9 +1,12 @@
 """The precision of an export, chosen by measuring speed and BLEU."""
 
+from __future__ import annotations
+
 import dataclasses
 import statistics
 import time
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -22,6 +25,10 @@ from keras_transformer.training.run import Run
 from keras_transformer.translation.details import text_translator
 from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.translator import Translator, with_prefix
+
+if TYPE_CHECKING:
+    import keras
+
 
 PRECISIONS = ("float32", "bfloat16", "int8")
 # BLEU that a faster export may lose.
@@ -76,7 +83,10 @@ class PrecisionChoice:
 
 
 def activation_limits(
-    run: Run, model, pairs: Iterable[tuple[str, str]], decoding: DecodingConfig
+    run: Run,
+    model: keras.Model,
+    pairs: Iterable[tuple[str, str]],
+    decoding: DecodingConfig,
 ) -> dict[str, float]:
     """The limits of int8 on pairs of sentences; see `calibrate`.
 
@@ -202,7 +212,9 @@ def _measure(run, model, columns, decoding, precisions, limits, progress):
     }
 
 
-def calibrate(model, batches) -> dict[str, float]:
+def calibrate(
+    model: keras.Model, batches: Iterable[tuple[np.ndarray, np.ndarray]]
+) -> dict[str, float]:
     """The largest absolute input of each projection, by name, a little less.
 
     Args:

@@ -31,6 +31,7 @@ from keras_transformer.export.warmup_requests import (
 from keras_transformer.export.writer.signatures import TracedSignatures
 from keras_transformer.files import new_folder, read_json, write_json
 from keras_transformer.inference import quantization
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import Run
 from keras_transformer.version import versions
 
@@ -156,7 +157,7 @@ def export_run(
     )
 
 
-def exported_config(config: Config, decoding) -> Config:
+def exported_config(config: Config, decoding: DecodingConfig | None) -> Config:
     """A run's configuration, with the search that is exported."""
     # The layers' weights are float32 under every policy; what the export
     # computes in is up to the search.
@@ -203,7 +204,9 @@ def _without_last(inputs):
     }
 
 
-def frequent_tokens(tokenizer, lengths=_WARMUP_LENGTHS) -> list[str]:
+def frequent_tokens(
+    tokenizer: Tokenizer, lengths: Sequence[int] = _WARMUP_LENGTHS
+) -> list[str]:
     """Texts of the vocabulary's first tokens, in any language.
 
     Args:

@@ -1,18 +1,28 @@
 """Signatures of an export: graphs, and the tokenizers and weights they use."""
 
+from __future__ import annotations
+
 import contextlib
+import pathlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.contract import layout
 from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.details import align, tokenize
 from keras_transformer.translation.translator import (
     Translator,
     greedy,
     with_prefix,
 )
+
+if TYPE_CHECKING:
+    import keras
+
 
 # How far scores may differ between batches, absolute and relative. In
 # bfloat16, whose numbers have 8 binary digits, what float32 rounds
@@ -43,12 +53,12 @@ class TracedSignatures:
 
     def __init__(
         self,
-        model,
-        source_tokenizer,
-        target_tokenizer,
+        model: keras.Model,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
         decoding: DecodingConfig,
         limits: dict | None = None,
-    ):
+    ) -> None:
         source_tokenizer = with_prefix(source_tokenizer, decoding)
         # Graphs that don't use the alignment don't compute it either.
         incremental = IncrementalTransformer(
@@ -81,7 +91,7 @@ class TracedSignatures:
         """Weight tensors that the graphs read."""
         return len(self.module.weights)
 
-    def save(self, folder):
+    def save(self, folder: pathlib.Path) -> None:
         """Writes the SavedModel into a folder that is there."""
         tf.saved_model.save(self.module, str(folder), signatures=self.functions)
 
@@ -142,7 +152,7 @@ def _distinct(functions):
 
 
 @contextlib.contextmanager
-def full_precision():
+def full_precision() -> Iterator[None]:
     """Without TF32, in which GPUs round more than the checks allow."""
     enabled = tf.config.experimental.tensor_float_32_execution_enabled()
     tf.config.experimental.enable_tensor_float_32_execution(False)

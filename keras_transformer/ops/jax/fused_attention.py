@@ -1,20 +1,29 @@
 """Attention in one kernel of cuDNN's."""
 
+from __future__ import annotations
+
+from types import NotImplementedType
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
+
+if TYPE_CHECKING:
+    import keras
+
 
 _WIDEST_HEAD = 128
 
 
 def attention(
-    queries,
-    keys,
-    values,
-    mask=None,
-    rate=0.0,
-    seed_generator=None,
-    gradient=False,
-):
+    queries: jax.Array,
+    keys: jax.Array,
+    values: jax.Array,
+    mask: jax.Array | None = None,
+    rate: float = 0.0,
+    seed_generator: keras.random.SeedGenerator | None = None,
+    gradient: bool = False,
+) -> jax.Array | NotImplementedType:
     """Attention whose scores are never written to memory.
 
     For NVIDIA's GPUs in half precision, even lengths, and without dropout

@@ -1,12 +1,23 @@
 """Dropout from few random bits."""
 
+from __future__ import annotations
+
+from types import NotImplementedType
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
+
+if TYPE_CHECKING:
+    import keras
+
 
 _MAX_RATE = 255 / 256
 
 
-def dropout(inputs, rate, seed_generator):
+def dropout(
+    inputs: jax.Array, rate: float, seed_generator: keras.random.SeedGenerator
+) -> jax.Array | NotImplementedType:
     """Dropout from 8 random bits for each number, where JAX draws 64.
 
     The fraction that a call drops is a multiple of 1/256, one of the two

@@ -7,14 +7,20 @@ import jax
 import jax.numpy as jnp
 
 
-def smoothed_nll(labels, logits, from_label, to_all, padding_id):
+def smoothed_nll(
+    labels: jax.Array,
+    logits: jax.Array,
+    from_label: float,
+    to_all: float,
+    padding_id: int,
+) -> jax.Array:
     """Four sums over the vocabulary, which XLA computes together."""
     nll, true = _nll(labels, logits)
     others = jnp.sum(logits, axis=-1) - logits[..., padding_id]
     return nll + from_label * true - to_all * others
 
 
-def token_nll(labels, logits):
+def token_nll(labels: jax.Array, logits: jax.Array) -> jax.Array:
     """Without the one-hot labels, and their product, of the reference."""
     return _nll(labels.astype("int32"), logits.astype("float32"))[0]
 

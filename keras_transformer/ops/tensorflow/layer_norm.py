@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 
-def standardize(inputs, epsilon: float):
+def standardize(inputs: tf.Tensor, epsilon: float) -> tf.Tensor:
     """Standardised rows; the gradient keeps them and one number a row."""
 
     @tf.custom_gradient

@@ -1,9 +1,17 @@
 """Matrix products, `dense` and `attention_scores`, with cheap gradients."""
 
+from types import NotImplementedType
+
 import tensorflow as tf
 
 
-def dense(inputs, kernel, bias=None, transposed=False, kernel_gradient=False):
+def dense(
+    inputs: tf.Tensor,
+    kernel: tf.Tensor,
+    bias: tf.Tensor | None = None,
+    transposed: bool = False,
+    kernel_gradient: bool = False,
+) -> tf.Tensor | NotImplementedType:
     """The product, whose gradient by the inputs is computed last.
 
     Nothing waits for a kernel's gradient but the optimizer, so that those of
@@ -38,7 +46,12 @@ def dense(inputs, kernel, bias=None, transposed=False, kernel_gradient=False):
     return result
 
 
-def attention_scores(queries, keys, bias=None, gradient=False):
+def attention_scores(
+    queries: tf.Tensor,
+    keys: tf.Tensor,
+    bias: tf.Tensor | None = None,
+    gradient: bool = False,
+) -> tf.Tensor | NotImplementedType:
     """The scores with a gradient of two products and nothing else.
 
     TensorFlow's own gradient transposes keys once more, and looks for axes

@@ -1,11 +1,22 @@
 """Dropout from few random bits, which keeps little for the gradient."""
 
+from __future__ import annotations
+
+from types import NotImplementedType
+from typing import TYPE_CHECKING
+
 import tensorflow as tf
+
+if TYPE_CHECKING:
+    import keras
+
 
 _MAX_RATE = 255 / 256
 
 
-def dropout(inputs, rate, seed_generator):
+def dropout(
+    inputs: tf.Tensor, rate: float, seed_generator: keras.random.SeedGenerator
+) -> tf.Tensor | NotImplementedType:
     """Dropout from 8 random bits for each number.
 
     TensorFlow's own draws a float of 32 bits for each, which takes a fifth of
@@ -26,7 +37,12 @@ def dropout(inputs, rate, seed_generator):
     return apply(inputs)
 
 
-def dropout_matmul(inputs, other, rate, seed_generator):
+def dropout_matmul(
+    inputs: tf.Tensor,
+    other: tf.Tensor,
+    rate: float,
+    seed_generator: keras.random.SeedGenerator,
+) -> tf.Tensor | NotImplementedType:
     """The product of what dropout leaves, without a copy of it.
 
     For the gradient it keeps the inputs, which a softmax before it keeps as
@@ -65,7 +81,9 @@ def _dropout_factor(inputs, rate, seed_generator):
     return factor
 
 
-def relu_dropout(inputs, rate, seed_generator):
+def relu_dropout(
+    inputs: tf.Tensor, rate: float, seed_generator: keras.random.SeedGenerator
+) -> tf.Tensor | NotImplementedType:
     """Dropout of the rectified inputs; its gradient needs only the result."""
     if rate > _MAX_RATE:
         return NotImplemented

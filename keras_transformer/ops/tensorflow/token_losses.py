@@ -6,7 +6,13 @@ Axes: B batch, T positions, V vocabulary.
 import tensorflow as tf
 
 
-def smoothed_nll(labels, logits, from_label, to_all, padding_id):
+def smoothed_nll(
+    labels: tf.Tensor,
+    logits: tf.Tensor,
+    from_label: float,
+    to_all: float,
+    padding_id: int,
+) -> tf.Tensor:
     """The smoothed loss with a gradient of three passes.
 
     TensorFlow's operation for the negative log-probability gives its gradient
@@ -35,7 +41,7 @@ def smoothed_nll(labels, logits, from_label, to_all, padding_id):
     return tf.reshape(loss(flat), shape)
 
 
-def token_nll(labels, logits):
+def token_nll(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     """The loss without smoothing, computed once where loss and metrics ask.
 
     TensorFlow merges operations of a graph that are equal, inputs included.
@@ -43,7 +49,7 @@ def token_nll(labels, logits):
     return tf.reshape(_nll(*_flat(labels, logits))[0], tf.shape(labels))
 
 
-def argmax(logits):
+def argmax(logits: tf.Tensor) -> tf.Tensor:
     """Keras' own tells 0 from -0, for which it makes two copies of all."""
     return tf.argmax(logits, axis=-1, output_type=tf.int32)
 

@@ -1,12 +1,25 @@
 """A step of training: one graph, and Adam's update in one operation."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import NotImplementedType
+from typing import TYPE_CHECKING
+
 import tensorflow as tf
 
 from keras_transformer.compat import adam_moments
 from keras_transformer.machine import give_back_memory
 
+if TYPE_CHECKING:
+    import keras
 
-def adam_update(optimizer):
+
+def adam_update(
+    optimizer: keras.optimizers.Adam,
+) -> (
+    Callable[[tf.Tensor, keras.Variable, tf.Tensor], None] | NotImplementedType
+):
     """Adam's updates of a step, one operation for each variable.
 
     Keras' update is seven passes over memory, this is one. What all variables
@@ -44,7 +57,9 @@ def adam_update(optimizer):
     return update
 
 
-def train_function(model, function):
+def train_function(
+    model: keras.Model, function: Callable[[Iterator], dict]
+) -> Callable[[Iterator], dict] | NotImplementedType:
     """A step that is one graph.
 
     Keras wraps a step in a graph in a graph. TensorFlow keeps every one of

@@ -4,12 +4,15 @@ import dataclasses
 import random
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from keras_transformer.errors import InputError
 from keras_transformer.serving.client.request_errors import (
     OverloadedError,
     UnavailableError,
 )
+
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Backoff:
     longest_seconds: float = 5.0
     retries: int = 8
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if value < 0:
@@ -54,7 +57,7 @@ class Backoff:
         send: Callable,
         deadline: float,
         sleep: Callable[[float], object] = time.sleep,
-    ):
+    ) -> T:
         """Sends until it succeeds.
 
         Only what may pass is tried again: an overload (HTTP 429, gRPC

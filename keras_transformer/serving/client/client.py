@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Self
 
 from keras_transformer.contract import layout
 from keras_transformer.contract.status import Code
@@ -69,7 +70,7 @@ class Client:
         in_flight: int = 4,
         timeout: float = 60.0,
         backoff: Backoff | None = None,
-    ):
+    ) -> None:
         self.target = parse_target(url, model, version, label)
         for name, value in (
             ("batch_size", batch_size),
@@ -238,19 +239,19 @@ class Client:
         deadline = time.monotonic() + self._seconds(timeout)
         return self._transport.versions(deadline)
 
-    def close(self):
+    def close(self) -> None:
         """Ends all connections, and what waits for them."""
         self._closed.set()
         self._transport.close()
         self._executor.shutdown(cancel_futures=True)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Client({str(self.target)!r})"
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _seconds(self, timeout):

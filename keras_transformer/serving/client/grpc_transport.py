@@ -43,7 +43,7 @@ class GrpcTransport:
         InputError: grpcio isn't installed.
     """
 
-    def __init__(self, target: Target):
+    def __init__(self, target: Target) -> None:
         self._target = target
         self._grpc = grpc = _grpc()
         if target.encrypted:
@@ -94,7 +94,7 @@ class GrpcTransport:
             for row in response.model_version_status
         ]
 
-    def close(self):
+    def close(self) -> None:
         """See `Transport.close`."""
         self._channel.close()
 

@@ -3,13 +3,14 @@
 import collections
 import contextlib
 import dataclasses
+from collections.abc import Iterator
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.serving.client.client import Client
 from keras_transformer.serving.client.request_errors import RequestError
 from keras_transformer.translation.request import translations_of
-from keras_transformer.translation.stream import one_by_one
+from keras_transformer.translation.stream import TranslateBatches, one_by_one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +36,7 @@ class RemoteTranslator:
     count: int = 1
 
     @contextlib.contextmanager
-    def opened(self, interactive: bool):
+    def opened(self, interactive: bool) -> Iterator[TranslateBatches]:
         """What translates batches for `stream_lines`, until the end.
 
         Args:

@@ -1,5 +1,7 @@
 """Request errors: the classes that the client raises, by status code."""
 
+from typing import Any
+
 from keras_transformer.contract.status import Code, ServingError
 
 
@@ -25,18 +27,18 @@ class RequestError(ServingError):
         where: str = "",
         status: int | None = None,
         retry_after: float | None = None,
-    ):
+    ) -> None:
         super().__init__(code, message)
         self.where = where
         self.status = status
         self.retry_after = retry_after
 
-    def __str__(self):
+    def __str__(self) -> str:
         answered = [str(self.status)] if self.status else []
         answered = " ".join([*answered, self.code.name])
         return f"{self.where}: {answered}: {self.message}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         """Processes hand errors on to each other."""
         given = (self.code, self.message, self.where, self.status)
         return type(self), (*given, self.retry_after)
@@ -84,7 +86,7 @@ _CLASSES = {
 }
 
 
-def request_error(code: Code, message: str, *rest) -> RequestError:
+def request_error(code: Code, message: str, *rest: Any) -> RequestError:
     """The error of the class that belongs to a code."""
     return _CLASSES.get(code, ServerFailedError)(code, message, *rest)
 

@@ -36,7 +36,7 @@ class RestTransport:
         target: the model.
     """
 
-    def __init__(self, target: Target):
+    def __init__(self, target: Target) -> None:
         self._target = target
         self._pool = _pool(target)
         self._exchanges: set[_Exchange] = set()
@@ -76,7 +76,7 @@ class RestTransport:
         except (KeyError, TypeError, ValueError, AttributeError):
             raise self._unreadable(answer) from None
 
-    def close(self):
+    def close(self) -> None:
         """See `Transport.close`."""
         self._pool.close()
         for exchange in self._exchanges.copy():

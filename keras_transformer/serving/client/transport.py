@@ -51,7 +51,7 @@ class Target:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         which = f" version {self.version}" if self.version is not None else ""
         which = f" label {self.label}" if self.label else which
         return (
@@ -94,7 +94,7 @@ class Transport(Protocol):
     def versions(self, deadline: float) -> list[VersionStatus]:
         """The versions of the model; see `predict`."""
 
-    def close(self):
+    def close(self) -> None:
         """Ends all connections."""
 
 

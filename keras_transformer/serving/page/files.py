@@ -68,7 +68,7 @@ class Page:
         self,
         model_names: Callable[[], list[str]],
         languages: Callable[[], Mapping[str, tuple[str, str]]],
-    ):
+    ) -> None:
         self._model_names = model_names
         self._languages = languages
         self._files = {

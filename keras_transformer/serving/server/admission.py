@@ -9,6 +9,7 @@ full by `Batcher`, whose `_refuse_if_full` raises `queue_full` (503).
 import contextlib
 import dataclasses
 import threading
+from collections.abc import Callable, Iterator
 
 from keras_transformer.contract.status import (
     Code,
@@ -50,7 +51,7 @@ class Limits:
     max_values: int = 2**17
     max_bytes_in_flight: int = 64 * 2**20
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if value <= 0:
@@ -58,7 +59,7 @@ class Limits:
                     f"{field.name} must be greater than 0. Received: {value}"
                 )
 
-    def check(self, inputs: dict):
+    def check(self, inputs: dict) -> None:
         """Refuses arrays that are too large.
 
         Args:
@@ -88,11 +89,11 @@ class RequestSlots:
         count: of requests, at most.
     """
 
-    def __init__(self, count: int):
+    def __init__(self, count: int) -> None:
         self._free = threading.BoundedSemaphore(count)
 
     @contextlib.contextmanager
-    def refuse_if_full(self):
+    def refuse_if_full(self) -> Iterator[None]:
         """Takes a slot for the time of the block, if one is free.
 
         Raises:
@@ -113,12 +114,12 @@ class BytesInFlight:
         limits: with `max_bytes_in_flight`.
     """
 
-    def __init__(self, limits: Limits):
+    def __init__(self, limits: Limits) -> None:
         self._free = max(limits.max_bytes_in_flight, limits.max_request_bytes)
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def one_body(self):
+    def one_body(self) -> Iterator[Callable[[int], None]]:
         """Counts the bytes of one body for the time of the block.
 
         Yields:
@@ -145,7 +146,7 @@ class BytesInFlight:
                 self._free += max(0, size - _UNCOUNTED)
 
 
-def check_rows(name: str, rows: int, limit: int):
+def check_rows(name: str, rows: int, limit: int) -> None:
     """Refuses an input of too many rows.
 
     Args:

@@ -1,11 +1,15 @@
 """Batching: requests of many clients run together, from bounded queues."""
 
+from __future__ import annotations
+
 import collections
 import contextlib
 import dataclasses
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +25,9 @@ from keras_transformer.serving.server.signature_tensors import (
     complete_inputs,
     count_rows,
 )
+
+if TYPE_CHECKING:
+    from keras_transformer.serving.server.servable import Servable
 
 
 @dataclasses.dataclass(eq=False)
@@ -43,7 +50,7 @@ class Task:
     arrived: float = dataclasses.field(default_factory=time.monotonic)
     future: Future = dataclasses.field(default_factory=Future)
 
-    def joins(self, other) -> bool:
+    def joins(self, other: Task) -> bool:
         """Whether the two can be one batch."""
         return self.outputs == other.outputs and all(
             array.ndim
@@ -61,13 +68,13 @@ class Task:
         self.fail(admission.deadline_exceeded())
         return False
 
-    def fail(self, error: ServingError):
+    def fail(self, error: ServingError) -> None:
         """Gives the error to whoever waits."""
         # The client may be cancelling it at this very moment.
         with contextlib.suppress(InvalidStateError):
             self.future.set_exception(error)
 
-    def answer(self, outputs: dict):
+    def answer(self, outputs: dict) -> None:
         """Gives the outputs to whoever waits."""
         # The server may have stopped meanwhile, and have said so.
         with contextlib.suppress(InvalidStateError):
@@ -88,8 +95,10 @@ class Batcher:
         self,
         parameters: BatchingParameters,
         together: bool,
-        observe=lambda servable, rows, seconds, waits: None,
-    ):
+        observe: Callable[
+            [Servable, int, float, list[float]], None
+        ] = lambda servable, rows, seconds, waits: None,
+    ) -> None:
         self._parameters = parameters
         self._together = together
         self._observe = observe
@@ -108,7 +117,7 @@ class Batcher:
 
     def submit(
         self,
-        servable,
+        servable: Servable,
         signature: str,
         inputs: dict,
         outputs: tuple = (),
@@ -148,7 +157,7 @@ class Batcher:
             self._condition.notify()
         return task.future
 
-    def close(self, seconds: float):
+    def close(self, seconds: float) -> None:
         """Takes no more requests, and answers those that wait.
 
         Args:

@@ -7,6 +7,7 @@ where and in which versions; `BatchingParameters` how requests are joined.
 import dataclasses
 import os
 import pathlib
+from collections.abc import Iterable
 
 from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
@@ -48,7 +49,7 @@ class ModelConfig:
     all_versions: bool = False
     labels: tuple[tuple[str, int], ...] = ()
 
-    def versions_to_serve(self, on_disk) -> list[int]:
+    def versions_to_serve(self, on_disk: Iterable[int]) -> list[int]:
         """Those of the versions on disk that the policy takes, sorted."""
         on_disk = sorted(on_disk)
         if self.all_versions:
@@ -113,7 +114,7 @@ class BatchingParameters:
     max_enqueued_batches: int = 10
     num_batch_threads: int = dataclasses.field(default_factory=usable_cores)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, lowest in _LOWEST.items():
             if getattr(self, name) < lowest:
                 raise InputError(

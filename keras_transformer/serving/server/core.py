@@ -77,7 +77,9 @@ class Core:
         future.add_done_callback(lambda _: handle.release())
         return future
 
-    def status(self, name, version=None, label=""):
+    def status(
+        self, name: str, version: int | None = None, label: str = ""
+    ) -> get_model_status_pb2.GetModelStatusResponse:
         """`GetModelStatusResponse` of a model's versions.
 
         Raises:
@@ -92,7 +94,9 @@ class Core:
             added.status.error_message = error.message if error else ""
         return response
 
-    def metadata(self, name, version=None, label=""):
+    def metadata(
+        self, name: str, version: int | None = None, label: str = ""
+    ) -> get_model_metadata_pb2.GetModelMetadataResponse:
         """`GetModelMetadataResponse` with the signatures of a version.
 
         Raises:
@@ -121,7 +125,7 @@ class Core:
                     languages[name] = handle.servable.languages
         return languages
 
-    def record(self, entry: Entry):
+    def record(self, entry: Entry) -> None:
         """Counts and logs a request that was answered."""
         if entry.model in self.store.names():
             self.metrics.request(

@@ -4,6 +4,7 @@ TensorFlow's server, the same in a container, and the embedded server, which
 has TensorFlow or CTranslate2 run what it serves.
 """
 
+import argparse
 import math
 import os
 import pathlib
@@ -57,7 +58,7 @@ def choose_engine(requested: str, image: str = IMAGE) -> str:
     return EMBEDDED
 
 
-def require_engine_for(folder: pathlib.Path, engine: str):
+def require_engine_for(folder: pathlib.Path, engine: str) -> None:
     """Refuses an export that another engine runs.
 
     What is no export at all is left to who loads it.
@@ -139,7 +140,7 @@ def _docker_has(image):
     return inspected.returncode == 0
 
 
-def server_flags(arguments) -> dict:
+def server_flags(arguments: argparse.Namespace) -> dict:
     """TensorFlow Serving's flags by name; None is left out.
 
     Args:
@@ -174,7 +175,7 @@ def server_flags(arguments) -> dict:
     return flags
 
 
-def mounted_paths(arguments) -> list[str]:
+def mounted_paths(arguments: argparse.Namespace) -> list[str]:
     """What a container has to see: the files, and the models' folders."""
     files = [arguments.model_config_file, arguments.batching_parameters_file]
     paths = [arguments.model_base_path, *files]
@@ -188,7 +189,7 @@ def mounted_paths(arguments) -> list[str]:
     return [_absolute(path) for path in dict.fromkeys(paths) if path]
 
 
-def model_name(arguments) -> str:
+def model_name(arguments: argparse.Namespace) -> str:
     """The name by which the one model is asked for."""
     return (
         arguments.model_name

@@ -1,5 +1,7 @@
 """gRPC server: TensorFlow Serving's services, with threads and limits."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import logging
@@ -7,6 +9,7 @@ import threading
 import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import TYPE_CHECKING
 
 import grpc
 from grpc_health.v1 import health_pb2_grpc
@@ -32,6 +35,13 @@ from keras_transformer.serving.server.signature_tensors import (
     count_rows,
     fill_proto,
 )
+
+if TYPE_CHECKING:
+    from tensorflow_serving.apis import (
+        get_model_metadata_pb2,
+        get_model_status_pb2,
+    )
+
 
 # Calls beside those to predict: of health and status, which a busy server
 # answers, too, and those that are refused.
@@ -200,12 +210,15 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         core: the parts that answer requests.
     """
 
-    def __init__(self, core: Core):
+    def __init__(self, core: Core) -> None:
         self._core = core
         self._slots = admission.RequestSlots(core.limits.max_requests)
         self._bytes = admission.BytesInFlight(core.limits)
 
-    def Predict(self, request, context):  # noqa: N802
+    def Predict(
+        self, request: predict_pb2.PredictRequest, context: grpc.ServicerContext
+    ) -> predict_pb2.PredictResponse:  # noqa: N802
+        """Answers as `predict` of REST."""
         with _answering(self._core, "Predict", request, context) as entry:
             seconds = _seconds(context)
             if not context.is_active() or seconds == 0:
@@ -220,7 +233,12 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             entry.bytes_out = response.ByteSize()
             return response
 
-    def GetModelMetadata(self, request, context):  # noqa: N802
+    def GetModelMetadata(
+        self,
+        request: get_model_metadata_pb2.GetModelMetadataRequest,
+        context: grpc.ServicerContext,
+    ) -> get_model_metadata_pb2.GetModelMetadataResponse:  # noqa: N802
+        """See `Core.metadata`."""
         with _answering(self._core, "GetModelMetadata", request, context):
             if not request.metadata_field:
                 raise invalid_argument(
@@ -273,10 +291,15 @@ class ModelService(model_service_pb2_grpc.ModelServiceServicer):
         core: the parts that answer requests.
     """
 
-    def __init__(self, core: Core):
+    def __init__(self, core: Core) -> None:
         self._core = core
 
-    def GetModelStatus(self, request, context):  # noqa: N802
+    def GetModelStatus(
+        self,
+        request: get_model_status_pb2.GetModelStatusRequest,
+        context: grpc.ServicerContext,
+    ) -> get_model_status_pb2.GetModelStatusResponse:  # noqa: N802
+        """See `Core.status`."""
         with _answering(self._core, "GetModelStatus", request, context):
             return self._core.status(*_spec(request))
 

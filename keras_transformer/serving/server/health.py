@@ -4,12 +4,19 @@ Whoever sends requests to this server asks one of its ports for its health, and
 takes the answer for both.
 """
 
+from __future__ import annotations
+
 import asyncio
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from grpc_health.v1 import health, health_pb2
+
+if TYPE_CHECKING:
+    import grpc
+
 
 # The names under which clients ask; "" is the server as a whole.
 _SERVICES = (
@@ -39,7 +46,7 @@ class HealthService(health.HealthServicer):
         self,
         log: Callable[[str], None] = lambda line: None,
         patience: float = _PATIENCE,
-    ):
+    ) -> None:
         super().__init__()
         self._log = log
         self._patience = patience
@@ -48,13 +55,19 @@ class HealthService(health.HealthServicer):
         self._changing = threading.Lock()
         self._set(_Status.NOT_SERVING)
 
-    def Watch(self, request, context, send_response_callback=None):  # noqa: N802
+    def Watch(
+        self,
+        request: health_pb2.HealthCheckRequest,
+        context: grpc.ServicerContext,
+        send_response_callback: Callable | None = None,
+    ) -> Iterator | None:  # noqa: N802
+        """Tells each change of the status, until the call is ended."""
         end = functools.partial(send_response_callback, None)
         self._ends.add(end)
         context.add_callback(lambda: self._ends.discard(end))
         return super().Watch(request, context, send_response_callback)
 
-    def start(self, loop: asyncio.AbstractEventLoop | None = None):
+    def start(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         """Says SERVING, and NOT_SERVING while an event loop doesn't react.
 
         Args:
@@ -69,13 +82,13 @@ class HealthService(health.HealthServicer):
                 daemon=True,
             ).start()
 
-    def stop(self):
+    def stop(self) -> None:
         """Says NOT_SERVING from now on."""
         self._stopped.set()
         with self._changing:
             self._set(_Status.NOT_SERVING)
 
-    def end_watching(self):
+    def end_watching(self) -> None:
         """Ends all calls to watch."""
         for end in list(self._ends):
             end()

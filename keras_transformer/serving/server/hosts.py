@@ -42,7 +42,7 @@ class AllowedHosts:
         InputError: one is no name of a host.
     """
 
-    def __init__(self, names: Iterable[str]):
+    def __init__(self, names: Iterable[str]) -> None:
         self._names = [name.strip().lower() for name in names]
         for name in self._names:
             if not (_NAME.fullmatch(name) or _is_address(name)):
@@ -53,7 +53,7 @@ class AllowedHosts:
                     "port, separated by commas"
                 )
 
-    def check(self, host: str):
+    def check(self, host: str) -> None:
         """Refuses a request for another host.
 
         Args:

@@ -4,10 +4,13 @@ Which bodies are refused and with which words follows json_tensor.cc of
 TensorFlow Serving.
 """
 
+from __future__ import annotations
+
 import base64
 import binascii
 import math
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +30,10 @@ from keras_transformer.serving.server.signature_tensors import (
     numpy_dtype,
 )
 
+if TYPE_CHECKING:
+    from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
+
+
 # Axes that an array of NumPy may have, and one for the rows to spare.
 _MAX_RANK = 31
 # What isn't here is a number.
@@ -36,7 +43,7 @@ _BYTES_SUFFIX = "_bytes"
 
 
 def read_inputs(
-    document: dict, signature, max_rows: int = 2**63
+    document: dict, signature: SignatureDef, max_rows: int = 2**63
 ) -> tuple[dict, bool]:
     """The inputs of a request.
 

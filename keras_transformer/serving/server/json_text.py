@@ -72,7 +72,7 @@ def parse_body(body: bytes, max_values: int = 2**17) -> dict:
     return document
 
 
-def to_json(value) -> bytes:
+def to_json(value: object) -> bytes:
     """JSON in UTF-8; surrogates become the bytes that they stand for."""
     text = json.dumps(value, ensure_ascii=False)
     try:
@@ -81,12 +81,12 @@ def to_json(value) -> bytes:
         return json.dumps(value).encode()
 
 
-def format_error(value, reason: str) -> ServingError:
+def format_error(value: object, reason: str) -> ServingError:
     """The error of JSON that says something else."""
     return invalid_argument(f"JSON Value: {shown(value)} {reason}")
 
 
-def shown(value) -> str:
+def shown(value: object) -> str:
     """A value in an error, cut where it is long."""
     try:
         text = json.dumps(value)

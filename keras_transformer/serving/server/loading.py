@@ -5,6 +5,8 @@ reads it for ever. Pipes are refused before they are opened; everything else is
 read in threads that nobody has to wait for.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import os
 import pathlib
@@ -14,6 +16,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from keras_transformer.contract import layout
 from keras_transformer.contract.layout import SAVED_MODEL, VARIABLES
@@ -23,6 +26,13 @@ from keras_transformer.export.ctranslate2_folder import DESCRIPTION, MODEL
 from keras_transformer.files import read_json
 from keras_transformer.languages import is_tag
 from keras_transformer.machine import multiplies_int8
+
+T = TypeVar("T")
+
+
+if TYPE_CHECKING:
+    from keras_transformer.serving.server.servable import Servable
+
 
 # Files that change when a version is repaired, of either kind of export.
 _STAMPED = (SAVED_MODEL, f"{VARIABLES}.index", MODEL, DESCRIPTION)
@@ -82,7 +92,7 @@ class StoredVersion:
         waited = time.monotonic() >= self.retry_at
         return waited and self.attempts <= max_retries
 
-    def begin(self, seconds: float):
+    def begin(self, seconds: float) -> None:
         """Notes that it is being loaded, and has so long for it."""
         self.state, self.error = VersionState.LOADING, None
         self.load_seconds = seconds
@@ -101,13 +111,13 @@ class StoredVersion:
             )
         return late
 
-    def fail(self, error: ServingError, retry_seconds: float):
+    def fail(self, error: ServingError, retry_seconds: float) -> None:
         """Ends it, until it is tried again."""
         self.state, self.error = VersionState.END, error
         self.attempts += 1
         self.retry_at = time.monotonic() + retry_seconds
 
-    def close_if_unused(self):
+    def close_if_unused(self) -> Servable | None:
         """Ends the version if it is unloading and no request uses it.
 
         Returns:
@@ -127,11 +137,11 @@ class PatientCalls:
         seconds: that a call is waited for.
     """
 
-    def __init__(self, seconds: float):
+    def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._last: dict[str, Future] = {}
 
-    def call(self, path: str, function: Callable, *arguments):
+    def call(self, path: str, function: Callable, *arguments: Any) -> T:
         """What a function returns, or raises.
 
         Args:
@@ -169,7 +179,7 @@ def _call(future, function, arguments):
         future.set_exception(error)
 
 
-def require_regular_files(folder: str | os.PathLike):
+def require_regular_files(folder: str | os.PathLike) -> None:
     """Refuses a folder in which something may block who opens it.
 
     Links are followed.

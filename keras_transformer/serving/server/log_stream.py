@@ -32,7 +32,7 @@ class LogStream(io.TextIOBase):
         capacity: bytes of lines in the queue.
     """
 
-    def __init__(self, descriptor: int, capacity: int = _CAPACITY):
+    def __init__(self, descriptor: int, capacity: int = _CAPACITY) -> None:
         self._descriptor = os.dup(descriptor)
         self._capacity = capacity
         self._beginning = threading.local()  # of a line, each thread's own
@@ -56,6 +56,7 @@ class LogStream(io.TextIOBase):
         return len(text)
 
     def writable(self) -> bool:
+        """Whether it can be written to, as `io` asks."""
         return True
 
     def dropped(self) -> int:

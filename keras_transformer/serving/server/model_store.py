@@ -7,6 +7,7 @@ is answered.
 import threading
 import time
 from collections.abc import Callable
+from typing import Self
 
 from keras_transformer.contract.status import (
     Code,
@@ -42,14 +43,14 @@ class Handle:
         servable: to run.
     """
 
-    def __init__(self, state: StoredVersion, lock: threading.Lock):
+    def __init__(self, state: StoredVersion, lock: threading.Lock) -> None:
         self._state = state
         self._lock = lock
         self._released = False
         self.servable = state.servable
         state.in_flight += 1
 
-    def release(self):
+    def release(self) -> None:
         """Gives the right back; further calls do nothing."""
         with self._lock:
             if self._released:
@@ -60,10 +61,10 @@ class Handle:
         if servable is not None:
             servable.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 
@@ -95,7 +96,7 @@ class ModelStore:
         load_retry_seconds: float = 60.0,
         load_seconds: float = 600.0,
         log: Callable[[str], None] = lambda line: None,
-    ):
+    ) -> None:
         self._source = source
         self._load = load
         self._poll_seconds = poll_seconds
@@ -114,7 +115,7 @@ class ModelStore:
             target=self._keep_polling, name="model-store", daemon=True
         )
 
-    def start(self):
+    def start(self) -> None:
         """Loads what is there, then polls in a thread.
 
         It waits until each model has a version or none that is being loaded;
@@ -129,7 +130,7 @@ class ModelStore:
         if not polls:
             self.poll()
 
-    def poll(self):
+    def poll(self) -> None:
         """Reads the folders once, and loads and unloads.
 
         Errors are logged and kept as states: the next poll tries again.
@@ -225,7 +226,7 @@ class ModelStore:
                 for state in states.values()
             )
 
-    def close(self, seconds: float = 10.0):
+    def close(self, seconds: float = 10.0) -> None:
         """Stops polling and unloads everything that no request uses.
 
         Args:

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import TextIO
 
 from keras_transformer.contract.status import Code, shortened
 
@@ -36,13 +37,13 @@ _LONGEST_FIELD = 1000
 class Metrics:
     """What the server has done since it was started; safe among threads."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counters = {}
         self._histograms = {}
         self._read = {}
 
-    def follow(self, name: str, read: Callable[[], int]):
+    def follow(self, name: str, read: Callable[[], int]) -> None:
         """Shows a number that somebody else counts.
 
         Args:
@@ -51,7 +52,9 @@ class Metrics:
         """
         self._read[name] = read
 
-    def request(self, model: str, api: str, entry: str, code, seconds: float):
+    def request(
+        self, model: str, api: str, entry: str, code: Code, seconds: float
+    ) -> None:
         """Counts a request that was answered.
 
         Args:
@@ -68,7 +71,9 @@ class Metrics:
             self._counters[key] = self._counters.get(key, 0) + 1
             self._observe(_REQUEST_LATENCY, labels, _LATENCIES, seconds * 1e6)
 
-    def batch(self, model: str, rows: int, seconds: float, waits: list[float]):
+    def batch(
+        self, model: str, rows: int, seconds: float, waits: list[float]
+    ) -> None:
         """Counts a run of the graph.
 
         Args:
@@ -148,7 +153,7 @@ class Entry:
     began: float = dataclasses.field(default_factory=time.perf_counter)
     seconds: float = 0.0
 
-    def end(self):
+    def end(self) -> None:
         """Takes the time."""
         self.seconds = time.perf_counter() - self.began
 
@@ -163,13 +168,18 @@ class AccessLog:
         stream: to write to; `sys.stderr` if omitted.
     """
 
-    def __init__(self, enabled=True, with_text=False, stream=None):
+    def __init__(
+        self,
+        enabled: bool = True,
+        with_text: bool = False,
+        stream: TextIO | None = None,
+    ) -> None:
         self.with_text = with_text
         self._enabled = enabled
         self._stream = stream
         self._lock = threading.Lock()
 
-    def write(self, entry: Entry):
+    def write(self, entry: Entry) -> None:
         """Writes an entry; fields that say nothing are left out."""
         if not self._enabled:
             return

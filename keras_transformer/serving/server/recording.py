@@ -8,6 +8,7 @@ import asyncio
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keras_transformer.contract.layout import METRICS_PATH
 from keras_transformer.contract.status import (
@@ -43,12 +44,15 @@ class Recorder:
         hosts: that may be asked.
     """
 
-    def __init__(self, app, core: Core, hosts: AllowedHosts):
+    def __init__(self, app: ASGIApp, core: Core, hosts: AllowedHosts) -> None:
         self._app = app
         self._core = core
         self._hosts = hosts
 
-    async def __call__(self, scope, receive, send):
+    async def __call__(
+        self, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Answers a request as the application does, and records it."""
         method = scope["method"]
         state = scope["state"]
         client = scope.get("client")

@@ -5,10 +5,13 @@ the same signatures. Loading includes the warm-up requests of its folder, which
 run before it gets traffic.
 """
 
+from __future__ import annotations
+
 import concurrent.futures
 import os
 import pathlib
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -20,6 +23,10 @@ from keras_transformer.contract.status import Code, ServingError
 from keras_transformer.export.session import SavedModelSession
 from keras_transformer.serving.server.loading import stated_languages
 from keras_transformer.serving.server.signature_tensors import complete_inputs
+
+if TYPE_CHECKING:
+    from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
+
 
 # More, and TensorFlow Serving refuses to load the model.
 MAX_RECORDS = 1000
@@ -58,7 +65,7 @@ class Servable:
         folder: str | os.PathLike,
         intra_op_threads: int = 0,
         open_session: Callable = SavedModelSession,
-    ):
+    ) -> None:
         self.name = name
         self.version = version
         self.folder = pathlib.Path(folder)
@@ -73,7 +80,7 @@ class Servable:
             self.close()
             raise
 
-    def signature(self, name: str):
+    def signature(self, name: str) -> SignatureDef:
         """The `SignatureDef` of a name; "" is the default one.
 
         Raises:
@@ -129,12 +136,12 @@ class Servable:
         self.signature(name)
         return self._session.run(name or BEAM, inputs, outputs)
 
-    def close(self):
+    def close(self) -> None:
         """Frees what was loaded."""
         self._session.close()
 
 
-def replay(path: str | os.PathLike, servable) -> int:
+def replay(path: str | os.PathLike, servable: Servable) -> int:
     """Runs every record of a file, in order.
 
     Args:
@@ -157,8 +164,8 @@ def replay(path: str | os.PathLike, servable) -> int:
 
 
 def replay_full_batches(
-    path: str | os.PathLike, servable, rows: int, threads: int
-):
+    path: str | os.PathLike, servable: Servable, rows: int, threads: int
+) -> None:
     """Runs the largest record of each signature as full batches, side by side.
 
     TensorFlow keeps what memory its largest batches took: taken before there

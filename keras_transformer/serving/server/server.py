@@ -111,7 +111,7 @@ class ServerOptions:
     allowed_hosts: Sequence[str] | None = None
     engine: str = EMBEDDED
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.load_seconds <= 0:
             raise InputError(
                 "load_seconds must be greater than 0. Received: "
@@ -140,7 +140,7 @@ class Server:
         self,
         options: ServerOptions,
         log: Callable[[str], None] = lambda line: None,
-    ):
+    ) -> None:
         self._options = options
         self._log = log
         self._grpc = self._rest = self._rest_thread = self._socket = None
@@ -170,7 +170,7 @@ class Server:
         )
         self._health = HealthService(log)
 
-    def start(self):
+    def start(self) -> None:
         """Binds, loads the models, and answers.
 
         Raises:
@@ -193,7 +193,7 @@ class Server:
             raise
         self._health.start(self._rest and self._rest.loop)
 
-    def stop(self, seconds: float | None = None):
+    def stop(self, seconds: float | None = None) -> None:
         """Refuses new requests, answers those in flight, and unloads.
 
         Args:

@@ -3,8 +3,12 @@
 Inputs are arrays by name. They are completed once, when they are queued.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -12,6 +16,11 @@ from tensorflow.core.framework import types_pb2
 
 from keras_transformer.contract.status import invalid_argument
 from keras_transformer.serving.server.admission import Limits
+
+if TYPE_CHECKING:
+    from tensorflow.core.framework.tensor_pb2 import TensorProto
+    from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef, TensorInfo
+
 
 # The fields of a `TensorProto` for values of each type.
 _FIELDS = {
@@ -29,7 +38,7 @@ _MANY_NAMES = 100
 _DTYPE_NAMES = {"object": "string", "float32": "float", "float64": "double"}
 
 
-def dtype_name(info) -> str:
+def dtype_name(info: TensorInfo) -> str:
     """The name of a tensor's type, as TensorFlow's messages have it.
 
     Args:
@@ -39,12 +48,12 @@ def dtype_name(info) -> str:
     return _DTYPE_NAMES.get(name, name)
 
 
-def numpy_dtype(info):
+def numpy_dtype(info: TensorInfo) -> type | np.dtype:
     """The type of an array that a tensor takes; `object` for strings."""
     return np.dtype(tf.as_dtype(info.dtype).as_numpy_dtype)
 
 
-def complete_inputs(signature, inputs: dict) -> dict:
+def complete_inputs(signature: SignatureDef, inputs: dict) -> dict:
     """The inputs of a call, with the signature's defaults for what is missing.
 
     Args:
@@ -67,7 +76,7 @@ def complete_inputs(signature, inputs: dict) -> dict:
     return {**inputs, **defaults}
 
 
-def check_names(signature, names) -> list[str]:
+def check_names(signature: SignatureDef, names: Collection[str]) -> list[str]:
     """Refuses inputs that a signature doesn't have or that it lacks.
 
     Args:
@@ -105,7 +114,9 @@ def count_rows(inputs: dict) -> int:
     return sizes.pop() if len(sizes) == 1 and None not in sizes else 1
 
 
-def array_of_proto(name: str, tensor, limits: Limits) -> np.ndarray:
+def array_of_proto(
+    name: str, tensor: TensorProto, limits: Limits
+) -> np.ndarray:
     """The array of a `TensorProto` from a client.
 
     A few bytes may describe a tensor of any size, since its last value is
@@ -148,7 +159,7 @@ def array_of_proto(name: str, tensor, limits: Limits) -> np.ndarray:
     return array
 
 
-def fill_proto(message, array: np.ndarray):
+def fill_proto(message: TensorProto, array: np.ndarray) -> None:
     """Writes an array into a message.
 
     Numbers go into the repeated fields and not into `tensor_content`, as from

@@ -1,0 +1,39 @@
+"""What a type checker has to find out about the package's public names.
+
+Read by the type checker alone (`files` of `[tool.mypy]`), never run.
+"""
+
+from typing import assert_type
+
+import keras_transformer as kt
+from keras_transformer import plots, serving
+from keras_transformer.translation.request import Translation
+from keras_transformer.translation.texts import TextTranslator
+
+
+def the_lines_of_the_readme() -> None:
+    data = kt.prepare("train.tsv", "data/en-zh", dev="dev.tsv")
+    assert_type(data, kt.PreparedData)
+    run = kt.train(data, "runs/en-zh", preset="small", epochs=3)
+    assert_type(run, kt.TrainedRun)
+    assert_type(run.translate("I like tea."), str)
+    assert_type(run.translate(["I like tea.", "Hello."]), list[str])
+    assert_type(run.translate("Hello.", n_best=3), list[str])
+    assert_type(run.translate(["Hello."], n_best=3), list[list[str]])
+    assert_type(run.translate("Hello.", details=True), Translation)
+    assert_type(run.translate(["Hello."], details=True), list[Translation])
+    assert_type(kt.evaluate(run, "test.tsv"), kt.Evaluation)
+    loaded = kt.load(kt.export(run, "saved_models/en-zh").path)
+    assert_type(loaded, TextTranslator)
+    assert_type(kt.Config().model, kt.ModelConfig)
+
+
+def names_that_are_imported_late() -> None:
+    assert_type(kt.layers.EncoderLayer, type[kt.EncoderLayer])
+    assert_type(serving.Client("localhost:8501", "m"), serving.Client)
+    plots.plot_positions_heatmap(length=8)
+
+
+def mistakes() -> None:
+    kt.prepare(3, "data")  # type: ignore[arg-type]  # A corpus is a path.
+    kt.nothing  # type: ignore[attr-defined]  # noqa: B018  # No such name.
