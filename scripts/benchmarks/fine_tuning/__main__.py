@@ -4,14 +4,15 @@
     .venv/bin/python scripts/benchmarks/fine_tuning --python hf/bin/python \\
         --train train.tsv --dev dev.tsv --out runs/fine-tuning
 
-Every other pair of the corpus trains a Marian model by transformers, in the
-environment of `--python` (`scripts/fixtures/marian_trained.py` says which it
-is). It is imported, and trained further on every tenth pair of the rest with
-the preset `finetune`, once with each rate. Another model is trained on these
-pairs alone. Of these pairs, a tenth is the dev set of the training; the dev set
-of the corpus only scores. So do the pairs that no training has seen: the rest
-of the corpus, without those whose source or target, by its sentence key, is one
-that was trained on. Targets are in simplified Chinese.
+Half of the corpus trains a Marian model by transformers, in the environment of
+`--python` (`scripts/fixtures/marian_trained.py` says which it is): every other
+pair, or with `--half short` those with the shorter sources, so that the rest is
+of another kind. It is imported, and trained further on every tenth pair of the
+rest with the preset `finetune`, once with each rate. Another model is trained
+on these pairs alone. Of these pairs, a tenth is the dev set of the training;
+the dev set of the corpus only scores. So do the pairs that no training has
+seen: the rest of the corpus, without those whose source or target, by its
+sentence key, is one that was trained on. Targets are in simplified Chinese.
 
 BLEU and chrF come with sacreBLEU's 95 % interval (bootstrap, 1,000 resamples)
 and, in the column behind, the p-value of the difference to the imported model
@@ -57,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     corpus = steps.begin(options, "fine_tuning")
     if corpus is None:
         return 2
-    _split(*corpus, options.out, options.pairs)
+    _split(*corpus, options)
     rows = [_imported(options)]
     rows += [_trained_further(options, rate) for rate in options.rates]
     rows.append(_alone(options))
@@ -67,19 +68,30 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _split(train, dev, out, pairs):
+def _split(train, dev, options):
     """Writes what trains the models and what scores them."""
+    out, pairs = options.out, options.pairs
     corpus = _simplified(steps.read_pairs(train)[: pairs or None])
-    half, tenth = corpus[::2], corpus[1::20]
+    half, rest = _halves(corpus, options.half)
+    tenth = rest[::10]
     steps.write_rows(out / "half.tsv", half)
     steps.write_rows(out / "tenth.tsv", tenth)
     # The tenth, which is among the others, shares both sides with itself.
-    unseen = _unseen(corpus[1::2], [*half, *tenth])
+    unseen = _unseen(rest, [*half, *tenth])
     scored = _simplified(steps.read_pairs(dev)[: pairs and pairs // 10])
     for name, kept in (("dev", scored), ("unseen", unseen)):
         steps.write_rows(out / f"{name}.tsv", kept)
         sources = [[source] for source, _ in kept]
         steps.write_rows(out / f"{name}.source", sources)
+
+
+def _halves(corpus, half):
+    """The pairs of the imported model, and the others."""
+    if half == "alternate":
+        return corpus[::2], corpus[1::2]
+    corpus = sorted(corpus, key=lambda pair: len(pair[0].split()))
+    middle = (len(corpus) + 1) // 2
+    return corpus[:middle], corpus[middle:]
 
 
 def _unseen(pairs, trained):
@@ -208,6 +220,13 @@ def _parser():
         "--python",
         default=sys.executable,
         help="interpreter with torch and transformers",
+    )
+    add(
+        "--half",
+        choices=("alternate", "short"),
+        default="alternate",
+        help="the pairs of the imported model: every other one, or those of "
+        "the shorter sources (default: alternate)",
     )
     add("--epochs", type=int, default=30, help="of the Marian model")
     add(

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import types
 
 import pytest
 import sacrebleu
@@ -66,7 +67,9 @@ def call(tmp_path, monkeypatch, capsys):
     few = Resampling(resamples=50, trials=200)
     monkeypatch.setattr(fine_tuning, "_RESAMPLING", few)
     monkeypatch.setattr(fine_tuning.steps, "run", run)
-    monkeypatch.setattr(fine_tuning.subprocess, "run", pretrain)
+    # Not `subprocess.run` itself, which imports call, too.
+    processes = types.SimpleNamespace(run=pretrain)
+    monkeypatch.setattr(fine_tuning, "subprocess", processes)
 
     def call(*options):
         del commands[:]
@@ -95,6 +98,21 @@ def test_a_tenth_of_the_other_half_is_trained_on(call):
         f"en train {i}" for i in range(60) if i % 2 and i % 20 != 1
     ]
     assert sources(call.out / "unseen.source") == unseen
+
+
+def test_the_half_may_be_that_of_shorter_sources(call, tmp_path):
+    lines = [
+        f"{'en ' * (1 + i % 7)}{i}\t{reference(str(i))}\n" for i in range(60)
+    ]
+    (tmp_path / "train.tsv").write_text("".join(lines), "utf-8")
+    call("--half", "short")
+    half, tenth, unseen = (
+        [len(source.split()) for source in sources(call.out / f"{name}.tsv")]
+        for name in ("half", "tenth", "unseen")
+    )
+    assert len(half) == 30 and len(tenth) == 3 and len(unseen) == 27
+    assert max(half) <= min(tenth + unseen)
+    assert half == sorted(half)
 
 
 def test_targets_are_simplified(call, tmp_path):
