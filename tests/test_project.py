@@ -21,7 +21,10 @@ import keras_transformer
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "keras_transformer"
 DOWNLOAD = "scripts/tools/download_corpus.py"
-COMMANDS = ["scripts/demo.sh", "scripts/test.sh", ".ci/run"]
+COMMANDS = [
+    *("scripts/demo.sh", "scripts/test.sh", "scripts/test_wheel.sh"),
+    ".ci/run",
+]
 SHELL_SCRIPTS = [*COMMANDS, "scripts/tools/lock.sh", "scripts/_setup.sh"]
 
 
