@@ -4,6 +4,7 @@ A failure here names what has moved in a new version; `compat` says what
 breaks with it.
 """
 
+import argparse
 import ast
 import asyncio
 import gc
@@ -141,7 +142,7 @@ def test_integers_are_multiplied():
     inputs = np.array([[0, 1, 255], [3, 2, 1]], np.uint8)
     kernel = np.array([[1, -127], [127, 5], [0, 127]], np.int8)
 
-    @tf.function
+    @tf.function(autograph=False)
     def product(rows, addend):
         return compat.quantized_matmul(
             tf.bitcast(rows, tf.quint8),
@@ -194,3 +195,15 @@ def test_uvicorn_s_protocol_has_what_its_subclass_uses():
     assert callable(protocol.send_400_response)
     for name in ("pause_writing", "resume_writing", "connection_lost"):
         assert getattr(kind, name) is not getattr(asyncio.Protocol, name)
+
+
+def test_arguments_of_a_parser_are_all_of_them():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--one")
+    group = parser.add_argument_group("group")
+    group.add_mutually_exclusive_group().add_argument("--two")
+    commands = parser.add_subparsers(dest="command")
+    commands.add_parser("three")
+    found = compat.arguments_of(parser)
+    assert [argument.dest for argument in found] == ["one", "two", "command"]
+    assert list(found[-1].choices) == ["three"]

@@ -34,6 +34,7 @@ COMMANDS = {
     "deploy": "files for Kubernetes and Slurm",
     "plot": "pictures of a model, a run, a sentence or a corpus",
     "info": "what a folder of data, a run or an export is",
+    "completion": "what has a shell complete this command line",
 }
 
 
