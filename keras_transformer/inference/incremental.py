@@ -211,6 +211,10 @@ class IncrementalTransformer(_Sublayers):
         self.max_length = self.parameters.target.positions.shape[0]
         self.vocabulary_size = model.output_shape[-1]
 
+    def __repr__(self):
+        vocabulary = f"{self.vocabulary_size:,} tokens"
+        return f"IncrementalTransformer({vocabulary}, width {self._width})"
+
     def refresh(self, model: keras.Model) -> None:
         """Takes over the weights of a model that was trained further.
 

@@ -97,6 +97,9 @@ class SmoothedCrossEntropy(keras.losses.Loss):
             "padding_id": self.padding_id,
         }
 
+    def __repr__(self):
+        return f"SmoothedCrossEntropy(label_smoothing={self.label_smoothing})"
+
 
 def kl_constant(label_smoothing: float, vocabulary_size: int) -> float:
     """What the notebooks' divergence adds to `SmoothedCrossEntropy`.

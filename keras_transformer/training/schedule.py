@@ -64,3 +64,8 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
             "factor": self.factor,
             "accumulation_steps": self.accumulation_steps,
         }
+
+    def __repr__(self):
+        config = self.get_config().items()
+        values = ", ".join(f"{name}={value}" for name, value in config)
+        return f"WarmupSchedule({values})"
