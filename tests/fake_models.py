@@ -246,6 +246,7 @@ def traced(run):
             tf.TensorSpec([None, None], tf.int32),
             tf.TensorSpec([None], tf.int32),
         ],
+        autograph=False,
     )
 
 
@@ -266,11 +267,11 @@ class ToyModel(tf.Module):
         super().__init__()
         self.mark = tf.Variable(mark)
 
-    @tf.function(input_signature=[STRINGS])
+    @tf.function(input_signature=[STRINGS], autograph=False)
     def upper(self, text):
         return {"translation": self.mark + tf.strings.upper(text)}
 
-    @tf.function(input_signature=[STRINGS])
+    @tf.function(input_signature=[STRINGS], autograph=False)
     def length(self, text):
         return {
             "length": tf.strings.length(text),
@@ -283,32 +284,44 @@ class ToyModel(tf.Module):
         input_signature=[
             tf.TensorSpec([None], tf.float32, name="x"),
             tf.TensorSpec([None], tf.float32, name="y"),
-        ]
+        ],
+        autograph=False,
     )
     def add(self, x, y):
         return {"sum": x + y}
 
-    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, "ids")])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None, None], tf.int32, "ids")],
+        autograph=False,
+    )
     def double(self, ids):
         return {"ids": ids * 2}
 
-    @tf.function(input_signature=[tf.TensorSpec([], tf.float32, "x")])
+    @tf.function(
+        input_signature=[tf.TensorSpec([], tf.float32, "x")], autograph=False
+    )
     def scalar(self, x):
         return {"y": x + 1}
 
-    @tf.function(input_signature=[STRINGS])
+    @tf.function(input_signature=[STRINGS], autograph=False)
     def join(self, text):
         return {"text": tf.strings.reduce_join(text)}
 
-    @tf.function(input_signature=[STRINGS])
+    @tf.function(input_signature=[STRINGS], autograph=False)
     def number(self, text):
         return {"value": tf.strings.to_number(text)}
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.bool, "flag")])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.bool, "flag")],
+        autograph=False,
+    )
     def flip(self, flag):
         return {"flag": tf.logical_not(flag)}
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, "steps")])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.int64, "steps")],
+        autograph=False,
+    )
     def spin(self, steps):
         """Takes as long as the first row says, in additions."""
         total = tf.while_loop(
@@ -376,7 +389,7 @@ class ToyTranslator(tf.Module):
     probability 0.5.
     """
 
-    @tf.function(input_signature=[STRINGS])
+    @tf.function(input_signature=[STRINGS], autograph=False)
     def translate(self, text):
         return {
             "translation": tf.strings.upper(text),
@@ -384,7 +397,7 @@ class ToyTranslator(tf.Module):
             "truncated": _is_truncated(text),
         }
 
-    @tf.function(input_signature=[STRINGS])
+    @tf.function(input_signature=[STRINGS], autograph=False)
     def nbest(self, text):
         """Capitals, capitals with a mark, and a row that is left over."""
         upper, score = tf.strings.upper(text), _score(text)
@@ -400,7 +413,8 @@ class ToyTranslator(tf.Module):
         input_signature=[
             STRINGS,
             tf.TensorSpec([None], tf.string, name="translation"),
-        ]
+        ],
+        autograph=False,
     )
     def score(self, text, translation):
         tokens = tf.cast(_words(translation).row_lengths(), tf.int32) + 1
@@ -410,7 +424,7 @@ class ToyTranslator(tf.Module):
             "score": _score(text),
         }
 
-    @tf.function(input_signature=[STRINGS])
+    @tf.function(input_signature=[STRINGS], autograph=False)
     def align(self, text):
         words = _words(text)
         edge = tf.fill([tf.shape(text)[0], 1], "")

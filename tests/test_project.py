@@ -1,5 +1,6 @@
 """The project as a whole: set-up scripts, lock, package."""
 
+import ast
 import itertools
 import os
 import re
@@ -231,6 +232,20 @@ def test_imports_keep_to_the_contract():
     )
     assert result.returncode == 0, result.stdout
     assert "lint-imports" in (ROOT / ".ci/run").read_text()
+
+
+def test_graph_functions_are_traced_as_written():
+    """autograph would look for control flow of Python, and there is none."""
+    used, given = [], []
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Attribute):
+                used += [path.name] * (ast.unparse(node) == "tf.function")
+            if isinstance(node, ast.Call):
+                options = {k.arg: ast.unparse(k.value) for k in node.keywords}
+                if options.get("autograph") == "False":
+                    given += [path.name]
+    assert sorted(given) == sorted(used)
 
 
 def test_few_modules_have_a_single_importer():

@@ -131,6 +131,7 @@ def by_full_passes(model):
                 training=False,
             ),
             input_signature=[ids, ids],
+            autograph=False,
         )
     )
 

@@ -10,6 +10,8 @@ example:
   keras-transformer completion zsh > "${fpath[1]}/_keras-transformer"
 """
 
+import argparse
+
 from keras_transformer.cli.main import build_parser
 from keras_transformer.compat import arguments_of
 from keras_transformer.presets import PRESETS
@@ -18,11 +20,11 @@ SHELLS = ("bash", "zsh")
 _FOLDERS = ("BASE", "FOLDER", "RUN")
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="bash or zsh")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     # For this command alone.
     import shtab
 

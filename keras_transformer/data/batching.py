@@ -27,6 +27,9 @@ from keras_transformer.data.subword_sampling import SubwordSampling
 from keras_transformer.errors import InputError
 
 _EVALUATION_POOL = 100_000
+# Has `tf.data` trace a function as it is written: to look for control flow of
+# Python in it takes longer than all else.
+_as_written = tf.autograph.experimental.do_not_convert
 
 
 class TrainingBatches:
@@ -152,6 +155,7 @@ class TrainingBatches:
         )
         return dataset
 
+    @_as_written
     def _epoch_pools(self, _):
         """The pools of the epoch, with what `_plan` needs to know of each."""
         epoch = tf.identity(self._epoch)
@@ -228,9 +232,12 @@ def evaluation_batches(
     )
     pools = ShufflePools(prepared, split, _EVALUATION_POOL)
     counts = pools.count_batches(size, shuffled=False)
-    dataset = tf.data.Dataset.range(len(counts)).flat_map(
-        lambda group: pools.read(group).map(lambda _, records: (records, ()))
-    )
+
+    @_as_written
+    def group_pools(group):
+        return pools.read(group).map(lambda _, records: (records, ()))
+
+    dataset = tf.data.Dataset.range(len(counts)).flat_map(group_pools)
     dataset = batches_of_pools(
         dataset, lambda lengths: plan_pool(lengths, size), size, share=share
     )
@@ -342,6 +349,7 @@ def batches_of_pools(
         sizes = np.array([len(batch) for batch in batches], np.int64)
         return np.concatenate([np.empty(0, np.int64), *batches]), sizes
 
+    @_as_written
     def planned(records, arguments):
         sources, targets = parse(records)  # (P, None)
         lengths = tf.stack(
@@ -357,6 +365,7 @@ def batches_of_pools(
         rows = tf.RaggedTensor.from_row_lengths(indices, sizes, validate=False)
         return sources, targets, rows, arguments
 
+    @_as_written
     def gathered(sources, targets, rows, arguments):
         def batch(row, batches_left):
             # (B, None) each

@@ -29,7 +29,9 @@ def split_function(
         `(B,)`.
     """
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+    )
     def split(strings):
         tokens = tokenizer.split(strings)  # (B, None)
         different, indices = tf.unique(tokens.flat_values)

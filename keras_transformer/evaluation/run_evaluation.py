@@ -286,7 +286,10 @@ def cross_entropy(model: keras.Model, dataset: Iterable) -> tuple[float, int]:
     """
     ids = tf.TensorSpec([None, None], tf.int32)
 
-    @tf.function(input_signature=[{"source_ids": ids, "target_ids": ids}, ids])
+    @tf.function(
+        input_signature=[{"source_ids": ids, "target_ids": ids}, ids],
+        autograph=False,
+    )
     def of_batch(features, labels):
         return batch_cross_entropy(model(features, training=False), labels)
 

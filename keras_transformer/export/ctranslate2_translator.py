@@ -210,7 +210,10 @@ class CTranslate2Translator:
         self.source_tokenizer = source
         most = self._max_length - 2  # without START and END
 
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        @tf.function(
+            input_signature=[tf.TensorSpec([None], tf.string)],
+            autograph=False,
+        )
         def prepare(text):
             ids = source.tokenize(text)  # (B, ragged)
             lengths = tf.cast(ids.row_lengths(), tf.int32)

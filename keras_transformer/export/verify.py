@@ -90,7 +90,7 @@ def xla_is_disabled() -> str:
     """This process refuses to compile, as the stock server does."""
     if not disable_xla():
         return "not possible here; the checks of the graph stand alone"
-    compiled = tf.function(lambda x: x + 1, jit_compile=True)
+    compiled = tf.function(lambda x: x + 1, jit_compile=True, autograph=False)
     try:
         compiled(tf.constant(1))
     except tf.errors.OpError:

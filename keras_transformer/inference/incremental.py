@@ -356,17 +356,12 @@ class IncrementalTransformer(_Sublayers):
         logits = tf.reshape(logits, shape)  # (B, T, V)
         return logits, source_attention
 
-    def reorder(self, cache: Cache, parents: tf.Tensor) -> Cache:
-        """See `cache.reorder`."""
-        return caches.reorder(cache, parents)
+    reorder = staticmethod(caches.reorder)
+    grow = staticmethod(caches.grow)
 
     def take(self, cache: Cache, indices: tf.Tensor) -> Cache:
         """See `cache.take`."""
         return caches.take(cache, indices, self._num_heads)
-
-    def grow(self, cache: Cache, steps: int | tf.Tensor) -> Cache:
-        """See `cache.grow`."""
-        return caches.grow(cache, steps)
 
     def _seen(self, source_ids):
         """Source ids, START and END as PAD where the model sees none."""

@@ -68,7 +68,9 @@ def count_tokens(
         Counter of tokens as `str`.
     """
     split = tf.function(
-        split, input_signature=[tf.TensorSpec([None], tf.string)]
+        split,
+        input_signature=[tf.TensorSpec([None], tf.string)],
+        autograph=False,
     )
     counts = collections.Counter()
     for batch in _batches(lines):
@@ -201,7 +203,9 @@ def _character_coverage(lines, vocabulary_size) -> float:
 
 
 def _normalised(lines, normalizer, tags) -> Iterator[str]:
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+    )
     def normalise(strings):
         strings = normalizer(strings)
         if tags:

@@ -132,9 +132,13 @@ class CompiledTranslator:
         self._max_length = model_steps.max_length
         self._translator = Translator(*tokenizers, model_steps, config)
         self._prepare = tf.function(
-            self._translator.prepare, input_signature=[_TEXT]
+            self._translator.prepare,
+            input_signature=[_TEXT],
+            autograph=False,
         )
-        self._outputs = tf.function(self._outputs_of, reduce_retracing=True)
+        self._outputs = tf.function(
+            self._outputs_of, reduce_retracing=True, autograph=False
+        )
         if after:
             graph = Translator(*tokenizers, steps(compiled=False), config)
             self._uncompiled = functools.cache(
@@ -248,6 +252,7 @@ class CompiledTranslator:
                 source, num_hypotheses, steps=steps
             ),
             jit_compile=True,
+            autograph=False,
         )
 
 
@@ -275,6 +280,7 @@ def _graph_search(translator, num_hypotheses):
             tf.TensorSpec([None, None], tf.int32),
             tf.TensorSpec([None], tf.int32),
         ],
+        autograph=False,
     )
 
 

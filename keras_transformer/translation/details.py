@@ -87,7 +87,7 @@ def details(
         return outputs
 
     signature = [_TEXT, _PREFIX] if prefixed else [_TEXT]
-    return tf.function(run, input_signature=signature)
+    return tf.function(run, input_signature=signature, autograph=False)
 
 
 def score_details(translator: Translator) -> Callable[..., dict]:
@@ -118,7 +118,9 @@ def score_details(translator: Translator) -> Callable[..., dict]:
             "translation_truncated": translator.truncates(translation),
         }
 
-    return tf.function(run, input_signature=[_TEXT, _TRANSLATION])
+    return tf.function(
+        run, input_signature=[_TEXT, _TRANSLATION], autograph=False
+    )
 
 
 def tokenize(translator: Translator) -> Callable[..., dict]:
@@ -137,7 +139,7 @@ def tokenize(translator: Translator) -> Callable[..., dict]:
             "length": tf.cast(ids.row_lengths(), tf.int32),
         }
 
-    return tf.function(run, input_signature=[_TEXT])
+    return tf.function(run, input_signature=[_TEXT], autograph=False)
 
 
 def align(translator: Translator) -> Callable[..., dict]:
@@ -172,7 +174,7 @@ def align(translator: Translator) -> Callable[..., dict]:
             "truncated": source.truncated,
         }
 
-    return tf.function(run, input_signature=[_TEXT])
+    return tf.function(run, input_signature=[_TEXT], autograph=False)
 
 
 def _numbers(result: SearchResult):

@@ -109,6 +109,9 @@ class Translator(tf.Module):
         self._search = functools.partial(search, model)
         self._score_ids = functools.partial(score_translations, model)
 
+    def __repr__(self):
+        return f"Translator({self.source_tokenizer} to {self.target_tokenizer})"
+
     @classmethod
     def from_run(
         cls,
@@ -144,7 +147,7 @@ class Translator(tf.Module):
         whether the text was too long for the model and lost its end. A blank
         text gives "" and 0.
         """
-        return tf.function(self._translate, input_signature=[_TEXT])
+        return tf.function(self._translate, [_TEXT], autograph=False)
 
     @functools.cached_property
     def nbest(self) -> Callable[[tf.Tensor], dict]:
@@ -155,7 +158,7 @@ class Translator(tf.Module):
         is left over has "" and `NO_SCORE`; a blank text gives "" and 0, then
         such rows.
         """
-        return tf.function(self._nbest, input_signature=[_TEXT])
+        return tf.function(self._nbest, [_TEXT], autograph=False)
 
     @functools.cached_property
     def score(self) -> Callable[[tf.Tensor, tf.Tensor], dict]:
@@ -171,7 +174,7 @@ class Translator(tf.Module):
         `InvalidArgumentError` where there are not as many translations as
         texts, which else would be broadcast.
         """
-        return tf.function(self._score, input_signature=[_TEXT, _TRANSLATION])
+        return tf.function(self._score, [_TEXT, _TRANSLATION], autograph=False)
 
     def prepare(self, text: tf.Tensor) -> Source:
         """Tokenizes; what exceeds the model's length is cut off.

@@ -61,13 +61,19 @@ def test_a_number_of_megabytes_for_an_option(data, capsys, tmp_path):
 
 
 def places(value, path=()):
-    """The paths of all values in a JSON value."""
+    """The paths of all values in a JSON value; of lists, of both ends."""
     yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value)
+    items = value.items() if isinstance(value, dict) else ends(value)
     for key, part in items:
         yield (*path, key)
         if isinstance(part, dict | list) and part:
             yield from (p for p in places(part, (*path, key)) if len(p) > 1)
+
+
+def ends(values):
+    """The first and the last of a list, whose others are treated alike."""
+    indices = range(len(values))
+    return [(i, values[i]) for i in {*indices[:1], *indices[-1:]}]
 
 
 def with_value(document, path, value):

@@ -43,7 +43,7 @@ def reading(weight):
 
 def compiled(outputs):
     """A change that has to be compiled by XLA."""
-    function = tf.function(lambda x: x + 0.0, jit_compile=True)
+    function = tf.function(lambda x: x + 0.0, jit_compile=True, autograph=False)
     return {**outputs, "score": function(outputs["score"])}
 
 
@@ -54,4 +54,6 @@ def _changed(function, change):
         return change(function(text=text))
 
     signature = [tf.TensorSpec([None], tf.string, name="text")]
-    return tf.function(changed, signature).get_concrete_function()
+    return tf.function(
+        changed, signature, autograph=False
+    ).get_concrete_function()

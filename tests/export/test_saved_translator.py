@@ -99,7 +99,7 @@ def test_an_export_of_an_earlier_version_translates(served, tmp_path):
         served.module.target_tokenizer,
     ]
     module.weights = served.module.weights
-    function = tf.function(earlier, input_signature=[spec])
+    function = tf.function(earlier, input_signature=[spec], autograph=False)
     tf.saved_model.save(module, str(tmp_path), signatures=function)
     translator = SavedTranslator(tmp_path)
     assert len(translator.translate(["A dog."])[0]) == 1
@@ -184,7 +184,9 @@ def test_other_signatures_are_refused(report, tmp_path):
         SavedTranslator(report.path, signature="xla")
     module = tf.Module()
     spec = tf.TensorSpec([None], tf.float32, name="x")
-    module.double = tf.function(lambda x: 2 * x, input_signature=[spec])
+    module.double = tf.function(
+        lambda x: 2 * x, input_signature=[spec], autograph=False
+    )
     tf.saved_model.save(module, str(tmp_path), signatures=module.double)
     with pytest.raises(InputError, match="doesn't translate text"):
         SavedTranslator(tmp_path)

@@ -44,7 +44,7 @@ def test_a_write_changes_one_step_of_one_layer(groups, compiled):
 
 
 def test_caches_of_equal_shape_never_share_memory():
-    @tf.function
+    @tf.function(autograph=False)
     def write_to_one():
         pasts = [empty_past([2, 2, 4, 8], tf.float32, False) for _ in range(3)]
         writer = CacheWriter(pasts[0], tf.constant(1), 1, False)
@@ -60,7 +60,7 @@ def test_caches_of_equal_shape_never_share_memory():
 
 
 def test_a_cache_that_grew_leaves_the_one_before_alone():
-    @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32)], autograph=False)
     def grow_and_write(steps):
         past = empty_past([2, 2, 4, 8], tf.float32, False)
         mask = tf.fill([1, 1, 4], MASKED)

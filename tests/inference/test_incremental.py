@@ -53,7 +53,9 @@ def stepped(functions, source, targets, capacity=None):
 
 
 def graph_of(functions):
-    return tf.function(lambda: functions.predict(SOURCE, TARGETS[:, 0])[0])
+    return tf.function(
+        lambda: functions.predict(SOURCE, TARGETS[:, 0])[0], autograph=False
+    )
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -57,7 +57,9 @@ def rounded(kernel=KERNEL):
 
 
 def in_graph(function, *inputs):
-    return tf.function(function)(*map(tf.constant, inputs)).numpy()
+    return tf.function(function, autograph=False)(
+        *map(tf.constant, inputs)
+    ).numpy()
 
 
 @needs_vnni
@@ -113,7 +115,7 @@ def test_results_may_be_in_half_precision():
 @pytest.mark.parametrize("limit", [None, 2.0])
 def test_a_row_is_the_same_alone(limit):
     made = projection(limit)
-    product = tf.function(lambda x: quantized_dense(x, made))
+    product = tf.function(lambda x: quantized_dense(x, made), autograph=False)
     together = product(tf.constant(INPUTS)).numpy()
     for row in range(len(INPUTS)):
         alone = product(tf.constant(INPUTS[row : row + 1])).numpy()
@@ -125,7 +127,7 @@ def test_what_is_beyond_the_limit_is_cut_off():
     made = projection(1.0)
     inputs = np.where(INPUTS > 0, 1e30, -1e30).astype(np.float32)
     at_limit = np.sign(inputs).astype(np.float32)
-    product = tf.function(lambda x: quantized_dense(x, made))
+    product = tf.function(lambda x: quantized_dense(x, made), autograph=False)
     np.testing.assert_array_equal(product(inputs), product(at_limit))
 
 
@@ -168,7 +170,9 @@ def test_models_are_near_those_of_floats(variant, static):
     made = IncrementalTransformer(model(variant), "int8", limits=limits)
 
     def probabilities(functions):
-        graph = tf.function(lambda: functions.predict(SOURCE, TARGETS[:, 0])[0])
+        graph = tf.function(
+            lambda: functions.predict(SOURCE, TARGETS[:, 0])[0], autograph=False
+        )
         return tf.nn.log_softmax(graph()).numpy()
 
     expected = probabilities(full)
@@ -183,10 +187,13 @@ def test_models_are_near_those_of_floats(variant, static):
 def test_steps_equal_a_full_pass(static):
     limits = limits_of("pre") if static else None
     made = IncrementalTransformer(model("pre"), "int8", limits=limits)
-    steps = tf.function(lambda: stepped_logits(made))().numpy()  # (B, K, T, V)
+    steps = tf.function(
+        lambda: stepped_logits(made), autograph=False
+    )().numpy()  # (B, K, T, V)
     for beam in range(3):
         graph = tf.function(
-            lambda beam=beam: made.predict(SOURCE, TARGETS[:, beam])[0]
+            lambda beam=beam: made.predict(SOURCE, TARGETS[:, beam])[0],
+            autograph=False,
         )
         # Float arithmetic between the products differs in its last digits,
         # and with it, now and then, an integer.
@@ -231,7 +238,9 @@ def test_ranges_of_products_are_stored(is_static):
     limits = limits_of("pre") if is_static else None
     made = IncrementalTransformer(model("pre"), "int8", limits=limits)
 
-    @tf.function(input_signature=[tf.TensorSpec([None, 5], tf.int32)])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None, 5], tf.int32)], autograph=False
+    )
     def step(ids):
         return made.step(ids[:, :1], made.start(ids, 1, 4), 0).logits
 

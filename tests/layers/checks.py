@@ -66,7 +66,7 @@ def check_gradients(layer, inputs):
     """One compiled step: every weight gets a finite gradient, not all 0."""
     import tensorflow as tf
 
-    @tf.function
+    @tf.function(autograph=False)
     def gradients():
         with tf.GradientTape() as tape:
             output = layer(**inputs, training=True)

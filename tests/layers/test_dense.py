@@ -51,7 +51,7 @@ def test_trains_as_keras_own(x, options, dtype):
 def needed_products(layer):
     """The products that the gradients need, by the factor transposed."""
 
-    @tf.function(input_signature=[tf.TensorSpec([None, 8])])
+    @tf.function(input_signature=[tf.TensorSpec([None, 8])], autograph=False)
     def ask(x):
         return gradients(layer, x)[1:]
 

@@ -88,7 +88,7 @@ def test_nothing_is_computed_from_the_joined_logits():
     model.compile("adam", SmoothedCrossEntropy(0.1), metrics=[TokenAccuracy()])
     features, labels = batch(5)
 
-    @tf.function
+    @tf.function(autograph=False)
     def step(data):
         return model.train_step(data)
 

@@ -126,7 +126,7 @@ def nodes(layers):
     model = build_transformer(dataclasses.replace(CONFIG, **sizes), 9, 9)
     compile_model(model, TrainingConfig(), CONFIG.d_model)
 
-    @tf.function
+    @tf.function(autograph=False)
     def step(data):
         return model.train_step(data)
 

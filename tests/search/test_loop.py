@@ -32,7 +32,8 @@ def test_same_shapes_restores_what_is_known():
         input_signature=[
             tf.TensorSpec([None, None, 4]),
             tf.TensorSpec([None, 3, 4]),
-        ]
+        ],
+        autograph=False,
     )
     def function(new, old):
         (restored,) = same_shapes([new], [old])

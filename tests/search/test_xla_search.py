@@ -39,7 +39,7 @@ def test_compiled_search_equals_uncompiled_search(variant, beam_size):
     source_ids, _ = random_sources(3, rows=6, longest=9)
     functions = IncrementalTransformer(model, compiled=True)
 
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=True, autograph=False)
     def compiled(source_ids, limits):
         return run(functions, beam_size, source_ids, STEPS, limits)
 

@@ -73,10 +73,11 @@ def test_killed_under_load_and_started_again(toy_base):
 def test_what_must_be_compiled_is_refused(tmp_path):
     """As by the stock server, which runs without XLA."""
     module = tf.Module()
-    compiled = tf.function(lambda x: x + 1.0, jit_compile=True)
+    compiled = tf.function(lambda x: x + 1.0, jit_compile=True, autograph=False)
     serve = tf.function(
         lambda x: {"y": compiled(x)},
         input_signature=[tf.TensorSpec([None], tf.float32, name="x")],
+        autograph=False,
     )
     tf.saved_model.save(module, str(tmp_path / "toy/1"), serve)
     with socket.socket() as free:

@@ -120,7 +120,7 @@ def test_saved_and_loaded_has_the_same_tags(pair, tmp_path):
 def test_graph_code_does_the_same(pair):
     tagged, _ = pair
     batch = tf.constant(["<BT> the cat", "the <BT>", ""])
-    ids = tf.function(tagged.tokenize)(batch)
+    ids = tf.function(tagged.tokenize, autograph=False)(batch)
     assert ids.to_list() == tagged.tokenize(batch).to_list()
 
 
@@ -178,7 +178,7 @@ def test_a_saved_model_knows_the_tags(pair, tmp_path):
     module.tokenizer = tagged
     signature = tf.TensorSpec([None], tf.string)
 
-    @tf.function(input_signature=[signature])
+    @tf.function(input_signature=[signature], autograph=False)
     def ids(texts):
         return {"ids": tagged.tokenize(texts).to_tensor()}
 

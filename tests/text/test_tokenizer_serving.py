@@ -27,7 +27,10 @@ class _Served(tf.Module):
         super().__init__()
         self.tokenizer = tokenizer
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.string, "text")],
+        autograph=False,
+    )
     def serve(self, text):
         ids = self.tokenizer.tokenize(text)
         surface = self.tokenizer.surface(text).to_tensor("")

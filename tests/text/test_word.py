@@ -84,7 +84,9 @@ def lowercase(request):
 def _differences(lines, lowercase):
     tokenizer = WordTokenizer(SPECIAL_TOKENS, lowercase=lowercase)
     split = tf.function(
-        tokenizer.split, input_signature=[tf.TensorSpec([None], tf.string)]
+        tokenizer.split,
+        input_signature=[tf.TensorSpec([None], tf.string)],
+        autograph=False,
     )
     found = split(tf.constant(lines)).to_list()
     normal = tokenizer.normalizer(tf.constant(lines)).numpy()

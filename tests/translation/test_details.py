@@ -67,7 +67,7 @@ def translator():
 
 @functools.cache
 def traced(make, translator, **options):
-    """The graph function of `details` or `score_details`, traced once."""
+    """The graph function that `make` makes, traced once."""
     return make(translator, **options)
 
 
@@ -267,7 +267,7 @@ def test_score_details_are_those_of_the_search(trained):
 
 
 def test_ids_are_whole_and_padded(translator):
-    function = tokenize(translator)
+    function = traced(tokenize, translator)
     outputs = numpy(function(tf.constant(["beta Zed", "", "alpha"])))
     assert outputs["ids"].tolist() == [[5, 1], [0, 0], [4, 0]]
     assert outputs["length"].tolist() == [2, 0, 1]
@@ -279,14 +279,14 @@ def test_ids_are_whole_and_padded(translator):
 
 
 def test_no_text_has_no_ids(translator):
-    outputs = numpy(tokenize(translator)(tf.constant([], tf.string)))
+    outputs = numpy(traced(tokenize, translator)(tf.constant([], tf.string)))
     assert outputs["ids"].shape[0] == 0
     assert outputs["length"].shape == (0,)
 
 
 def test_alignment_is_that_of_the_best_hypothesis(translator):
-    found = numpy(align(translator)(tf.constant(TEXTS)))
-    all_of = details(translator, num_hypotheses=1, alignment=True)
+    found = numpy(traced(align, translator)(tf.constant(TEXTS)))
+    all_of = traced(details, translator, num_hypotheses=1, alignment=True)
     expected = numpy(all_of(tf.constant(TEXTS)))
     assert found.keys() == {
         "source_tokens",
@@ -308,7 +308,7 @@ def test_alignment_is_that_of_the_best_hypothesis(translator):
 
 
 def test_alignment_is_a_share_for_tokens_and_0_for_padding(translator):
-    found = numpy(align(translator)(tf.constant(TEXTS)))
+    found = numpy(traced(align, translator)(tf.constant(TEXTS)))
     batch, target = found["target_tokens"].shape
     source = found["source_tokens"].shape[1]
     assert found["alignment"].shape == (batch, target, source)
@@ -320,20 +320,22 @@ def test_alignment_is_a_share_for_tokens_and_0_for_padding(translator):
 
 
 def test_no_column_is_empty_in_all_rows(translator):
-    found = numpy(align(translator)(tf.constant(TEXTS)))
+    found = numpy(traced(align, translator)(tf.constant(TEXTS)))
     # The first and the last column of a source are START and END.
     assert (found["source_tokens"][:, 1:-1] != b"").any(axis=0).all()
     assert (found["target_tokens"] != b"").any(axis=0).all()
 
 
 def test_alignment_of_a_cut_text_says_so(translator):
-    found = numpy(align(translator)(tf.constant(["alpha", "beta " * 40])))
+    found = numpy(
+        traced(align, translator)(tf.constant(["alpha", "beta " * 40]))
+    )
     assert found["truncated"].tolist() == [False, True]
     assert found["source_tokens"].shape[1] == 12
 
 
 @pytest.mark.parametrize("texts", [[], ["", " "]], ids=["none", "blank"])
 def test_alignment_of_no_text(translator, texts):
-    found = numpy(align(translator)(tf.constant(texts, tf.string)))
+    found = numpy(traced(align, translator)(tf.constant(texts, tf.string)))
     assert found["alignment"].shape[:2] == (len(texts), 1)
     assert not found["alignment"].any()

@@ -92,7 +92,10 @@ def test_texts_that_belong_together_stay_together():
 
 
 def test_text_translator_calls_a_graph_function():
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.string, "text")],
+        autograph=False,
+    )
     def function(text):
         return {"translation": tf.strings.upper(text, "utf-8")}
 

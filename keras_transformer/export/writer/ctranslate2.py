@@ -372,7 +372,7 @@ def _searched(run, model, decoding, texts):
         run.source_tokenizer, run.target_tokenizer, model, decoding
     )
 
-    @tf.function
+    @tf.function(autograph=False)
     def search(text):
         source = translator.prepare(text)
         result = translator.search(source)
