@@ -26,6 +26,7 @@ extensions = [
     "dark_pictures",
     "folded",
     "mathml",
+    "notebooks",
     "options",
     "pictures",
     "public_names",

@@ -14,7 +14,6 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
-FOLDER = Path(__file__).resolve().parents[1] / "_build" / "dark"
 # The lightness of the theme's dark background, and of text on it, 0 to 1.
 _PAPER, _INK = 0.08, 0.9
 # How far red, green and blue of a tint are apart, at most.
@@ -56,20 +55,15 @@ class DarkPictures(SphinxTransform):
             if not image["uri"].endswith(".svg"):
                 continue
             _, path = self.env.relfn2path(image["uri"], self.env.docname)
-            written = _written(Path(path))
+            written = Path(self.env.doctreedir, "dark", Path(path).name)
+            written.parent.mkdir(parents=True, exist_ok=True)
+            svg = Path(path).read_text(encoding="utf-8")
+            written.write_text(dark(svg), encoding="utf-8")
             other = image.deepcopy()
             other["uri"] = f"/{os.path.relpath(written, self.env.srcdir)}"
             image["classes"].append("only-light")
             other["classes"].append("only-dark")
             image.parent.insert(image.parent.index(image) + 1, other)
-
-
-def _written(path):
-    """The dark file of a light one."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    written = FOLDER / f"{path.stem}-dark.svg"
-    written.write_text(dark(path.read_text(encoding="utf-8")), encoding="utf-8")
-    return written
 
 
 def setup(app):

@@ -29,15 +29,20 @@ function excerpt(page, anchor, query) {
   const [text, anchors] = SEARCH_TEXTS[page];
   const begin = anchors[anchor] ?? 0;
   const position = positionOf(text, query, begin);
-  const start = Math.max(begin, position - BEFORE);
+  let start = Math.max(begin, position - BEFORE);
+  const space = text.indexOf(" ", start);
+  // With a whole word, where words have spaces between them.
+  if (start > begin && space >= 0 && space < position) start = space + 1;
   const cut = text.slice(start, start + LENGTH).trim();
-  const end = start + LENGTH < text.length ? " …" : "";
-  return `${start > begin ? "… " : ""}${cut}${end}`;
+  const more = start + LENGTH < text.length;
+  const shown = more ? `${cut.replace(/ \w*$/, "")} …` : cut;
+  return start > begin ? `… ${shown}` : shown;
 }
 
 function addExcerpt(item) {
   const link = item.querySelector("a");
-  const root = new URL(document.documentElement.dataset.content_root, document.baseURI);
+  const { content_root: here } = document.documentElement.dataset;
+  const root = new URL(here, document.baseURI);
   const found = new URL(link.href);
   const page = decodeURI(found.pathname)
     .slice(decodeURI(root.pathname).length)

@@ -40,7 +40,7 @@ function scrollSidebar() {
 document.addEventListener("DOMContentLoaded", () => {
   // What a program prints isn't typed by anyone.
   document
-    .querySelectorAll("div:is(.highlight-python, .highlight-sh, .highlight-yaml)")
+    .querySelectorAll("div:is(.highlight-python, .highlight-sh, .highlight-bash, .highlight-yaml)")
     .forEach(addCopyButton);
   scrollSidebar();
 });

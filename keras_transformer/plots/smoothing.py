@@ -8,7 +8,14 @@ from matplotlib.figure import Figure
 
 from keras_transformer.constants import PAD_ID
 from keras_transformer.layers.masks import token_weights
-from keras_transformer.plots.style import HEAT, labels, new_figure, styled
+from keras_transformer.plots.style import (
+    HEAT,
+    ON_BRIGHT,
+    ON_DEEP,
+    labels,
+    new_figure,
+    styled,
+)
 from keras_transformer.training.loss import SmoothedCrossEntropy
 
 
@@ -43,7 +50,7 @@ def plot_smoothing_table(
             f"{value:.3f}".rstrip("0").rstrip("."),
             ha="center",
             va="center",
-            color="black" if value > 0.6 else "white",
+            color=ON_BRIGHT if value > 0.6 else ON_DEEP,
         )
     names = [_name(i, label) for i in range(num_classes)]
     axes.set_xticks(range(columns), names)

@@ -31,6 +31,9 @@ LINES = (
 )
 DARK, BLUE, ORANGE, LIGHT = "#222222", "#0072B2", "#D55E00", "#9a9a9a"
 PALE = "#eeeeee"
+# Text on the colours of a heat map. These are tinted, as greys are exchanged
+# where a picture is shown on dark paper.
+ON_BRIGHT, ON_DEEP = "#10103c", "#ffffd0"
 HEAT = "viridis"
 
 # Fonts with Chinese characters, the likeliest first.

@@ -6,12 +6,14 @@ import re
 import pytest
 
 from keras_transformer.data.demo import load_demo_corpus
+from tests.kernels import executed, output_of
 
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 
 
-@pytest.mark.slow
-def test_the_lines_of_the_readme_run(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def lines(tmp_path):
+    """The lines; what they read lies in the folder."""
     (lines,) = re.findall(
         r"```py\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL
     )
@@ -19,13 +21,34 @@ def test_the_lines_of_the_readme_run(tmp_path, monkeypatch, capsys):
     for name, pairs in corpus._asdict().items():
         text = "".join(f"{source}\t{target}\n" for source, target in pairs)
         (tmp_path / f"{name}.tsv").write_text(text, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
     # The training alone is shorter than it should be.
-    lines = lines.replace("epochs=20", "epochs=1")
-    exec(compile(lines, str(README), "exec"), {})
-    said = capsys.readouterr().out
+    return lines.replace("epochs=20", "epochs=1")
+
+
+def check(said):
+    """What they print: progress, and the same translation of run and export."""
     assert "Epoch 1/1" in said and "val_cross_entropy" in said
     one, many, bleu, again = said.splitlines()[-4:]
     assert one == again
     assert [len(texts) for texts in eval(many)] == [3, 3]
     assert 0 <= float(bleu) <= 100
+
+
+@pytest.mark.slow
+def test_the_lines_of_the_readme_run(lines, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(lines, str(README), "exec"), {})
+    check(capsys.readouterr().out)
+
+
+@pytest.mark.slow
+def test_the_lines_of_the_readme_run_in_a_notebook(lines, tmp_path):
+    v4 = pytest.importorskip("nbformat.v4", reason="needs the extra [docs]")
+    cells = [v4.new_code_cell(part) for part in cells_of(lines)]
+    notebook = executed(v4.new_notebook(cells=cells), tmp_path, 600)
+    check("".join(output_of(cell) or "" for cell in notebook["cells"]))
+
+
+def cells_of(lines):
+    """A cell for each statement that begins a line."""
+    return re.split(r"\n(?=\S)", lines.strip())

@@ -1,7 +1,6 @@
 """The site: its parts, and a build without a warning."""
 
 import dataclasses
-import importlib
 import shutil
 import subprocess
 import sys
@@ -12,15 +11,6 @@ from keras_transformer.config import Config
 from tests.docs.pages import DOCS, ROOT, markdown_files
 
 SEARCH = ROOT / "tests" / "docs" / "search.js"
-
-
-@pytest.fixture
-def part(monkeypatch):
-    """Imports a module of `docs/_ext` or `scripts/tools`, given Sphinx."""
-    pytest.importorskip("sphinx", reason="needs the extra [docs]")
-    for folder in (DOCS / "_ext", ROOT / "scripts/tools"):
-        monkeypatch.syspath_prepend(folder)
-    return importlib.import_module
 
 
 # Links.

@@ -1,9 +1,8 @@
 """Toy models on disk, and a server of them."""
 
-import shutil
-
 import pytest
 
+from tests import chromium
 from tests.skipped_modules import module_without
 
 EXTRA = ("tensorflow_serving", "grpc_health", "starlette", "uvicorn")
@@ -57,32 +56,7 @@ def serve():
 
 # The page in a browser.
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# What a busy machine needs; a test that passes doesn't wait for it.
-PATIENCE_MS = 30_000
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A Chromium that is installed; it can reach this machine only."""
-    reason = "needs the extra [dev]: no playwright"
-    api = pytest.importorskip("playwright.sync_api", reason=reason)
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(
-            "needs a browser: no chromium on the PATH (on Debian: apt-get "
-            "install chromium)"
-        )
-    outside = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    # Its event loop would be in the way of other modules' tests, so it ends
-    # with the module.
-    api.expect.set_options(timeout=PATIENCE_MS)
-    with api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=path, args=[outside]
-        )
-        yield launched
-        launched.close()
+browser = chromium.browser
 
 
 @pytest.fixture(scope="session")
@@ -122,7 +96,7 @@ def open_page(browser, page_server):
     def opened(**settings):
         context = browser.new_context(**{"locale": "en-GB", **settings})
         contexts.append(context)
-        context.set_default_timeout(PATIENCE_MS)
+        context.set_default_timeout(chromium.PATIENCE_MS)
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
         page.on("pageerror", lambda error: problems.append(str(error)))

@@ -1,0 +1,149 @@
+"""Chapters as notebooks: the cells of the page, which run in a kernel."""
+
+import json
+import re
+
+import pytest
+
+from tests.docs.pages import DOCS, assert_same_output, examples, headings
+from tests.kernels import executed, output_of
+
+CHAPTERS = [
+    path
+    for language in ("en", "zh")
+    for path in sorted((DOCS / language / "tutorial").glob("*.md"))
+]
+# The one that takes the least.
+QUICK = "10-masks"
+PICTURE = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+
+
+def name(path):
+    return str(path.relative_to(DOCS))
+
+
+@pytest.fixture
+def make(part):
+    """Makes the notebook of a text, with one picture for all."""
+    pytest.importorskip("nbformat", reason="needs the extra [docs]")
+    notebooks = part("notebooks")
+    pages = notebooks.Pages(lambda name: PICTURE, lambda name: f"page {name}")
+    return lambda text: notebooks.notebook(text, "en", pages)
+
+
+def code_of(notebook):
+    """The cells of code, but for that before the chapter."""
+    cells = [c for c in notebook["cells"] if c["cell_type"] == "code"]
+    assert cells[0]["metadata"]["tags"] == ["setup"]
+    return cells[1:]
+
+
+def markdown_of(notebook):
+    cells = notebook["cells"]
+    return "\n".join(c["source"] for c in cells if c["cell_type"] != "code")
+
+
+# The cells.
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=name)
+def test_notebook_has_the_very_cells_of_the_page(make, chapter):
+    import nbformat
+
+    notebook = make(chapter.read_text(encoding="utf-8"))
+    nbformat.validate(notebook)
+    pairs = [
+        (cell["source"] + "\n", output_of(cell)) for cell in code_of(notebook)
+    ]
+    assert pairs == [
+        (one.code.text, one.output and one.output.text)
+        for one in examples(chapter)
+    ]
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=name)
+def test_text_around_the_cells_is_all_there(make, chapter):
+    text = chapter.read_text(encoding="utf-8")
+    markdown = markdown_of(make(text))
+    shown = re.findall(r"^(#+) (.+)$", markdown, flags=re.M)
+    assert [(len(marks), title) for marks, title in shown if marks] == [
+        *headings(chapter)
+    ]
+    assert markdown.count("<img ") == text.count("{picture}") + text.count(
+        ".svg)"
+    )
+    assert not re.search(r"\{\w+\}`|\.md\)|^% ", markdown, flags=re.M)
+
+
+def test_first_cell_says_how_to_install(make):
+    first = make("# Title\n")["cells"][0]
+    assert first["cell_type"] == "markdown"
+    assert "pip install" in first["source"]
+
+
+def test_links_lead_to_notebooks_and_other_pages_are_named(make):
+    markdown = markdown_of(
+        make(
+            "# T\n\n[next](02-model.md), {doc}`11-loss`, [my\nown](../guides/"
+            "own-corpus.md), {doc}`../guides/speed`, [out](https://a.b/c.md).\n"
+        )
+    )
+    assert "[next](02-model.ipynb), [page 11-loss](11-loss.ipynb)," in markdown
+    assert "my\nown, page ../guides/speed, [out](https://a.b/c.md)." in markdown
+
+
+def test_answers_are_folded(make):
+    answer = "````{admonition} Answer\n:class: dropdown\n\nForty-two.\n\n"
+    code = "```python\nprint(42)\n```\n```text\n42\n```\n````\n"
+    *_, text, cell = make(f"# T\n\n{answer}{code}")["cells"]
+    assert text["source"].startswith("<details><summary>Answer</summary>\n\n")
+    assert "Forty-two." in text["source"]
+    assert cell["metadata"]["jupyter"]["source_hidden"]
+    assert output_of(cell) == "42\n"
+
+
+def test_a_picture_is_inside(make):
+    page = '# T\n\n```{picture} masks\n:alt: "Three"\n\nA caption.\n```\n'
+    last = make(page)["cells"][-1]["source"]
+    assert (
+        '<img alt="&quot;Three&quot;" src="data:image/svg+xml;base64,' in last
+    )
+    assert last.endswith("*A caption.*")
+
+
+def test_an_unknown_directive_is_refused(make):
+    with pytest.raises(ValueError, match="no notebook has a table"):
+        make("# T\n\n```{table}\n```\n")
+
+
+def test_notebooks_are_the_same_each_time(make):
+    text = CHAPTERS[0].read_text(encoding="utf-8")
+    assert json.dumps(make(text)) == json.dumps(make(text))
+
+
+# In a kernel.
+
+
+def check_outputs(chapter, notebook):
+    for cell, shown in zip(code_of(notebook), examples(chapter), strict=True):
+        if shown.output is not None:
+            where = f"{chapter}, line {shown.output.line}, as a notebook"
+            assert_same_output(output_of(cell) or "", shown.output.text, where)
+
+
+def test_a_chapter_runs_as_a_notebook(make, tmp_path):
+    chapter = DOCS / "en" / "tutorial" / f"{QUICK}.md"
+    notebook = make(chapter.read_text(encoding="utf-8"))
+    check_outputs(chapter, executed(notebook, tmp_path, 300))
+
+
+# Those in Chinese have the same cells, which a test of the pages holds them to.
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "chapter",
+    [path for path in CHAPTERS if "en" in path.parts and path.stem != QUICK],
+    ids=name,
+)
+def test_every_chapter_runs_as_a_notebook(make, chapter, tmp_path):
+    notebook = make(chapter.read_text(encoding="utf-8"))
+    check_outputs(chapter, executed(notebook, tmp_path, 900))
