@@ -3,7 +3,7 @@
 import importlib.metadata
 import platform
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # What decides ids, weights and graphs, by the names of distributions.
 _DISTRIBUTIONS = (
