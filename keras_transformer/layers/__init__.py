@@ -8,6 +8,7 @@ from keras_transformer.layers.masks import (
     padding_mask,
     seen_source,
 )
+from keras_transformer.layers.pooling import MaskedPooling
 from keras_transformer.layers.positional_embedding import (
     PositionalEmbedding,
     sinusoids,
@@ -21,6 +22,7 @@ __all__ = [
     "DecoderLayer",
     "EncoderLayer",
     "FeedForward",
+    "MaskedPooling",
     "MultiHeadAttention",
     "PositionalEmbedding",
     "causal_mask",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import keras
 from keras import ops
 
-from keras_transformer.layers.dense import Dense
+from keras_transformer.layers.dense import Dense, NormalizedDense
 from keras_transformer.layers.dropout import ActivationDropout
+from keras_transformer.layers.layer_normalization import LayerNormalization
 from keras_transformer.tensors import Activation, Shape, Tensor
 
 
@@ -87,3 +89,20 @@ class FeedForward(keras.layers.Layer):
             "activation": keras.activations.serialize(self.activation),
             "dropout": self.dropout,
         }
+
+
+class PreNormFeedForward(FeedForward):
+    """The sublayer whose inputs are normalised first, as part of it.
+
+    Args:
+        norm: `LayerNormalization`, see `NormalizedDense`.
+    """
+
+    def __init__(
+        self, *args: Any, norm: LayerNormalization, **kwargs: Any
+    ) -> None:
+        self._dense = functools.partial(NormalizedDense, norm=norm)
+        super().__init__(*args, **kwargs)
+
+    def _inner_dense(self, **options):
+        return self._dense(self.d_ff, **options)

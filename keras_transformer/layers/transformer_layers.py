@@ -17,7 +17,10 @@ from keras_transformer.layers.attention import (
 )
 from keras_transformer.layers.dense import NormalizedDense
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.feed_forward import (
+    FeedForward,
+    PreNormFeedForward,
+)
 from keras_transformer.layers.layer_normalization import LayerNormalization
 from keras_transformer.tensors import Activation, Shape, Tensor
 
@@ -47,23 +50,6 @@ class PreNormAttention(MultiHeadAttention):
         if name not in self._normalized_inputs:
             return super()._projection(name)
         return super()._projection(name, self._dense)
-
-
-class PreNormFeedForward(FeedForward):
-    """The feed-forward sublayer whose inputs are normalised first.
-
-    Args:
-        norm: `LayerNormalization`, see `NormalizedDense`.
-    """
-
-    def __init__(
-        self, *args: Any, norm: LayerNormalization, **kwargs: Any
-    ) -> None:
-        self._dense = functools.partial(NormalizedDense, norm=norm)
-        super().__init__(*args, **kwargs)
-
-    def _inner_dense(self, **options):
-        return self._dense(self.d_ff, **options)
 
 
 class TransformerLayer(keras.layers.Layer):
@@ -280,11 +266,13 @@ class DecoderLayer(TransformerLayer):
         feedforward_dropout: float, inside the feed-forward sublayer.
         norm: "pre" (x + f(norm(x))) or "post" (norm(x + f(x))).
         layer_norm_epsilon: float, added to the variance.
+        cross_attention: bool, whether it attends to an encoder's output, as
+            all do but those of language models.
 
     Call arguments:
         x: float `(B, T, D)`. Its implicit mask and that of `encoder_output`
             hide keys as in `EncoderLayer`.
-        encoder_output: float `(B, S, D)`.
+        encoder_output: float `(B, S, D)`; None without cross-attention.
         self_attention_mask: bool, broadcasts to `(B, T, T)`, True keeps;
             causal and padding (see `layers.masks.decoder_mask`).
         cross_attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
@@ -314,6 +302,7 @@ class DecoderLayer(TransformerLayer):
         feedforward_dropout: float = 0.0,
         norm: str = "pre",
         layer_norm_epsilon: float = 1e-6,
+        cross_attention: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -331,60 +320,85 @@ class DecoderLayer(TransformerLayer):
         self._self_attention, self._self_attention_layer_norm = self._attention(
             "self_attention", normalized=("query", "key", "value")
         )
-        self._cross_attention, self._cross_attention_layer_norm = (
-            self._attention("cross_attention", normalized=("query",))
-        )
+        self.cross_attention = cross_attention
+        if cross_attention:
+            self._cross_attention, self._cross_attention_layer_norm = (
+                self._attention("cross_attention", normalized=("query",))
+            )
 
-    def build(self, x_shape: Shape, encoder_output_shape: Shape) -> None:
+    def build(
+        self, x_shape: Shape, encoder_output_shape: Shape | None = None
+    ) -> None:
+        self._check_source(encoder_output_shape)
         check_width(self, "x", x_shape, self.d_model)
         self._self_attention.build(x_shape, x_shape)
         self._self_attention_layer_norm.build(x_shape)
-        self._cross_attention.build(x_shape, encoder_output_shape)
-        self._cross_attention_layer_norm.build(x_shape)
+        if self.cross_attention:
+            self._cross_attention.build(x_shape, encoder_output_shape)
+            self._cross_attention_layer_norm.build(x_shape)
         self._build_feedforward(x_shape)
 
     def call(
         self,
         x: Tensor,
-        encoder_output: Tensor,
+        encoder_output: Tensor | None = None,
         self_attention_mask: Tensor | None = None,
         cross_attention_mask: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
+        self._check_source(encoder_output)
         update = self._self_attention(
             x, x, attention_mask=self_attention_mask, training=training
         )
         x = self._add(x, update, self._self_attention_layer_norm, training)
-        update = self._cross_attention(
-            x,
-            encoder_output,
-            attention_mask=cross_attention_mask,
-            training=training,
-        )
-        x = self._add(x, update, self._cross_attention_layer_norm, training)
+        if self.cross_attention:
+            update = self._cross_attention(
+                x,
+                encoder_output,
+                attention_mask=cross_attention_mask,
+                training=training,
+            )
+            norm = self._cross_attention_layer_norm
+            x = self._add(x, update, norm, training)
         update = self._feedforward(x, training=training)
         return self._add(x, update, self._feedforward_layer_norm, training)
 
     def attention_weights(
         self,
         x: Tensor,
-        encoder_output: Tensor,
+        encoder_output: Tensor | None = None,
         self_attention_mask: Tensor | None = None,
         cross_attention_mask: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor | None]:
         """What each position attends to, for the arguments of `call`.
 
         Returns:
             self-attention, float `(B, N, T, T)`, and cross-attention, float
-            `(B, N, T, S)`: queries, then keys; see
+            `(B, N, T, S)` or None: queries, then keys; see
             `MultiHeadAttention.attention_weights`.
         """
+        self._check_source(encoder_output)
         to_itself = self._self_attention.attention_weights(
             x, x, self_attention_mask
         )
+        if not self.cross_attention:
+            return to_itself, None
         update = self._self_attention(x, x, attention_mask=self_attention_mask)
         x = self._add(x, update, self._self_attention_layer_norm)
         to_source = self._cross_attention.attention_weights(
             x, encoder_output, cross_attention_mask
         )
         return to_itself, to_source
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "cross_attention": self.cross_attention}
+
+    def _check_source(self, encoder_output):
+        """Refuses what it has no use for, or lacks; takes a shape, too."""
+        missing = encoder_output is None
+        if missing == self.cross_attention:
+            raise ValueError(
+                "DecoderLayer takes encoder_output where cross_attention is "
+                "True, and only there. Received: cross_attention="
+                f"{self.cross_attention}, {'no ' * missing}encoder_output"
+            )

@@ -105,6 +105,9 @@ def attention_weights(
         # Broadcasts to (B, N, T, S); (B, 1, 1, S) for padding alone.
         bias = ops.expand_dims(bias, axis=-3)
     scores = attention_scores(queries, keys, bias, gradient=gradient)
+    if scores.shape[-1] == 1:
+        # Keras takes the softmax of one number for a mistake, and warns.
+        return ops.cast(ops.exp(scores - scores), queries.dtype)
     return ops.cast(ops.softmax(scores, axis=-1), queries.dtype)
 
 

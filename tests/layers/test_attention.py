@@ -263,3 +263,11 @@ def test_attention_weights_of_hidden_keys_are_zero(arrays):
     )
     assert weights[..., 2:].max() == 0
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
+
+
+def test_one_key_has_all_the_attention_and_no_warning():
+    layer = MultiHeadAttention(num_heads=2, d_model=8)
+    x = np.ones((2, 1, 8), "float32")
+    np.testing.assert_array_equal(layer.attention_weights(x, x), 1.0)
+    mask = np.zeros((2, 1, 1), "bool")
+    np.testing.assert_array_equal(layer.attention_weights(x, x, mask), 1.0)

@@ -154,6 +154,47 @@ def test_files_of_weights_know_norms_by_their_own_names(norm, tmp_path):
     }
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_decoder_layer_without_cross_attention_keeps_the_contract(norm):
+    def make(dtype="float32"):
+        options = sizes(norm=norm, cross_attention=False)
+        return DecoderLayer(**options, dtype=dtype)
+
+    check_layer(make, {"x": X}, weight_count=16, seed_count=3)
+    check_gradients(make(), {"x": X})
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_without_cross_attention_it_is_an_encoder_layer_with_its_mask(norm):
+    decoder = DecoderLayer(**sizes(norm=norm, cross_attention=False))
+    encoder = EncoderLayer(**sizes(norm=norm))
+    mask = decoder_mask(np.array([[4, 4, 4, 4], [4, 4, 0, 0]]))
+    actual = decoder(X, self_attention_mask=mask)
+    encoder.build(X.shape)
+    encoder.set_weights(decoder.get_weights())
+    np.testing.assert_allclose(
+        actual, encoder(X, attention_mask=mask), atol=1e-6
+    )
+    to_itself, to_source = decoder.attention_weights(
+        X, self_attention_mask=mask
+    )
+    assert to_source is None
+    np.testing.assert_allclose(
+        to_itself, encoder.attention_weights(X, mask), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("cross_attention", [False, True])
+def test_a_source_too_many_or_too_few_is_refused(cross_attention):
+    layer = DecoderLayer(**sizes(cross_attention=cross_attention))
+    right, wrong = ((SOURCE,), ()) if cross_attention else ((), (SOURCE,))
+    match = f"Received: cross_attention={cross_attention}, "
+    for _ in range(2):  # when it is built, and afterwards
+        with pytest.raises(ValueError, match=match):
+            layer(X, *wrong)
+        layer(X, *right)
+
+
 def test_unknown_norm_is_refused():
     with pytest.raises(ValueError, match="'pre' or 'post'. Received: 'mid'"):
         EncoderLayer(**sizes(norm="mid"))
@@ -263,6 +304,7 @@ def test_every_argument_shows_its_default(layer):
     parameters = inspect.signature(layer).parameters
     assert list(parameters)[:3] == ["d_model", "num_heads", "d_ff"]
     defaults = {k: p.default for k, p in list(parameters.items())[3:-1]}
+    its_own = {"cross_attention": True} if layer is DecoderLayer else {}
     assert defaults == {
         "activation": "relu",
         "dropout": 0.0,
@@ -270,6 +312,7 @@ def test_every_argument_shows_its_default(layer):
         "feedforward_dropout": 0.0,
         "norm": "pre",
         "layer_norm_epsilon": 1e-6,
+        **its_own,
     }
 
 
