@@ -1,5 +1,9 @@
-"""The functional Transformer."""
+"""The functional Transformer, and its encoder and decoder alone."""
 
-from keras_transformer.models.transformer import build_transformer
+from keras_transformer.models.transformer import (
+    build_encoder,
+    build_language_model,
+    build_transformer,
+)
 
-__all__ = ["build_transformer"]
+__all__ = ["build_encoder", "build_language_model", "build_transformer"]

@@ -1,4 +1,4 @@
-"""The Transformer as a functional Keras model."""
+"""The Transformer as a functional Keras model, and its halves alone."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from keras import layers, ops
 
 from keras_transformer.compat import compiled_metrics
 from keras_transformer.config.model import ModelConfig
+from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError
 from keras_transformer.layers import (
+    MaskedPooling,
     PositionalEmbedding,
     decoder_mask,
     padding_mask,
@@ -194,10 +196,7 @@ def build_transformer(
         x = source_embedding(source_ids)
     else:
         x = source_embedding(source_ids, skip=1)
-    for i in range(config.num_encoder_layers):
-        layer = EncoderLayer(**_sizes(config), name=f"encoder_layer_{i}")
-        x = layer(x, attention_mask=source_mask)
-    encoder_output = _final_norm(config, "encoder")(x) if final_norm else x
+    encoder_output = _encode(config, x, source_mask, final_norm)
 
     target_mask = decoder_mask(target_ids)
     x = target_embedding(target_ids)
@@ -209,15 +208,7 @@ def build_transformer(
             self_attention_mask=target_mask,
             cross_attention_mask=source_mask,
         )
-    if final_norm:
-        x = _final_norm(config, "decoder")(x)
-
-    if config.tied_embeddings == "none":
-        x = Dense(target_vocabulary_size, name="logits")(x)
-    else:
-        x = target_embedding(x, reverse=True)
-    # Whatever the policy computes in, loss and search see float32.
-    logits = layers.Activation("linear", dtype="float32", name="scores")(x)
+    logits = _logits(config, x, target_embedding, final_norm)
     return Transformer(
         {"source_ids": source_ids, "target_ids": target_ids},
         logits,
@@ -227,6 +218,86 @@ def build_transformer(
         source_start=config.source_start,
         source_end=config.source_end,
     )
+
+
+def build_encoder(
+    config: ModelConfig, vocabulary_size: int, pooling: str | None = None
+) -> keras.Model:
+    """Builds the encoder alone, for an output layer of one's own.
+
+    Layers are named as in `build_transformer`.
+
+    Args:
+        config: the shape; what it says of a decoder doesn't count.
+        vocabulary_size: int.
+        pooling: None: a vector for each token, as taggers need; "mean" or
+            "max": one for each text, see `MaskedPooling`.
+
+    Returns:
+        A `keras.Model` from ids int32 `(B, S)`, padded with 0, to float
+        `(B, S, D)`, or `(B, D)` with `pooling`.
+
+    Raises:
+        ValueError: another `pooling`.
+
+    Example:
+        >>> config = ModelConfig(num_encoder_layers=1, d_model=8)
+        >>> encoder = build_encoder(config, vocabulary_size=10, pooling="mean")
+        >>> scores = keras.layers.Dense(2)(encoder.output)
+        >>> classifier = keras.Model(encoder.input, scores)
+        >>> classifier.output_shape
+        (None, 2)
+
+    Reference: Vaswani et al. 2017, figure 1, left.
+    """
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    x = _embedding(config, vocabulary_size, "source_embedding")(ids)
+    x = _encode(config, x, padding_mask(ids), config.norm == "pre")
+    if pooling is not None:
+        mask = ops.not_equal(ids, PAD_ID)  # (B, S)
+        x = MaskedPooling(pooling, name="pooling")(x, mask=mask)
+    return keras.Model(ids, x, name="encoder")
+
+
+def build_language_model(
+    config: ModelConfig, vocabulary_size: int
+) -> keras.Model:
+    """Builds a decoder without a source, which predicts each next token.
+
+    Layers are named as in `build_transformer`. `TextGenerator` writes with
+    it, `IncrementalTransformer` makes it what searches take.
+
+    Args:
+        config: the shape; what it says of an encoder doesn't count. Tied
+            embeddings, "target" or "all", share one matrix with the output.
+        vocabulary_size: int, V.
+
+    Returns:
+        A `keras.Model` from ids int32 `(B, T)`, START first, padded with 0,
+        to logits float32 `(B, T, V)` of the token after each.
+
+    Example:
+        >>> config = ModelConfig(num_decoder_layers=1, d_model=8)
+        >>> build_language_model(config, vocabulary_size=10).output_shape
+        (None, None, 10)
+
+    Reference: Radford et al. 2018, "Improving Language Understanding by
+    Generative Pre-Training", section 3.1.
+    """
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    tied = config.tied_embeddings != "none"
+    embedding = _embedding(config, vocabulary_size, "target_embedding", tied)
+    mask = decoder_mask(ids)
+    x = embedding(ids)
+    for i in range(config.num_decoder_layers):
+        layer = DecoderLayer(
+            **_sizes(config),
+            cross_attention=False,
+            name=f"decoder_layer_{i}",
+        )
+        x = layer(x, self_attention_mask=mask)
+    logits = _logits(config, x, embedding, config.norm == "pre")
+    return keras.Model(ids, logits, name="language_model")
 
 
 def symmetric_divergence(
@@ -282,27 +353,48 @@ def _final_norm(config, stack):
     )
 
 
-def _embeddings(config, source_size, target_size):
-    def embedding(size, name, tied):
-        # A tied matrix is also the output projection, whose scores should
-        # start at unit scale; alone it starts like the other weights.
-        initializer = (
-            keras.initializers.RandomNormal(stddev=config.d_model**-0.5)
-            if tied
-            else "glorot_uniform"
-        )
-        return PositionalEmbedding(
-            size,
-            config.d_model,
-            max_length=config.max_length,
-            dropout=config.dropout,
-            positions=config.positions,
-            first_position=config.first_position,
-            embeddings_initializer=initializer,
-            output_bias=tied and config.output_bias,
-            name=name,
-        )
+def _encode(config, x, mask, final_norm):
+    """The encoder's layers, `(B, S, D)` to `(B, S, D)`."""
+    for i in range(config.num_encoder_layers):
+        layer = EncoderLayer(**_sizes(config), name=f"encoder_layer_{i}")
+        x = layer(x, attention_mask=mask)
+    return _final_norm(config, "encoder")(x) if final_norm else x
 
+
+def _logits(config, x, embedding, final_norm):
+    """What the decoder's layers gave, `(B, T, D)`, as logits `(B, T, V)`."""
+    if final_norm:
+        x = _final_norm(config, "decoder")(x)
+    if config.tied_embeddings == "none":
+        x = Dense(embedding.vocabulary_size, name="logits")(x)
+    else:
+        x = embedding(x, reverse=True)
+    # Whatever the policy computes in, loss and search see float32.
+    return layers.Activation("linear", dtype="float32", name="scores")(x)
+
+
+def _embedding(config, size, name, tied=False):
+    # A tied matrix is also the output projection, whose scores should start at
+    # unit scale; alone it starts like the other weights.
+    initializer = (
+        keras.initializers.RandomNormal(stddev=config.d_model**-0.5)
+        if tied
+        else "glorot_uniform"
+    )
+    return PositionalEmbedding(
+        size,
+        config.d_model,
+        max_length=config.max_length,
+        dropout=config.dropout,
+        positions=config.positions,
+        first_position=config.first_position,
+        embeddings_initializer=initializer,
+        output_bias=tied and config.output_bias,
+        name=name,
+    )
+
+
+def _embeddings(config, source_size, target_size):
     if config.tied_embeddings == "all":
         if source_size != target_size:
             raise InputError(
@@ -310,11 +402,12 @@ def _embeddings(config, source_size, target_size):
                 "sides (data.shared_vocabulary). Received: "
                 f"{source_size} source and {target_size} target tokens"
             )
-        shared = embedding(source_size, "shared_embedding", tied=True)
+        shared = _embedding(config, source_size, "shared_embedding", tied=True)
         return shared, shared
     return (
-        embedding(source_size, "source_embedding", tied=False),
-        embedding(
+        _embedding(config, source_size, "source_embedding"),
+        _embedding(
+            config,
             target_size,
             "target_embedding",
             tied=config.tied_embeddings == "target",
