@@ -4,14 +4,18 @@ Axes: Y layers, B sentences, S source, K beams, R = B * K rows, N heads, H head
 width, D = N * H model width, T steps of a cache's capacity, V vocabulary.
 """
 
-from typing import NamedTuple
-
 import keras
 import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.errors import InputError
 from keras_transformer.inference import cache as caches
-from keras_transformer.inference.cache import Cache, CacheWriter, unmask_step
+from keras_transformer.inference.cache import (
+    Cache,
+    CacheWriter,
+    Step,
+    unmask_step,
+)
 from keras_transformer.inference.cached_attention import (
     JoinedHeadAttention,
     SplitHeadAttention,
@@ -36,21 +40,6 @@ from keras_transformer.inference.weight_fusion import (
     read_parameters,
 )
 from keras_transformer.machine import multiplies_bfloat16
-
-
-class Step(NamedTuple):
-    """What the model says of one position.
-
-    Attributes:
-        logits: float32 `(B, K, V)`, of the next token.
-        attention: float32 `(B, K, S)`, attention weights of the source, which
-            sum to 1; None unless asked for.
-        cache: for the next step.
-    """
-
-    logits: tf.Tensor
-    attention: tf.Tensor | None
-    cache: Cache
 
 
 class _Sublayers:
@@ -158,8 +147,11 @@ class IncrementalTransformer(_Sublayers):
     Not a `tf.Module`: it holds its weights as variables of its own, fused
     (see `parameters`), and an export tracks those that its graphs read.
 
+    A language model has no source: source ids only tell how many texts.
+
     Args:
-        model: `keras.Model` that `build_transformer` made.
+        model: `keras.Model` that `build_transformer` or `build_language_model`
+            made.
         dtype: of the weights, the matrix products and the cache. Softmax,
             norms, the residual stream and the logits are float32. bfloat16
             halves the weights' memory, and is about twice as fast on
@@ -176,7 +168,7 @@ class IncrementalTransformer(_Sublayers):
             `export.writer.precision`; None: found for each row.
 
     Raises:
-        InputError: int8 on a machine that can't.
+        InputError: int8 on a machine that can't, or `align` without a source.
 
     Attributes:
         parameters: `Parameters`, each a `tf.Variable`.
@@ -206,6 +198,12 @@ class IncrementalTransformer(_Sublayers):
             )
             parameters = quantize(parameters, limits, self._rectifies)
         self.parameters = as_variables(parameters, self._cache_dtype)
+        self._has_source = self.parameters.source is not None
+        if align and not self._has_source:
+            raise InputError(
+                "a language model attends to no source. Accepted: a search "
+                "without coverage_penalty and replace_unknown"
+            )
         decoder_layers = len(self.parameters.decoder)
         self._alignment_layer = max(decoder_layers - 2, 0) if align else None
         self.max_length = self.parameters.target.positions.shape[0]
@@ -293,14 +291,9 @@ class IncrementalTransformer(_Sublayers):
             # (R, D)
             context = attention.attend_to_past(query, keys, values, mask)
             x = self._output(x, context, layer.self_attention)
+            source = source_keys[i], source_values[i], cache.source_mask
             # (R, D) and (B, N, K, S)
-            context, weights = attention.attend_to_source(
-                self._project(x, layer.cross_attention),
-                source_keys[i],
-                source_values[i],
-                cache.source_mask,
-            )
-            x = self._output(x, context, layer.cross_attention)
+            x, weights = self._attend_to_source(x, layer, attention, source)
             if i == self._alignment_layer:
                 source_attention = tf.reduce_mean(weights, axis=1)  # (B, K, S)
             x = self._feedforward(x, layer.feedforward)
@@ -340,14 +333,9 @@ class IncrementalTransformer(_Sublayers):
         source_attention = None
         for i, layer in enumerate(self.parameters.decoder):
             x = self._self_attention(x, layer.self_attention, mask, length)
+            source = keys[i], values[i], source_mask(source_ids)
             # (B * T, D) and (B, N, T, S)
-            context, weights = attention.attend_to_source(
-                self._project(x, layer.cross_attention),
-                keys[i],
-                values[i],
-                source_mask(source_ids),
-            )
-            x = self._output(x, context, layer.cross_attention)
+            x, weights = self._attend_to_source(x, layer, attention, source)
             if i == self._alignment_layer:
                 source_attention = tf.reduce_mean(weights, axis=1)  # (B, T, S)
             x = self._feedforward(x, layer.feedforward)
@@ -375,6 +363,15 @@ class IncrementalTransformer(_Sublayers):
             seen = tf.where(source_ids == START_ID, PAD_ID, seen)
         return seen
 
+    def _attend_to_source(self, x, layer, attention, source):
+        """Adds a layer's cross-attention to `x`, if it has any; its weights."""
+        sublayer = layer.cross_attention
+        if sublayer is None:
+            return x, None
+        query = self._project(x, sublayer)  # (R, D)
+        context, weights = attention.attend_to_source(query, *source)
+        return self._output(x, context, sublayer), weights
+
     def _logits(self, x):
         """The decoder's output, normalised, times the vocabulary, float32."""
         x, logits, scaled = self._normalized_by(
@@ -386,10 +383,14 @@ class IncrementalTransformer(_Sublayers):
 
     def _source_kv(self, source_ids):
         """Keys and values of the source, `(B, S, 2, Y, D)`."""
-        _, length = shape_of(source_ids)
+        rows, length = shape_of(source_ids)
+        layers = len(self.parameters.decoder)
+        if not self._has_source:
+            # One position, of which nothing is read.
+            shape = [rows, 1, 2, layers, self._width]
+            return tf.zeros(shape, self._cache_dtype)
         # (B * S, 2 * Y * D)
         kv = self._dense(self.encode(source_ids), self.parameters.source_kv)
-        layers = len(self.parameters.decoder)
         shape = [-1, length, 2, layers, self._width]
         return tf.reshape(kv, shape)  # (B, S, 2, Y, D)
 

@@ -66,7 +66,7 @@ class FeedForward(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One layer; the encoder's have no cross-attention."""
+    """One layer; the encoder's and language models' have no cross-attention."""
 
     self_attention: Attention
     cross_attention: Attention | None
@@ -86,33 +86,33 @@ class Embedding(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """All of a model.
+    """All of a model. A language model has no source, and no encoder.
 
     Attributes:
-        source: `Embedding`.
+        source: `Embedding`, or None.
         target: `Embedding`.
         encoder: `Layer`s.
         encoder_norm: `Norm`, or None where there is no final norm.
         source_kv: projects the encoder's output to the keys and
             values of all decoder layers: `(D, 2 * layers * D)`, keys before
-            values.
+            values. Or None.
         decoder: `Layer`s.
         decoder_norm: as `encoder_norm`.
         logits: `(D, V)`.
     """
 
-    source: Embedding
+    source: Embedding | None
     target: Embedding
     encoder: tuple[Layer, ...]
     encoder_norm: Norm | None
-    source_kv: Projection
+    source_kv: Projection | None
     decoder: tuple[Layer, ...]
     decoder_norm: Norm | None
     logits: Projection
 
 
 def read_parameters(model: keras.Model) -> Parameters:
-    """The parameters of a model that `build_transformer` made.
+    """A model's parameters: `build_transformer`'s or `build_language_model`'s.
 
     Returns:
         `Parameters` of float64 arrays, with the norms fused into the products
@@ -186,31 +186,20 @@ class _Reader:
         self._layers = {layer.name: layer for layer in model.layers}
         self._source_start = getattr(model, "source_start", True)
         first = self._layers["decoder_layer_0"]
+        self._has_source = first.cross_attention
         self._num_heads = first.num_heads
         self._width = first.d_model
         self._fuses_norms = (
             first.norm == "pre"
-            and {"encoder_norm", "decoder_norm"} <= self._layers.keys()
+            and "decoder_norm" in self._layers
+            and ("encoder_norm" in self._layers or not self._has_source)
         )
 
     def parameters(self) -> Parameters:
-        source_kv = _join(
-            self._projection(f"decoder_layer_{i}/cross_attention/{name}")
-            for name in ("key", "value")
-            for i in range(self._count("decoder_layer_"))
-        )  # kernel (D, 2 * layers * D)
-        encoder_norm = self._norm("encoder_norm")
-        decoder_norm = self._norm("decoder_norm")
-        logits = self._logits()
+        decoder_norm, logits = self._norm("decoder_norm"), self._logits()
         if self._fuses_norms:
-            source_kv, encoder_norm = _fuse_norm(encoder_norm, source_kv)
             logits, decoder_norm = _fuse_norm(decoder_norm, logits)
-        source = self._embedding("source_embedding")
-        if not self._source_start:
-            # START stands before position 0, and nobody sees it.
-            positions = source.positions[:-1]  # (P - 1, D)
-            positions = np.concatenate([positions[:1], positions])  # (P, D)
-            source = source._replace(positions=positions)
+        source, encoder_norm, source_kv = self._source()
         return Parameters(
             source=source,
             target=self._embedding("target_embedding"),
@@ -221,6 +210,26 @@ class _Reader:
             decoder_norm=decoder_norm,
             logits=logits,
         )
+
+    def _source(self):
+        """The source's embedding, the encoder's norm, and `source_kv`."""
+        if not self._has_source:
+            return None, None, None
+        source_kv = _join(
+            self._projection(f"decoder_layer_{i}/cross_attention/{name}")
+            for name in ("key", "value")
+            for i in range(self._count("decoder_layer_"))
+        )  # kernel (D, 2 * layers * D)
+        encoder_norm = self._norm("encoder_norm")
+        if self._fuses_norms:
+            source_kv, encoder_norm = _fuse_norm(encoder_norm, source_kv)
+        source = self._embedding("source_embedding")
+        if not self._source_start:
+            # START stands before position 0, and nobody sees it.
+            positions = source.positions[:-1]  # (P - 1, D)
+            positions = np.concatenate([positions[:1], positions])  # (P, D)
+            source = source._replace(positions=positions)
+        return source, encoder_norm, source_kv
 
     def _stack(self, prefix):
         return tuple(
