@@ -1,0 +1,139 @@
+"""Text generation: the graph by which a language model continues texts.
+
+Axes: B texts, P tokens of a prompt, T output tokens.
+"""
+
+import functools
+from collections.abc import Iterable
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.constants import PAD_ID
+from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.search.constraints import (
+    SentenceConstraints,
+    min_output_lengths,
+)
+from keras_transformer.search.from_config import (
+    banned_ids,
+    needs_alignment,
+    sampler,
+    search,
+)
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.translation.translator import scores_of
+
+
+class TextGenerator(tf.Module):
+    """Continues texts with a language model, by this package's searches.
+
+    The prompt is what a search has to begin with. So the texts of a batch
+    have prompts of different lengths, and none depends on its neighbours.
+
+    Args:
+        tokenizer: of the texts that the model was trained on.
+        model: that `build_language_model` made.
+        config: the search; None: greedy. A text has at most `max_length`
+            tokens, the prompt and END included; its ratio and offset, which
+            are made for translations, don't count.
+
+    Raises:
+        InputError: a search that needs a source, or a banned token that isn't
+            in the vocabulary.
+
+    Example:
+        >>> from keras_transformer import ModelConfig, WordTokenizer
+        >>> from keras_transformer import build_language_model
+        >>> tokenizer = WordTokenizer.train(["The cat sat.", "The dog ran."])
+        >>> shape = ModelConfig(num_decoder_layers=1, d_model=8)
+        >>> model = build_language_model(shape, tokenizer.vocabulary_size)
+        >>> generator = TextGenerator(tokenizer, model)
+        >>> generator("The dog").startswith("the dog")
+        True
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        model: keras.Model,
+        config: DecodingConfig | None = None,
+    ):
+        super().__init__()
+        config = config or DecodingConfig(beam_size=1)
+        steps = IncrementalTransformer(
+            model, config.precision, align=needs_alignment(config)
+        )
+        self.tokenizer = tokenizer
+        self._config = config
+        self._longest = min(
+            config.max_length or steps.max_length, steps.max_length - 1
+        )
+        self._search = functools.partial(
+            search,
+            steps,
+            config=config,
+            banned=banned_ids(config, tokenizer),
+            num_hypotheses=1,
+        )
+
+    def __call__(self, texts: str | Iterable[str]):
+        """Continues a text, or as many as there are.
+
+        Args:
+            texts: a string, or an iterable of strings; "" begins anew.
+
+        Returns:
+            for a string a string, for several a list of as many: the text
+            with its continuation, as the tokenizer writes it.
+        """
+        lines = [texts] if isinstance(texts, str) else list(texts)
+        written = self.generate(tf.constant(lines, tf.string))["text"]
+        results = [text.decode("utf-8", "replace") for text in written.numpy()]
+        return results[0] if isinstance(texts, str) else results
+
+    @functools.cached_property
+    def generate(self):
+        """The graph function that continues texts.
+
+        `text` string `(B,)` -> `{"text": string (B,), "score": float32 (B,),
+        "truncated": bool (B,)}`: the text with its continuation; its
+        log-probability, that of the prompt included, divided by the length
+        penalty; and whether the prompt alone was too long and lost its end.
+        """
+        spec = tf.TensorSpec([None], tf.string, name="text")
+        return tf.function(self._generate, input_signature=[spec])
+
+    def _generate(self, text):
+        ids = self.tokenizer.tokenize(text)  # (B, ragged)
+        lengths = tf.cast(ids.row_lengths(), tf.int32)
+        prompts = ids[:, : self._longest].to_tensor(PAD_ID)  # (B, P)
+        sampling = self._config.sampling
+        sentences = SentenceConstraints(
+            max_lengths=tf.fill(tf.shape(lengths), self._longest),
+            min_lengths=min_output_lengths(lengths, self._config),
+            prefixes=prompts,
+            sampling_keys=sampler(self._config).keys(prompts)
+            if sampling
+            else (),
+        )
+        result = self._search(prompts, sentences)
+        written = result.ids[:, 0]  # (B, T)
+        words = self._words(text, tf.shape(written)[1])
+        return {
+            "text": self.tokenizer.detokenize(written, words),
+            "score": scores_of(result)[:, 0],
+            "truncated": lengths > self._longest,
+        }
+
+    def _words(self, text, width):
+        """A prompt's words, for those that the tokenizer doesn't know.
+
+        Returns:
+            string `(B, T)`, "" after the prompt.
+        """
+        words = self.tokenizer.surface(text)[:, : self._longest].to_tensor("")
+        shape = tf.shape(words)
+        rest = tf.fill([shape[0], width - shape[1]], "")
+        return tf.concat([words, rest], axis=1)  # (B, T)
