@@ -60,13 +60,18 @@ if TYPE_CHECKING:
         DecoderLayer,
         EncoderLayer,
         FeedForward,
+        MaskedPooling,
         MultiHeadAttention,
         PositionalEmbedding,
         causal_mask,
         decoder_mask,
         padding_mask,
     )
-    from keras_transformer.models import build_transformer
+    from keras_transformer.models import (
+        build_encoder,
+        build_language_model,
+        build_transformer,
+    )
     from keras_transformer.presets import preset
     from keras_transformer.search.beam import beam_search
     from keras_transformer.search.greedy import greedy_search
@@ -87,6 +92,7 @@ if TYPE_CHECKING:
     from keras_transformer.training.run import Run
     from keras_transformer.training.schedule import WarmupSchedule
     from keras_transformer.translation.distillation import distill
+    from keras_transformer.translation.generator import TextGenerator
     from keras_transformer.translation.stream import translate_lines
     from keras_transformer.translation.trained_run import TrainedRun
     from keras_transformer.translation.translator import Translator
@@ -202,6 +208,7 @@ __all__ = [
     "FeedForward",
     "IncrementalTransformer",
     "InputError",
+    "MaskedPooling",
     "ModelConfig",
     "MultiHeadAttention",
     "Perplexity",
@@ -215,6 +222,7 @@ __all__ = [
     "SentencePieceTokenizer",
     "SmoothedCrossEntropy",
     "SpaceTokenizer",
+    "TextGenerator",
     "TokenAccuracy",
     "TrainedRun",
     "TrainingConfig",
@@ -223,6 +231,8 @@ __all__ = [
     "WordTokenizer",
     "__version__",
     "beam_search",
+    "build_encoder",
+    "build_language_model",
     "build_transformer",
     "causal_mask",
     "compare",

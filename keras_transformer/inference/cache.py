@@ -47,21 +47,6 @@ class Cache(NamedTuple):
     source_mask: tf.Tensor
 
 
-class Step(NamedTuple):
-    """What a model says of one position.
-
-    Attributes:
-        logits: float32 `(B, K, V)`, of the next token.
-        attention: float32 `(B, K, S)`, attention weights of the source, which
-            sum to 1; None unless asked for.
-        cache: for the next step.
-    """
-
-    logits: Any
-    attention: Any
-    cache: Cache
-
-
 class CacheWriter:
     """Writes one step of each layer; where to is computed once for all.
 

@@ -6,13 +6,16 @@ D model width.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Collection
 from typing import Any
 
 import keras
 from keras import ops
 
-from keras_transformer.layers.dense import Dense
+from keras_transformer.layers.dense import Dense, NormalizedDense
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.layer_normalization import LayerNormalization
 from keras_transformer.ops import attention, attention_weights
 from keras_transformer.tensors import Shape, Tensor
 
@@ -287,6 +290,31 @@ class MultiHeadAttention(keras.layers.Layer):
                 self.bias_initializer
             ),
         }
+
+
+class PreNormAttention(MultiHeadAttention):
+    """Attention whose inputs are normalised first, as part of the layer.
+
+    Args:
+        norm: `LayerNormalization`, see `NormalizedDense`.
+        inputs: names of what is normalised, of "query", "key" and "value".
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        norm: LayerNormalization,
+        inputs: Collection[str],
+        **kwargs: Any,
+    ) -> None:
+        self._normalized_inputs = inputs
+        self._dense = functools.partial(NormalizedDense, norm=norm)
+        super().__init__(*args, **kwargs)
+
+    def _projection(self, name):
+        if name not in self._normalized_inputs:
+            return super()._projection(name)
+        return super()._projection(name, self._dense)
 
 
 def check_width(

@@ -6,16 +6,15 @@ Axes: B batch, T target, S source, D model width, N heads.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection
 from typing import Any
 
 import keras
 
 from keras_transformer.layers.attention import (
     MultiHeadAttention,
+    PreNormAttention,
     check_width,
 )
-from keras_transformer.layers.dense import NormalizedDense
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import (
     FeedForward,
@@ -25,31 +24,6 @@ from keras_transformer.layers.layer_normalization import LayerNormalization
 from keras_transformer.tensors import Activation, Shape, Tensor
 
 NORMS = ("pre", "post")
-
-
-class PreNormAttention(MultiHeadAttention):
-    """Attention whose inputs are normalised first, as part of the layer.
-
-    Args:
-        norm: `LayerNormalization`, see `NormalizedDense`.
-        inputs: names of what is normalised, of "query", "key" and "value".
-    """
-
-    def __init__(
-        self,
-        *args: Any,
-        norm: LayerNormalization,
-        inputs: Collection[str],
-        **kwargs: Any,
-    ) -> None:
-        self._normalized_inputs = inputs
-        self._dense = functools.partial(NormalizedDense, norm=norm)
-        super().__init__(*args, **kwargs)
-
-    def _projection(self, name):
-        if name not in self._normalized_inputs:
-            return super()._projection(name)
-        return super()._projection(name, self._dense)
 
 
 class TransformerLayer(keras.layers.Layer):

@@ -1,4 +1,4 @@
-"""The Transformer as a functional Keras model, and its halves alone."""
+"""The Transformer as a functional Keras model."""
 
 from __future__ import annotations
 
@@ -6,26 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
-from keras import layers, ops
+from keras import ops
 
 from keras_transformer.compat import compiled_metrics
 from keras_transformer.config.model import ModelConfig
-from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError
-from keras_transformer.layers import (
-    MaskedPooling,
-    PositionalEmbedding,
-    decoder_mask,
-    padding_mask,
-    seen_source,
-)
-from keras_transformer.layers.dense import Dense
-from keras_transformer.layers.layer_normalization import LayerNormalization
+from keras_transformer.layers import decoder_mask, padding_mask, seen_source
 from keras_transformer.layers.masks import token_weights
-from keras_transformer.layers.transformer_layers import (
-    DecoderLayer,
-    EncoderLayer,
-)
+from keras_transformer.models import stacks
 from keras_transformer.models.micro_batches import MicroBatches, split_batch
 from keras_transformer.ops import train_function
 from keras_transformer.tensors import Tensor
@@ -196,19 +184,17 @@ def build_transformer(
         x = source_embedding(source_ids)
     else:
         x = source_embedding(source_ids, skip=1)
-    encoder_output = _encode(config, x, source_mask, final_norm)
+    encoder_output = stacks.encode(config, x, source_mask, final_norm)
 
-    target_mask = decoder_mask(target_ids)
-    x = target_embedding(target_ids)
-    for i in range(config.num_decoder_layers):
-        layer = DecoderLayer(**_sizes(config), name=f"decoder_layer_{i}")
-        x = layer(
-            x,
-            encoder_output,
-            self_attention_mask=target_mask,
-            cross_attention_mask=source_mask,
-        )
-    logits = _logits(config, x, target_embedding, final_norm)
+    x = stacks.decode(
+        config,
+        target_embedding(target_ids),
+        decoder_mask(target_ids),
+        final_norm,
+        encoder_output,
+        source_mask,
+    )
+    logits = stacks.logits(config, x, target_embedding)
     return Transformer(
         {"source_ids": source_ids, "target_ids": target_ids},
         logits,
@@ -218,86 +204,6 @@ def build_transformer(
         source_start=config.source_start,
         source_end=config.source_end,
     )
-
-
-def build_encoder(
-    config: ModelConfig, vocabulary_size: int, pooling: str | None = None
-) -> keras.Model:
-    """Builds the encoder alone, for an output layer of one's own.
-
-    Layers are named as in `build_transformer`.
-
-    Args:
-        config: the shape; what it says of a decoder doesn't count.
-        vocabulary_size: int.
-        pooling: None: a vector for each token, as taggers need; "mean" or
-            "max": one for each text, see `MaskedPooling`.
-
-    Returns:
-        A `keras.Model` from ids int32 `(B, S)`, padded with 0, to float
-        `(B, S, D)`, or `(B, D)` with `pooling`.
-
-    Raises:
-        ValueError: another `pooling`.
-
-    Example:
-        >>> config = ModelConfig(num_encoder_layers=1, d_model=8)
-        >>> encoder = build_encoder(config, vocabulary_size=10, pooling="mean")
-        >>> scores = keras.layers.Dense(2)(encoder.output)
-        >>> classifier = keras.Model(encoder.input, scores)
-        >>> classifier.output_shape
-        (None, 2)
-
-    Reference: Vaswani et al. 2017, figure 1, left.
-    """
-    ids = keras.Input((None,), dtype="int32", name="ids")
-    x = _embedding(config, vocabulary_size, "source_embedding")(ids)
-    x = _encode(config, x, padding_mask(ids), config.norm == "pre")
-    if pooling is not None:
-        mask = ops.not_equal(ids, PAD_ID)  # (B, S)
-        x = MaskedPooling(pooling, name="pooling")(x, mask=mask)
-    return keras.Model(ids, x, name="encoder")
-
-
-def build_language_model(
-    config: ModelConfig, vocabulary_size: int
-) -> keras.Model:
-    """Builds a decoder without a source, which predicts each next token.
-
-    Layers are named as in `build_transformer`. `TextGenerator` writes with
-    it, `IncrementalTransformer` makes it what searches take.
-
-    Args:
-        config: the shape; what it says of an encoder doesn't count. Tied
-            embeddings, "target" or "all", share one matrix with the output.
-        vocabulary_size: int, V.
-
-    Returns:
-        A `keras.Model` from ids int32 `(B, T)`, START first, padded with 0,
-        to logits float32 `(B, T, V)` of the token after each.
-
-    Example:
-        >>> config = ModelConfig(num_decoder_layers=1, d_model=8)
-        >>> build_language_model(config, vocabulary_size=10).output_shape
-        (None, None, 10)
-
-    Reference: Radford et al. 2018, "Improving Language Understanding by
-    Generative Pre-Training", section 3.1.
-    """
-    ids = keras.Input((None,), dtype="int32", name="ids")
-    tied = config.tied_embeddings != "none"
-    embedding = _embedding(config, vocabulary_size, "target_embedding", tied)
-    mask = decoder_mask(ids)
-    x = embedding(ids)
-    for i in range(config.num_decoder_layers):
-        layer = DecoderLayer(
-            **_sizes(config),
-            cross_attention=False,
-            name=f"decoder_layer_{i}",
-        )
-        x = layer(x, self_attention_mask=mask)
-    logits = _logits(config, x, embedding, config.norm == "pre")
-    return keras.Model(ids, logits, name="language_model")
 
 
 def symmetric_divergence(
@@ -333,67 +239,6 @@ def _repeat(tensor):
     return ops.concatenate([tensor, tensor], axis=0)
 
 
-def _sizes(config):
-    return {
-        "d_model": config.d_model,
-        "num_heads": config.num_heads,
-        "d_ff": config.d_ff,
-        "activation": config.activation,
-        "dropout": config.dropout,
-        "attention_dropout": config.attention_dropout,
-        "feedforward_dropout": config.feedforward_dropout,
-        "norm": config.norm,
-        "layer_norm_epsilon": config.layer_norm_epsilon,
-    }
-
-
-def _final_norm(config, stack):
-    return LayerNormalization(
-        epsilon=config.layer_norm_epsilon, name=f"{stack}_norm"
-    )
-
-
-def _encode(config, x, mask, final_norm):
-    """The encoder's layers, `(B, S, D)` to `(B, S, D)`."""
-    for i in range(config.num_encoder_layers):
-        layer = EncoderLayer(**_sizes(config), name=f"encoder_layer_{i}")
-        x = layer(x, attention_mask=mask)
-    return _final_norm(config, "encoder")(x) if final_norm else x
-
-
-def _logits(config, x, embedding, final_norm):
-    """What the decoder's layers gave, `(B, T, D)`, as logits `(B, T, V)`."""
-    if final_norm:
-        x = _final_norm(config, "decoder")(x)
-    if config.tied_embeddings == "none":
-        x = Dense(embedding.vocabulary_size, name="logits")(x)
-    else:
-        x = embedding(x, reverse=True)
-    # Whatever the policy computes in, loss and search see float32.
-    return layers.Activation("linear", dtype="float32", name="scores")(x)
-
-
-def _embedding(config, size, name, tied=False):
-    # A tied matrix is also the output projection, whose scores should start at
-    # unit scale; alone it starts like the other weights.
-    initializer = (
-        keras.initializers.RandomNormal(stddev=config.d_model**-0.5)
-        if tied
-        else "glorot_uniform"
-    )
-    return PositionalEmbedding(
-        size,
-        config.d_model,
-        max_length=config.max_length,
-        dropout=config.dropout,
-        positions=config.positions,
-        first_position=config.first_position,
-        embeddings_initializer=initializer,
-        output_bias=tied and config.output_bias,
-        name=name,
-    )
-
-
 def _embeddings(config, source_size, target_size):
     if config.tied_embeddings == "all":
         if source_size != target_size:
@@ -402,11 +247,13 @@ def _embeddings(config, source_size, target_size):
                 "sides (data.shared_vocabulary). Received: "
                 f"{source_size} source and {target_size} target tokens"
             )
-        shared = _embedding(config, source_size, "shared_embedding", tied=True)
+        shared = stacks.embedding(
+            config, source_size, "shared_embedding", tied=True
+        )
         return shared, shared
     return (
-        _embedding(config, source_size, "source_embedding"),
-        _embedding(
+        stacks.embedding(config, source_size, "source_embedding"),
+        stacks.embedding(
             config,
             target_size,
             "target_embedding",

@@ -4,7 +4,7 @@ Axes: B texts, P tokens of a prompt, T output tokens.
 """
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import keras
 import tensorflow as tf
@@ -78,7 +78,7 @@ class TextGenerator(tf.Module):
             num_hypotheses=1,
         )
 
-    def __call__(self, texts: str | Iterable[str]):
+    def __call__(self, texts: str | Iterable[str]) -> str | list[str]:
         """Continues a text, or as many as there are.
 
         Args:
@@ -94,7 +94,7 @@ class TextGenerator(tf.Module):
         return results[0] if isinstance(texts, str) else results
 
     @functools.cached_property
-    def generate(self):
+    def generate(self) -> Callable[[tf.Tensor], dict]:
         """The graph function that continues texts.
 
         `text` string `(B,)` -> `{"text": string (B,), "score": float32 (B,),

@@ -1,0 +1,219 @@
+"""The encoder's and the decoder's stack, and models of only one of them.
+
+Axes: B batch, S source, T target positions, D model width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import layers, ops
+
+from keras_transformer.config.model import ModelConfig
+from keras_transformer.constants import PAD_ID
+from keras_transformer.layers import (
+    PositionalEmbedding,
+    decoder_mask,
+    padding_mask,
+)
+from keras_transformer.layers.dense import Dense
+from keras_transformer.layers.layer_normalization import LayerNormalization
+from keras_transformer.layers.pooling import MaskedPooling
+from keras_transformer.layers.transformer_layers import (
+    DecoderLayer,
+    EncoderLayer,
+)
+from keras_transformer.tensors import Tensor
+
+
+def build_encoder(
+    config: ModelConfig, vocabulary_size: int, pooling: str | None = None
+) -> keras.Model:
+    """Builds the encoder alone, for an output layer of one's own.
+
+    Layers are named as in `build_transformer`.
+
+    Args:
+        config: the shape; what it says of a decoder doesn't count.
+        vocabulary_size: int.
+        pooling: None: a vector for each token, as taggers need; "mean" or
+            "max": one for each text, see `MaskedPooling`.
+
+    Returns:
+        A `keras.Model` from ids int32 `(B, S)`, padded with 0, to float
+        `(B, S, D)`, or `(B, D)` with `pooling`.
+
+    Raises:
+        ValueError: another `pooling`.
+
+    Example:
+        >>> config = ModelConfig(num_encoder_layers=1, d_model=8)
+        >>> encoder = build_encoder(config, vocabulary_size=10, pooling="mean")
+        >>> scores = keras.layers.Dense(2)(encoder.output)
+        >>> classifier = keras.Model(encoder.input, scores)
+        >>> classifier.output_shape
+        (None, 2)
+
+    Reference: Vaswani et al. 2017, figure 1, left.
+    """
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    x = embedding(config, vocabulary_size, "source_embedding")(ids)
+    x = encode(config, x, padding_mask(ids), config.norm == "pre")
+    if pooling is not None:
+        mask = ops.not_equal(ids, PAD_ID)  # (B, S)
+        x = MaskedPooling(pooling, name="pooling")(x, mask=mask)
+    return keras.Model(ids, x, name="encoder")
+
+
+def build_language_model(
+    config: ModelConfig, vocabulary_size: int
+) -> keras.Model:
+    """Builds a decoder without a source, which predicts each next token.
+
+    Layers are named as in `build_transformer`. `TextGenerator` writes with
+    it, `IncrementalTransformer` makes it what searches take.
+
+    Args:
+        config: the shape; what it says of an encoder doesn't count. Tied
+            embeddings, "target" or "all", share one matrix with the output.
+        vocabulary_size: int, V.
+
+    Returns:
+        A `keras.Model` from ids int32 `(B, T)`, START first, padded with 0,
+        to logits float32 `(B, T, V)` of the token after each.
+
+    Example:
+        >>> config = ModelConfig(num_decoder_layers=1, d_model=8)
+        >>> build_language_model(config, vocabulary_size=10).output_shape
+        (None, None, 10)
+
+    Reference: Radford et al. 2018, "Improving Language Understanding by
+    Generative Pre-Training", section 3.1.
+    """
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    tied = config.tied_embeddings != "none"
+    tokens = embedding(config, vocabulary_size, "target_embedding", tied)
+    final_norm = config.norm == "pre"
+    x = decode(config, tokens(ids), decoder_mask(ids), final_norm)
+    return keras.Model(ids, logits(config, x, tokens), name="language_model")
+
+
+def embedding(
+    config: ModelConfig, size: int, name: str, tied: bool = False
+) -> PositionalEmbedding:
+    """The embedding of a vocabulary.
+
+    Args:
+        config: the model's shape.
+        size: tokens of the vocabulary.
+        name: of the layer.
+        tied: whether its matrix is also the output projection.
+    """
+    # Scores should start at unit scale; an embedding alone starts like the
+    # other weights.
+    initializer = (
+        keras.initializers.RandomNormal(stddev=config.d_model**-0.5)
+        if tied
+        else "glorot_uniform"
+    )
+    return PositionalEmbedding(
+        size,
+        config.d_model,
+        max_length=config.max_length,
+        dropout=config.dropout,
+        positions=config.positions,
+        first_position=config.first_position,
+        embeddings_initializer=initializer,
+        output_bias=tied and config.output_bias,
+        name=name,
+    )
+
+
+def encode(
+    config: ModelConfig, x: Tensor, mask: Tensor, final_norm: bool
+) -> Tensor:
+    """The encoder's layers on `(B, S, D)`, to `(B, S, D)`.
+
+    Args:
+        config: the model's shape.
+        x: embedded tokens.
+        mask: bool `(B, 1, S)`, see `padding_mask`.
+        final_norm: whether a LayerNorm follows.
+    """
+    for i in range(config.num_encoder_layers):
+        layer = EncoderLayer(**_sizes(config), name=f"encoder_layer_{i}")
+        x = layer(x, attention_mask=mask)
+    return _norm(config, "encoder")(x) if final_norm else x
+
+
+def decode(
+    config: ModelConfig,
+    x: Tensor,
+    mask: Tensor,
+    final_norm: bool,
+    encoder_output: Tensor | None = None,
+    source_mask: Tensor | None = None,
+) -> Tensor:
+    """The decoder's layers on `(B, T, D)`, to `(B, T, D)`.
+
+    Args:
+        config: the model's shape.
+        x: embedded tokens.
+        mask: bool `(B, T, T)`, see `decoder_mask`.
+        final_norm: whether a LayerNorm follows.
+        encoder_output: float `(B, S, D)`; None: there is no source.
+        source_mask: as of `encode`.
+    """
+    source = () if encoder_output is None else (encoder_output,)
+    for i in range(config.num_decoder_layers):
+        layer = DecoderLayer(
+            **_sizes(config),
+            cross_attention=bool(source),
+            name=f"decoder_layer_{i}",
+        )
+        x = layer(
+            x,
+            *source,
+            self_attention_mask=mask,
+            cross_attention_mask=source_mask,
+        )
+    return _norm(config, "decoder")(x) if final_norm else x
+
+
+def logits(
+    config: ModelConfig, x: Tensor, target_embedding: PositionalEmbedding
+) -> Tensor:
+    """What the decoder gave, `(B, T, D)`, as logits float32 `(B, T, V)`.
+
+    Args:
+        config: the model's shape.
+        x: as `decode` returned it.
+        target_embedding: the output layer, where embeddings are tied.
+    """
+    if config.tied_embeddings == "none":
+        x = Dense(target_embedding.vocabulary_size, name="logits")(x)
+    else:
+        x = target_embedding(x, reverse=True)
+    # Whatever the policy computes in, loss and search see float32.
+    return layers.Activation("linear", dtype="float32", name="scores")(x)
+
+
+def _norm(config, stack):
+    return LayerNormalization(
+        epsilon=config.layer_norm_epsilon, name=f"{stack}_norm"
+    )
+
+
+def _sizes(config) -> dict[str, Any]:
+    return {
+        "d_model": config.d_model,
+        "num_heads": config.num_heads,
+        "d_ff": config.d_ff,
+        "activation": config.activation,
+        "dropout": config.dropout,
+        "attention_dropout": config.attention_dropout,
+        "feedforward_dropout": config.feedforward_dropout,
+        "norm": config.norm,
+        "layer_norm_epsilon": config.layer_norm_epsilon,
+    }
