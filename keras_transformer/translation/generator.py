@@ -59,7 +59,7 @@ class TextGenerator(tf.Module):
         tokenizer: Tokenizer,
         model: keras.Model,
         config: DecodingConfig | None = None,
-    ):
+    ) -> None:
         super().__init__()
         config = config or DecodingConfig(beam_size=1)
         steps = IncrementalTransformer(
