@@ -78,6 +78,9 @@ class TextGenerator(tf.Module):
             num_hypotheses=1,
         )
 
+    def __repr__(self):
+        return f"TextGenerator({self.tokenizer})"
+
     def __call__(self, texts: str | Iterable[str]) -> str | list[str]:
         """Continues a text, or as many as there are.
 
@@ -103,7 +106,7 @@ class TextGenerator(tf.Module):
         penalty; and whether the prompt alone was too long and lost its end.
         """
         spec = tf.TensorSpec([None], tf.string, name="text")
-        return tf.function(self._generate, input_signature=[spec])
+        return tf.function(self._generate, [spec], autograph=False)
 
     def _generate(self, text):
         ids = self.tokenizer.tokenize(text)  # (B, ragged)

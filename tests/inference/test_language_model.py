@@ -62,6 +62,7 @@ def by_full_passes(model):
         tf.function(
             lambda source_ids, ids: model(ids, training=False),
             input_signature=[spec, spec],
+            autograph=False,
         )
     )
 
