@@ -40,3 +40,10 @@ def said(environment: dict) -> str:
     return ", ".join(
         f"{name} {environment[name]}" for name in sorted(environment)
     )
+
+
+def machine_said(environment: dict) -> str:
+    """Cores and processor, in words."""
+    count = environment["cores"]
+    plural = "" if count == 1 else "s"
+    return f"{count} core{plural} ({environment['processor']})"

@@ -300,11 +300,10 @@ def page_part(report: dict) -> str:
             "{} and {} MiB".format(*report["memory"]),
         ),
     ]
-    machine = environment()
+    machine = page_parts.machine_said(environment())
     return (
-        f"{report['minutes']:g} minutes on {machine['cores']} cores "
-        f"({machine['processor']}), clients included.\n\n"
-        + page_parts.table(("", ""), rows)
+        f"{report['minutes']:g} minutes on {machine}, "
+        "clients included.\n\n" + page_parts.table(("", ""), rows)
     )
 
 

@@ -46,7 +46,7 @@ def attack(size: float, tests: list[str]) -> list[dict] | None:
 
 def page_part(rows: list[dict], size: float) -> str:
     """The figures in Markdown."""
-    machine = environment()
+    machine = page_parts.machine_said(environment())
     cells = [
         (
             row["attack"].replace("_", " "),
@@ -61,9 +61,8 @@ def page_part(rows: list[dict], size: float) -> str:
     total = sum(row["seconds"] for row in rows)
     names = ("attack", "number", "faults", "worst wait", "peak memory", "took")
     return (
-        f"Size {size:g}, on {machine['cores']} cores "
-        f"({machine['processor']}), in {total / 60:.0f} minutes.\n\n"
-        + page_parts.table(names, cells)
+        f"Size {size:g}, on {machine}, "
+        f"in {total / 60:.0f} minutes.\n\n" + page_parts.table(names, cells)
     )
 
 

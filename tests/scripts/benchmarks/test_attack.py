@@ -72,3 +72,9 @@ def test_the_page_has_parts_for_both_commands():
     for name in (benchmark.NAME, "tests/attack/mixed_load.py"):
         for mark in page_parts.marks(name):
             assert mark in text
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "1 core"), (2, "2 cores")])
+def test_a_machine_is_said_in_words(count, said):
+    machine = {"cores": count, "processor": "some", "python": "3"}
+    assert page_parts.machine_said(machine) == f"{said} (some)"
