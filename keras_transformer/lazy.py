@@ -1,8 +1,10 @@
-"""What is imported when it is first needed: names, and classes for Keras."""
+"""What is imported when it is first needed, and how that is soon done."""
 
+import contextlib
+import gc
 import importlib
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import ModuleType
 
 
@@ -89,6 +91,31 @@ def after_import(name: str, function: Callable[[ModuleType], None]) -> None:
         function(sys.modules[name])
     else:
         sys.meta_path.insert(0, _Watcher(name, function))
+
+
+@contextlib.contextmanager
+def quick_imports(*without: str) -> Iterator[None]:
+    """Makes imports in the block quicker, where they are of large packages.
+
+    Python looks for cycles among ever more objects, of which none is garbage.
+    And packages that nobody uses are imported because they are installed.
+
+    Args:
+        without: such packages. They are not to be had in the block, unless
+            they were imported before; behind it they are.
+    """
+    hidden = [name for name in without if name not in sys.modules]
+    collects = gc.isenabled()
+    gc.disable()
+    # To import what is None is an ImportError.
+    sys.modules.update(dict.fromkeys(hidden))
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+        if collects:
+            gc.enable()
 
 
 class _Deferred:

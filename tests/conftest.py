@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import os
 import pathlib
 
@@ -13,6 +14,16 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 # A larger corpus beside the checkout, which is no part of the repository.
 TATOEBA = pathlib.Path(__file__).parents[2] / "shared" / "data" / "tatoeba"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Looks for no garbage while all is imported: there is none."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Names and classes that are imported when they are needed."""
 
+import gc
 import importlib.util
 import inspect
 import subprocess
@@ -9,7 +10,7 @@ import keras
 import pytest
 
 import keras_transformer
-from keras_transformer.lazy import after_import
+from keras_transformer.lazy import after_import, quick_imports
 from tests.test_public_names import NEEDING, SOURCES, import_all
 
 PACKAGE = "keras_transformer"
@@ -51,6 +52,20 @@ def test_a_module_that_fails_or_is_missing_fails_as_always(module, tmp_path):
     with pytest.raises(ModuleNotFoundError, match="no_such_module_at_all"):
         importlib.import_module("no_such_module_at_all")
     assert values == []
+
+
+def test_what_is_not_used_is_not_imported(module):
+    with quick_imports(module, "keras"):
+        assert not gc.isenabled()
+        with pytest.raises(ImportError, match=module):
+            importlib.import_module(module)
+        assert importlib.util.find_spec(module) is None
+        assert importlib.import_module("keras") is keras
+    assert gc.isenabled() and module not in sys.modules
+    assert importlib.import_module(module).value == 1
+    with pytest.raises(ZeroDivisionError), quick_imports(module):
+        1 / 0  # noqa: B018
+    assert gc.isenabled() and sys.modules[module].value == 1
 
 
 def test_keras_knows_every_class_that_files_may_name():

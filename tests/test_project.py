@@ -194,13 +194,21 @@ def test_licence_is_apache():
 
 
 @pytest.mark.parametrize(
-    "module",
-    ["keras_transformer", "keras_transformer.__main__"],
+    ("modules", "heavy"),
+    [
+        ("keras_transformer", {"tensorflow", "keras", "numpy"}),
+        ("keras_transformer.__main__", {"tensorflow", "keras", "numpy"}),
+        (
+            "keras_transformer.cli.main as cli; cli.build_parser()",
+            {"tensorflow", "keras"},
+        ),
+    ],
+    ids=["package", "main", "parser"],
 )
-def test_importing_the_package_does_not_import_tensorflow(module):
+def test_importing_the_package_does_not_import_tensorflow(modules, heavy):
     code = (
-        f"import sys, {module}\n"
-        "heavy = {'tensorflow', 'keras', 'numpy'} & set(sys.modules)\n"
+        f"import sys, {modules}\n"
+        f"heavy = {heavy} & set(sys.modules)\n"
         "sys.exit(f'imported: {heavy}' if heavy else 0)"
     )
     result = subprocess.run(

@@ -15,6 +15,7 @@ from keras_transformer.data.bounded_lines import bounded_lines
 from keras_transformer.data.corpus import open_bytes
 from keras_transformer.errors import InputError
 from keras_transformer.files import replacing
+from keras_transformer.lazy import quick_imports
 from keras_transformer.translation.text_files import decoded_lines
 
 # Seconds between two progress lines where there is no terminal, and between two
@@ -163,7 +164,9 @@ def load_tensorflow(backend: str = "tensorflow") -> None:
     os.environ["KERAS_BACKEND"] = backend
     if "tensorflow" in sys.modules:
         return
-    with _quiet_stderr():
+    # TensorFlow Lite takes JAX where it is there, Keras' pictures matplotlib.
+    unused = {"jax", "matplotlib"} - {backend}
+    with _quiet_stderr(), quick_imports(*unused):
         import tensorflow  # noqa: F401
 
 

@@ -16,8 +16,10 @@ example:
       --engine spark --master spark://cluster:7077
 """
 
+from __future__ import annotations
+
 import argparse
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from keras_transformer.cli.console import (
     Stages,
@@ -32,8 +34,10 @@ from keras_transformer.cli.options import (
     check_engine_options,
     resolve_config,
 )
-from keras_transformer.data.prepared import PreparedData
 from keras_transformer.presets import PRESETS
+
+if TYPE_CHECKING:
+    from keras_transformer.data.prepared import PreparedData
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
 """Training that is interrupted or killed, and goes on."""
 
 import json
+import pathlib
 import random
 import signal
 import time
@@ -35,6 +36,14 @@ def wait_until(happened, process, seconds=120):
         time.sleep(0.02)
 
 
+def unused_libraries(process_id):
+    """Packages that take memory and aren't needed to train on words."""
+    maps = pathlib.Path(f"/proc/{process_id}/maps")
+    libraries = maps.read_text() if maps.is_file() else ""
+    unused = ("jaxlib", "matplotlib", "tensorflow_text")
+    return {name for name in unused if f"/{name}/" in libraries}
+
+
 def losses(run):
     lines = (run / "history.jsonl").read_text().splitlines()
     return [json.loads(line)["loss"] for line in lines]
@@ -53,6 +62,7 @@ def test_a_stopped_run_goes_on_to_the_same_end(how, data, whole, tmp_path):
     options = ["--data", str(data), "--out", str(out), f"--epochs={EPOCHS}"]
     process = start("train", *options, *TRAIN_OPTIONS)
     wait_until((out / "checkpoint.npz").exists, process)
+    assert unused_libraries(process.pid) == set()
     process.send_signal(how)
     _, err = process.communicate()
     if how == signal.SIGKILL:

@@ -1,13 +1,10 @@
 import contextlib
 import json
 import math
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
-import yaml
 
 from keras_transformer.config import DataConfig
 from keras_transformer.data.batching import evaluation_batches
@@ -20,7 +17,6 @@ from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
 from tests.toy_models import (
-    MODEL,
     Recorder,
     assert_same_weights,
     fit_watched,
@@ -286,24 +282,3 @@ def test_a_run_that_samples_subwords_goes_on_with_the_same(
     assert len(parts) == 6 < len(whole)
     parts += sampled_losses(tmp_path / "parts", pieces, resume=True)
     np.testing.assert_allclose(parts, whole, atol=1e-4)
-
-
-def test_words_are_trained_on_without_tensorflow_text(prepared, tmp_path):
-    """Whose libraries take memory that words and characters don't need."""
-    config = tmp_path / "config.yaml"
-    config.write_text(yaml.safe_dump({"model": MODEL}))
-    command = ["train", "--data", prepared.path, "--out", tmp_path / "run"]
-    command += ["--config", config, "--epochs", 1, "--threads", 1]
-    code = (
-        "import sys\n"
-        "from keras_transformer.cli.main import main\n"
-        "status = main(sys.argv[1:])\n"
-        "sys.exit(status or 3 * ('tensorflow_text' in sys.modules))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, command)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
