@@ -17,6 +17,12 @@ _FENCE = re.compile(r"(`{3,})\s*(.*?)\s*$")
 _HEADING = re.compile(r"(#+) (.+)")
 # A number of its own, not the 1 of `layer_1`.
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?(?:e[+-]?\d+)?(?![\w])")
+# What takes a page its time, and what tests that are to be fast do instead.
+_EPOCHS = re.compile(r"\bepochs=\d+")
+_SMALLER = (
+    (_EPOCHS, "epochs=1, steps_per_epoch=2"),
+    (re.compile(r"coder_layers=\d+"), "coder_layers=1"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,13 +112,16 @@ def headings(path) -> list[tuple[int, str]]:
     return [(len(match[1]), match[2]) for match in found if match]
 
 
-def run(path, folder, slow=False) -> int:
+def run(path, folder, slow=False, few_steps=False, tolerance=1e-3) -> int:
     """Runs the examples of a page in one namespace, in `folder`.
 
     Args:
         path: the page.
         folder: the working folder meanwhile.
         slow: whether what stands after `% slow` runs too.
+        few_steps: whether models are smaller, and train for two steps. Numbers
+            that are printed from there on aren't compared.
+        tolerance: by what part fractions may differ from those shown.
 
     Returns:
         How many examples ran.
@@ -120,38 +129,43 @@ def run(path, folder, slow=False) -> int:
     Raises:
         AssertionError: one doesn't print what the page shows.
     """
-    namespace, count = {"__name__": "__main__"}, 0
+    namespace, count, untrained = {"__name__": "__main__"}, 0, False
     before = os.getcwd()
     os.chdir(folder)
     try:
         for example in examples(path):
             if example.code.slow and not slow:
                 break
-            _run_one(path, example, namespace)
+            if few_steps and _EPOCHS.search(example.code.text):
+                untrained = True
+            printed = _run_one(path, example, namespace, few_steps)
+            shown = example.output and example.output.text
+            if shown and not (untrained and _NUMBER.search(shown)):
+                where = f"{path}, line {example.output.line}"
+                assert_same_output(printed, shown, where, tolerance)
             count += 1
     finally:
         os.chdir(before)
     return count
 
 
-def _run_one(path, example, namespace):
+def _run_one(path, example, namespace, few_steps):
+    """Runs an example; what it prints."""
+    text = example.code.text
+    for pattern, instead in _SMALLER if few_steps else ():
+        text = pattern.sub(instead, text)
     # As many empty lines before it as in the page: tracebacks name the line.
-    source = "\n" * (example.code.line - 1) + example.code.text
+    source = "\n" * (example.code.line - 1) + text
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(source, str(path), "exec"), namespace)
-    if example.output is not None:
-        assert_same_output(
-            printed.getvalue(),
-            example.output.text,
-            f"{path}, line {example.output.line}",
-        )
+    return printed.getvalue()
 
 
-def assert_same_output(printed, shown, where):
-    """Same lines: same words, same whole numbers, fractions within 1e-3."""
+def assert_same_output(printed, shown, where, tolerance=1e-3):
+    """Same lines: same words, same whole numbers, fractions about the same."""
     same = _comparable(printed) == _comparable(shown) and all(
-        math.isclose(ours, theirs, rel_tol=1e-3, abs_tol=1e-3)
+        math.isclose(ours, theirs, rel_tol=tolerance, abs_tol=1e-3)
         for ours, theirs in zip(
             _fractions(printed), _fractions(shown), strict=True
         )

@@ -36,6 +36,8 @@ WITH_CODE = [
     if examples(page)
     and DOCS / "zh" not in page.parents
     and page not in NEEDING
+    # Those are run by test_examples.py, with few steps of training.
+    and page.parent.name != "examples"
 ]
 TUTORIAL = sorted((DOCS / "en" / "tutorial").glob("*.md"))
 LANGUAGES = ("en", "zh")
