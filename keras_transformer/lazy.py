@@ -140,13 +140,19 @@ class _Watcher:
     def __init__(self, name, function):
         self._name = name
         self._function = function
+        self._asks = False
 
     def find_spec(self, name, path=None, target=None):
-        if name != self._name:
+        # Another watcher of the module, which this one asks, asks back.
+        if name != self._name or self._asks:
             return None
-        others = (finder for finder in sys.meta_path if finder is not self)
-        specs = (finder.find_spec(name, path, target) for finder in others)
-        spec = next(filter(None, specs), None)
+        self._asks = True
+        try:
+            others = [finder for finder in sys.meta_path if finder is not self]
+            specs = (finder.find_spec(name, path, target) for finder in others)
+            spec = next(filter(None, specs), None)
+        finally:
+            self._asks = False
         if spec is not None and spec.loader is not None:
             spec.loader = _WatchedLoader(spec.loader, self)
         return spec

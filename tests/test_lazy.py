@@ -42,6 +42,18 @@ def test_waits_for_an_import_and_leaves_no_trace(module):
     assert values == [1, 2]
 
 
+def test_two_may_wait_for_the_same_module(module):
+    # As where the package itself was imported two times.
+    finders, values = list(sys.meta_path), []
+    for number in (1, 2):
+        after_import(module, lambda _, number=number: values.append(number))
+    assert importlib.util.find_spec(module).name == module
+    imported = importlib.import_module(module)
+    assert sorted(values) == [1, 2] and sys.meta_path == finders
+    assert imported.__loader__ is imported.__spec__.loader
+    assert not type(imported.__loader__).__module__.startswith(PACKAGE)
+
+
 def test_a_module_that_fails_or_is_missing_fails_as_always(module, tmp_path):
     values = []
     after_import(module, values.append)
