@@ -1,6 +1,7 @@
 """What stands around the code: how to contribute, cite and report."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,17 @@ def test_reference_values_are_small_and_described():
     for path in files:
         assert path.stat().st_size < 200_000, path.name
         assert f"`{path.name}`" in described, path.name
+
+
+def test_coverage_has_a_floor_that_ci_holds():
+    tool = tomllib.loads(text_of("pyproject.toml"))["tool"]["coverage"]
+    assert tool["report"]["fail_under"] >= 95
+    assert all((ROOT / folder).is_dir() for folder in tool["run"]["source"])
+    (step,) = re.findall(
+        r"^scripts/test\.sh (--cov .+?) \|\| failed=1$",
+        text_of(".ci/run"),
+        flags=re.MULTILINE | re.DOTALL,
+    )
+    paths = re.findall(r"tests/[\w/.]+", step)
+    assert paths and all((ROOT / path).exists() for path in paths)
+    assert "--no-cov" not in step and "fail-under" not in step
