@@ -4,10 +4,11 @@
 #   scripts/build_site.sh [FOLDER]
 #
 # FOLDER (default: docs/_build/site) holds the pages: open its index.html.
-# They need nothing from outside. Any warning ends the build. Pictures are
-# drawn anew; those of a trained model from the demo's run in runs/demo, or,
-# without one, from a small model that is trained meanwhile and knows little:
-# run scripts/demo.sh first.
+# They need nothing from outside, and have each chapter of the tutorial as a
+# notebook to download. Any warning ends the build. Pictures are drawn anew;
+# those of a trained model from the demo's run in runs/demo, or, without one,
+# from a small model that is trained meanwhile and knows little: run
+# scripts/demo.sh first.
 
 set -euo pipefail
 # shellcheck source=scripts/_setup.sh

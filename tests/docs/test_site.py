@@ -141,6 +141,17 @@ def test_site_has_every_page(site):
 
 
 @pytest.mark.slow
+def test_chapters_offer_their_notebooks(site):
+    for language in ("en", "zh"):
+        for page in (DOCS / language / "tutorial").glob("*.md"):
+            html = site / language / "tutorial" / f"{page.stem}.html"
+            path = f"../notebooks/{page.stem}.ipynb"
+            assert f'<a href="{path}" download>' in html.read_text("utf-8")
+            assert (html.parent / path).is_file()
+        assert (site / language / "notebooks" / "chapters.zip").is_file()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "query", "page"),
     [
