@@ -112,16 +112,17 @@ def damaged(path, load):
 def test_every_value_of_a_runs_files(run, tmp_path):
     folder = shutil.copytree(run, tmp_path / "run")
 
+    loaded = Run.load(folder)
+
     def load():
         loaded = Run.load(folder)
         str(loaded.manifest.get("initial", {}).get("run"))
-        loaded.history()
-        loaded.check_weights("best")
 
     damaged(folder / "manifest.json", load)
     damaged(folder / "source_tokenizer" / "tokenizer.json", load)
-    damaged(folder / "weights" / "best.json", load)
-    damaged(folder / "history.jsonl", load)
+    path = folder / "weights" / "best.json"
+    damaged(path, lambda: loaded.check_weights("best"))
+    damaged(folder / "history.jsonl", loaded.history)
 
 
 def test_every_value_of_prepared_data(data, tmp_path):

@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_transformer.config import ModelConfig, TrainingConfig
 from keras_transformer.models import build_transformer
 from keras_transformer.models.transformer import Transformer
+from keras_transformer.ops.tensorflow.training_step import train_function
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from tests.toy_models import assert_same_weights
@@ -61,8 +62,11 @@ def by_both(model):
     ("train", "options"),
     [
         pytest.param(by_both, {}, marks=pytest.mark.slow),
-        (by_fit, {"steps_per_execution": 2}),
-        (by_batch, {"run_eagerly": True}),
+        # Keras' own function both times, see the next test.
+        pytest.param(
+            by_fit, {"steps_per_execution": 2}, marks=pytest.mark.slow
+        ),
+        pytest.param(by_batch, {"run_eagerly": True}, marks=pytest.mark.slow),
     ],
 )
 def test_trains_as_keras_does(train, options, monkeypatch):
@@ -74,6 +78,16 @@ def test_trains_as_keras_does(train, options, monkeypatch):
     theirs = compiled(**options)
     np.testing.assert_allclose(losses, train(theirs), rtol=1e-5)
     assert_same_weights((ours, theirs), 1e-5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"steps_per_execution": 2}, {"run_eagerly": True}, {"jit_compile": True}],
+    ids=lambda options: next(iter(options)),
+)
+def test_keras_makes_steps_that_are_more_than_one_graph(options):
+    assert train_function(compiled(**options), None) is NotImplemented
+    assert train_function(compiled(), None) is not NotImplemented
 
 
 @pytest.mark.slow
@@ -92,18 +106,9 @@ def test_a_strategy_trains_as_keras_does(monkeypatch):
     assert_same_weights((ours, theirs), 1e-5)
 
 
-def test_compiling_again_makes_the_step_again():
-    model = compiled()
-    by_fit(model)
-    model.compile(keras.optimizers.SGD(0.0), SmoothedCrossEntropy(0.1))
-    before = [weight.numpy() for weight in model.trainable_weights]
-    by_fit(model)
-    for old, weight in zip(before, model.trainable_weights, strict=True):
-        np.testing.assert_array_equal(old, weight.numpy())
-
-
-def test_steps_are_traced_in_the_graph_that_runs(monkeypatch):
-    """Not in a graph inside another, of which more copies are kept."""
+@pytest.fixture(scope="module")
+def trained():
+    """A model after `fit`, and how deep in graphs its steps were traced."""
     depths = []
     plain = Transformer.train_step
 
@@ -114,10 +119,26 @@ def test_steps_are_traced_in_the_graph_that_runs(monkeypatch):
         depths.append(depth)
         return plain(self, data)
 
-    monkeypatch.setattr(Transformer, "train_step", watched)
-    by_fit(compiled())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Transformer, "train_step", watched)
+        model = compiled()
+        by_fit(model)
+    return model, depths
+
+
+def test_steps_are_traced_in_the_graph_that_runs(trained):
+    """Not in a graph inside another, of which more copies are kept."""
     # The step's graph, and the empty one outside of all functions.
-    assert set(depths) == {2}
+    assert set(trained[1]) == {2}
+
+
+def test_compiling_again_makes_the_step_again(trained):
+    model, _ = trained
+    model.compile(keras.optimizers.SGD(0.0), SmoothedCrossEntropy(0.1))
+    before = [weight.numpy() for weight in model.trainable_weights]
+    by_fit(model)
+    for old, weight in zip(before, model.trainable_weights, strict=True):
+        np.testing.assert_array_equal(old, weight.numpy())
 
 
 def nodes(layers):
