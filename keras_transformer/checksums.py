@@ -58,7 +58,7 @@ def check_file(
         raise InputError(f"{path}: {error.strerror}; {remedy}") from None
     if size != described["bytes"]:
         problem = f"{size} bytes and not {described['bytes']}"
-    elif content and now != described["sha256"]:
+    elif now and now != described["sha256"]:
         told = now[:12], described["sha256"][:12]
         problem = f"its SHA-256 is {told[0]}... and not {told[1]}..."
     else:

@@ -26,8 +26,8 @@ def private_cache_folder(
         `pathlib.Path`; None if none can be made, or if others may write to
         the one that is there.
     """
-    base = os.environ.get("XDG_CACHE_HOME")
-    base = pathlib.Path(base) if base else pathlib.Path.home() / ".cache"
+    named = os.environ.get("XDG_CACHE_HOME")
+    base = pathlib.Path(named) if named else pathlib.Path.home() / ".cache"
     facts = [platform.machine(), metadata.version(distribution), _processor()]
     machine = digest("\n".join(facts).encode())[:16]
     path = base / "keras_transformer" / f"{compiler}-{machine}"

@@ -52,7 +52,8 @@ def multiplies_bfloat16() -> bool:
         return False
     capability = getattr(device, "compute_capability", None)
     try:
-        return float(capability) >= 8.0  # NVIDIA's since Ampere
+        # NVIDIA's since Ampere.
+        return float(capability) >= 8.0  # type: ignore[arg-type]  # May be None.
     except (TypeError, ValueError):
         return True  # TPUs and AMD's GPUs, whose names aren't numbers
 
@@ -103,15 +104,15 @@ class Compilations:
         self._seconds = 0.0
         self._hit = False
 
-    def _duration(self, name, seconds, fun_name="", **_):
-        is_step = fun_name in _STEPS
-        if name in _PHASES and is_step:
-            self._seconds += seconds
-        if name == _COMPILED:
+    def _duration(self, event, duration_secs, **details):
+        is_step = details.get("fun_name", "") in _STEPS
+        if event in _PHASES and is_step:
+            self._seconds += duration_secs
+        if event == _COMPILED:
             self._programs += is_step
             self._loaded += is_step and self._hit
             self._hit = False
 
-    def _event(self, name, **_):
+    def _event(self, event, **_):
         # Told before the end of the phase that it was loaded in, with no name.
-        self._hit = self._hit or name == _LOADED
+        self._hit = self._hit or event == _LOADED

@@ -19,7 +19,7 @@ HIDDEN = ".tmp-"
 # After the machine: the process, and what tells its files apart.
 _PROCESS = "([0-9a-f]{6})[0-9a-f]{6}-"
 _WIDTH = 20  # digits in a name: 8 of the machine, and these
-_swept = set()
+_swept: set = set()
 
 
 def hidden(path: pathlib.Path) -> pathlib.Path:

@@ -17,7 +17,7 @@ from keras_transformer.files import writing
 NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 _POLL = 0.05  # seconds between two attempts
 _HOLDER_BYTES = 1000  # that are read of who holds a lock
-_held = {}  # real path to the thread of this process that holds it
+_held: dict = {}  # real path to the thread of this process that holds it
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 import difflib
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
@@ -28,10 +28,10 @@ def preset(name: str) -> Config:
 
 def resolved(
     name: str | None,
-    changes: Iterable[tuple[Mapping, str]],
+    changes: Iterable[tuple[dict, str]],
     *,
     default: str | None = None,
-    taken_over: Mapping | None = None,
+    taken_over: dict | None = None,
 ) -> Config:
     """A preset and what changes it, the last change winning.
 

@@ -21,7 +21,7 @@ def versions() -> dict[str, str | None]:
 
     None stands for one installed under another distribution's name.
     """
-    installed = {
+    installed: dict[str, str | None] = {
         "keras_transformer": __version__,
         "python": platform.python_version(),
     }

@@ -73,7 +73,7 @@ class Workers:
         self._prepare = prepare
         self._words = doing, remedy
         self._numbers = itertools.count()
-        self._workers = []
+        self._workers: list = []
 
     def __enter__(self) -> Self:
         try:
@@ -109,8 +109,10 @@ class Workers:
         empty list of things to do has an empty list of results.
         """
         tasks = iter(tasks)
-        waiting = collections.deque()  # numbers of the tasks out, in order
-        done = {}
+        waiting: collections.deque = (
+            collections.deque()
+        )  # numbers of the tasks out, in order
+        done: dict = {}
         exhausted = False
         while True:
             while len(waiting) < _AHEAD * self._count and (
@@ -255,7 +257,7 @@ def run_worker(
     # Ctrl-C goes to the whole terminal; the parent decides what ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    tasks = queue.SimpleQueue()
+    tasks: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(
         target=_receive, args=(connection, tasks), daemon=True
     ).start()

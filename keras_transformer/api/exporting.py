@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pathlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keras_transformer.errors import InputError
 
@@ -114,7 +115,7 @@ def export(
     progress = progress or _ignore
     if isinstance(run, str | os.PathLike):
         run = Run.load(run)
-    common = {"which": which, "progress": progress}
+    common: dict[str, Any] = {"which": which, "progress": progress}
     if format == CTRANSLATE2:
         from keras_transformer.export.writer.ctranslate2 import (
             export_ctranslate2,
@@ -240,7 +241,7 @@ def _write_server_files(out, format, progress):
     )
 
     if format is None:
-        written, kept = refresh_server_files(out), []
+        written, kept = refresh_server_files(out), list[pathlib.Path]()
     else:
         written, kept = write_server_files(out)
     for path in written:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
-from keras_transformer.translation.request import BLANK
+from keras_transformer.translation.request import BLANK, Translation
 from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.texts import TextTranslator
 
@@ -140,9 +140,11 @@ def _ctranslate2(folder, decoding):
             raise InputError(
                 f"n_best must be 1 to {most}, the beam size. Received: {n_best}"
             )
-        return contextlib.nullcontext(
-            one_by_one(lambda lines: translator.results(lines, n_best or 1))
-        )
+
+        def results(lines: list[str]) -> list[Translation]:
+            return translator.results(lines, n_best or 1)
+
+        return contextlib.nullcontext(one_by_one(results))
 
     batch_size = translator.decoding.batch_size
     return LoadedTranslator(folder, opened, batch_size)
@@ -164,9 +166,10 @@ def _export(folder):
     translator = SavedTranslator(folder)
 
     def opened(n_best):
-        return contextlib.nullcontext(
-            one_by_one(lambda lines: translator.results(lines, n_best))
-        )
+        def results(lines: list[str]) -> list[Translation]:
+            return translator.results(lines, n_best)
+
+        return contextlib.nullcontext(one_by_one(results))
 
     return LoadedTranslator(folder, opened, EXPORT_BATCH_SIZE)
 

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from keras_transformer.api.runs import (
     TrainingRequest,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from keras_transformer.config.training import TrainingConfig
     from keras_transformer.data.batching import TrainingBatches
     from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.training.fit import Observer
     from keras_transformer.training.run import Run
     from keras_transformer.translation.trained_run import TrainedRun
 
@@ -191,13 +192,15 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
     from keras_transformer.training.checkpoint import Interrupted
     from keras_transformer.training.fit import fit
 
-    scorer = contextlib.nullcontext()
+    scorer: contextlib.AbstractContextManager = contextlib.nullcontext()
     if run.config.training.bleu_every:
         scorer = dev_scorer(run, prepared.dev_pairs(), say)
     if observe is None:
         observer = TrainingNotes(run.config.training, say)
     else:
         observer = observe(run)
+    # It has the methods of one.
+    heard = cast("Observer", observer)
     with contextlib.ExitStack() as stack:
         measure = stack.enter_context(scorer)
         asked = stack.enter_context(_stop_on_signal(say))
@@ -208,7 +211,7 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
                 run,
                 prepared,
                 resume=resume,
-                observer=observer if hosts.is_chief() else None,
+                observer=heard if hosts.is_chief() else None,
                 measure=measure,
                 stop_requested=stop_requested,
                 callbacks=callbacks,
@@ -229,7 +232,7 @@ def _stop_on_signal(say):
         a callable that tells whether stopping was asked for. The second
         signal interrupts at once.
     """
-    asked = []
+    asked: list[int] = []
 
     def ask(number, frame):
         if asked:
@@ -237,7 +240,7 @@ def _stop_on_signal(say):
         asked.append(number)
         say("stopping after this step (once more: at once)")
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread():
         numbers = ()  # Python sends signals to the main one only.
     before = [signal.signal(number, ask) for number in numbers]

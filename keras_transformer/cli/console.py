@@ -1,6 +1,7 @@
 """Console input and output: lines of text, progress, messages."""
 
 import contextlib
+import io
 import os
 import sys
 import tempfile
@@ -51,6 +52,10 @@ def tell_error(message: str) -> None:
 class Closing:
     """Closes itself at the end of a `with` block."""
 
+    def close(self) -> None:
+        """Ends what is shown."""
+        raise NotImplementedError
+
     def __enter__(self) -> Self:
         return self
 
@@ -81,7 +86,8 @@ class Progress(Closing):
         self._total = total
         self._unit = unit
         self._last = time.monotonic()
-        self._first = None  # time and units done at the first update
+        # Time and units done at the first update.
+        self._first: tuple[float, int] | None = None
         self._done = done
         self._shown = shown
         self._bar = None
@@ -114,10 +120,10 @@ class Progress(Closing):
             self._last = now
             of = f"/{self._total}" if self._total else ""
             line = f"{self._description}: {done}{of} {self._unit}"
-            say(f"{line}{self._rate(now, done)} {note()}".rstrip())
+            rate = self._rate(*self._first, now, done)
+            say(f"{line}{rate} {note()}".rstrip())
 
-    def _rate(self, now, done):
-        began, before = self._first
+    def _rate(self, began, before, now, done):
         if now <= began:
             return ""
         return f", {(done - before) / (now - began):.4g} a second"
@@ -137,11 +143,11 @@ class Stages(Closing):
 
     def __init__(self, unit: str = "lines") -> None:
         self._unit = unit
-        self._stage = None
-        self._progress = None
+        self._stage: str | None = None
+        self._progress: Progress | None = None
 
     def __call__(self, stage: str, done: int, total: int | None = None) -> None:
-        if stage != self._stage:
+        if self._progress is None or stage != self._stage:
             self.close()
             self._stage = stage
             self._progress = Progress(stage, total, self._unit)
@@ -225,14 +231,15 @@ def input_lines(path: str | os.PathLike | None) -> Iterator[str]:
     """
     stdin = contextlib.nullcontext(sys.stdin.buffer)
     with open_bytes(path) if path else stdin as file:
-        yield from decoded_lines(bounded_lines(file), path or "stdin")
+        yield from decoded_lines(bounded_lines(file), str(path or "stdin"))
 
 
 @contextlib.contextmanager
 def output_file(path: str | os.PathLike | None) -> Iterator[TextIO]:
     """Where results go; a file appears when it is complete."""
     if path is None:
-        sys.stdout.reconfigure(encoding="utf-8")
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")
         yield sys.stdout
         return
     with replacing(path) as temporary:

@@ -180,11 +180,11 @@ def _check_options(arguments):
         # Not to be told after hours of translating.
         if not pathlib.Path(path).absolute().parent.is_dir():
             raise InputError(f"{path}: there is no such folder to write to")
-    names = [_name(arguments), *arguments.against]
-    for name in names:
-        if names.count(name) > 1:
+    systems = [_name(arguments), *arguments.against]
+    for name in systems:
+        if systems.count(name) > 1:
             raise InputError(
-                f"--against: {name} is given {names.count(name)} times. "
+                f"--against: {name} is given {systems.count(name)} times. "
                 "Accepted: other runs, and files of translations"
             )
 

@@ -57,7 +57,9 @@ def add_host_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def meeting(arguments: argparse.Namespace, backend: str) -> Meeting | None:
+def meeting(
+    arguments: argparse.Namespace, backend: str | None
+) -> Meeting | None:
     """Where the hosts meet; None: this process trains alone.
 
     Args:

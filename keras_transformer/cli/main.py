@@ -7,12 +7,13 @@ one line for bad usage, bad input or an interruption.
 import argparse
 import difflib
 import importlib
+import io
 import keyword
 import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from keras_transformer.cli.console import PROGRAM, tell_error
@@ -50,7 +51,7 @@ class Parser(argparse.ArgumentParser):
 
     _commands = None
     # Sections of --set by their keys, where there are such.
-    config_keys = {}
+    config_keys: dict[str, str] = {}
 
     def add_subparsers(self, **options: Any) -> "argparse._SubParsersAction":
         self._commands = super().add_subparsers(**options)
@@ -58,26 +59,26 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(
         self,
-        args: Sequence[str] | None = None,
-        namespace: argparse.Namespace | None = None,
-    ) -> tuple[argparse.Namespace, list[str]]:
-        words = sys.argv[1:] if args is None else args
+        args: Iterable[str] | None = None,
+        namespace: Any = None,
+    ) -> tuple[Any, list[str]]:
+        words = sys.argv[1:] if args is None else list(args)
         # Behind a command its own options stand.
         if self._commands is None:
             self._check_options(words)
         elif self.prog == PROGRAM:
-            self._check_command(words)
-        return super().parse_known_args(args, namespace)
+            self._check_command(words, self._commands.choices)
+        return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
         if len(message) > _LONGEST_ERROR:
             message = f"{message[:_LONGEST_ERROR]}..."
         self.exit(2, f"{self.prog}: error: {message}. See {self.prog} --help\n")
 
-    def _check_command(self, words):
+    def _check_command(self, words, commands):
         name = next((word for word in words if word[:1] != "-"), None)
-        if name is not None and name not in self._commands.choices:
-            hint = _meant(name, self._commands.choices)
+        if name is not None and name not in commands:
+            hint = _meant(name, commands)
             self.error(f"unknown command {name}{hint}")
 
     def _check_options(self, words):
@@ -177,10 +178,11 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def console() -> None:
+def console() -> NoReturn:
     """Entry point of the `keras-transformer` command."""
     # A terminal of another encoding would end a translation in a traceback.
-    sys.stdout.reconfigure(encoding="utf-8")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
     # Temporary files are removed on the way out, as after Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(main())

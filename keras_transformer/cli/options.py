@@ -1,9 +1,8 @@
 """Options that several subcommands share, and the `Config` they make."""
 
 import argparse
-import dataclasses
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from keras_transformer.config import Config, DecodingConfig
 from keras_transformer.errors import InputError, shown
@@ -13,6 +12,7 @@ from keras_transformer.validation import field_types
 from keras_transformer.yaml_text import NotYaml, load_yaml
 
 # What does the work.
+Options: TypeAlias = "argparse.ArgumentParser | argparse._ArgumentGroup"
 LOCAL, SPARK = "local", "spark"
 # Those of the search that have an option of their own.
 SEARCH_OPTIONS = ("beam_size", "length_penalty", "batch_size")
@@ -28,7 +28,7 @@ def flag(name: str) -> str:
 
 
 def add_number(
-    parser: argparse.ArgumentParser,
+    parser: Options,
     name: str,
     text: str,
     metavar: str = "N",
@@ -39,7 +39,7 @@ def add_number(
     parser.add_argument(name, metavar=metavar, type=type, help=text, **options)
 
 
-def add_engine_options(parser: argparse.ArgumentParser, spark: str) -> None:
+def add_engine_options(parser: Options, spark: str) -> None:
     """What does the work, and where; `spark` says what Spark is for."""
     parser.add_argument(
         "--engine",
@@ -71,7 +71,7 @@ def check_engine_options(arguments: argparse.Namespace) -> None:
         )
 
 
-def add_run_option(parser: argparse.ArgumentParser, **options: Any) -> None:
+def add_run_option(parser: Options, **options: Any) -> None:
     """The folder of a run; `options` are `add_argument`'s."""
     parser.add_argument(
         "--run", metavar="FOLDER", help="a run's folder", **options
@@ -111,7 +111,7 @@ def add_json_option(
 
 
 def add_config_options(
-    parser: argparse.ArgumentParser, sections: Collection[str], preset_help: str
+    parser: argparse.ArgumentParser, sections: Sequence[str], preset_help: str
 ) -> None:
     """`--preset`, `--config` and `--set`.
 
@@ -137,7 +137,7 @@ def add_config_options(
     )
     keys = [f"{section}: {', '.join(_types(section))}" for section in sections]
     # For hints, see `cli.main.Parser`.
-    parser.config_keys = {
+    vars(parser)["config_keys"] = {
         key: section for section in sections for key in _types(section)
     }
     parser.add_argument_group("keys of --config and --set", "\n".join(keys))
@@ -150,7 +150,7 @@ def config_given(arguments: argparse.Namespace) -> bool:
 
 def resolve_config(
     arguments: argparse.Namespace,
-    sections: Collection[str],
+    sections: Sequence[str],
     overrides: dict,
     default_preset: str | None = None,
     taken_over: dict | None = None,
@@ -172,7 +172,7 @@ def resolve_config(
     if arguments.config:
         changes.append((read_yaml(arguments.config), arguments.config))
     # Together, since two settings may only fit in company.
-    values = {}
+    values: dict[str, dict] = {}
     for setting in arguments.set:
         section, key, value = _setting(setting, sections)
         values.setdefault(section, {})[key] = value
@@ -223,14 +223,14 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
 
 
 def decoding_config(
-    config: DecodingConfig, arguments: argparse.Namespace
+    config: Config, arguments: argparse.Namespace
 ) -> DecodingConfig:
     """The run's search with the options of `add_search_options` applied.
 
     Raises:
         InputError: an unknown key, or a value that isn't accepted.
     """
-    values = {}
+    values: dict[str, dict] = {}
     for setting in arguments.decoding:
         key, equals, value = setting.partition("=")
         if not equals:
@@ -289,5 +289,4 @@ def _value(section, key, text, where):
 
 def _types(section):
     """The keys of a section and their types."""
-    fields = {field.name: field for field in dataclasses.fields(Config)}
-    return field_types(fields[section].type)
+    return field_types(type(getattr(Config(), section)))

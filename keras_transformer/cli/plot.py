@@ -31,7 +31,7 @@ _OPTIONS = (
 )
 _SENTENCE = ("run", "text")
 _LOOK = ("weights", "translation", "layer", "beam_size")
-KINDS = {}  # of pictures, by name; filled by `_kind`
+KINDS: dict = {}  # of pictures, by name; filled by `_kind`
 
 # A pair for the masks where no run tokenizes one, padded as in a batch.
 _SOURCE = "<s> where is the station ? </s> <pad> <pad>".split()

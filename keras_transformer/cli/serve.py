@@ -320,7 +320,7 @@ def server_options(
     base, file = arguments.model_base_path, arguments.batching_parameters_file
     config = arguments.model_config_file
     hosts = arguments.allowed_hosts
-    models = ()
+    models: tuple[ModelConfig, ...] = ()
     if base:
         models = (
             ModelConfig(engines.model_name(arguments), pathlib.Path(base)),

@@ -203,8 +203,8 @@ class TrainingProgress(TrainingNotes):
         super().__init__(training, say)
         self._compilations = jax_runtime.Compilations() if compiles else None
         self._epochs = training.epochs
-        self._progress = None
-        self._total = None
+        self._progress: Progress | None = None
+        self._total: int | None = None
 
     def start(self, model: keras.Model, batches: TrainingBatches) -> None:
         self._total = batches.batches_per_epoch

@@ -66,7 +66,7 @@ from keras_transformer.translation.stream import (
 
 _WITH_SERVER = ("model", "version", "label", "timeout")
 # With the values that they have where they aren't given.
-_NOT_WITH_SERVER = {
+_NOT_WITH_SERVER: dict[str, tuple] = {
     "weights": (None,),
     "length_penalty": (None,),
     "decoding": ([],),
@@ -113,16 +113,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_process_options(parser)
     add_shard_options(parser)
-    group = parser.add_argument_group("with --server")
-    group.add_argument(
+    of_server = parser.add_argument_group("with --server")
+    of_server.add_argument(
         "--model", metavar="NAME", help="its name there (default: default)"
     )
-    add_number(group, "--version", "its version (default: the latest)")
-    group.add_argument(
+    add_number(of_server, "--version", "its version (default: the latest)")
+    of_server.add_argument(
         "--label", metavar="NAME", help="of a version, such as stable"
     )
     add_number(
-        group,
+        of_server,
         "--timeout",
         "seconds for a batch, its retries included "
         f"(default: {SERVER_TIMEOUT:g})",

@@ -109,14 +109,12 @@ def with_prefixes(
     Raises:
         InputError: the file has fewer lines than there are, or more.
     """
-    missing = object()
-    for number, pair in enumerate(
-        itertools.zip_longest(lines, input_lines(path), fillvalue=missing), 1
-    ):
-        if missing in pair:
-            shorter = "input" if pair[0] is missing else path
-            raise missing_prefix(path, number, shorter)
-        yield tuple(text.rstrip("\r\n") for text in pair)
+    pairs = itertools.zip_longest(lines, input_lines(path))
+    for number, (line, prefix) in enumerate(pairs, 1):
+        if line is None or prefix is None:
+            shorter = "input" if line is None else str(path)
+            raise missing_prefix(str(path), number, shorter)
+        yield line.rstrip("\r\n"), prefix.rstrip("\r\n")
 
 
 def format_translation(
@@ -140,12 +138,14 @@ def format_translation(
 
 
 def format_tokens(
-    tokens: Sequence[str], log_probabilities: Sequence[float]
+    tokens: Sequence[str] | None, log_probabilities: Sequence[float] | None
 ) -> str:
     """Tokens and their log-probabilities in one column."""
     return " ".join(
         f"{token}:{value:.4f}"
-        for token, value in zip(tokens, log_probabilities, strict=True)
+        for token, value in zip(
+            tokens or [], log_probabilities or [], strict=True
+        )
     )
 
 

@@ -97,7 +97,8 @@ def geometric_lengths(
         shortest: the first one, before it is rounded up.
     """
     step = math.lcm(2, multiple)
-    lengths, length = [], shortest
+    lengths: list[int] = []
+    length: float = shortest
     while (rounded := math.ceil(length / step) * step) < longest:
         lengths.append(rounded)
         length = max(rounded * _GROWTH, rounded + step)
@@ -187,7 +188,7 @@ def _bucket_starts(table, size, first_fraction=1.0):
         size: what a batch may hold.
         first_fraction: of the first bucket's capacity that is used.
     """
-    starts = []
+    starts: list[int] = []
     start = 0
     fraction = first_fraction
     while True:

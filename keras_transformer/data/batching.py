@@ -7,6 +7,7 @@ one or more shuffle pools of pairs; `batch_plan` cuts a pool into batches, and
 
 import contextlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -98,7 +99,7 @@ class TrainingBatches:
         )
         self._share = share
         self._seed = seed
-        self._sampling = sampling
+        self._sampling: Any = sampling
         self._pools = ShufflePools(prepared, "train", shuffle_buffer)
         self._counts = self._pools.count_batches(self._size, shuffled=True)
         self.batches_per_epoch = sum(sum(counts) for counts in self._counts)
@@ -284,7 +285,8 @@ class ShufflePools:
     def __init__(
         self, prepared: PreparedData, split: str, pool_size: int
     ) -> None:
-        groups, sizes = [], []
+        groups: list = []
+        sizes: list = []
         shards = zip(
             prepared.files(split), prepared.shard_sizes(split), strict=True
         )
@@ -317,7 +319,7 @@ class ShufflePools:
 
     def count_batches(self, size: BatchSize, shuffled: bool) -> list[list[int]]:
         """The number of batches of every pool: a list for each group."""
-        counts = [[] for _ in self._sizes]
+        counts: list[list[int]] = [[] for _ in self._sizes]
         for group, _, lengths in self.lengths():
             counts[group].append(count_batches(lengths, size, shuffled))
         return counts

@@ -142,7 +142,9 @@ def _pieces(file, limit) -> Iterator[bytes]:
 
 def _joined(pieces: Iterable[bytes], count, limit) -> Lines:
     """So many lines of their pieces."""
-    lines, long, inside = [], [], False
+    lines: list[bytes] = []
+    long: list[int] = []
+    inside = False
     for piece in pieces:
         if inside:  # An over-long line goes on.
             inside = not piece.endswith(b"\n")

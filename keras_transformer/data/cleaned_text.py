@@ -47,7 +47,8 @@ class Cleaner:
         self, pairs: Sequence[Pair], report: CleaningReport
     ) -> list[Pair]:
         """The pairs that are left; the report counts the others."""
-        return clean_pairs(pairs, *self._sides, report, self._checks)
+        source, target = self._sides
+        return clean_pairs(pairs, source, target, report, self._checks)
 
 
 def _side_cleaner(language, config):

@@ -143,7 +143,7 @@ def text_checks(config: DataConfig) -> list[tuple[str, Check]]:
     Returns:
         Each with the reason under which the pairs it drops are counted.
     """
-    checks = []
+    checks: list[tuple[str, Check]] = []
     if config.check_script:
         check = ScriptCheck(config.source_language, config.target_language)
         checks.append(("wrong_script", check))
@@ -238,7 +238,7 @@ class RatioMeter:
     """
 
     def __init__(self) -> None:
-        self.pairs = collections.Counter()
+        self.pairs: collections.Counter[tuple[int, int]] = collections.Counter()
 
     def add(
         self, source_lengths: np.ndarray, target_lengths: np.ndarray

@@ -11,7 +11,7 @@ import os
 import pathlib
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import IO, NoReturn
+from typing import BinaryIO, NoReturn
 
 from keras_transformer.data.bounded_lines import (
     LINE_BYTES,
@@ -69,10 +69,10 @@ class CorpusFile:
         return cls(*map(any_path, names))
 
     @property
-    def paths(self) -> list[pathlib.Path]:
+    def paths(self) -> list[pathlib.Path | RemotePath]:
         """The one or two files on disk."""
-        both = [self.source, self.target]
-        return both[:1] if self.target is None else both
+        second = [] if self.target is None else [self.target]
+        return [self.source, *second]
 
     def pairs(
         self, line_bytes: int = LINE_BYTES, long: list[int] | None = None
@@ -99,6 +99,8 @@ class CorpusFile:
 
 
 CorpusSpec = str | os.PathLike | tuple | CorpusFile
+# What `sentence_pairs` takes.
+Pairs = CorpusSpec | Iterable[CorpusSpec] | Iterable[Pair]
 
 
 def read_pairs(
@@ -120,7 +122,7 @@ def read_pairs(
 
 
 def sentence_pairs(
-    given: "CorpusSpec | Iterable[CorpusSpec] | Iterable[Pair]",
+    given: Pairs,
 ) -> list[Pair]:
     """All pairs of sentences, given as such or as files.
 
@@ -132,17 +134,17 @@ def sentence_pairs(
         InputError: a file can't be read, or something is no pair.
     """
     file = str | os.PathLike | CorpusFile
-    given = [given] if isinstance(given, file) else list(given)
-    if all(isinstance(spec, file) for spec in given):
-        return list(read_pairs(given))
-    for pair in given:
+    several: list = [given] if isinstance(given, file) else list(given)
+    if all(isinstance(spec, file) for spec in several):
+        return list(read_pairs(several))
+    for pair in several:
         is_pair = isinstance(pair, tuple | list) and len(pair) == 2
         if not is_pair or not all(isinstance(text, str) for text in pair):
             raise InputError(
                 f"{shown(pair)}: no pair of sentences. Accepted: "
                 '("source", "target"), or files such as "dev.tsv"'
             )
-    return [tuple(pair) for pair in given]
+    return [(source, target) for source, target in several]
 
 
 def read_lines(
@@ -230,7 +232,7 @@ def unreadable(error: OSError) -> str:
 
 
 @contextlib.contextmanager
-def open_bytes(path: str | os.PathLike) -> Iterator[IO[bytes]]:
+def open_bytes(path: str | os.PathLike) -> Iterator[BinaryIO]:
     """A readable binary file; gzip is recognised by name or first bytes."""
     with _opened(path) as raw:
         if _is_gzip(raw, path):

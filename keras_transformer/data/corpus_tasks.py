@@ -176,8 +176,8 @@ class CorpusTasks:
         numbering = self._numbering(counted)
         for split, (wanted, corpora, weights) in kept.items():
             indices = np.searchsorted(keys, wanted)
-            if weights is not None:
-                times = repetitions(wanted, np.take(weights, corpora))
+            if weights is not None and corpora is not None:
+                times = repetitions(wanted, np.asarray(weights)[corpora])
                 of, wanted = copies(wanted, times)
                 order = np.argsort(wanted, kind="stable")
                 wanted, indices = wanted[order], indices[of[order]]
@@ -194,7 +194,7 @@ class CorpusTasks:
                     for side in counted
                 ]
                 result = SortedPartition(counts)
-                if weights is not None:
+                if weights is not None and corpora is not None:
                     trained = np.bincount(corpora[of], minlength=len(weights))
                     left_out = int((times == 0).sum())
                     result = SortedPartition(counts, trained, left_out)
@@ -217,9 +217,10 @@ class CorpusTasks:
         """Counts the lengths of training pairs that pass other checks."""
         meter = RatioMeter()
         for _, *sides in self._encoded("train", shard):
-            lengths = [side.lengths for side in sides]
-            kept = keep_by_length(*lengths, self._config, CleaningReport())
-            meter.add(*(side[kept] for side in lengths))
+            sources, targets = (side.lengths for side in sides)
+            report = CleaningReport()
+            kept = keep_by_length(sources, targets, self._config, report)
+            meter.add(sources[kept], targets[kept])
         return meter.pairs
 
     def encode(
@@ -239,12 +240,14 @@ class CorpusTasks:
         is_dev = split == "dev"
         report = CleaningReport()
         tokens = np.zeros((2, 2), np.int64)
-        texts = []
+        texts: list = []
 
         def batches():
             for lines, *sides in self._encoded(split, shard):
+                source, target = (side.lengths for side in sides)
                 kept = keep_by_length(
-                    *(side.lengths for side in sides),
+                    source,
+                    target,
                     self._config,
                     report,
                     not is_dev,

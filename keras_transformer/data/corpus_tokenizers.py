@@ -136,7 +136,8 @@ def build_tokenizers(
             tokens = frequent_tokens(counts[side], size, kind, tags)
             tokenizer = side_tokenizer(config, side, tokens)
         tokenizers.append(tokenizer)
-    return tuple(tokenizers)
+    source, target = tokenizers
+    return source, target
 
 
 def vocabulary_size(config: DataConfig, side: str) -> int:

@@ -163,7 +163,8 @@ class DistilledData:
         Each column goes through all sources once for each of its copies, each
         time from another source on: by so many golden sections of them.
         """
-        positions, sides = [], ([], [])
+        positions: list = []
+        sides: tuple[list, list] = [], []
         passes = [
             (column, copy)
             for column in self._columns

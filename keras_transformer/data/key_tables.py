@@ -46,7 +46,7 @@ class KeyTables:
                 },
             )
             self._connection.execute("SET enable_progress_bar = false")
-        self._waiting = {}
+        self._waiting: dict = {}
 
     def close(self) -> None:
         """Closes the database; its files stay."""
@@ -91,7 +91,8 @@ class KeyTables:
         """The one number that a query gives."""
         self.insert_all()
         with _system_errors():
-            return self._connection.execute(query).fetchone()[0]
+            (number,) = self._connection.execute(query).fetchall()[0]
+        return number
 
     def arrays(self, query: str) -> list[np.ndarray]:
         """The columns that a query gives, each `(N,)`."""

@@ -28,6 +28,7 @@ from keras_transformer.constants import TAG, TAG_NAME
 from keras_transformer.data.bounded_lines import LINE_BYTES
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec, Pair
 from keras_transformer.errors import InputError
+from keras_transformer.remote import RemotePath
 
 # Of splitmix64 (Steele, Lea and Flood 2014, Fast Splittable Pseudorandom Number
 # Generators).
@@ -84,7 +85,7 @@ class WeightedCorpus:
         Raises:
             InputError: as of `CorpusFile.parse`, or the weight is 0 or less.
         """
-        if isinstance(spec, cls):
+        if isinstance(spec, WeightedCorpus):
             return spec
         if not isinstance(spec, str):
             return cls(CorpusFile.parse(spec))
@@ -100,7 +101,7 @@ class WeightedCorpus:
         return cls(CorpusFile.parse(name), weight, tag)
 
     @property
-    def paths(self) -> list[pathlib.Path]:
+    def paths(self) -> list[pathlib.Path | RemotePath]:
         """The one or two files on disk."""
         return self.file.paths
 
@@ -154,7 +155,7 @@ class Mix:
         Raises:
             InputError: it is none.
         """
-        if isinstance(text, cls):
+        if isinstance(text, Mix):
             return text
         try:
             original, translated = map(float, text.split(":"))
@@ -204,7 +205,7 @@ def effective_weights(
         i if corpus.tag is None else corpus.tag
         for i, corpus in enumerate(corpora)
     ]
-    pairs = collections.Counter()
+    pairs: collections.Counter[int | str] = collections.Counter()
     for language, count in zip(languages, counts, strict=True):
         pairs[language] += count
     largest = max(pairs.values())

@@ -49,7 +49,7 @@ class PartitionTokens:
 
     def __init__(self, split: Callable[[tf.Tensor], tf.RaggedTensor]) -> None:
         self._split = split
-        self._numbers = {}
+        self._numbers: dict[bytes, int] = {}
 
     def number(self, texts: list[str]) -> Ids:
         """The sentences as numbers of tokens."""

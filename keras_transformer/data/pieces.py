@@ -3,7 +3,7 @@
 import itertools
 import os
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ class Piece(NamedTuple):
     partition: int
     keys: np.ndarray
     lines: Sequence[bytes]
-    numbers: Mapping[str, Ids]
+    numbers: dict[str, Ids]
 
 
 def write_pieces(folder: pathlib.Path, whole: Piece, shards: int) -> None:
@@ -117,4 +117,5 @@ def read_pairs_of(folder: pathlib.Path, shard: int) -> Iterator[Pair]:
     """Yields the pairs of a shard, in order."""
     pieces = read_pieces(folder, shard)
     for line in merged_lines(pieces, reading_order(pieces)):
-        yield tuple(line.decode().split("\t"))
+        source, target = line.decode().split("\t")
+        yield source, target

@@ -181,9 +181,9 @@ def parse_dev(
     if dev is None:
         return None
     try:
-        fraction = float(dev)
+        fraction = float(dev)  # type: ignore[arg-type]  # It may be text.
     except (TypeError, ValueError):
-        corpus = WeightedCorpus.parse(dev)
+        corpus = WeightedCorpus.parse(dev)  # type: ignore[arg-type]  # No float.
         if corpus.weight != 1:
             raise InputError(
                 f"{corpus}: a weight. Accepted: a dev file without; weights "
@@ -229,7 +229,7 @@ class _Inputs:
     def describe(self) -> dict:
         described = {"train": describe_corpora(self.train), "dev": self.dev}
         if self.dev_file:
-            described["dev"] = describe_corpora([self.dev])
+            described["dev"] = describe_corpora([self.dev_file])
         if self.held_out:
             described["held_out"] = describe_corpora(self.held_out)
         return described
@@ -237,7 +237,7 @@ class _Inputs:
     @property
     def tagged(self) -> list[WeightedCorpus]:
         """The corpora whose tags are tokens."""
-        return self.train + ([self.dev] if self.dev_file else [])
+        return self.train + ([self.dev_file] if self.dev_file else [])
 
     @property
     def dev_file(self) -> WeightedCorpus | None:

@@ -55,7 +55,10 @@ class PreparedData:
     """
 
     def __init__(
-        self, path: pathlib.Path, manifest: dict, config: DataConfig
+        self,
+        path: pathlib.Path | RemotePath,
+        manifest: dict,
+        config: DataConfig,
     ) -> None:
         self.path = path
         self.manifest = manifest

@@ -111,10 +111,10 @@ def _packed(ids):
         digits = values[longer] >> 7 * n & 127
         more = np.where(widths[longer] > n + 1, 128, 0)
         content[(ends - widths)[longer] + n] = digits | more
-    content = content.tobytes()
+    encoded = content.tobytes()
     starts = np.append(0, ends)[np.append(0, np.cumsum(ids.lengths))].tolist()
     for start, end in zip(starts[:-1], starts[1:], strict=True):
-        yield content[start:end]
+        yield encoded[start:end]
 
 
 class _Varints(dict):

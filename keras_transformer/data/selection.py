@@ -51,7 +51,12 @@ def columns(config: DataConfig) -> tuple[str, ...]:
     `corpus` numbers the training files. The last two, fingerprints of both
     sides' plain texts, are there where pairs are counted by side.
     """
-    names = ("shuffle_key", "source_key", "target_key", "corpus")
+    names: tuple[str, ...] = (
+        "shuffle_key",
+        "source_key",
+        "target_key",
+        "corpus",
+    )
     if _limits(config):
         names += ("source_text", "target_text")
     return names

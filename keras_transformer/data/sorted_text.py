@@ -9,7 +9,8 @@ block or a partition, so that memory doesn't grow with the corpus.
 import collections
 import itertools
 import pathlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from keras_transformer.data.cleaned_text import Cleaner, Progress
 from keras_transformer.data.cleaning import CleaningReport
 from keras_transformer.data.corpus_tasks import KeptPairs
 from keras_transformer.data.corpus_tokenizers import vocabulary_size
-from keras_transformer.data.key_tables import KeyTables
 from keras_transformer.data.keys import key_range, pair_keys
 from keras_transformer.data.mixing import Mixture, WeightedCorpus
 from keras_transformer.data.partitions import CHUNK, partition_folder
@@ -41,6 +41,31 @@ from keras_transformer.errors import InputError
 # Does tasks of `CorpusTasks`, here or in workers, and gives their results in
 # order.
 Do = Callable[[Iterable[tuple]], Iterator]
+
+
+class Tables(Protocol):
+    """A database of the pairs' keys, `KeyTables` or `SparkTables`."""
+
+    def create(self, table: str, **columns: str) -> None:
+        """Makes an empty table of columns with these types."""
+
+    def insert(self, table: str, columns: Mapping[str, np.ndarray]) -> None:
+        """Adds rows, for each column `(N,)`, to a table that was created."""
+
+    def make(self, step: Step) -> int:
+        """Makes a table by a query; the number of its rows."""
+
+    def drop(self, table: str) -> None:
+        """Removes a table."""
+
+    def number(self, query: str) -> int:
+        """The one number that a query gives."""
+
+    def arrays(self, query: str) -> list[np.ndarray]:
+        """The columns that a query gives, each `(N,)`."""
+
+    def close(self) -> None:
+        """Removes all tables, or leaves them alone."""
 
 
 class SortedText:
@@ -70,10 +95,10 @@ class SortedText:
         do: Do,
         partitions: int,
         progress: Progress,
-        open_tables: Callable[[], KeyTables],
+        open_tables: Callable[[], Tables],
     ) -> None:
         self.reports = {TRAIN: CleaningReport()}
-        self.shards = {}
+        self.shards: dict[str, int] = {}
         self._folder = folder
         self._work = folder / "work"
         self._config = config
@@ -81,8 +106,8 @@ class SortedText:
         self._partitions = partitions
         self._progress = progress
         self._open_tables = open_tables
-        self._tables = None
-        self._sorted = []  # splits whose text is in the partitions
+        self._tables: Tables
+        self._sorted: list[str] = []  # splits whose text is in the partitions
 
     def __enter__(self) -> "SortedText":
         self._tables = self._open_tables()
@@ -109,7 +134,7 @@ class SortedText:
             return
         report = self.reports[DEV] = CleaningReport()
         clean = Cleaner(self._config, check=False)
-        long = []
+        long: list[int] = []
         dev_pairs = dev.pairs(self._config.max_line_bytes, long)
         for pairs in _chunks(dev_pairs, self._config.shard_size):
             pairs = clean(pairs, report)
@@ -186,7 +211,7 @@ class SortedText:
         for step in cleaning_steps(self._config):
             left = self._tables.make(step)
             self._tables.drop(table)
-            report.drop(step.reason, pairs - left)
+            report.drop(str(step.reason), pairs - left)
             table, pairs = step.table, left
         require_pairs(report, TRAIN)
         counts = {TRAIN: pairs}
@@ -292,8 +317,9 @@ class SortedText:
                 f"SELECT {names} FROM sorted_{split} WHERE shuffle_key "
                 f"BETWEEN {first} AND {last} ORDER BY {names}"
             )
-            weights = (self.mixture.weights,) if weighted else ()
-            kept[split] = KeptPairs(*arrays, *weights)
+            corpora = arrays[1] if weighted else None
+            weights = self.mixture.weights if weighted else None
+            kept[split] = KeptPairs(arrays[0], corpora, weights)
         return kept
 
     def _most_frequent(self, side):

@@ -9,6 +9,7 @@ import dataclasses
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -75,7 +76,8 @@ def output_statistics(
         language: of the translations.
         tokenize: the tokenizer of BLEU's; None: the language's.
     """
-    tokenizer = metrics(language, tokenize)["bleu"].tokenizer
+    bleu: Any = metrics(language, tokenize)["bleu"]
+    tokenizer = bleu.tokenizer
     tokens = [tokenizer(text).split() for text in translations]
     expected = sum(len(tokenizer(text).split()) for text in references)
     columns = (sources, references, translations)
@@ -144,9 +146,12 @@ class Report:
     source_language: str
     training_pairs: int | None
 
-    def statistics(self) -> dict[str, OutputStatistics]:
+    def statistics(self) -> dict[str | None, OutputStatistics]:
         """Of each system, by name; and of the references, by None."""
-        columns = {**self.systems, None: self.texts.references}
+        columns: dict[str | None, Sequence[str]] = {
+            **dict(self.systems.items()),
+            None: self.texts.references,
+        }
         return {
             name: output_statistics(
                 self.texts.sources,
@@ -189,7 +194,7 @@ def report_of(
         by_length=groups_by_length(texts.sources, source),
         by_rarest_word=groups_by_rarest_word(rarest),
         source_language=source,
-        training_pairs=data and data.counts["train"],
+        training_pairs=None if data is None else data.counts["train"],
     )
 
 
@@ -197,7 +202,8 @@ def groups_by_length(sources: Sequence[str], language: str) -> list[Group]:
     """Up to five groups of about as many sentences, by words of the source."""
     lengths = [len(words(source, language)) for source in sources]
     counts = sorted(collections.Counter(lengths).items())
-    groups, lowest, held = [], None, 0
+    groups: list = []
+    lowest, held = None, 0
     for value, count in counts:
         lowest = value if lowest is None else lowest
         held += count
@@ -248,10 +254,11 @@ def rarest_words(
         A count for each source; 0 where a word is unknown to the tokenizer,
         None where there is no word.
     """
-    counted, as_counted = sources, list
+    counted: Iterable[str] = sources
+    as_counted: Callable[[Sequence[str]], Iterable[str]] = list
     if data is not None:
         counted, as_counted = _training_sources(data), _as_tokenized(data)
-    counts = collections.Counter()
+    counts: collections.Counter = collections.Counter()
     for text in counted:
         counts.update(words(text, language))
     return [

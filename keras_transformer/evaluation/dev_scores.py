@@ -98,7 +98,8 @@ class _Here:
     def __init__(self, run, sources):
         self._run = run
         self._sources = sources
-        self._translator = self._model = None
+        self._model = None
+        self._translator: GreedyTranslator
 
     def translations(self, model):
         if model is not self._model:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
+import keras
 import tensorflow as tf
 
 from keras_transformer.chinese import simplify
+from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
-from keras_transformer.data.corpus import sentence_pairs
+from keras_transformer.data.corpus import Pairs, sentence_pairs
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.significance import (
@@ -27,10 +29,34 @@ from keras_transformer.translation.details import text_translator
 from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.translator import Translator, with_prefix
 
-if TYPE_CHECKING:
-    import keras
 
-    from keras_transformer.translation.texts import TextTranslator
+class Configured(Protocol):
+    """What has the configuration of a run."""
+
+    @property
+    def config(self) -> Config:
+        """As resolved when the run began."""
+
+
+class Measured(Configured, Protocol):
+    """What `evaluate_translator` measures, a `CTranslate2Translator`."""
+
+    @property
+    def decoding(self) -> DecodingConfig:
+        """The search."""
+
+    def translate(
+        self, texts: Sequence[str]
+    ) -> tuple[list[list[str]], list[list[float]], list[bool]]:
+        """Translations, their scores, and whether texts were too long."""
+
+    def target_ids(self, translations: Sequence[str]) -> list[list[int]]:
+        """Translations as ids."""
+
+    def token_log_probabilities(
+        self, texts: Sequence[str], targets: Sequence[Sequence[int]]
+    ) -> list[list[float]]:
+        """Of each token of these translations."""
 
 
 class Texts(NamedTuple):
@@ -131,7 +157,7 @@ class Evaluation:
 
 def evaluate_run(
     run: Run,
-    pairs: Iterable[tuple[str, str]],
+    pairs: Pairs,
     *,
     which: str = "best",
     decoding: DecodingConfig | None = None,
@@ -178,8 +204,8 @@ def evaluate_run(
 
 
 def evaluate_translator(
-    translator: TextTranslator,
-    pairs: Iterable[tuple[str, str]],
+    translator: Measured,
+    pairs: Pairs,
     *,
     scoring: Scoring | None = None,
     progress: Callable[[int], None] | None = None,
@@ -323,9 +349,7 @@ def batch_cross_entropy(
     return tf.reduce_sum(losses), tf.math.count_nonzero(real)
 
 
-def text_columns(
-    run: Run, pairs: Iterable[tuple[str, str]]
-) -> tuple[list[str], list[str]]:
+def text_columns(run: Configured, pairs: Pairs) -> tuple[list[str], list[str]]:
     """Sources and references of pairs, as a run of theirs is measured on.
 
     Args:
@@ -335,10 +359,10 @@ def text_columns(
     Raises:
         InputError: there is no pair, or a file can't be read.
     """
-    pairs = sentence_pairs(pairs)
-    if not pairs:
+    listed = sentence_pairs(pairs)
+    if not listed:
         raise InputError("no sentence pair to evaluate on. Accepted: 1 or more")
-    sources, references = map(list, zip(*pairs, strict=True))
+    sources, references = map(list, zip(*listed, strict=True))
     data = run.config.data
     if is_chinese(data.target_language) and data.simplify_chinese:
         references = list(simplify(references))

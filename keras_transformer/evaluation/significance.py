@@ -182,7 +182,9 @@ def compare(
         columns[name], signatures[name] = _scores(drawn, metric, tests)
     return Comparison(
         systems=tuple(
-            SystemScores(name, *bleu[:2], *chrf[:2], bleu[2], chrf[2])
+            SystemScores(
+                name, bleu[0], bleu[1], chrf[0], chrf[1], bleu[2], chrf[2]
+            )
             for name, bleu, chrf in zip(
                 systems, columns["bleu"], columns["chrf"], strict=True
             )
@@ -235,7 +237,7 @@ def _scores(drawn, metric, tests):
     `corpus_score` would give, too.
     """
     count = drawn.resampling.resamples
-    scored = []
+    scored: list = []
     for system in drawn.systems:
         if count:
             signature, (result,) = drawn.test(

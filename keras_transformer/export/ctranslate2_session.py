@@ -7,6 +7,7 @@ Axes: B texts, K hypotheses.
 """
 
 import os
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -72,7 +73,7 @@ class CTranslate2Session:
         decoding = self._translator.decoding
         self._greedy = self._translator.with_search(greedy(decoding))
         self._ids = tokenize(self._translator)
-        self._functions = {
+        self._functions: dict[str, Callable[..., dict]] = {
             BEAM: lambda text: _best(self._translator, text),
             GREEDY: lambda text: _best(self._greedy, text),
             NBEST: self._nbest,

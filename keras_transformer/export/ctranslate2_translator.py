@@ -144,12 +144,12 @@ class CTranslate2Translator:
         """`translate`, to ids. A text without tokens has one hypothesis: []."""
         refuse_single_text(texts, "a CTranslate2Translator")
         sources, limits, truncated = self._sources(texts)
-        results = {i: [([], 0.0)] for i in range(len(texts))}
+        results: dict = {i: [([], 0.0)] for i in range(len(texts))}
         rows = [i for i, source in enumerate(sources) if source]
         results |= self._search(rows, sources, max(limits, default=0), count)
         # The limit of a search is one for all of its sentences, so those that
         # went beyond their own are searched again.
-        beyond = {}
+        beyond: dict = {}
         for i in rows:
             longest = max(len(ids) for ids, _ in results[i])
             if longest >= limits[i] < max(limits):

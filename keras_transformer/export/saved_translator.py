@@ -124,11 +124,11 @@ class SavedTranslator:
         if count is None:
             outputs = self._run(self._best, text=texts)
             names = layout.TRANSLATION, layout.SCORE
-            columns = (outputs[name][:, None] for name in names)  # (B, 1)
+            translations, scores = (outputs[name][:, None] for name in names)
         else:
             outputs = self._run(layout.NBEST, text=texts)
-            columns = outputs[layout.TRANSLATIONS], outputs[layout.SCORES]
-        translations, scores = columns
+            translations = outputs[layout.TRANSLATIONS]
+            scores = outputs[layout.SCORES]
         truncated = outputs.get(layout.TRUNCATED)
         return translations_of(
             texts,

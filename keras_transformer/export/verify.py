@@ -63,8 +63,8 @@ def verify(folder: str | os.PathLike) -> CheckResults:
     results.run(xla_is_disabled)
     model = results.run(session_loads, folder)
     if model is not None:
-        for check in REPLAY_CHECKS:
-            results.run(check, model, folder, reference)
+        for replay in REPLAY_CHECKS:
+            results.run(replay, model, folder, reference)
     try:
         results += run_in_fresh_process(C_API_CHECKS, folder)
     except CheckFailed as error:

@@ -6,7 +6,7 @@ Axes: D model width, V vocabulary.
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -106,7 +106,7 @@ class ForeignModel:
 def weights_of(
     model: ForeignModel,
     config: ModelConfig,
-    orders: Mapping[str, Sequence[int]],
+    orders: Sequence[Sequence[int]],
 ) -> dict[str, np.ndarray]:
     """The weights of a model of this package, by their Keras paths.
 
@@ -178,7 +178,7 @@ class _Reader:
         shared = "model.shared.weight"
         names = ["model.encoder.embed_tokens.weight"]
         names += ["model.decoder.embed_tokens.weight", "lm_head.weight"]
-        tables = []
+        tables: list = []
         for name, size in zip(names, (*sizes, sizes[1]), strict=True):
             if name not in self._left and name == names[2]:
                 tables.append(tables[1])

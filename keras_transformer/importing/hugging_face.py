@@ -7,6 +7,7 @@ References: transformers' `modeling_marian.py`, `tokenization_marian.py`,
 
 import pathlib
 import re
+from typing import Any
 
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_json
@@ -97,8 +98,8 @@ def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
     if described.get("separate_vocabs"):
         names.append("target_vocab.json")
     vocabularies = [read_vocabulary(folder / name) for name in names]
-    vocabularies = (vocabularies[0], vocabularies[-1])
-    spm = tuple(folder / f"{side}.spm" for side in ("source", "target"))
+    both = vocabularies[0], vocabularies[-1]
+    spm = folder / "source.spm", folder / "target.spm"
     tied = _tied(config)
     # The source's START is never seen; a shared table has it all the same.
     start = _start(folder, config, vocabularies[1])
@@ -109,15 +110,15 @@ def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
         sizes={ours: config[theirs] for ours, theirs in _SIZES.items()},
         activation=config["activation_function"],
         tied_embeddings=tied,
-        vocabularies=vocabularies,
-        paddings=tuple(v.get("<pad>") for v in vocabularies),
+        vocabularies=both,
+        paddings=(both[0].get("<pad>"), both[1].get("<pad>")),
         starts=(start if tied == "all" else None, start),
         sentencepiece=spm,
         max_length=config[_POSITIONS],
         decoding=_decoding(folder, config),
-        languages=tuple(
-            str(described.get(f"{side}_lang") or "")
-            for side in ("source", "target")
+        languages=(
+            _language(described, "source"),
+            _language(described, "target"),
         ),
         punctuation="none",
         files=(
@@ -169,9 +170,7 @@ def _read_m2m100(folder):
         sentencepiece=(spm, spm),
         max_length=config[_POSITIONS],
         decoding=_decoding(folder, config),
-        languages=tuple(
-            str(described.get(f"{side}_lang") or "") for side in ("src", "tgt")
-        ),
+        languages=(_language(described, "src"), _language(described, "tgt")),
         punctuation="none",
         files=(path, weights, *files, spm),
         sections={
@@ -205,8 +204,8 @@ def _nllb_tokens(path):
     """Tokens by ids: those of the pieces and those that were added."""
     described = read_json(path)
     model = described.get("model")
-    vocabulary = model.get("vocab") if isinstance(model, dict) else None
-    added = described.get("added_tokens")
+    vocabulary: Any = model.get("vocab") if isinstance(model, dict) else None
+    added: Any = described.get("added_tokens")
     try:
         tokens = {number: token for token, number in vocabulary.items()}
         return tokens | {entry["id"]: entry["content"] for entry in added}
@@ -346,3 +345,8 @@ def _decoding(folder, config):
         "length_penalty": 1.0 if penalty is None else penalty,
         "length_normalization": "average",
     }
+
+
+def _language(described, side) -> str:
+    """The tag of a side, as the tokenizer's configuration has it."""
+    return str(described.get(f"{side}_lang") or "")

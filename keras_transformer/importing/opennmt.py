@@ -31,7 +31,7 @@ _ARGUMENTS = (
     "ffn_inner_dim dropout attention_dropout ffn_dropout ffn_activation"
 ).split()
 # What its catalog's models set of those that matter here.
-_CATALOG = {
+_CATALOG: dict[str, dict] = {
     "Transformer": {},
     "TransformerBase": {},
     "TransformerBaseSharedEmbeddings": {},
@@ -109,6 +109,8 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
             isn't understood.
     """
     path = find_settings(folder)
+    if path is None:
+        raise InputError(f"{folder}: no YAML file tells of vocabularies")
     settings = yaml_mapping(read_bytes(path), path, "OpenNMT-tf")
     data = settings.get("data")
     if not isinstance(data, dict):
@@ -121,12 +123,12 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
         _inside(folder, path, f"{side}_vocabulary", data)
         for side in ("source", "target")
     ]
-    vocabularies = tuple(read_lines(name, _SPECIAL) for name in names)
+    source, target = (read_lines(name, _SPECIAL) for name in names)
     pieces = [
         _sentencepiece(folder, path, data, side)
         for side in ("source", "target")
     ]
-    if _SHARED in tensors and vocabularies[0] != vocabularies[1]:
+    if _SHARED in tensors and source != target:
         raise InputError(
             f"{path}: one embedding for both sides, whose vocabularies differ"
         )
@@ -141,7 +143,7 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
         sizes=_sizes(checkpoint, tensors, arguments),
         activation=arguments["ffn_activation"],
         tied_embeddings=_tied(tensors),
-        vocabularies=vocabularies,
+        vocabularies=(source, target),
         paddings=(0, 0),
         starts=(1, 1),
         sentencepiece=tuple(pieces),
@@ -316,7 +318,8 @@ def _model_of(node):
     """The arguments of a call that makes a Transformer; None: it's no such."""
     if not isinstance(node, ast.Call):
         return None
-    name, given = _last_name(node.func), {}
+    name = _last_name(node.func)
+    given: dict[str | None, ast.expr] = {}
     if name == "get_model_from_catalog" and node.args:
         name = _last_name(node.args[0])
     elif name == "Transformer":
@@ -324,8 +327,7 @@ def _model_of(node):
         given |= {keyword.arg: keyword.value for keyword in node.keywords}
     if name not in _CATALOG:
         return None
-    given = {key: _last_name(value) for key, value in given.items()}
-    return _CATALOG[name] | given
+    return _CATALOG[name] | {k: _last_name(v) for k, v in given.items()}
 
 
 def _last_name(node):

@@ -68,8 +68,8 @@ def read_original(folder: pathlib.Path) -> ForeignModel:
     weights, names = _named_files(folder, decoder)
     arrays = read_npz(weights)
     settings = _settings(weights, arrays)
-    vocabularies = tuple(read_vocabulary(folder / name) for name in names)
-    spm = tuple(folder / f"{side}.spm" for side in ("source", "target"))
+    source, target = (read_vocabulary(folder / name) for name in names)
+    spm = folder / "source.spm", folder / "target.spm"
     return ForeignModel(
         folder=folder,
         kind="Marian",
@@ -77,7 +77,7 @@ def read_original(folder: pathlib.Path) -> ForeignModel:
         sizes={ours: settings[theirs] for ours, theirs in _SIZES.items()},
         activation=settings["transformer-ffn-activation"],
         tied_embeddings=_tied(weights, settings),
-        vocabularies=vocabularies,
+        vocabularies=(source, target),
         paddings=(None, None),
         starts=(None, None),
         sentencepiece=spm,

@@ -110,7 +110,8 @@ def import_run(
     tokenizers = _tokenizers(model, orders, config, prefixes, punctuation)
     # Before a model is built as large as the configuration claims.
     weights = weights_of(model, config.model, orders)
-    keras_model = build_transformer(config.model, *map(len, orders))
+    sizes = len(orders[0]), len(orders[1])
+    keras_model = build_transformer(config.model, *sizes)
     _assign(keras_model, weights)
     manifest = _manifest(model, tokenizers)
     manifest[IMPORTED] |= {

@@ -15,6 +15,7 @@ import pickle
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
 
 import numpy as np
 
@@ -181,6 +182,7 @@ class _Function:
     """A function that a pickle may call and not change."""
 
     __slots__ = ("function",)
+    function: Callable
 
     def __init__(self, function):
         object.__setattr__(self, "function", function)

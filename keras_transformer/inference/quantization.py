@@ -200,7 +200,7 @@ def scale_of(projection: QuantizedProjection | Projection) -> float | None:
 def quantized_dense(
     x: tf.Tensor,
     projection: QuantizedProjection,
-    dtype: tf.DType = tf.float32,
+    dtype: str | tf.DType = tf.float32,
     residual: tf.Tensor | None = None,
     scaled: bool = False,
 ) -> tf.Tensor:

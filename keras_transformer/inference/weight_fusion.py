@@ -155,7 +155,8 @@ def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
     # The search compares logits that differ by less than bfloat16 can tell.
     logits = parameters.logits
     logits = type(logits)(*map(convert, logits))
-    return convert(parameters._replace(logits=None))._replace(logits=logits)
+    others = parameters._asdict() | {"logits": None}
+    return convert(Parameters(**others))._replace(logits=logits)
 
 
 def assign(variables: Parameters, parameters: Parameters) -> None:

@@ -131,13 +131,11 @@ class MultiHeadAttention(keras.layers.Layer):
         for mask in (value_mask, key_mask):
             attention_mask = _hide_keys(attention_mask, mask)
         if query is value and key is None and self._can_fuse_qkv():
-            heads = self._fused_qkv(query, training)
+            queries, keys, values = self._fused_qkv(query, training)
         else:
-            heads = (
-                self._project_query(query, training),
-                *self.project(value, key),
-            )
-        return self._attend(*heads, attention_mask, training)
+            queries = self._project_query(query, training)
+            keys, values = self.project(value, key)
+        return self._attend(queries, keys, values, attention_mask, training)
 
     def project(
         self, value: Tensor, key: Tensor | None = None

@@ -53,9 +53,10 @@ class Dense(keras.layers.Dense):
         Returns:
             float `(..., E)` in the layer's compute dtype.
         """
-        weights = (w for w in (kernel, bias) if w is not None)
-        weights = [ops.cast(w, self.compute_dtype) for w in weights]
-        return dense(inputs, *weights, kernel_gradient=gradient)
+        kernel = ops.cast(kernel, self.compute_dtype)
+        if bias is not None:
+            bias = ops.cast(bias, self.compute_dtype)
+        return dense(inputs, kernel, bias, kernel_gradient=gradient)
 
     def needs_kernel_gradient(self, training: bool | None) -> bool:
         """Whether a gradient by the kernel will be asked for."""

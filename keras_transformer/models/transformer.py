@@ -45,7 +45,9 @@ class Transformer(keras.Model):
     """
 
     # Of the last call in training, until its metrics have been computed.
-    _micro_batch_logits = None
+    _micro_batch_logits: MicroBatches | None = None
+    # Keras', set when a model is compiled.
+    train_function: Any
 
     def __init__(
         self,

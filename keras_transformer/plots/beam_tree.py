@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -20,8 +21,8 @@ from keras_transformer.search.trace import (
     BeamTree,
 )
 
-_BEST = {"color": ORANGE, "linewidth": 2.5, "zorder": 3}
-_OTHER = {"color": LIGHT, "linewidth": 1.0, "zorder": 1}
+_BEST: dict[str, Any] = {"color": ORANGE, "linewidth": 2.5, "zorder": 3}
+_OTHER: dict[str, Any] = {"color": LIGHT, "linewidth": 1.0, "zorder": 1}
 
 
 @styled
@@ -87,10 +88,11 @@ def rows_of(tree: BeamTree, shown: Sequence[int]) -> dict[int, int]:
     Returns:
         `{index: row}`, 0 on top.
     """
-    children = {index: [] for index in shown}
+    children: dict = {index: [] for index in shown}
     for index in shown[1:]:
         children[tree.nodes[index].parent].append(index)
-    rows, below = {}, 0
+    rows: dict[int, int] = {}
+    below = 0
     waiting = [shown[0]]
     while waiting:
         index = waiting.pop()
@@ -147,15 +149,19 @@ def _draw(axes, tree, index, rows, label):
 def _number(nodes, node, label):
     """The token's probability, and the score of what ends here."""
     before = nodes[node.parent].log_probability
-    probability = math.exp(min(0.0, node.log_probability - before))
-    probability = f"{probability:.2f}" if probability >= 0.01 else "<0.01"
+    share = math.exp(min(0.0, node.log_probability - before))
+    probability = f"{share:.2f}" if share >= 0.01 else "<0.01"
     if node.score is None:
         return probability
     return f"{probability}\n{label('score')} {node.score:.2f}"
 
 
 def _legend(label):
-    box = {"marker": "s", "linestyle": "", "markerfacecolor": "white"}
+    box: dict[str, Any] = {
+        "marker": "s",
+        "linestyle": "",
+        "markerfacecolor": "white",
+    }
     return [
         Line2D([], [], label=label("best translation"), **_BEST),
         Line2D([], [], label=label("other hypotheses"), **_OTHER),

@@ -1,5 +1,7 @@
 """Sentence lengths of a corpus, and the padding of the batches made of it."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -16,7 +18,7 @@ from keras_transformer.plots.style import (
 # What a model's input has beside the tokens: START and END of a source,
 # START of a target.
 _FRAME = np.array([2, 1])
-_SIDES = (
+_SIDES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("source", {"color": BLUE, "fill": True, "alpha": 0.45}),
     ("target", {"color": ORANGE, "hatch": "///", "linewidth": 1.5}),
 )
@@ -73,7 +75,10 @@ def plot_padding_share(
     figure = new_figure(7, 0.75 * len(shares) + 1.2)
     axes = figure.add_subplot()
     rows = np.arange(len(shares))
-    looks = ({"color": BLUE}, {"color": ORANGE, "hatch": "///"})
+    looks: tuple[dict[str, Any], ...] = (
+        {"color": BLUE},
+        {"color": ORANGE, "hatch": "///"},
+    )
     for side, (name, look) in enumerate(
         zip(("source", "target"), looks, strict=True)
     ):

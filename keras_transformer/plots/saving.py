@@ -102,7 +102,7 @@ def _warn_of_missing(figure):
 @functools.cache
 def _characters(families) -> frozenset:
     """All characters that any of the fonts has."""
-    characters = set()
+    characters: set = set()
     for family in families:
         path = font_manager.findfont(FontProperties(family=[family]))
         characters.update(map(chr, font_manager.get_font(path).get_charmap()))

@@ -1,6 +1,6 @@
 """Training curves, epoch by epoch, and the learning rate, step by step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from keras import ops
@@ -120,7 +120,7 @@ def plot_learning_rates(
     return figure
 
 
-def rates_of(setting: Mapping, num_steps: int) -> tuple[np.ndarray, np.ndarray]:
+def rates_of(setting: tuple, num_steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Steps, from 1, and the rates there; the peak is among them.
 
     Args:

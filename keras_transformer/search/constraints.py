@@ -10,7 +10,7 @@ V vocabulary.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,7 +136,7 @@ class WithoutBanned:
 
     NEVER = -1e4  # added to logits
 
-    def __init__(self, model: StepModel, banned: Sequence[int]) -> None:
+    def __init__(self, model: StepModel, banned: Iterable[int]) -> None:
         self._model = model
         self._banned = sorted(banned)
 

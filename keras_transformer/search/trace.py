@@ -5,7 +5,7 @@ step can be written down. It is for looking at a search, not for translating.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -32,6 +32,12 @@ from keras_transformer.search.loop import (
 )
 
 LIVE, ENDED, DROPPED = "live", "ended", "dropped"
+
+
+class BoundedModel(StepModel, Protocol):
+    """A `StepModel` that says how many positions it has."""
+
+    max_length: int
 
 
 class Node(NamedTuple):
@@ -71,7 +77,7 @@ class BeamTree(NamedTuple):
 
 
 def trace_beam(
-    model: StepModel,
+    model: BoundedModel,
     source_ids: tf.Tensor,
     tokens: Sequence[str],
     config: DecodingConfig,

@@ -150,7 +150,7 @@ class LookupTokenizer(Tokenizer):
 
 
 def _require_distinct(tokens):
-    lines = {}
+    lines: dict = {}
     for line, token in enumerate(tokens, start=1):
         if not token or "\n" in token:
             raise InputError(

@@ -56,7 +56,7 @@ class SubwordSampler:
         }
         self._texts = {number: text for text, (number, _) in pieces.items()}
         kind = proto.trainer_spec.model_type
-        self._draw = None
+        self._draw: _Unigram | _Bpe | None = None
         if kind == _Trainer.UNIGRAM:
             self._draw = _Unigram(pieces, alpha)
         elif kind == _Trainer.BPE:
@@ -88,7 +88,8 @@ class SubwordSampler:
 
     def _words(self, ids):
         """The text and the ids of each word; ids without text by themselves."""
-        word, numbers = "", []
+        word = ""
+        numbers: list[int] = []
         for number in ids:
             text = self._texts.get(number)
             if numbers and (text is None or text.startswith(SPACE)):
@@ -138,7 +139,7 @@ class _Unigram:
             A list of (starts, ids, cumulated probabilities).
         """
         totals = [0.0]  # log of the sum over all segmentations up to here
-        lattice = [((), (), ())]
+        lattice: list[tuple[tuple, tuple, tuple]] = [((), (), ())]
         for end in range(1, len(word) + 1):
             arcs = []
             for start in range(max(0, end - self._longest), end):
@@ -174,7 +175,7 @@ class _Bpe:
         symbols = [*word]
         before = [*range(-1, len(word) - 1)]
         after = [*range(1, len(word) + 1)]
-        heap = []
+        heap: list = []
 
         def offer(left, right):
             """Enters the merge of two neighbours, if there is one."""

@@ -21,7 +21,7 @@ UNKNOWN = "⁇"
 _FORMAT = 1
 _DESCRIPTION = "tokenizer.json"
 _ACCEPTED = "a folder that a tokenizer was saved to"
-_KINDS = {}
+_KINDS: dict = {}
 
 
 def frame(ids: tf.RaggedTensor) -> tf.RaggedTensor:
@@ -68,8 +68,8 @@ class Tokenizer(tf.Module):
         nfc, remove_control, simplify, moses_language: see `Normalizer`.
     """
 
-    kind = None
-    content_file = None
+    kind: str = ""
+    content_file: str = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -198,7 +198,7 @@ class Tokenizer(tf.Module):
 
     def options(self) -> dict:
         """What the constructor was told, apart from the vocabulary."""
-        options = {
+        options: dict = {
             "nfc": self.normalizer.nfc,
             "remove_control": self.normalizer.remove_control,
             "simplify": self.normalizer.simplify,
@@ -226,7 +226,7 @@ class Tokenizer(tf.Module):
                 (self.content_file, self._content()),
                 (_DESCRIPTION, self._description()),
             ):
-                write_bytes(os.path.join(folder, name), content)
+                write_bytes(os.path.join(os.fspath(folder), name), content)
         except OSError as error:
             raise InputError(
                 f"{folder}: can't write the tokenizer ({error.strerror})"

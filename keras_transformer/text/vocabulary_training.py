@@ -72,7 +72,7 @@ def count_tokens(
         input_signature=[tf.TensorSpec([None], tf.string)],
         autograph=False,
     )
-    counts = collections.Counter()
+    counts: collections.Counter = collections.Counter()
     for batch in _batches(lines):
         counts.update(split(tf.constant(batch)).flat_values.numpy().tolist())
     return collections.Counter(

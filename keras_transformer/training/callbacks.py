@@ -9,7 +9,7 @@ import math
 import os
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import keras
 
@@ -43,7 +43,7 @@ class Speed(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch: int, logs: dict | None = None) -> None:
         self._start = time.perf_counter()
         self._first_count = 0.0
-        self._of_steps = None
+        self._of_steps: dict | None = None
 
     def on_train_batch_begin(
         self, batch: int, logs: dict | None = None
@@ -107,7 +107,7 @@ class History(keras.callbacks.Callback):
     @hosts.by_chief
     def on_epoch_end(self, epoch: int, logs: dict) -> None:
         earlier = [e for e in self._run.history() if e["epoch"] <= epoch]
-        line = {"epoch": epoch + 1}
+        line: dict[str, float] = {"epoch": epoch + 1}
         line.update((key, float(value)) for key, value in logs.items())
         self._run.write_history([*earlier, line])
 
@@ -132,8 +132,8 @@ class Report(keras.callbacks.Callback):
         self._epoch = epoch + 1
 
     def on_train_batch_end(self, batch: int, logs: dict) -> None:
-        logs = StepLogs(logs, self._speed.readings)
-        self._observer.step(self._epoch, self.first_batch + batch + 1, logs)
+        read = StepLogs(logs, self._speed.readings)
+        self._observer.step(self._epoch, self.first_batch + batch + 1, read)
 
     def on_epoch_end(self, epoch: int, logs: dict) -> None:
         self.first_batch = 0
@@ -150,7 +150,7 @@ class TensorBoard(keras.callbacks.Callback):
     def __init__(self, folder: str | os.PathLike) -> None:
         super().__init__()
         self._folder = str(folder)
-        self._writer = None
+        self._writer: Any = None
 
     @hosts.by_chief
     def on_epoch_end(self, epoch: int, logs: dict) -> None:
@@ -209,7 +209,11 @@ class KeepBest(keras.callbacks.Callback):
         self._score, self._more_is_better = _CRITERIA[training.best_by]
         self._patience = training.early_stopping
         # Best score, its epoch, and the newest epoch that was scored.
-        self.memory = {"best": None, "best_epoch": None, "scored": None}
+        self.memory: dict[str, Any] = {
+            "best": None,
+            "best_epoch": None,
+            "scored": None,
+        }
 
     def on_epoch_end(self, epoch: int, logs: dict) -> None:
         scores = {key: float(value) for key, value in logs.items()}

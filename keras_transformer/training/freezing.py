@@ -57,7 +57,7 @@ def _matches(path, pattern):
 
 def _examples(model):
     """Paths of weights in different layers, evenly from first to last."""
-    firsts = {}
+    firsts: dict = {}
     for weight in model.weights:
         firsts.setdefault(weight.path.partition("/")[0], weight.path)
     paths = list(firsts.values())

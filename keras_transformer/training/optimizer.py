@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
@@ -32,7 +33,7 @@ class DenseAdam(keras.optimizers.Adam):
     Reference: Kingma and Ba 2015, algorithm 1.
     """
 
-    _update = None
+    _update: Any = None
 
     def apply(
         self,

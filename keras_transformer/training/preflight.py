@@ -38,7 +38,7 @@ def for_this_machine(config: Config) -> Config:
     A run keeps it, wherever it goes on: its weights depend on its batches and
     their precision, and dropout is drawn for each micro-batch.
     """
-    chosen = {}
+    chosen: dict[str, int | str] = {}
     if config.training.threads is None:
         # XLA shares an operation out among the cores itself.
         one = hosts.on_jax() or has_gpu()
@@ -110,7 +110,8 @@ def check_fits(config: Config, prepared: PreparedData) -> None:
                 "a file of word vectors"
             )
     if config.training.freeze:
-        freeze(build_transformer(config.model, *sizes), config.training.freeze)
+        model = build_transformer(config.model, sizes[0], sizes[1])
+        freeze(model, config.training.freeze)
 
 
 def check_continues(

@@ -25,7 +25,7 @@ import os
 import pathlib
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import keras
 
@@ -111,7 +111,7 @@ class Run:
         config: Config,
         prepared: PreparedData,
         initial: Run | None = None,
-    ) -> Run:
+    ) -> Self:
         """Starts a run folder for prepared data.
 
         Args:
@@ -149,7 +149,7 @@ class Run:
         return cls(folder, config, manifest, tokenizers)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike) -> Run:
+    def load(cls, folder: str | os.PathLike) -> Self:
         """Opens a run folder and checks that its parts fit.
 
         Raises:
@@ -171,7 +171,8 @@ class Run:
                     "(its fingerprint is not the one in manifest.json)"
                 )
             tokenizers.append(tokenizer)
-        return cls(folder, config, manifest, tokenizers)
+        source, target = tokenizers
+        return cls(folder, config, manifest, (source, target))
 
     def build_model(self, **training_options: Any) -> keras.Model:
         """A new model of the run's shape and precision, not trained.
@@ -246,7 +247,7 @@ class Run:
             scores: `{name: float}`, what was measured of them.
             averaged_epochs: of how many epochs they are the mean, if so.
         """
-        notes = {"run": self.id} if self.id else {}
+        notes: dict = {"run": self.id} if self.id else {}
         notes |= {"epoch": epoch, "scores": scores}
         if averaged_epochs:
             notes["averaged_epochs"] = averaged_epochs

@@ -27,7 +27,7 @@ class StepLogs(Mapping):
     def __init__(self, scores: Mapping, readings: Callable[[], dict]) -> None:
         self._scores = scores
         self._readings = readings
-        self._read = None
+        self._read: dict | None = None
 
     def _all(self):
         if self._read is None:
@@ -57,7 +57,7 @@ class UnreadLogs(keras.callbacks.CallbackList):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._under_way = collections.deque()
+        self._under_way: collections.deque = collections.deque()
 
     def on_train_batch_end(self, batch: int, logs: Mapping) -> None:
         self._wait(logs)

@@ -209,7 +209,7 @@ def _check_sizes(path, file):
 
 def _tensors(file) -> list[tuple[str, h5py.Dataset]]:
     """All tensors of a file and their names, in the order of these."""
-    names = []
+    names: list = []
     file.visit(names.append)
     tensors = [(name, file[name]) for name in sorted(names)]
     return [(n, t) for n, t in tensors if isinstance(t, h5py.Dataset)]

@@ -204,8 +204,8 @@ def finish(
         `{number: why it failed}` of those that are left.
     """
     numbers = list(numbers)
-    failures = collections.Counter()
-    reasons = {}
+    failures: collections.Counter = collections.Counter()
+    reasons: dict = {}
     while True:
         left = folder.unfinished(numbers)
         due = [number for number in left if failures[number] <= retries]

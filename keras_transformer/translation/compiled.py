@@ -145,9 +145,9 @@ class CompiledTranslator:
                 functools.partial(_graph_search, graph)
             )
         self._compiled = self._new_function()
-        self._known = set()
-        self._uses = collections.Counter()
-        self.shapes = []
+        self._known: set = set()
+        self._uses: collections.Counter = collections.Counter()
+        self.shapes: list = []
         self.compile_seconds = 0.0
 
     def translate(self, text: tf.Tensor) -> dict:

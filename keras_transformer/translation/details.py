@@ -6,12 +6,14 @@ batch needs, so they vary between batches.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import tensorflow as tf
 
 from keras_transformer.constants import NO_SCORE, PAD_ID
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.search.scoring import one_each
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.request import (
     Hypothesis,
     ScoredPair,
@@ -30,6 +32,12 @@ _BY_TOKEN = {  # of one hypothesis
     "token_log_probabilities": tf.TensorSpec([None, None], tf.float32),
     "alignment": tf.TensorSpec([None, None, None], tf.float32),
 }
+
+
+class HasTokenizer(Protocol):
+    """What has a source's tokenizer: any translator."""
+
+    source_tokenizer: Tokenizer
 
 
 def details(
@@ -123,7 +131,7 @@ def score_details(translator: Translator) -> Callable[..., dict]:
     )
 
 
-def tokenize(translator: Translator) -> Callable[..., dict]:
+def tokenize(translator: HasTokenizer) -> Callable[..., dict]:
     """The graph function for the source's ids.
 
     Returns:
@@ -239,7 +247,7 @@ def encoded(texts: Sequence[str]) -> tf.Tensor:
 
 
 def text_translator(
-    function: Callable[[tf.Tensor], Mapping],
+    function: Callable[..., Mapping],
 ) -> Callable[[list[str]], list[str]]:
     """Makes a graph function one from strings to strings.
 
@@ -334,8 +342,10 @@ def pair_scorer(
 
 def _scored(pair, outputs):
     length = int(outputs["lengths"])
+    source, target = pair
     return ScoredPair(
-        *pair,
+        source,
+        target,
         float(outputs["log_probability"]),
         float(outputs["score"]),
         length,

@@ -7,6 +7,7 @@ are in `export.saved_translator`.
 
 import dataclasses
 import pathlib
+from typing import Any
 
 from keras_transformer.checksums import files_fingerprint
 from keras_transformer.config import Config
@@ -86,7 +87,8 @@ class RunTranslator:
             enable_disk_cache()
         run = Run.load(factory.folder)
         model = run.load_model(factory.weights)
-        self._compiled = self._graph = None
+        self._compiled: CompiledTranslator | None = None
+        self._graph: Any = None
         self._prefixes = request.prefixes
         after = when_to_compile(jit, decoding)
         if after is not None:

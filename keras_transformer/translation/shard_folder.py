@@ -265,7 +265,7 @@ def open_folder(job: BulkJob) -> tuple[ShardFolder | None, int | None]:
 
 def ranges(numbers: Iterable[int]) -> str:
     """Ascending numbers as text, such as 3, 7-12."""
-    spans = []
+    spans: list = []
     for number in numbers:
         if spans and spans[-1][1] == number - 1:
             spans[-1][1] = number

@@ -68,7 +68,7 @@ def plan(job: BulkJob) -> tuple[dict, int | None]:
     if prefixes and prefixes.lines != text.lines:
         shorter = job.prefixes if prefixes.lines < text.lines else "input"
         number = min(prefixes.lines, text.lines) + 1
-        raise missing_prefix(job.prefixes, number, shorter)
+        raise missing_prefix(str(job.prefixes), number, str(shorter))
     for name, scan in scans.items():
         described[name]["sha256"] = scan.sha256
     shards = cut(text, job.count, job.window, prefixes)

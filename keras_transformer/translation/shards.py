@@ -18,7 +18,6 @@ from typing import NamedTuple
 from keras_transformer.data.bounded_lines import bounded_lines
 from keras_transformer.data.corpus import open_bytes
 from keras_transformer.errors import InputError
-from keras_transformer.translation.stream import Line
 from keras_transformer.translation.text_files import chunks, decoded_lines
 
 _LINE_FEED = ord("\n")
@@ -172,7 +171,7 @@ class ShardReader:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def lines(self, shard: Shard) -> Iterator[Line]:
+    def lines(self, shard: Shard) -> Iterator[str | tuple[str, ...]]:
         """Yields a shard's lines; with prefixes pairs, without line ends.
 
         Raises:

@@ -75,7 +75,7 @@ class ShardTask:
 
     def __call__(self, number: int) -> ShardOutcome:
         """Translates a shard, if no other process does."""
-        truncated = []
+        truncated: list = []
         try:
             with (
                 ShardFolder(self.job) as folder,

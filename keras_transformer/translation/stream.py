@@ -3,6 +3,7 @@
 import collections
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 # Batches that are sorted by length together.
 BATCHES_A_WINDOW = 50
@@ -11,20 +12,21 @@ BATCHES_A_WINDOW = 50
 CHARACTERS_A_SENTENCE = 256
 
 # A text, or texts that belong together: a sentence and its prefix.
-Line = str | tuple[str, ...]
-Translate = Callable[[list[Line]], Sequence]
-TranslateBatches = Callable[[Iterator[list[Line]]], Iterator[Sequence]]
+Line = TypeVar("Line", bound=str | tuple[str, ...])
+Result = TypeVar("Result")
+Translate = Callable[[list[Line]], Sequence[Result]]
+TranslateBatches = Callable[[Iterator[list[Line]]], Iterator[Sequence[Result]]]
 
 
 def translate_lines(
     lines: Iterable[Line],
-    translate: Translate,
+    translate: Translate[Line, Result],
     batch_size: int = 64,
     window: int | None = None,
-    blank: object = "",
+    blank: Any = "",
     progress: Callable[[int], None] | None = None,
     max_characters: int | None = None,
-) -> Iterator:
+) -> Iterator[Result]:
     """Translates lines at bounded memory and yields them in their order.
 
     Reads a window of lines, sorts it by length so that a batch holds little
@@ -58,7 +60,9 @@ def translate_lines(
     )
 
 
-def one_by_one(translate: Translate) -> TranslateBatches:
+def one_by_one(
+    translate: Translate[Line, Result],
+) -> TranslateBatches[Line, Result]:
     """A function for `stream_lines` that translates in this process."""
 
     def translate_batches(batches):
@@ -70,13 +74,13 @@ def one_by_one(translate: Translate) -> TranslateBatches:
 
 def stream_lines(
     lines: Iterable[Line],
-    translate_batches: TranslateBatches,
+    translate_batches: TranslateBatches[Line, Result],
     batch_size: int = 64,
     window: int | None = None,
-    blank: object = "",
+    blank: Any = "",
     progress: Callable[[int], None] | None = None,
     max_characters: int | None = None,
-) -> Iterator:
+) -> Iterator[Result]:
     """`translate_lines` by whoever translates several batches at a time.
 
     Args:
@@ -91,7 +95,9 @@ def stream_lines(
     max_characters = max_characters or CHARACTERS_A_SENTENCE * batch_size
     progress = progress or _ignore
     remaining = map(_without_end, lines)
-    expected = collections.deque()  # (window, indices) of each batch handed out
+    expected: collections.deque = (
+        collections.deque()
+    )  # (window, indices) of each batch handed out
 
     def batches():
         while read := list(itertools.islice(remaining, window)):

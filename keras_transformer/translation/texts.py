@@ -13,8 +13,9 @@ from keras_transformer.translation.request import (
 class TextTranslator:
     """What translates a text, or several, whatever does the work."""
 
+    # A string is an iterable of strings, too: the first that fits counts.
     @overload
-    def translate(
+    def translate(  # type: ignore[overload-overlap]  # As said.
         self,
         texts: str,
         n_best: None = None,
@@ -23,12 +24,12 @@ class TextTranslator:
     ) -> str: ...
 
     @overload
-    def translate(
+    def translate(  # type: ignore[overload-overlap]  # As said.
         self, texts: str, n_best: int, *, details: Literal[False] = False
     ) -> list[str]: ...
 
     @overload
-    def translate(
+    def translate(  # type: ignore[overload-overlap]  # As said.
         self,
         texts: str,
         n_best: int | None = None,

@@ -44,7 +44,7 @@ class TrainedRun(TextTranslator, Run):
         super().__init__(folder, config, manifest, tokenizers)
         self.which = "best"
         self.decoding: DecodingConfig | None = None
-        self._graphs = {}  # by the number of hypotheses
+        self._graphs: dict = {}  # by the number of hypotheses
 
     def _results(self, lines, n_best):
         decoding = self.decoding or self.config.decoding

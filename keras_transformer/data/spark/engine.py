@@ -81,7 +81,7 @@ class SparkEngine(Engine):
         self._out = out if isinstance(out, RemotePath) else None
         self._folder = folder
         self._config = config
-        self._text = {}
+        self._text: dict = {}
 
     def sorted_text(self, progress: Progress) -> SparkSortedText:
         """See `Engine.sorted_text`."""

@@ -10,7 +10,7 @@ import collections
 import functools
 import json
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from keras_transformer.config.data import DataConfig
@@ -25,7 +25,7 @@ from keras_transformer.data.spark.tables import SparkTables, corpus_lines
 from keras_transformer.errors import InputError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class SparkSortedText(SortedText):
@@ -53,12 +53,13 @@ class SparkSortedText(SortedText):
         text: dict,
         set_up: Callable[[], None],
     ) -> None:
-        super().__init__(folder, config, None, 0, progress, open_tables)
+        super().__init__(folder, config, _do_nothing, 0, progress, open_tables)
         self._spark = spark
         self._text = text
         self._set_up = set_up
-        self._kept_tables = {}
-        self._cleaned = None
+        self._kept_tables: dict[str, str] = {}
+        self._cleaned: DataFrame
+        self._tables: SparkTables
 
     def _clean(self, corpora: list[WeightedCorpus]):
         from pyspark import StorageLevel
@@ -183,3 +184,8 @@ class SparkSortedText(SortedText):
             .collect()
         )
         return collections.Counter(dict(map(tuple, rows)))
+
+
+def _do_nothing(tasks: Iterable[tuple]) -> Iterator:
+    """For who asks for tasks: here Spark has them."""
+    raise NotImplementedError

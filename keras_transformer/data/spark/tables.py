@@ -175,8 +175,8 @@ def read_lines(
     for block in _ids(batches):
         number = first[block]
         with read_errors(path) as reading, open_bytes(any_path(path)) as file:
-            ends = _ends(block, block_bytes)
-            lines = lines_of_block(file, *ends, line_bytes)
+            begin, end = _ends(block, block_bytes)
+            lines = lines_of_block(file, begin, end, line_bytes)
             for part in _some(lines):
                 reading.line = number
                 yield _lines_batch(part, number, line_bytes)
@@ -232,8 +232,8 @@ class SparkTables:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._frames = {}
-        self._waiting = {}
+        self._frames: dict[str, DataFrame] = {}
+        self._waiting: dict = {}
 
     def create(self, table: str, **columns: str) -> None:
         """Makes an empty table of columns with these types.

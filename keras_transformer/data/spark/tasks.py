@@ -64,7 +64,9 @@ def clean(
         message, or None.
     """
     cleaner = Cleaner(config)
-    reports = collections.defaultdict(CleaningReport)
+    reports: collections.defaultdict[int, CleaningReport] = (
+        collections.defaultdict(CleaningReport)
+    )
     errors = {}
     for batch in batches:
         numbers = batch.column("corpus").to_numpy(zero_copy_only=False)
@@ -100,8 +102,9 @@ def _pairs(batch, index, corpus):
             lines[first] = lines[first].removeprefix(BYTE_ORDER_MARK)
 
     def block(number, sides):
-        contents = (b"".join(line + b"\n" for line in side) for side in sides)
-        return Block(index, corpus.file, number + 1, *contents)
+        texts = [b"".join(line + b"\n" for line in side) for side in sides]
+        target = texts[1] if len(texts) > 1 else None
+        return Block(index, corpus.file, number + 1, texts[0], target)
 
     try:
         return block(0, sides).pairs()

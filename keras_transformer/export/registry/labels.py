@@ -55,18 +55,18 @@ def read_labels(base: str | os.PathLike) -> Labels:
     if not path.is_file():
         return Labels()
     values = read_json(path)
-    labels = Labels(values.get("versions"), values.get("earlier"))
+    named, earlier = values.get("versions"), values.get("earlier")
     if not (
-        isinstance(labels.versions, dict)
-        and isinstance(labels.earlier, dict)
-        and all(map(_is_version, labels.versions.values()))
-        and all(map(_are_versions, labels.earlier.values()))
+        isinstance(named, dict)
+        and isinstance(earlier, dict)
+        and all(map(_is_version, named.values()))
+        and all(map(_are_versions, earlier.values()))
     ):
         raise InputError(
             f"{path}: damaged. Accepted: what `keras-transformer versions` "
             "wrote"
         )
-    return labels
+    return Labels(named, earlier)
 
 
 def set_label(base: str | os.PathLike, name: str, version: int) -> Labels:

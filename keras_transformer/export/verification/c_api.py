@@ -105,7 +105,10 @@ def _text_libraries():
 
 
 def _package(name):
-    return pathlib.Path(importlib.util.find_spec(name).origin).parent
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(name)
+    return pathlib.Path(spec.origin).parent
 
 
 def disable_xla() -> bool:

@@ -206,7 +206,7 @@ def readable(where: str, values: np.ndarray, count: int) -> np.ndarray:
         return values
     texts = np.empty(values.shape, dtype=object)
     try:
-        texts.flat = [text.decode() for text in values.flat]
+        texts.flat[:] = [text.decode() for text in values.flat]
     except UnicodeDecodeError as error:
         raise CheckFailed(f"{where}: not UTF-8: {error}") from None
     return texts
@@ -231,8 +231,8 @@ def _expected(signature, reference) -> dict:
         if name not in types:
             raise CheckFailed(f"{layout.REFERENCE}: {signature} has no {name}")
         dtype, _ = types[name]
-        dtype = object if dtype == "string" else dtype
-        arrays[name] = np.array(values, dtype)
+        is_text = dtype == "string"
+        arrays[name] = np.array(values, object if is_text else dtype)
     return arrays
 
 

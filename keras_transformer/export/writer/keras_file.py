@@ -13,6 +13,7 @@ import pathlib
 import shutil
 import time
 from collections.abc import Callable
+from typing import Any
 
 import keras
 import numpy as np
@@ -126,7 +127,8 @@ def export_keras(
         # disk.
         require_space(temporary / KERAS_MODEL, file_size(model))
         model.save(temporary / KERAS_MODEL)
-        np.savez(temporary / KERAS_REFERENCE, **_reference(run, model))
+        reference: dict[str, Any] = _reference(run, model)
+        np.savez(temporary / KERAS_REFERENCE, **reference)
         files = (temporary / KERAS_MODEL, temporary / KERAS_REFERENCE)
         description = {
             "format": KERAS_FORMAT,

@@ -189,7 +189,8 @@ def _measure(run, model, columns, decoding, precisions, limits, progress):
             translate_lines(sources, translators[name], decoding.batch_size)
         )
 
-    bleu, seconds = {}, {name: [] for name in precisions}
+    bleu: dict[str, float] = {}
+    seconds: dict[str, list[float]] = {name: [] for name in precisions}
     for name in precisions:
         if progress:
             progress(f"translating {len(sources)} sentences in {name}")

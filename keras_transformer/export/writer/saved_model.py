@@ -6,6 +6,7 @@ import os
 import pathlib
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -269,7 +270,7 @@ def _describe_graph(
         variables: number of weight tensors.
         limits: as of `export_run`.
     """
-    quantized = {}
+    quantized: dict[str, Any] = {}
     if decoding.precision == "int8":
         quantized["needs"] = {
             "operation": quantization.OPERATION,

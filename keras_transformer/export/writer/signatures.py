@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import pathlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -68,7 +68,7 @@ class TracedSignatures:
             Translator(source_tokenizer, target_tokenizer, incremental, config)
             for config in (decoding, greedy(decoding))
         )
-        graphs = {
+        graphs: dict[str, Any] = {
             layout.BEAM: beam.translate,
             layout.GREEDY: best.translate,
             layout.NBEST: beam.nbest,
@@ -103,7 +103,8 @@ class TracedSignatures:
             {signature: {name: list}}, "outputs": {signature: {name:
             list}}}`.
         """
-        inputs, outputs = {}, {}
+        inputs: dict[str, dict] = {}
+        outputs: dict[str, dict] = {}
         with full_precision():
             for name, function in self.functions.items():
                 inputs[name] = {layout.TEXT: list(texts)}
@@ -144,7 +145,7 @@ def _as_json(tensor):
 
 def _distinct(functions):
     """The variables of several functions, each once."""
-    variables = {}
+    variables: dict = {}
     for function in functions:
         for variable in function.variables:
             variables.setdefault(variable.ref(), variable)

@@ -38,7 +38,9 @@ def attention(
         mask = jnp.broadcast_to(mask, shape)  # (B, 1, T, S)
     outputs = jax.nn.dot_product_attention(
         # (B, T, N, H) and (B, S, N, H)
-        *(jnp.swapaxes(heads, 1, 2) for heads in (queries, keys, values)),
+        jnp.swapaxes(queries, 1, 2),
+        jnp.swapaxes(keys, 1, 2),
+        jnp.swapaxes(values, 1, 2),
         mask=mask,
         scale=1.0,
         implementation="cudnn",

@@ -54,7 +54,7 @@ class Backoff:
 
     def attempts(
         self,
-        send: Callable,
+        send: Callable[[], T],
         deadline: float,
         sleep: Callable[[float], object] = time.sleep,
     ) -> T:

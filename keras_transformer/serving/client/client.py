@@ -202,7 +202,7 @@ class Client:
             refuse_single_text(texts, "a Client")
         deadline = time.monotonic() + self._seconds(timeout)
         batches = _split_inputs(inputs, self._batch_size)
-        outputs = {}
+        outputs: dict = {}
         for part in self._send_all(batches, signature, deadline=deadline):
             for name, values in part.items():
                 outputs.setdefault(name, []).extend(values)
@@ -279,7 +279,7 @@ class Client:
         """
         if self._closed.is_set():
             raise InputError(f"{self.target}: the client is closed")
-        waiting = collections.deque()
+        waiting: collections.deque = collections.deque()
         try:
             for batch in batches:
                 waiting.append(

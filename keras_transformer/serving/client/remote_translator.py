@@ -46,8 +46,13 @@ class RemoteTranslator:
         Raises:
             InputError: no server there, no such model, or a request failed.
         """
-        options = {"version": self.version, "label": self.label}
-        client = Client(self.url, self.model, timeout=self.timeout, **options)
+        client = Client(
+            self.url,
+            self.model,
+            version=self.version,
+            label=self.label,
+            timeout=self.timeout,
+        )
         with client:
             with _as_input_errors():
                 # At once, and not after retries.
@@ -65,7 +70,7 @@ class RemoteTranslator:
                 yield translate_batches
 
     def _results(self, client, batches):
-        sent = collections.deque()
+        sent: collections.deque = collections.deque()
 
         def inputs():
             for lines in batches:

@@ -34,8 +34,8 @@ class RequestError(ServingError):
         self.retry_after = retry_after
 
     def __str__(self) -> str:
-        answered = [str(self.status)] if self.status else []
-        answered = " ".join([*answered, self.code.name])
+        status = [str(self.status)] if self.status else []
+        answered = " ".join([*status, self.code.name])
         return f"{self.where}: {answered}: {self.message}"
 
     def __reduce__(self) -> tuple:

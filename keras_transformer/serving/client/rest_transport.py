@@ -208,14 +208,15 @@ class _Registered:
     def connect(self):
         _running.exchange.connection = self
         _running.exchange.has_new_connection = True
-        super().connect()
+        super().connect()  # type: ignore[misc]  # A connection's.
 
     def request(self, *arguments, **options):
         exchange = _running.exchange
         exchange.connection = self
         if exchange.needs_new_connection and not exchange.has_new_connection:
-            self.close()
-        super().request(*arguments, **options)
+            self.close()  # type: ignore[attr-defined]  # A connection's.
+        # Likewise.
+        super().request(*arguments, **options)  # type: ignore[misc]
 
 
 def _pool(target):
@@ -223,7 +224,7 @@ def _pool(target):
     where = (target.host, target.port)
     if target.encrypted:
         context = ssl.create_default_context()
-        pool = urllib3.HTTPSConnectionPool(
+        pool: urllib3.HTTPConnectionPool = urllib3.HTTPSConnectionPool(
             *where, maxsize=_MOST_KEPT, ssl_context=context
         )
     else:

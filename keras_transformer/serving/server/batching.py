@@ -102,10 +102,10 @@ class Batcher:
         self._parameters = parameters
         self._together = together
         self._observe = observe
-        self._queues = collections.OrderedDict()
+        self._queues: collections.OrderedDict = collections.OrderedDict()
         self._condition = threading.Condition()
         self._closed = False
-        self._running = set()  # tasks of batches at work
+        self._running: set = set()  # tasks of batches at work
         self._threads = [
             threading.Thread(
                 target=self._work, name=f"batch-{number}", daemon=True
@@ -224,7 +224,8 @@ class Batcher:
                     self._condition.wait(self._seconds_to_wait(free_since))
                     key, tasks = self._take(free_since)
                 self._running.update(tasks)
-            self._run(*key, tasks)
+            servable, signature = key
+            self._run(servable, signature, tasks)
             with self._condition:
                 self._running.difference_update(tasks)
 

@@ -10,7 +10,7 @@ import asyncio
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from grpc_health.v1 import health, health_pb2
 
@@ -50,19 +50,21 @@ class HealthService(health.HealthServicer):
         super().__init__()
         self._log = log
         self._patience = patience
-        self._ends = set()
+        self._ends: set = set()
         self._stopped = threading.Event()
         self._changing = threading.Lock()
         self._set(_Status.NOT_SERVING)
 
-    def Watch(
+    def Watch(  # noqa: N802
         self,
         request: health_pb2.HealthCheckRequest,
         context: grpc.ServicerContext,
         send_response_callback: Callable | None = None,
-    ) -> Iterator | None:  # noqa: N802
+    ) -> Iterator | None:
         """Tells each change of the status, until the call is ended."""
-        end = functools.partial(send_response_callback, None)
+        end: Callable = functools.partial(
+            cast(Callable, send_response_callback), None
+        )
         self._ends.add(end)
         context.add_callback(lambda: self._ends.discard(end))
         return super().Watch(request, context, send_response_callback)

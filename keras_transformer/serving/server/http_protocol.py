@@ -75,7 +75,7 @@ class _Connection(h11.Connection):
 
     def __init__(self, max_head: int, state: dict):
         super().__init__(h11.SERVER, max_head)
-        self.error = None
+        self.error: h11.RemoteProtocolError | None = None
         self._state = state
 
     def next_event(self):
@@ -134,7 +134,8 @@ class _Transport:
             self._transport.close()
 
 
-class _LimitedProtocol(uvicorn_protocol()):
+# No checker sees a class in what a function returns.
+class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
     _seconds: float
     _max_connections: int
     _record: Callable
@@ -252,7 +253,9 @@ class _LimitedProtocol(uvicorn_protocol()):
     def _entry(self, error):
         entry = Entry(
             "REST",
-            path=self.app_state["target"].decode("ascii", "replace")[:_SHOWN],
+            path=bytes(self.app_state["target"]).decode("ascii", "replace")[
+                :_SHOWN
+            ],
             peer=self.client[0] if self.client else "",
             status=error.http_status,
             code=error.code,

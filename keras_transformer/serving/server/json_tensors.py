@@ -145,13 +145,14 @@ def _input_rows(rows, infos):
 
 def _stack(values, info, key):
     """One array of the values of all rows, which have one shape."""
-    first = None
+    first: list[int] | None = None
+    everything: list = []
     for number, value in enumerate(values):
         try:
             shape = _shape(value)
             flat = _flatten(value, shape, info)
             if first is None:
-                first, everything = shape, []
+                first = shape
             elif math.prod(shape) != math.prod(first):
                 raise invalid_argument(
                     f"Expecting tensor size: {math.prod(first)} but got: "
@@ -168,7 +169,7 @@ def _stack(values, info, key):
                 f"Failed to process element: {number}{key} of 'instances' "
                 f"list. Error: INVALID_ARGUMENT: {error.message}"
             ) from None
-    return _array(everything, (len(values), *first), info)
+    return _array(everything, (len(values), *(first or ())), info)
 
 
 def _named_columns(value, infos):

@@ -125,7 +125,7 @@ def _check_structure(body, max_values):
         piece = piece[quotes & 1 == 0]
         opens = (piece == ord("[")) | (piece == ord("{"))
         closes = (piece == ord("]")) | (piece == ord("}"))
-        values += np.count_nonzero(opens) + np.count_nonzero(piece == ord(","))
+        values += int(np.count_nonzero(opens | (piece == ord(","))))
         if values > max_values:
             raise invalid_argument(
                 f"The request has more than {max_values} values"

@@ -61,7 +61,7 @@ class StoredVersion:
     folder: pathlib.Path
     state: VersionState = VersionState.START
     error: ServingError | None = None
-    servable: object = None
+    servable: Servable | None = None
     in_flight: int = 0
     attempts: int = 0
     retry_at: float = 0.0
@@ -141,7 +141,7 @@ class PatientCalls:
         self._seconds = seconds
         self._last: dict[str, Future] = {}
 
-    def call(self, path: str, function: Callable, *arguments: Any) -> T:
+    def call(self, path: str, function: Callable[..., T], *arguments: Any) -> T:
         """What a function returns, or raises.
 
         Args:
@@ -189,7 +189,7 @@ def require_regular_files(folder: str | os.PathLike) -> None:
         OSError: a folder or file can't be looked at.
     """
     seen = set()
-    for path, folders, names in os.walk(folder, followlinks=True):
+    for path, folders, names in os.walk(os.fspath(folder), followlinks=True):
         status = os.stat(path)
         key = status.st_dev, status.st_ino
         if key in seen:
@@ -232,15 +232,19 @@ def stated_languages(folder: pathlib.Path) -> tuple[str, str] | None:
         except InputError:
             continue  # Not every model has one.
         if isinstance(languages, dict):
-            pair = languages.get("source"), languages.get("target")
-            if all(isinstance(tag, str) and is_tag(tag) for tag in pair):
-                return pair
+            source, target = languages.get("source"), languages.get("target")
+            if _is_language(source) and _is_language(target):
+                return str(source), str(target)
     return None
+
+
+def _is_language(tag):
+    return isinstance(tag, str) and is_tag(tag)
 
 
 def folder_stamp(folder: pathlib.Path) -> tuple:
     """Times and sizes of the files that change when a version is repaired."""
-    stamp = []
+    stamp: list[tuple[int, int] | None] = []
     for name in _STAMPED:
         try:
             status = (folder / name).stat()

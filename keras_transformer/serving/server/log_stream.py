@@ -38,7 +38,7 @@ class LogStream(io.TextIOBase):
         self._beginning = threading.local()  # of a line, each thread's own
         # It can be entered again: Python may warn at any moment.
         self._condition = threading.Condition(threading.RLock())
-        self._lines = collections.deque()
+        self._lines: collections.deque = collections.deque()
         self._queued = 0  # bytes, with those that are being written
         self._dropped = self._untold = 0
         self._failed = False  # the last line couldn't be written

@@ -7,7 +7,7 @@ is answered.
 import threading
 import time
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 from keras_transformer.contract.status import (
     Code,
@@ -47,7 +47,7 @@ class Handle:
         self._state = state
         self._lock = lock
         self._released = False
-        self.servable = state.servable
+        self.servable: Any = state.servable
         state.in_flight += 1
 
     def release(self) -> None:
@@ -325,9 +325,9 @@ class ModelStore:
             state = states[version]
         try:
             # Whether it has changed is asked of those that weren't loaded.
-            stamp = state.error and self._calls.call(
-                str(folder), folder_stamp, folder
-            )
+            stamp = None
+            if state.error:
+                stamp = self._calls.call(str(folder), folder_stamp, folder)
         except InputError as error:
             self._log(str(error))
             return

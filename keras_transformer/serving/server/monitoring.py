@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
 
 from keras_transformer.contract.status import Code, shortened
 
@@ -39,9 +39,9 @@ class Metrics:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counters = {}
-        self._histograms = {}
-        self._read = {}
+        self._counters: dict = {}
+        self._histograms: dict = {}
+        self._read: dict = {}
 
     def follow(self, name: str, read: Callable[[], int]) -> None:
         """Shows a number that somebody else counts.
@@ -92,7 +92,7 @@ class Metrics:
     def page(self) -> str:
         """All of it, as Prometheus reads it."""
         with self._lock:
-            lines = []
+            lines: list = []
             for (name, labels), value in sorted(self._counters.items()):
                 _head(lines, name, "counter")
                 lines.append(f"{name}{_labels(labels)} {value}")
@@ -184,7 +184,7 @@ class AccessLog:
         if not self._enabled:
             return
         now = datetime.datetime.now(datetime.UTC)
-        line = {"time": now.isoformat(timespec="milliseconds")}
+        line: dict[str, Any] = {"time": now.isoformat(timespec="milliseconds")}
         for field in dataclasses.fields(entry):
             value = getattr(entry, field.name)
             if isinstance(value, str):

@@ -64,7 +64,7 @@ class Recorder:
             peer=client[0] if client else "",
         )
         # Names are matched as they are sent: one may hold an escaped slash.
-        scope |= {"path": path, "state": {**state, "entry": entry}}
+        scope.update(path=path, state={**state, "entry": entry})
         is_scrape = path == METRICS_PATH and method in ("GET", "HEAD")
 
         async def record_and_send(message):

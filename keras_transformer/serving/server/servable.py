@@ -178,7 +178,7 @@ def replay_full_batches(
         rows: of a batch.
         threads: batches at a time.
     """
-    largest = {}
+    largest: dict = {}
     for name, inputs, size in _requests(path):
         if size > largest.get(name, (0, None))[0]:
             largest[name] = size, inputs

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import uvicorn
 
@@ -143,8 +144,12 @@ class Server:
     ) -> None:
         self._options = options
         self._log = log
-        self._grpc = self._rest = self._rest_thread = self._socket = None
-        self.port = self.rest_port = None
+        self._grpc: Any = None
+        self._rest: Any = None
+        self._rest_thread: Any = None
+        self._socket: Any = None
+        self.port: int | None = None
+        self.rest_port: int | None = None
         metrics = Metrics()
         if isinstance(sys.stderr, LogStream):
             metrics.follow(DROPPED_LINES, sys.stderr.dropped)
@@ -348,7 +353,7 @@ class Server:
 class _RestServer(uvicorn.Server):
     """uvicorn's, whose event loop can be watched."""
 
-    loop = None
+    loop: asyncio.AbstractEventLoop | None = None
 
     async def serve(self, sockets=None):
         self.loop = asyncio.get_running_loop()

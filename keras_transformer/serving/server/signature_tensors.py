@@ -48,7 +48,7 @@ def dtype_name(info: TensorInfo) -> str:
     return _DTYPE_NAMES.get(name, name)
 
 
-def numpy_dtype(info: TensorInfo) -> type | np.dtype:
+def numpy_dtype(info: TensorInfo) -> np.dtype:
     """The type of an array that a tensor takes; `object` for strings."""
     return np.dtype(tf.as_dtype(info.dtype).as_numpy_dtype)
 
@@ -111,7 +111,8 @@ def count_rows(inputs: dict) -> int:
     sizes = {
         array.shape[0] if array.ndim else None for array in inputs.values()
     }
-    return sizes.pop() if len(sizes) == 1 and None not in sizes else 1
+    size = sizes.pop() if len(sizes) == 1 else None
+    return 1 if size is None else size
 
 
 def array_of_proto(
