@@ -129,6 +129,7 @@ def test_the_type_checker_ignores_no_error_of_ours():
             module.startswith("keras_transformer")
             for module in override["module"]
         )
+    assert "python -m mypy" in (ROOT / ".ci/run").read_text()
 
 
 def test_what_the_type_checker_is_told_to_ignore_has_a_code():
