@@ -1,13 +1,19 @@
 """Quality and speed of several runs side by side."""
 
+from __future__ import annotations
+
 import statistics
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from keras_transformer.errors import InputError
 from keras_transformer.plots.style import BLUE, labels, new_figure, styled
-from keras_transformer.training.run import Run
+
+if TYPE_CHECKING:
+    from keras_transformer.training.run import Run
+
 
 # Key of a row, its label, how its numbers are written.
 _PANELS = (

@@ -19,11 +19,12 @@ from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.models.attention_weights import attention_weights
 from keras_transformer.search.from_config import banned_ids, needs_alignment
 from keras_transformer.search.trace import BeamTree, trace_beam
-from keras_transformer.training.run import Run
 from keras_transformer.translation.translator import Translator
 
 if TYPE_CHECKING:
     import keras
+
+    from keras_transformer.training.run import Run
 
 
 # Kinds of characters: control and format, separators.

@@ -17,10 +17,11 @@ from keras_transformer.search.constraints import (
 from keras_transformer.search.greedy import Sampler, greedy_search
 from keras_transformer.search.loop import SearchResult, StepModel
 from keras_transformer.search.scoring import ScorePenalties
-from keras_transformer.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import tensorflow as tf
+
+    from keras_transformer.text.tokenizer import Tokenizer
 
 
 def search(

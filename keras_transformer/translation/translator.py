@@ -4,10 +4,12 @@ Axes: B sentences, K hypotheses, R = B * K rows, S source tokens, T output
 tokens.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -31,7 +33,10 @@ from keras_transformer.search.scoring import (
     score_translations,
 )
 from keras_transformer.text.tokenizer import Tokenizer, frame
-from keras_transformer.training.run import Run
+
+if TYPE_CHECKING:
+    from keras_transformer.training.run import Run
+
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
@@ -120,7 +125,7 @@ class Translator(tf.Module):
         decoding: DecodingConfig,
         align: bool = False,
         limits: dict | None = None,
-    ) -> "Translator":
+    ) -> Translator:
         """The translator of a run's model.
 
         Args:
