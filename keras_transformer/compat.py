@@ -9,6 +9,7 @@ Nothing is imported before it is needed: the server has no use for Keras.
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ def _add_to_graph(operation, inputs, results, attributes):
     return node.outputs
 
 
-def arguments_of(parser) -> list:
+def arguments_of(parser: argparse.ArgumentParser) -> list:
     """The arguments of an `argparse` parser, those of its groups included.
 
     argparse has no public list of them. Without `_actions` the command

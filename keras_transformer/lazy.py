@@ -5,7 +5,9 @@ import gc
 import importlib
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
+from importlib.abc import Loader
 from types import ModuleType
+from typing import Any, cast
 
 
 def importer(
@@ -108,7 +110,8 @@ def quick_imports(*without: str) -> Iterator[None]:
     collects = gc.isenabled()
     gc.disable()
     # To import what is None is an ImportError.
-    sys.modules.update(dict.fromkeys(hidden))
+    modules: dict[str, Any] = dict.fromkeys(hidden)
+    sys.modules.update(modules)
     try:
         yield
     finally:
@@ -154,7 +157,7 @@ class _Watcher:
         finally:
             self._asks = False
         if spec is not None and spec.loader is not None:
-            spec.loader = _WatchedLoader(spec.loader, self)
+            spec.loader = cast(Loader, _WatchedLoader(spec.loader, self))
         return spec
 
     def imported(self, module):

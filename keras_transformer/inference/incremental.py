@@ -4,7 +4,7 @@ Axes: Y layers, B sentences, S source, K beams, R = B * K rows, N heads, H head
 width, D = N * H model width, T steps of a cache's capacity, V vocabulary.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import keras
 import tensorflow as tf
@@ -28,6 +28,7 @@ from keras_transformer.inference.quantization import (
 )
 from keras_transformer.inference.sublayers import Sublayers
 from keras_transformer.inference.weight_fusion import (
+    Embedding,
     as_variables,
     assign,
     read_parameters,
@@ -118,7 +119,7 @@ class IncrementalTransformer(Sublayers):
         self.max_length = self.parameters.target.positions.shape[0]
         self.vocabulary_size = model.output_shape[-1]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         vocabulary = f"{self.vocabulary_size:,} tokens"
         return f"IncrementalTransformer({vocabulary}, width {self._width})"
 
@@ -140,7 +141,7 @@ class IncrementalTransformer(Sublayers):
         """
         source_ids = self._seen(source_ids)
         _, length = shape_of(source_ids)
-        embedding = self.parameters.source
+        embedding = cast(Embedding, self.parameters.source)
         x = tf.gather(embedding.tokens, source_ids)  # (B, S, D)
         x += embedding.positions[:length]
         x = tf.reshape(x, [-1, self._width])  # (B * S, D)

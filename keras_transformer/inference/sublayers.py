@@ -30,6 +30,8 @@ class Sublayers:
             of the same shape.
     """
 
+    _cache_dtype: str  # of the subclass
+
     def __init__(self, layer: keras.layers.Layer) -> None:
         self._num_heads = layer.num_heads
         self._width = layer.d_model

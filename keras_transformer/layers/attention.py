@@ -309,10 +309,9 @@ class PreNormAttention(MultiHeadAttention):
         self._dense = functools.partial(NormalizedDense, norm=norm)
         super().__init__(*args, **kwargs)
 
-    def _projection(self, name):
-        if name not in self._normalized_inputs:
-            return super()._projection(name)
-        return super()._projection(name, self._dense)
+    def _projection(self, name, make=Dense):
+        normalized = name in self._normalized_inputs
+        return super()._projection(name, self._dense if normalized else make)
 
 
 def check_width(

@@ -97,7 +97,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
             "padding_id": self.padding_id,
         }
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SmoothedCrossEntropy(label_smoothing={self.label_smoothing})"
 
 

@@ -65,7 +65,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
             "accumulation_steps": self.accumulation_steps,
         }
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         config = self.get_config().items()
         values = ", ".join(f"{name}={value}" for name, value in config)
         return f"WarmupSchedule({values})"

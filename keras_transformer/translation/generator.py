@@ -78,7 +78,7 @@ class TextGenerator(tf.Module):
             num_hypotheses=1,
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"TextGenerator({self.tokenizer})"
 
     def __call__(self, texts: str | Iterable[str]) -> str | list[str]:

@@ -33,6 +33,7 @@ from keras_transformer.search.scoring import (
     score_translations,
 )
 from keras_transformer.text.tokenizer import Tokenizer, frame
+from keras_transformer.training.run import Run
 
 if TYPE_CHECKING:
     from keras_transformer.training.run import Run
@@ -114,7 +115,7 @@ class Translator(tf.Module):
         self._search = functools.partial(search, model)
         self._score_ids = functools.partial(score_translations, model)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Translator({self.source_tokenizer} to {self.target_tokenizer})"
 
     @classmethod
