@@ -14,7 +14,9 @@ EXAMPLES = sorted((DOCS / "en" / "examples").glob("*.md"))
 # For each model that the examples export, texts of different lengths.
 TEXTS = {
     "reviews": ["The food was bad.", "", "Although the bar was good, it was"],
+    "tagger": ["they can fish", "", "the light book", "a whale"],
     "english": ["If she", "", "Where did the teacher go"],
+    "dates": ["3 March 1999", "", "the 21st of April 2004"],
 }
 # Answers of the `.keras` files, after nothing but `import keras_transformer`.
 LOADED = """
@@ -35,8 +37,17 @@ def scores(name):
     return model(name)(ids)
 
 answers = {"reviews": tf.nn.softmax(scores("reviews"))[:, 1].numpy().tolist()}
+best = tf.argmax(scores("tagger")[..., 1:], -1).numpy() + 1
+answers["tagger"] = best.tolist()
 generate = kt.TextGenerator(tokenizer("english"), model("english"))
 answers["english"] = generate(texts["english"])
+translator = kt.Translator(
+    *(kt.load_tokenizer(f"dates_{side}") for side in ("reader", "writer")),
+    kt.IncrementalTransformer(model("dates")),
+    kt.DecodingConfig(beam_size=1),
+)
+written = translator.translate(tf.constant(texts["dates"]))["translation"]
+answers["dates"] = [text.decode() for text in written.numpy()]
 print(json.dumps(answers))
 """
 # Answers of the SavedModels, and of each text alone, by TensorFlow alone.
@@ -115,11 +126,25 @@ def test_examples_are_served_without_this_package(folder):
 
 @pytest.mark.slow
 def test_every_example_is_served_as_it_was_saved(folder):
+    made(folder, ["tagger", "dates"], TEXTS)
     loaded = in_a_fresh_process(LOADED, folder)
     served, alone = in_a_fresh_process(SERVED, folder)
     assert close(served["reviews"], loaded["reviews"])
     assert close(served["reviews"], alone["reviews"])
-    assert served["english"] == loaded["english"] == alone["english"]
+    for name in ("english", "dates"):
+        assert served[name] == loaded[name] == alone[name]
+    tags = "DET ADJ NOUN VERB PRON AUX ADP ADV".split()
+    for text, row, ids, one in zip(
+        TEXTS["tagger"],
+        served["tagger"],
+        loaded["tagger"],
+        alone["tagger"],
+        strict=True,
+    ):
+        length = len(text.split())
+        expected = [tags[i - 1] for i in ids[:length]]
+        assert row == expected + [""] * (len(row) - length)
+        assert one == expected
 
 
 @pytest.mark.slow
