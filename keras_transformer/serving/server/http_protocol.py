@@ -67,7 +67,8 @@ class _Connection(h11.Connection):
 
     Args:
         max_head: bytes of a request's head.
-        state: whose "target" becomes that of each request, as it was sent.
+        state: whose "target" and "method" become those of each request, as
+            they were sent.
 
     Attributes:
         error: what was wrong with what was received; None so far.
@@ -85,6 +86,7 @@ class _Connection(h11.Connection):
             event = super().next_event()
             if isinstance(event, h11.Request):
                 self._state["target"] = event.target
+                self._state["method"] = event.method
                 _require_one_length(event)
         except h11.RemoteProtocolError as error:
             self.error = error
@@ -243,19 +245,18 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
             h11.Data(data=body),
             h11.EndOfMessage(),
         ]
-        # Of a request, not of bytes that are none, the scope is the latest's.
+        # Of a request, not of bytes that are none: the method is the latest's.
         is_request = self.conn.our_state is h11.SEND_RESPONSE
-        if is_request and self.scope["method"] == "HEAD":
+        if is_request and self.app_state["method"] == b"HEAD":
             del events[1]  # Its answer has no body (RFC 9110, 9.3.2).
         for event in events:
             self.transport.write(self.conn.send(event))
 
     def _entry(self, error):
+        target = bytes(self.app_state["target"])[:_SHOWN]
         entry = Entry(
             "REST",
-            path=bytes(self.app_state["target"]).decode("ascii", "replace")[
-                :_SHOWN
-            ],
+            path=target.decode("ascii", "replace"),
             peer=self.client[0] if self.client else "",
             status=error.http_status,
             code=error.code,
