@@ -8,6 +8,7 @@ for them, so that its protocol class is subclassed: see
 import asyncio
 import http
 from collections.abc import Callable
+from typing import Any
 
 import h11
 
@@ -147,7 +148,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
     def __init__(self, config, *arguments, **options):
         super().__init__(config, *arguments, **options)
         # A request's state is a copy of it.
-        self.app_state = {"crowded": False}
+        self.app_state: dict[str, Any] = {"crowded": False}
         self.conn = _Connection(_MAX_HEAD, self.app_state)
         self.is_draining = False
         self._timers = {}
@@ -253,7 +254,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
             self.transport.write(self.conn.send(event))
 
     def _entry(self, error):
-        target = bytes(self.app_state["target"])[:_SHOWN]
+        target = self.app_state["target"][:_SHOWN]
         entry = Entry(
             "REST",
             path=target.decode("ascii", "replace"),
