@@ -92,10 +92,10 @@ def test_keras_knows_every_class_that_files_may_name():
     }
     # Stand-ins are no classes.
     assert all(inspect.isclass(one) for one in registered.values())
-    assert keras_transformer._REGISTERED == {
+    assert {
         name: one.__module__.removeprefix(f"{PACKAGE}.")
         for name, one in registered.items()
-    }
+    } == keras_transformer._REGISTERED
 
 
 def test_a_compiled_model_loads_in_a_fresh_process(tmp_path):

@@ -212,14 +212,14 @@ class _Inputs:
             raise InputError("no training file. Accepted: one or more")
         sizes = config.source_vocabulary_size, config.target_vocabulary_size
         # Data of earlier versions, which took the first, still loads.
-        if config.shared_vocabulary and None not in sizes:
-            if sizes[0] != sizes[1]:
-                raise InputError(
-                    "data.shared_vocabulary makes one vocabulary. Received: "
-                    f"data.source_vocabulary_size {sizes[0]} and "
-                    f"data.target_vocabulary_size {sizes[1]}. Accepted: the "
-                    "same, or one of them"
-                )
+        apart = None not in sizes and sizes[0] != sizes[1]
+        if config.shared_vocabulary and apart:
+            raise InputError(
+                "data.shared_vocabulary makes one vocabulary. Received: "
+                f"data.source_vocabulary_size {sizes[0]} and "
+                f"data.target_vocabulary_size {sizes[1]}. Accepted: the "
+                "same, or one of them"
+            )
         if self.held_out and config.remove_leaked == "none":
             raise InputError(
                 "held-out files need data.remove_leaked. Accepted: pair, "

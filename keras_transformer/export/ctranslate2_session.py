@@ -116,8 +116,9 @@ class CTranslate2Session:
         count = self._translator.decoding.beam_size
         rows, scores, truncated = self._translator.translate(text, count)
         shape = len(text), count
+        texts = [one for row in rows for one in row]
         return {
-            TRANSLATIONS: _strings(sum(rows, [])).reshape(shape),  # (B, K)
+            TRANSLATIONS: _strings(texts).reshape(shape),  # (B, K)
             SCORES: np.array(scores, np.float32).reshape(shape),
             TRUNCATED: np.array(truncated, bool),
         }

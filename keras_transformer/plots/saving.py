@@ -40,7 +40,7 @@ def check_format(path: str | os.PathLike) -> str:
     if ending not in FORMATS:
         raise InputError(
             f"{path}: a picture's name must end in .svg or .png. "
-            f"Received: {ending and '.' + ending or 'no ending'}"
+            f"Received: {(ending and '.' + ending) or 'no ending'}"
         )
     return ending
 

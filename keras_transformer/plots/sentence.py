@@ -136,6 +136,6 @@ def _checked(text):
     if all(unicodedata.category(c)[0] in _INVISIBLE for c in text):
         raise InputError(
             "the text has no character that is seen. Received: "
-            f"{ascii(text[:20])}. Accepted: a sentence"
+            f"{text[:20]!a}. Accepted: a sentence"
         )
     return text

@@ -224,9 +224,9 @@ def other_person(draw: Draw, first: Person, source=known_person) -> Person:
         # "Tom likes his mother" is clear, "he likes Tom's" is not asked for.
         if person.pronoun == first.english or person.english == first.pronoun:
             continue
-        if person in KIN and first in KIN and person != first:
-            if person.english.split()[0] != first.english.split()[0]:
-                continue
+        kin = person in KIN and first in KIN and person != first
+        if kin and person.english.split()[0] != first.english.split()[0]:
+            continue
         return person
 
 

@@ -123,7 +123,7 @@ def test_n_best_are_those_of_translate(client, expected):
 
 def test_scores_are_those_of_its_translations(client):
     lines = [LINES[0], LINES[4], LINES[6]]
-    texts, scores = client.translate(lines)
+    texts, _scores = client.translate(lines)
     outputs = client.score(lines, texts)
     assert outputs["tokens"] == [len(text) + 1 for text in texts]
     # END is part of it, even where the search ended at its limit.

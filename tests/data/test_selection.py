@@ -176,7 +176,7 @@ def test_training_has_no_side_of_dev(tables):
 def test_what_many_pairs_share_stays_in_training(tables):
     pairs = [(f"question {n}", "Yes." if n % 2 else f"{n}") for n in range(200)]
     pairs += [("a source of its own", f"target {n}") for n in range(50)]
-    dev, train, lost = take_dev(tables, pairs, 0.1)
+    dev, _train, lost = take_dev(tables, pairs, 0.1)
     assert len(dev) == 25
     assert lost == 0
     assert all(target.isdigit() for _, target in dev)

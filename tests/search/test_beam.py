@@ -97,7 +97,7 @@ def test_rows_beyond_the_possible_hypotheses_are_empty():
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_scores_are_rescored_log_probabilities(beam_size, alpha):
     model = RecurrentModel(3, vocabulary_size=12)
-    source_ids, lengths = random_sources(3, rows=3)
+    source_ids, _lengths = random_sources(3, rows=3)
     result = run(model, source_ids, [7, 9, 11], beam_size, alpha)
     for sentence in range(3):
         for row in range(beam_size):

@@ -78,7 +78,7 @@ def test_pad_and_start_are_never_generated():
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_score_is_the_normalised_log_probability(alpha):
     model = RecurrentModel(1)
-    source_ids, lengths = random_sources(1)
+    source_ids, _lengths = random_sources(1)
     result = run(model, source_ids, [8] * 5, alpha)
     for row in range(5):
         ids = words(result, row)

@@ -43,7 +43,7 @@ class ScriptedRest:
                 with lock:
                     script.connections += 1
 
-            def do_POST(self):  # noqa: N802
+            def do_POST(self):
                 length = int(self.headers["Content-Length"])
                 request = json.loads(self.rfile.read(length))
                 with lock:

@@ -486,7 +486,7 @@ def wait_for(condition):
         try:
             if condition():
                 return
-        except Exception:  # noqa: S110  (a version that isn't seen yet)
+        except Exception:
             pass
         time.sleep(0.02)
     pytest.fail("it never happened")

@@ -121,9 +121,8 @@ def long_text_is_answered(
     words = (words or ["a"]) * _LONG
     text = " ".join(words[:_LONG]).encode()
     for signature, expected in layout.SIGNATURES.items():
-        outputs = _answers(
-            model, signature, dict.fromkeys(expected.inputs, [text])
-        )
+        inputs = {name: [text] for name in expected.inputs}
+        outputs = _answers(model, signature, inputs)
         for name in layout.LATER_OUTPUTS & expected.outputs.keys():
             if not outputs[name].all():
                 raise CheckFailed(

@@ -217,7 +217,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
     def Predict(
         self, request: predict_pb2.PredictRequest, context: grpc.ServicerContext
-    ) -> predict_pb2.PredictResponse:  # noqa: N802
+    ) -> predict_pb2.PredictResponse:
         """Answers as `predict` of REST."""
         with _answering(self._core, "Predict", request, context) as entry:
             seconds = _seconds(context)
@@ -237,7 +237,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         self,
         request: get_model_metadata_pb2.GetModelMetadataRequest,
         context: grpc.ServicerContext,
-    ) -> get_model_metadata_pb2.GetModelMetadataResponse:  # noqa: N802
+    ) -> get_model_metadata_pb2.GetModelMetadataResponse:
         """See `Core.metadata`."""
         with _answering(self._core, "GetModelMetadata", request, context):
             if not request.metadata_field:
@@ -298,7 +298,7 @@ class ModelService(model_service_pb2_grpc.ModelServiceServicer):
         self,
         request: get_model_status_pb2.GetModelStatusRequest,
         context: grpc.ServicerContext,
-    ) -> get_model_status_pb2.GetModelStatusResponse:  # noqa: N802
+    ) -> get_model_status_pb2.GetModelStatusResponse:
         """See `Core.status`."""
         with _answering(self._core, "GetModelStatus", request, context):
             return self._core.status(*_spec(request))

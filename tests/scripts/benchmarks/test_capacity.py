@@ -152,7 +152,7 @@ def answering():
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_POST(self):  # noqa: N802
+            def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 bodies.append(json.loads(body))
                 time.sleep(seconds)

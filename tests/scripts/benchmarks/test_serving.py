@@ -26,7 +26,7 @@ def answering():
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_POST(self):  # noqa: N802
+            def do_POST(self):
                 length = int(self.headers["Content-Length"])
                 bodies.append(json.loads(self.rfile.read(length)))
                 status, body = answer(len(bodies))
