@@ -55,7 +55,7 @@ class HealthService(health.HealthServicer):
         self._changing = threading.Lock()
         self._set(_Status.NOT_SERVING)
 
-    def Watch(  # noqa: N802
+    def Watch(
         self,
         request: health_pb2.HealthCheckRequest,
         context: grpc.ServicerContext,
