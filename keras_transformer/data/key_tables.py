@@ -45,7 +45,10 @@ class KeyTables:
                     "preserve_insertion_order": False,
                 },
             )
-            self._connection.execute("SET enable_progress_bar = false")
+            # Where it can't have one, as in Jupyter without ipywidgets, it
+            # refuses to be told so.
+            with contextlib.suppress(duckdb.InvalidInputException):
+                self._connection.execute("SET enable_progress_bar = false")
         self._waiting: dict = {}
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 import collections
 import random
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -30,6 +31,31 @@ TRAINING = [
 def tables(tmp_path):
     tables = KeyTables(tmp_path, 2)
     yield tables
+    tables.close()
+
+
+class WithoutProgressBar:
+    """A connection in a notebook that has no widgets."""
+
+    def __init__(self, connection):
+        self._connection = connection
+
+    def execute(self, query):
+        if "progress_bar" in query:
+            raise duckdb.InvalidInputException("ipywidgets is missing")
+        return self._connection.execute(query)
+
+    def close(self):
+        self._connection.close()
+
+
+def test_a_notebook_without_widgets_has_tables(tmp_path, monkeypatch):
+    connect = duckdb.connect
+    monkeypatch.setattr(
+        duckdb, "connect", lambda *a, **k: WithoutProgressBar(connect(*a, **k))
+    )
+    tables = KeyTables(tmp_path, 1)
+    tables.create("numbers", one="BIGINT")
     tables.close()
 
 
