@@ -48,7 +48,7 @@ def every_command(corpus, data, run, export, folder) -> dict[str, Command]:
     """All that can be run here, by name.
 
     Args:
-        corpus: folder of a TSV file `train.tsv`.
+        corpus: folder of TSV files `train.tsv` and `dev.tsv`.
         data: prepared data.
         run: a trained run of it.
         export: a model's folder with the version 1.
@@ -91,6 +91,22 @@ def every_command(corpus, data, run, export, folder) -> dict[str, Command]:
         "translate --shards": Command(
             [*translate, "--output", "{out}/out.txt", "--shards=4"],
             _whole_text,
+            begin=lambda out: None,
+        ),
+        "distill": Command(
+            [
+                *("distill", "--teacher", str(run), "--data", str(data)),
+                *("--out={out}", "--beam-size=1", "--workers=1"),
+            ],
+            lambda out: PreparedData.load(out).verify(),
+        ),
+        "evaluate --report": Command(
+            [
+                *("evaluate", "--run", str(run)),
+                *("--input", str(corpus / "dev.tsv"), "--beam-size=1"),
+                *("--output={out}/out.txt", "--report={out}/report.html"),
+            ],
+            _whole_report,
             begin=lambda out: None,
         ),
         "export": Command(exports, _json_files),
@@ -159,6 +175,12 @@ def _whole_text(out):
     path = out / "out.txt"
     if path.exists():
         assert len(path.read_text().splitlines()) == _LINES
+
+
+def _whole_report(out):
+    path = out / "report.html"
+    if path.exists():
+        assert path.read_text("utf-8").rstrip().endswith("</html>")
 
 
 def _json_files(out):

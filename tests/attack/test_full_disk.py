@@ -26,6 +26,7 @@ NAMES = [
     *("prepare", "train", "train --resume", "translate", "translate --shards"),
     *("export", "export --format keras", "export --format ctranslate2"),
     *("versions label", "versions publish", "deploy", "import", "plot"),
+    *("distill", "evaluate --report"),
 ]
 
 

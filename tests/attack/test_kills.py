@@ -21,8 +21,9 @@ pytestmark = pytest.mark.slow
 # How many of each command, and words that make it last.
 KILLS = {
     "train": (18, ("--epochs=40",)),
-    "prepare": (4, ()),
-    "translate --shards": (4, ()),
+    "prepare": (3, ()),
+    "translate --shards": (3, ()),
+    "distill": (2, ()),
     "export": (2, ()),
     "versions publish": (2, ()),
 }
@@ -103,7 +104,7 @@ def assert_same(name, whole, killed):
             ]
             for ours, theirs in zip(*pair, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
-    elif name in ("prepare", "translate --shards"):
+    elif name in ("prepare", "distill", "translate --shards"):
         for path in whole.rglob("*"):
             if path.suffix in (".tfrecord", ".txt"):
                 other = killed / path.relative_to(whole)
