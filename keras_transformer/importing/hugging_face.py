@@ -102,7 +102,7 @@ def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
     spm = folder / "source.spm", folder / "target.spm"
     tied = _tied(config)
     # The source's START is never seen; a shared table has it all the same.
-    start = _start(folder, config, vocabularies[1])
+    start = _start(folder, config, both[1])
     return ForeignModel(
         folder=folder,
         kind="Hugging Face Marian",
