@@ -12,6 +12,7 @@ import math
 import os
 import pathlib
 import shutil
+import warnings
 
 import h5py
 import keras
@@ -89,12 +90,23 @@ def load_weights(
     if not checked:
         check_weights(path)
     try:
-        _bare(model).load_weights(path)
-    except _HDF5_ERRORS as error:
+        with warnings.catch_warnings():
+            # Keras would leave layers that the file lacks as they are.
+            warnings.filterwarnings("error", "Skipping nested", UserWarning)
+            _bare(model).load_weights(path)
+    except (*_HDF5_ERRORS, UserWarning) as error:
         raise InputError(
             f"{path}: damaged weights, or of another model: "
             f"{_first_line(error)}"
         ) from None
+    # Keras passes over tensors that the model has no weights for.
+    with _opened(path) as file:
+        count = sum(1 for _ in _tensors(file))
+    if count != len(model.weights):
+        raise InputError(
+            f"{path}: damaged weights, or of another model: {count} tensors "
+            f"for {len(model.weights)} weights"
+        )
 
 
 def check_weights(path: pathlib.Path, sealed: bool = False) -> None:

@@ -105,10 +105,24 @@ def test_missing_weights_are_named(run):
         run.load_model("last")
 
 
-def test_weights_of_another_shape_are_named(run, config, prepared, tmp_path):
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"d_ff": 64},
+        {"num_encoder_layers": 3},
+        {"num_decoder_layers": 2},
+        {"norm": "post"},
+        {"tied_embeddings": "target"},
+    ],
+    ids=lambda values: "{}={}".format(*next(iter(values.items()))),
+)
+def test_weights_of_another_shape_are_named(
+    values, run, config, prepared, tmp_path
+):
     run.save_weights(run.build_model(), "best", 1, {})
-    wider = config.updated({"model": {"d_ff": 64}})
-    other = Run.create(tmp_path / "other", wider, prepared)
+    changed = config.updated({"model": values})
+    assert changed != config
+    other = Run.create(tmp_path / "other", changed, prepared)
     model = other.build_model()
     with pytest.raises(InputError, match="best.weights.h5: damaged weights"):
         load_weights(run.weights_path("best"), model)
