@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
+from keras_transformer.errors import InputError, shown
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.constraints import (
     SentenceConstraints,
@@ -40,8 +41,9 @@ class TextGenerator(tf.Module):
             are made for translations, don't count.
 
     Raises:
-        InputError: a search that needs a source, or a banned token that isn't
-            in the vocabulary.
+        InputError: no language model, another model's tokenizer, a search
+            that needs a source, or a banned token that isn't in the
+            vocabulary.
 
     Example:
         >>> from keras_transformer import ModelConfig, WordTokenizer
@@ -62,6 +64,7 @@ class TextGenerator(tf.Module):
     ) -> None:
         super().__init__()
         config = config or DecodingConfig(beam_size=1)
+        _check(tokenizer, model)
         steps = IncrementalTransformer(
             model, config.precision, align=needs_alignment(config)
         )
@@ -140,3 +143,19 @@ class TextGenerator(tf.Module):
         shape = tf.shape(words)
         rest = tf.fill([shape[0], width - shape[1]], "")
         return tf.concat([words, rest], axis=1)  # (B, T)
+
+
+def _check(tokenizer, model):
+    """Refuses what isn't a tokenizer and the language model trained with it."""
+    layers = getattr(model, "layers", ())
+    if "decoder_layer_0" not in {layer.name for layer in layers}:
+        raise InputError(
+            f"TextGenerator takes a language model. Received: {shown(model)}. "
+            "Accepted: a tokenizer, then a model of build_language_model"
+        )
+    ours, theirs = tokenizer.vocabulary_size, model.output_shape[-1]
+    if ours != theirs:
+        raise InputError(
+            f"the tokenizer has {ours} tokens, the model {theirs}. Accepted: "
+            "the tokenizer that the model was trained with"
+        )

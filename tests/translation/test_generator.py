@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig, ModelConfig
 from keras_transformer.errors import InputError
-from keras_transformer.models import build_language_model
+from keras_transformer.models import build_encoder, build_language_model
 from keras_transformer.text import SpaceTokenizer
 from keras_transformer.translation.generator import TextGenerator
 from tests.toy_models import randomise
@@ -89,3 +89,17 @@ def test_searches_that_need_a_source_are_refused():
             generator(**options)
     with pytest.raises(InputError, match="not in the target's vocabulary"):
         generator(banned_tokens=("whale",))
+
+
+def test_the_tokenizer_of_another_model_is_refused():
+    other = SpaceTokenizer.train(["of a few words"])
+    with pytest.raises(InputError, match="has 8 tokens, the model"):
+        TextGenerator(other, model())
+
+
+@pytest.mark.parametrize("swapped", [True, False])
+def test_what_is_no_language_model_is_refused(swapped):
+    encoder = build_encoder(ModelConfig(num_encoder_layers=1, d_model=8), 9)
+    given = (model(), tokenizer()) if swapped else (tokenizer(), encoder)
+    with pytest.raises(InputError, match="takes a language model. Received"):
+        TextGenerator(*given)
