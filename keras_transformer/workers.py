@@ -199,7 +199,7 @@ class _Worker:
         """What it says next: (number, result)."""
         try:
             number, result, error, compile_seconds = self.connection.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):  # Also in the midst of what it says.
             raise self._death() from None
         if error is not None:
             raise error

@@ -69,7 +69,10 @@ def build(folder: pathlib.Path) -> pathlib.Path:
         sdist = _built("build_sdist", copy, folder)
         # As pip does with an sdist: nothing else is at hand.
         with tarfile.open(sdist) as archive:
-            archive.extractall(scratch, filter="data")
+            # Python 3.11 before 3.11.4 has no filters.
+            only_data = getattr(tarfile, "data_filter", None)
+            archive.extraction_filter = only_data
+            archive.extractall(scratch)
         name = sdist.name.removesuffix(".tar.gz")
         return _built("build_wheel", pathlib.Path(scratch) / name, folder)
 

@@ -71,9 +71,7 @@ def saved(folder, harm, hidden=False):
     module.variable = tf.Variable(1.0)
     path = str(folder / "harm")
 
-    @tf.function(
-        input_signature=[tf.TensorSpec([], tf.float32)], autograph=False
-    )
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
     def serve(x):
         if hidden:
             return tf.cond(x > 1e9, lambda: harm(path), lambda: module.variable)

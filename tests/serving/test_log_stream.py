@@ -90,6 +90,7 @@ def test_what_does_not_fit_is_dropped_and_told_at_its_place(pipe):
     assert not stream.wait(0.05)
     assert stream.dropped() == 5
     written = read_until(reader, b"read them\n").lstrip(b"x").decode()
+    assert stream.wait(SECONDS)  # Until then its capacity is taken.
     print("later", file=stream)
     assert stream.wait(SECONDS)
     assert written.splitlines() == [

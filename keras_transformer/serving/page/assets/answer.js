@@ -5,9 +5,9 @@ import { inWords } from "./errors.js";
 import { say, sayNumber, sayPercent } from "./interface_language.js";
 import { textLanguage } from "./languages.js";
 
-// Percent. Of 1,077 dev sentences of a `tatoeba` run, by `translate` and `score`,
-// 4 % are below; their mean chrF against the reference is 10, that of the others
-// 35.
+// Percent. Of 1,077 dev sentences of a `tatoeba` run, by `translate` and
+// `score`, 4 % are below; their mean chrF against the reference is 10, that of
+// the others 35.
 const UNSURE_BELOW = 50;
 
 /**
