@@ -1,5 +1,6 @@
 """A grammar of damage: to bytes, to JSON and to YAML, and of odd corpora."""
 
+import dataclasses
 import json
 
 from hypothesis import strategies as st
@@ -18,30 +19,41 @@ _PIECES = st.one_of(
 _SPOTS = st.integers(0, 10_000)  # of 10,000 parts of a file
 
 
-@st.composite
-def damages(draw):
-    """A function from a file's bytes to damaged ones."""
-    kind = draw(
-        st.sampled_from("flip flip cut cut put lose zero repeat".split())
-    )
-    begin, width = draw(_SPOTS), draw(st.integers(1, 64))
-    mask, piece = draw(st.integers(1, 255)), draw(_PIECES)
+@dataclasses.dataclass(frozen=True)
+class Damage:
+    """What turns a file's bytes into damaged ones; a report shows all of it."""
 
-    def damage(content):
-        at = len(content) * begin // 10_000
-        end = min(len(content), at + width)
+    kind: str
+    begin: int
+    width: int
+    mask: int
+    piece: bytes
+
+    def __call__(self, content):
+        at = len(content) * self.begin // 10_000
+        end = min(len(content), at + self.width)
         parts = {
-            "flip": bytes(byte ^ mask for byte in content[at:end]),
-            "put": piece + content[at:end],
+            "flip": bytes(byte ^ self.mask for byte in content[at:end]),
+            "put": self.piece + content[at:end],
             "lose": b"",
             "zero": b"\x00" * (end - at),
             "repeat": content[at:end] * 2,
         }
-        if kind == "cut":
+        if self.kind == "cut":
             return content[:at]
-        return content[:at] + parts[kind] + content[end:]
+        return content[:at] + parts[self.kind] + content[end:]
 
-    return damage
+
+def damages():
+    """A function from a file's bytes to damaged ones."""
+    return st.builds(
+        Damage,
+        kind=st.sampled_from("flip flip cut cut put lose zero repeat".split()),
+        begin=_SPOTS,
+        width=st.integers(1, 64),
+        mask=st.integers(1, 255),
+        piece=_PIECES,
+    )
 
 
 @st.composite
