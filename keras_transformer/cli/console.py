@@ -1,5 +1,6 @@
 """Console input and output: lines of text, progress, messages."""
 
+import abc
 import contextlib
 import io
 import os
@@ -49,12 +50,12 @@ def tell_error(message: str) -> None:
     print(f"{PROGRAM}: error: {_speaker}{line}", file=sys.stderr, flush=True)
 
 
-class Closing:
+class Closing(abc.ABC):
     """Closes itself at the end of a `with` block."""
 
+    @abc.abstractmethod
     def close(self) -> None:
         """Ends what is shown."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
