@@ -11,7 +11,10 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.compat import dismantle_graph
+from keras_transformer.compat import (
+    dismantle_graph,
+    session_with_plain_errors,
+)
 from keras_transformer.contract.layout import TAG
 
 
@@ -47,7 +50,7 @@ class SavedModelSession:
             intra_op_parallelism_threads=intra_op_threads,
             inter_op_parallelism_threads=inter_op_threads,
         )
-        self._session = tf.compat.v1.Session(graph=tf.Graph(), config=config)
+        self._session = session_with_plain_errors(tf.Graph(), config)
         try:
             with _without_warnings():
                 meta_graph = tf.compat.v1.saved_model.load(

@@ -1,10 +1,14 @@
 import gc
+import shutil
+import time
 import weakref
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_transformer.contract.layout import SAVED_MODEL
 from keras_transformer.contract.status import (
     Code,
     ServingError,
@@ -34,6 +38,30 @@ def test_every_signature_runs(servable):
     assert outputs["is_empty"].tolist() == [False, True]
     outputs = servable.run("double", {"ids": np.array([[1, 2]], np.int32)})
     assert outputs["ids"].tolist() == [[2, 4]]
+
+
+def test_a_graph_that_lacks_a_function_is_refused_at_once(toy_base, tmp_path):
+    """TensorFlow's error quotes all the graph: it isn't searched for nodes."""
+    folder = tmp_path / "3"
+    shutil.copytree(toy_base / "2", folder)
+    saved = saved_model_pb2.SavedModel.FromString(
+        (folder / SAVED_MODEL).read_bytes()
+    )
+    (graph,) = saved.meta_graphs
+    (function,) = [
+        function
+        for function in graph.graph_def.library.function
+        if "signature_wrapper_number" in function.signature.name
+    ]
+    function.signature.name = "renamed"
+    (folder / SAVED_MODEL).write_bytes(saved.SerializeToString())
+    begin = time.monotonic()
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        Servable("toy", 3, folder).close()
+    assert time.monotonic() - begin < 5
+    error = as_serving_error(caught.value)
+    assert error.message.startswith("Restoring from checkpoint failed")
+    assert len(error.message) < 2000
 
 
 def test_only_the_wanted_outputs_come(servable):
