@@ -71,6 +71,10 @@ class TrainingConfig(Section):
     # Momentum of the moving average of the weights that is scored and kept,
     # such as 0.999; 0: the weights themselves.
     ema: Fraction = 0.0
+    # Of the weights that are scored and kept, the fraction that is those that
+    # training began with (train --from), such as 0.5; the rest is the trained
+    # ones. Keeps what a model could before; 0: the trained weights themselves.
+    initial_fraction: Fraction = 0.0
     # Weight of R-Drop's divergence between two passes with other dropout, each
     # batch computed twice; half of the paper's alpha; 0: off.
     r_drop: NonNegativeFloat = 0.0

@@ -1,11 +1,12 @@
-"""Averages of weights: of the last epochs, and the exponential moving one.
+"""Averages of weights: of the last epochs, moving, and with the initial ones.
 
-Both score better than the weights of the last step, which are where the
+They score better than the weights of the last step, which are where the
 last batches have pushed them.
 """
 
 from __future__ import annotations
 
+import abc
 import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ import keras
 import numpy as np
 
 from keras_transformer.training import hosts
+from keras_transformer.training.run import INITIAL
 from keras_transformer.training.weights import remove_weights
 
 if TYPE_CHECKING:
@@ -108,24 +110,16 @@ def _restored(weights):
             weight.assign(value)
 
 
-class MovingAverage(keras.callbacks.Callback):
-    """Puts the weights' moving average into the model while it is scored.
+class ScoredWeights(keras.callbacks.Callback, abc.ABC):
+    """Puts other weights into the model while it is scored and saved.
 
     From the first dev batch, or the end of the epoch without a dev set, the
-    model has the average; `give_back` is the callback that returns the
-    weights that are trained, to be put behind those that score and save.
-    Without `training.ema` nothing happens.
-
-    Args:
-        model: compiled with `DenseAdam`, built.
+    model has them; `give_back` is the callback that returns the weights that
+    are trained, to be put behind those that score and save.
     """
 
-    def __init__(self, model: keras.Model) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        # Under mixed_float16, Keras wraps the optimizer.
-        optimizer = model.optimizer
-        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-        self._pairs = optimizer.moving_averages()
         self._in_use = False
         self.give_back = keras.callbacks.LambdaCallback(
             on_epoch_end=lambda epoch, logs: self.use(False)
@@ -137,13 +131,72 @@ class MovingAverage(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         self.use(True)
 
-    def use(self, average: bool) -> None:
-        """Has the model use the average, or the weights that are trained."""
-        if average == self._in_use:
-            return
+    def use(self, scored: bool) -> None:
+        """Has the model use the scored weights, or those that are trained."""
+        if scored != self._in_use:
+            self._exchange(scored)
+            self._in_use = scored
+
+    @abc.abstractmethod
+    def _exchange(self, scored: bool) -> None:
+        """Puts the scored weights in, or gives the trained ones back."""
+
+
+class MovingAverage(ScoredWeights):
+    """Scores the weights' moving average; without `training.ema` nothing.
+
+    Args:
+        model: compiled with `DenseAdam`, built.
+    """
+
+    def __init__(self, model: keras.Model) -> None:
+        super().__init__()
+        # Under mixed_float16, Keras wraps the optimizer.
+        optimizer = model.optimizer
+        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+        self._pairs = optimizer.moving_averages()
+
+    def _exchange(self, scored):
         for variable, other in self._pairs:
             # Through copies: sums and differences would round.
             value, other_value = variable.numpy(), other.numpy()
             variable.assign(other_value)
             other.assign(value)
-        self._in_use = average
+
+
+class InitialInterpolation(ScoredWeights):
+    """Scores weights between those that training began with and its own.
+
+    A model trained further on text of one kind forgets others. On the line
+    between its weights before and after lie models that are nearly as good as
+    the latter on the new kind, and as the former on the old ones. With
+    `training.initial_fraction` 0 nothing happens.
+
+    Args:
+        run: `Run` that began with another run's weights.
+        model: its model, built; has the same weights afterwards.
+
+    Reference: Wortsman et al. 2022, "Robust fine-tuning of zero-shot models"
+    (WiSE-FT).
+    """
+
+    def __init__(self, run: Run, model: keras.Model) -> None:
+        super().__init__()
+        self._fraction = run.config.training.initial_fraction
+        self._weights = model.trainable_weights if self._fraction else []
+        self._trained: list[np.ndarray] = []
+        with _restored(self._weights):
+            if self._fraction:
+                run.load_weights(INITIAL, model)
+            self._initial = [weight.numpy() for weight in self._weights]
+
+    def _exchange(self, scored):
+        if not scored:
+            for weight, value in zip(self._weights, self._trained, strict=True):
+                weight.assign(value)
+            return
+        self._trained = [weight.numpy() for weight in self._weights]
+        for weight, trained, initial in zip(
+            self._weights, self._trained, self._initial, strict=True
+        ):
+            weight.assign(trained + self._fraction * (initial - trained))

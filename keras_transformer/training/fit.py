@@ -26,7 +26,11 @@ from keras_transformer.errors import InputError, shown
 from keras_transformer.leftovers import remove_leftovers
 from keras_transformer.text.vectors import load_vectors
 from keras_transformer.training import hosts
-from keras_transformer.training.averaging import EpochAverage, MovingAverage
+from keras_transformer.training.averaging import (
+    EpochAverage,
+    InitialInterpolation,
+    MovingAverage,
+)
 from keras_transformer.training.callbacks import (
     DevScores,
     History,
@@ -93,13 +97,14 @@ def fit(
         stop_requested: callable; once true, training writes a checkpoint
             and raises `Interrupted`.
         callbacks: called when an epoch's scores are in the logs and its best
-            weights are saved; with `training.ema` the model has the averages
-            then.
+            weights are saved; with `training.ema` or `initial_fraction` the
+            model has the averages then.
         verbose: what Keras shows, as of `model.fit`.
 
     Returns:
         the model as the last epoch left it; with `training.ema`, its
-        moving average.
+        moving average, and with `training.initial_fraction` what lies
+        between that and the weights that training began with.
 
     Raises:
         InputError: the data isn't the run's, the checkpoint is missing,
@@ -180,15 +185,18 @@ def _fit_locked(
         path, run.id, batches, keep_best, speed, training, stop_requested
     )
     average = MovingAverage(model)
+    interpolation = InitialInterpolation(run, model)
     callbacks = [
         Position(batches),
         speed,
         average,
+        interpolation,
         *_dev_callbacks(run, dev, measure),
         keep_best,
         *_history_callbacks(run),
         report,
         *given,
+        interpolation.give_back,
         average.give_back,
         checkpoint,
     ]
@@ -209,6 +217,7 @@ def _fit_locked(
                 verbose=verbose,
             )
     average.use(True)
+    interpolation.use(True)
     return model
 
 

@@ -115,18 +115,28 @@ def check_fits(config: Config, prepared: PreparedData) -> None:
 
 
 def check_continues(
-    config: Config, prepared: PreparedData, initial: Run
+    config: Config, prepared: PreparedData, initial: Run | None
 ) -> None:
     """Refuses a run that another run's weights don't fit.
 
     Args:
         config: `Config` of the new run.
         prepared: `PreparedData` of the new run.
-        initial: `Run` to start from.
+        initial: `Run` to start from, or None.
 
     Raises:
-        InputError: the tokenizers or the models differ.
+        InputError: the tokenizers or the models differ, or there is no run
+            and an option is about its weights.
     """
+    if initial is None:
+        if config.training.initial_fraction:
+            raise InputError(
+                "training.initial_fraction (preset finetune has it) is of the "
+                "weights that training begins with and goes with --from, in "
+                f"Python initial. Received: {config.training.initial_fraction} "
+                "without. Accepted without: 0"
+            )
+        return
     for side, described in initial.manifest["tokenizers"].items():
         tokenizer = getattr(prepared, f"{side}_tokenizer")
         if tokenizer.fingerprint() != described["fingerprint"]:

@@ -129,8 +129,7 @@ class Run:
         folder = pathlib.Path(folder)
         config = for_this_machine(config)
         check_fits(config, prepared)
-        if initial is not None:
-            check_continues(config, prepared, initial)
+        check_continues(config, prepared, initial)
         config = Config(
             config.model, prepared.config, config.training, config.decoding
         )

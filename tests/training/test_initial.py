@@ -3,12 +3,15 @@
 import pytest
 
 from keras_transformer.config import DataConfig
+from keras_transformer.data.batching import evaluation_batches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
+from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import Observer, fit
 from keras_transformer.training.run import Run
 from tests.toy_models import (
+    Recorder,
     assert_same_weights,
     difference,
     weights_of,
@@ -108,4 +111,97 @@ def test_damaged_weights_start_nothing(prepared, config, tmp_path):
     parent.weights_path("best").write_bytes(b"damaged")
     with pytest.raises(InputError, match="best.weights.h5: damaged"):
         Run.create(tmp_path / "run", config, prepared, parent)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture(scope="module")
+def interpolated(config):
+    """Of a run of three epochs, whose last two are averaged as well."""
+    return config.updated(
+        {
+            "training": {
+                "epochs": 3,
+                "initial_fraction": 0.75,
+                "average_epochs": 2,
+                "ema": 0.5,
+            }
+        }
+    )
+
+
+class LastSteps(Recorder):
+    """Keeps the weights that are trained, after each epoch's last step."""
+
+    def start(self, model, batches):
+        self.model = model
+        self.ends = {}
+
+    def step(self, epoch, batch, logs):
+        super().step(epoch, batch, logs)
+        self.ends[epoch] = weights_of(self.model)
+
+
+@pytest.fixture(scope="module")
+def between(parent, prepared, interpolated, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("between") / "run"
+    run = Run.create(folder, interpolated, prepared, parent)
+    observer = LastSteps()
+    return run, fit(run, prepared, observer=observer), observer
+
+
+def test_kept_weights_lie_between_the_initial_and_the_trained_ones(
+    parent, prepared, config, tmp_path
+):
+    """Which are trained as ever."""
+    initial = weights_of(parent.load_model("best"))
+    ends = {}
+    for fraction in (0.0, 0.75):
+        changes = {"epochs": 2, "initial_fraction": fraction}
+        run = Run.create(
+            tmp_path / str(fraction),
+            config.updated({"training": changes}),
+            prepared,
+            parent,
+        )
+        observer = LastSteps()
+        model = fit(run, prepared, observer=observer)
+        assert_same_weights((model, run.load_model("last")))
+        ends[fraction] = observer.ends[2]
+        expected = [
+            fraction * begin + (1 - fraction) * trained
+            for begin, trained in zip(initial, ends[fraction], strict=True)
+        ]
+        assert difference(weights_of(model), expected) < 1e-6
+    assert difference(*ends.values()) < 1e-6
+    assert difference(initial, expected) > 1e-4
+
+
+def test_scores_are_those_of_the_weights_between(between, prepared):
+    run, _, _ = between
+    dev = evaluation_batches(prepared, "dev")
+    line = run.history()[-1]
+    for which, score in (("last", ""), ("average", "average_")):
+        loss, _ = cross_entropy(run.load_model(which), dev)
+        assert line[f"val_{score}cross_entropy"] == pytest.approx(loss, 1e-4)
+
+
+def test_a_resumed_run_has_the_same_weights_between(
+    between, parent, prepared, interpolated, tmp_path
+):
+    run = Run.create(tmp_path / "run", interpolated, prepared, parent)
+    stopping = Recorder(20)
+    with pytest.raises(Interrupted):
+        fit(run, prepared, observer=stopping, stop_requested=stopping.stop)
+    run = Run.load(run.folder)
+    model = fit(run, prepared, resume=True)
+    assert_same_weights((model, between[1]), 1e-4)
+    assert_same_weights((model, run.load_model("last")))
+
+
+def test_a_fraction_of_no_initial_weights_is_refused(
+    prepared, interpolated, tmp_path
+):
+    with pytest.raises(InputError, match="goes with --from") as caught:
+        Run.create(tmp_path / "run", interpolated, prepared)
+    assert "Received: 0.75 without. Accepted without: 0" in str(caught.value)
     assert not (tmp_path / "run").exists()
