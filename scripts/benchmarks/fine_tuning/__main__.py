@@ -8,11 +8,12 @@ Half of the corpus trains a Marian model by transformers, in the environment of
 `--python` (`scripts/fixtures/marian_trained.py` says which it is): every other
 pair, or with `--half short` those with the shorter sources, so that the rest is
 of another kind. It is imported, and trained further on every tenth pair of the
-rest with the preset `finetune`, once with each rate. Another model is trained
-on these pairs alone. Of these pairs, a tenth is the dev set of the training;
-the dev set of the corpus only scores. So do the pairs that no training has
-seen: the rest of the corpus, without those whose source or target, by its
-sentence key, is one that was trained on. Targets are in simplified Chinese.
+rest with the preset `finetune`, once with each rate and each fraction of the
+imported weights that is kept. Another model is trained on these pairs alone. Of
+these pairs, a tenth is the dev set of the training; the dev set of the corpus
+only scores. So do the pairs that no training has seen: the rest of the corpus,
+without those whose source or target, by its sentence key, is one that was
+trained on. Targets are in simplified Chinese.
 
 BLEU and chrF come with sacreBLEU's 95 % interval (bootstrap, 1,000 resamples)
 and, in the column behind, the p-value of the difference to the imported model
@@ -46,7 +47,7 @@ _COLUMNS = (
     *("model", "dev loss", "BLEU", "p", "chrF", "p"),
     *("BLEU, unseen pairs", "p", "chrF, unseen pairs", "p"),
 )
-_RATE = preset("finetune").training.learning_rate
+_PRESET = preset("finetune").training
 _ALONE_WARMUP = 100
 _RESAMPLING = Resampling()
 _QUICK = {"pairs": 2000, "epochs": 2, "alone_epochs": 2}
@@ -60,7 +61,11 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     _split(*corpus, options)
     rows = [_imported(options)]
-    rows += [_trained_further(options, rate) for rate in options.rates]
+    rows += [
+        _trained_further(options, rate, fraction)
+        for rate in options.rates
+        for fraction in options.fractions
+    ]
     rows.append(_alone(options))
     print(page_parts.table(_COLUMNS, _with_scores(rows, options.out)))
     if options.quick:
@@ -128,15 +133,18 @@ def _imported(options):
     return _scored(out, "imported", "imported, trained on half of the corpus")
 
 
-def _trained_further(options, rate):
+def _trained_further(options, rate, fraction):
     """What the model is, its name, dev loss."""
-    out, name = options.out, f"further-{rate:g}"
+    out, name = options.out, f"further-{rate:g}-{fraction:g}"
     _prepare(out, "tenth", ["--tokenizers", out / "imported"])
     words = ["--from", out / "imported", "--preset=finetune"]
-    if rate != _RATE:
+    if rate != _PRESET.learning_rate:
         words += ["--set", f"training.learning_rate={rate:g}"]
+    if fraction != _PRESET.initial_fraction:
+        words += ["--set", f"training.initial_fraction={fraction:g}"]
     steps.train(out / "tenth", out / name, words)
-    return _scored(out, name, f"trained further, rate {rate:g}")
+    what = f"trained further, rate {rate:g}, initial fraction {fraction:g}"
+    return _scored(out, name, what)
 
 
 def _alone(options):
@@ -233,8 +241,16 @@ def _parser():
         "--rates",
         type=float,
         nargs="+",
-        default=[_RATE],
+        default=[_PRESET.learning_rate],
         help="of the further training (default: the preset's)",
+    )
+    add(
+        "--fractions",
+        type=float,
+        nargs="+",
+        default=[_PRESET.initial_fraction],
+        help="of the imported weights in those of the model that was trained "
+        "further (default: the preset's)",
     )
     add("--preset", default="small", help="of the model on few pairs alone")
     add("--alone-epochs", type=int, default=50, help="of that model")

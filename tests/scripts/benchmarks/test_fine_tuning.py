@@ -21,7 +21,7 @@ SIMPLE = (
 
 def translation(name, source):
     """What a model says: less and less of a reference, the worse it is."""
-    kept = {"imported": 16, "further-0.0001": 30, "alone": 6}.get(name, 20)
+    kept = {"imported": 16, "further-0.0001-0.5": 30, "alone": 6}.get(name, 20)
     number = int(source.split()[-1])
     return reference(source)[: kept - number % 5]
 
@@ -133,21 +133,29 @@ def test_unseen_pairs_share_neither_side_with_training():
 
 
 def test_commands(call):
-    commands, _ = call("--rates", "1e-4", "3e-4")
+    commands, _ = call("--rates", "1e-4", "3e-4", "--fractions", "0.5", "0")
     scored = ["evaluate", "translate", "translate"]
     assert [words[0] for words in commands] == [
         *("python-hf", "import", *scored),
-        *("prepare", "train", *scored, "train", *scored),
+        *("prepare", *("train", *scored) * 4),
         *("prepare", "train", *scored),
     ]
     assert commands[1][-2:] == ["--positions", "sinusoidal"]
     further, alone = (words for words in commands if words[0] == "prepare")
     assert further[2] == alone[2] == f"{call.out}/tenth.tsv"
     assert f"{call.out}/imported" in further
-    first, second, third = (words for words in commands if words[0] == "train")
-    assert "--preset=finetune" in first and "--set" not in first
-    assert "training.learning_rate=0.0003" in second
-    assert "--from" not in third
+    *further, alone = (words for words in commands if words[0] == "train")
+    assert "--preset=finetune" in further[0]
+    assert "--from" not in alone
+    rate = "training.learning_rate=0.0003"
+    assert [
+        [
+            word.removeprefix("training.initial_")
+            for word in words
+            if "=0" in word
+        ]
+        for words in further
+    ] == [[], ["fraction=0"], [rate], [rate, "fraction=0"]]
 
 
 def test_table_has_intervals_and_p_values(call):
@@ -162,7 +170,7 @@ def test_table_has_intervals_and_p_values(call):
     unseen = sources(call.out / "unseen.tsv")
     systems = [
         (name, [translation(name, source) for source in unseen])
-        for name in ("imported", "further-0.0001", "alone")
+        for name in ("imported", "further-0.0001-0.5", "alone")
     ]
     metrics = {"BLEU": BLEU(tokenize="zh"), "chrF": CHRF()}
     references = [[reference(source) for source in unseen]]
