@@ -18,9 +18,13 @@ import os
 import pathlib
 import sys
 
-import tensorflow as tf
-
 from keras_transformer.contract import layout
+from keras_transformer.lazy import quick_imports
+
+# A quarter of the time of a check; what TensorFlow takes along is not used.
+with quick_imports("jax", "keras", "matplotlib"):
+    import tensorflow as tf
+
 from keras_transformer.export.session import SavedModelSession
 from keras_transformer.export.verification.c_api import disable_xla
 from keras_transformer.export.verification.checks import (
