@@ -98,7 +98,8 @@ def test_moving_averages_are_of_the_trained_variables():
     optimizer = keras.optimizers.Adam(use_ema=True)
     optimizer.build([variable])
     ((trained, average),) = compat.moving_averages(optimizer)
-    assert trained is variable and average.shape == (2,)
+    assert trained is variable
+    assert average.shape == (2,)
 
 
 def test_compiled_metrics_are_those_given_even_before_they_are_built():
@@ -189,8 +190,10 @@ def test_uvicorn_s_protocol_has_what_its_subclass_uses():
     assert type(protocol.conn).__name__ == "Connection"
     assert protocol.conn.their_state is protocol.conn.our_state
     assert protocol.conn.trailing_data == (b"", False)
-    assert protocol.loop is loop and protocol.transport is None
-    assert protocol.app_state == {} and protocol.connections == set()
+    assert protocol.loop is loop
+    assert protocol.transport is None
+    assert protocol.app_state == {}
+    assert protocol.connections == set()
     assert protocol.cycle is protocol.scope is protocol.flow is None
     assert callable(protocol.send_400_response)
     for name in ("pause_writing", "resume_writing", "connection_lost"):

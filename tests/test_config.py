@@ -26,7 +26,8 @@ def test_notebook_preset_is_the_notebooks():
     model, training = config.model, config.training
     assert (model.num_encoder_layers, model.num_decoder_layers) == (6, 6)
     assert (model.d_model, model.num_heads, model.d_ff) == (256, 8, 1024)
-    assert model.attention_dropout == 0.1 and model.norm == "pre"
+    assert model.attention_dropout == 0.1
+    assert model.norm == "pre"
     assert training.batch_sentences == 128
     assert training.warmup_steps == 2000
     assert training.learning_rate_factor == 1.0
@@ -45,7 +46,8 @@ def test_base_preset_is_the_papers():
 def test_big_preset_is_the_papers():
     model = preset("big").model
     assert (model.d_model, model.d_ff, model.num_heads) == (1024, 4096, 16)
-    assert model.dropout == 0.3 and model.norm == "post"
+    assert model.dropout == 0.3
+    assert model.norm == "post"
     assert model.num_encoder_layers == model.num_decoder_layers == 6
 
 
@@ -54,9 +56,12 @@ def test_tiny_preset_is_the_published_recipe():
     model, training = config.model, config.training
     assert (model.num_encoder_layers, model.num_decoder_layers) == (4, 4)
     assert (model.d_model, model.d_ff, model.num_heads) == (128, 256, 4)
-    assert model.dropout == 0.3 and model.tied_embeddings == "all"
-    assert training.learning_rate == 5e-3 and training.warmup_steps == 2000
-    assert training.batch_tokens == 4096 and training.average_epochs == 10
+    assert model.dropout == 0.3
+    assert model.tied_embeddings == "all"
+    assert training.learning_rate == 5e-3
+    assert training.warmup_steps == 2000
+    assert training.batch_tokens == 4096
+    assert training.average_epochs == 10
     assert config.data.shared_vocabulary
     assert config.data.source_vocabulary_size == 10_000
     assert config.decoding.beam_size == 5
@@ -78,7 +83,8 @@ def test_unknown_preset_lists_those_there_are():
 def test_updated_leaves_the_rest_and_the_original():
     config = Config()
     changed = config.updated({"model": {"d_model": 64}})
-    assert changed.model.d_model == 64 and config.model.d_model == 512
+    assert changed.model.d_model == 64
+    assert config.model.d_model == 512
     assert changed.training == config.training
     with pytest.raises(dataclasses.FrozenInstanceError):
         changed.model.d_model = 3

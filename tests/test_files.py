@@ -21,20 +21,32 @@ from keras_transformer.files import (
 from keras_transformer.leftovers import remove_leftovers
 
 
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def write_half(path, fail):
+    path.write_text("half")
+    fail()
+
+
 def test_a_failed_write_leaves_what_was_there(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
     with pytest.raises(KeyboardInterrupt), replacing(path) as temporary:
-        temporary.write_text("half")
-        raise KeyboardInterrupt
+        write_half(temporary, interrupt)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_full_disk_is_told_with_the_file(tmp_path):
     path = tmp_path / "a.txt"
-    with pytest.raises(OSError) as error, replacing(path):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with (
+        pytest.raises(OSError, match="No space left") as error,
+        replacing(path),
+    ):
+        raise full
     assert error.value.filename == str(path)
 
 
@@ -44,7 +56,8 @@ def test_a_link_is_followed(tmp_path):
     link.symlink_to(target)
     with replacing(link) as temporary:
         temporary.write_text("new")
-    assert link.is_symlink() and target.read_text() == "new"
+    assert link.is_symlink()
+    assert target.read_text() == "new"
 
 
 def test_a_device_is_written_to_and_stays_one():
@@ -155,8 +168,7 @@ def full_disk_of_tensorflow():
 def test_full_disk_leaves_nothing(tmp_path, fail):
     with pytest.raises(InputError, match="out: the disk is full"):
         with new_folder(tmp_path / "out") as folder:
-            (folder / "file").write_text("x")
-            fail()
+            write_half(folder / "file", fail)
     assert os.listdir(tmp_path) == []
 
 
@@ -169,8 +181,7 @@ def test_other_failures_to_write_are_told(tmp_path):
 def test_interruption_leaves_nothing(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         with new_folder(tmp_path / "out") as folder:
-            (folder / "file").write_text("x")
-            raise KeyboardInterrupt
+            write_half(folder / "file", interrupt)
     assert os.listdir(tmp_path) == []
 
 
@@ -182,19 +193,25 @@ def test_parents_made_for_a_folder_that_failed_are_removed(tmp_path):
 
 
 def test_parents_that_another_filled_stay(tmp_path):
+    def fail():
+        (tmp_path / "a" / "b" / "theirs").mkdir()
+        raise KeyError
+
     with pytest.raises(KeyError):
         with new_folder(tmp_path / "a" / "b" / "out"):
-            (tmp_path / "a" / "b" / "theirs").mkdir()
-            raise KeyError
+            fail()
     assert os.listdir(tmp_path / "a" / "b") == ["theirs"]
 
 
 def test_folder_that_appears_meanwhile_stays(tmp_path):
+    def fill(folder):
+        (folder / "mine").touch()
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "theirs").touch()
+
     with pytest.raises(InputError, match="out: appeared while"):
         with new_folder(tmp_path / "out") as folder:
-            (folder / "mine").touch()
-            (tmp_path / "out").mkdir()
-            (tmp_path / "out" / "theirs").touch()
+            fill(folder)
     assert os.listdir(tmp_path) == ["out"]
     assert os.listdir(tmp_path / "out") == ["theirs"]
 
@@ -234,5 +251,5 @@ def test_errors_of_tensorflow_are_told_in_one_line():
 
 def test_space_is_required_before_it_is_filled(tmp_path):
     require_space(tmp_path / "a", 100)
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="File too large|No space left"):
         require_space(tmp_path / "a", 1 << 60)

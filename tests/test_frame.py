@@ -24,7 +24,8 @@ def test_citation_has_what_its_format_wants():
     assert citation["title"] == "keras_transformer"
     assert citation["version"] == keras_transformer.__version__
     assert citation["license"] == "Apache-2.0"
-    assert citation["message"] and citation["abstract"]
+    assert citation["message"]
+    assert citation["abstract"]
     for entry in (citation, *citation["references"]):
         for author in entry["authors"]:
             assert set(author) in ({"name"}, {"family-names", "given-names"})
@@ -78,7 +79,8 @@ def test_issue_template_is_well_formed(path):
 def test_templates_name_options_and_pages_that_exist():
     text = "".join(path.read_text(encoding="utf-8") for path in TEMPLATES)
     pages = re.findall(r"`(docs/[\w/.-]+)`", text)
-    assert pages and all((ROOT / page).is_file() for page in pages)
+    assert pages
+    assert all((ROOT / page).is_file() for page in pages)
 
 
 def test_pre_commit_runs_what_ci_runs():
@@ -90,7 +92,8 @@ def test_pre_commit_runs_what_ci_runs():
     for name in ("ruff-check", "ruff-format", "lint-imports"):
         assert f"\n{entries[name]} || failed=1\n" in script
     tests = re.findall(r"tests/\w+\.py", entries["project"])
-    assert tests and all((ROOT / path).is_file() for path in tests)
+    assert tests
+    assert all((ROOT / path).is_file() for path in tests)
 
 
 def test_reference_values_are_small_and_described():
@@ -113,5 +116,7 @@ def test_coverage_has_a_floor_that_ci_holds():
         flags=re.MULTILINE | re.DOTALL,
     )
     paths = re.findall(r"tests/[\w/.]+", step)
-    assert paths and all((ROOT / path).exists() for path in paths)
-    assert "--no-cov" not in step and "fail-under" not in step
+    assert paths
+    assert all((ROOT / path).exists() for path in paths)
+    assert "--no-cov" not in step
+    assert "fail-under" not in step

@@ -32,9 +32,11 @@ def test_waits_for_an_import_and_leaves_no_trace(module):
     finders, values = list(sys.meta_path), []
     after_import(module, lambda imported: values.append(imported.value))
     assert importlib.util.find_spec(module).name == module
-    assert values == [] and module not in sys.modules
+    assert values == []
+    assert module not in sys.modules
     imported = importlib.import_module(module)
-    assert values == [1] and sys.meta_path == finders
+    assert values == [1]
+    assert sys.meta_path == finders
     assert imported.__loader__ is imported.__spec__.loader
     assert not type(imported.__loader__).__module__.startswith(PACKAGE)
     assert inspect.getsource(imported) == "value = 1\n"
@@ -49,7 +51,8 @@ def test_two_may_wait_for_the_same_module(module):
         after_import(module, lambda _, number=number: values.append(number))
     assert importlib.util.find_spec(module).name == module
     imported = importlib.import_module(module)
-    assert sorted(values) == [1, 2] and sys.meta_path == finders
+    assert sorted(values) == [1, 2]
+    assert sys.meta_path == finders
     assert imported.__loader__ is imported.__spec__.loader
     assert not type(imported.__loader__).__module__.startswith(PACKAGE)
 
@@ -73,11 +76,13 @@ def test_what_is_not_used_is_not_imported(module):
             importlib.import_module(module)
         assert importlib.util.find_spec(module) is None
         assert importlib.import_module("keras") is keras
-    assert gc.isenabled() and module not in sys.modules
+    assert gc.isenabled()
+    assert module not in sys.modules
     assert importlib.import_module(module).value == 1
     with pytest.raises(ZeroDivisionError), quick_imports(module):
         1 / 0  # noqa: B018
-    assert gc.isenabled() and sys.modules[module].value == 1
+    assert gc.isenabled()
+    assert sys.modules[module].value == 1
 
 
 def test_keras_knows_every_class_that_files_may_name():

@@ -89,7 +89,8 @@ def test_a_thread_may_enter_again_and_others_may_not(tmp_path):
         thread = threading.Thread(target=enter)
         thread.start()
         thread.join()
-        assert len(refused) == 1 and str(os.getpid()) in refused[0]
+        assert len(refused) == 1
+        assert str(os.getpid()) in refused[0]
     enter()
     assert len(refused) == 1
 

@@ -98,7 +98,7 @@ CPUINFO = "processor : 0\nflags : fpu avx2 {flag}\n"
 
 
 @pytest.mark.parametrize(
-    "flag, expected",
+    ("flag", "expected"),
     [("avx512_bf16", True), ("amx_bf16", True), ("avx512f", False)],
 )
 def test_bfloat16_is_told_by_the_processor(
@@ -113,7 +113,7 @@ def test_bfloat16_is_told_by_the_processor(
 
 
 @pytest.mark.parametrize(
-    "flag, expected",
+    ("flag", "expected"),
     [("avx512_vnni", True), ("avx_vnni", True), ("avx512_bf16", False)],
 )
 def test_int8_is_told_by_the_processor(flag, expected, tmp_path, monkeypatch):

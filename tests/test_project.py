@@ -125,7 +125,8 @@ def test_machine_without_the_venv_module_is_told_the_package(bare_checkout):
 @pytest.mark.parametrize("name", [LOCK, SPARK_LOCK])
 def test_lock_has_only_names_versions_and_checksums(name):
     text = (ROOT / name).read_text()
-    assert "://" not in text and "@" not in text
+    assert "://" not in text
+    assert "@" not in text
     package = r"[\w.-]+==[\w.]+( \\\n    --hash=sha256:[0-9a-f]{64})+\n"
     comments = r"(#.*\n)+"
     assert re.fullmatch(f"{comments}({package})+", text)

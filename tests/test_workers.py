@@ -160,7 +160,8 @@ def test_workers_end_when_their_parent_is_killed():
         [sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=ROOT
     )
     process_ids = [int(word) for word in process.stdout.readline().split()]
-    assert len(process_ids) == 2 and all(map(alive, process_ids))
+    assert len(process_ids) == 2
+    assert all(map(alive, process_ids))
     process.kill()
     process.communicate()
     wait_until_gone(process_ids)

@@ -90,7 +90,8 @@ def test_a_text_gives_a_text_and_several_give_a_list(trained):
     assert run.translate(["one two", "", "three"])[:2] == [one, ""]
     assert run.translate([]) == []
     best = run.translate("one two", n_best=3)
-    assert len(best) == 3 and best[0] == one
+    assert len(best) == 3
+    assert best[0] == one
     assert run.translate(["one two"], n_best=3) == [best]
     details = run.translate("one two", details=True)
     assert details.hypotheses[0].text == one
@@ -131,8 +132,10 @@ def test_goes_on_after_an_interruption_and_shows_progress(
     assert capsys.readouterr() == ("", "")
     run = kt.train(data, folder, resume=True, verbose=2)
     out, err = capsys.readouterr()
-    assert "Epoch 2/2" in out and "val_cross_entropy" in out
-    assert "parameters" in err and "best epoch" in err
+    assert "Epoch 2/2" in out
+    assert "val_cross_entropy" in out
+    assert "parameters" in err
+    assert "best epoch" in err
     assert len(run.history()) == 2
     with pytest.raises(InputError, match="resume=True"):
         kt.train(data, folder, **options)

@@ -233,7 +233,8 @@ def test_translate_to_a_full_disk_leaves_no_output(run, tmp_path):
     process = start(*command, *options, limit_file_size=1000)
     _, err = process.communicate()
     assert process.returncode == 2
-    assert "out.txt" in err.splitlines()[-1] and "Traceback" not in err
+    assert "out.txt" in err.splitlines()[-1]
+    assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == [source]
 
 
@@ -258,7 +259,7 @@ def test_a_beam_of_zero(run, corpus, refuses):
 
 
 @pytest.mark.parametrize(
-    "words, says",
+    ("words", "says"),
     [
         (["train"], "--data"),
         (["trian"], "unknown command trian (did you mean train?)"),

@@ -83,7 +83,8 @@ def test_three_commands_of_back_translation(folder):
     for line in words:
         train(*line)
     made = (folder / "mono.en").read_text().splitlines()
-    assert len(made) == 100 and any(made)
+    assert len(made) == 100
+    assert any(made)
     prepared = PreparedData.load(folder / "data" / "en-zh-bt")
     assert prepared.counts["train"] > 200
     assert "<BT>" in prepared.config.source_tags

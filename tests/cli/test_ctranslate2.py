@@ -101,7 +101,8 @@ def test_translates_as_the_run_does(variant, tmp_path, here, capsys, translate):
     assert float(said.split()[4]) < 1e-5
     greedy = ["--beam-size=1"]
     ours = translate("--run", run, *greedy)
-    assert len(ours) == len(LINES) and ours[1] == ""
+    assert len(ours) == len(LINES)
+    assert ours[1] == ""
     assert translate("--ctranslate2", out, *greedy) == ours
     # A search that goes on ends with nothing worse.
     scores = [
@@ -147,7 +148,8 @@ def test_sentencepiece_and_origin_travel(
 def test_describes_itself_and_is_checked_again(exported, capsys):
     assert main(["info", str(exported)]) == 0
     said = capsys.readouterr().out
-    assert "export for CTranslate2" in said and "apache-2.0" in said
+    assert "export for CTranslate2" in said
+    assert "apache-2.0" in said
     assert (exported / "imported" / "README.md").is_file()
     assert main(["export", "--verify-only", str(exported)]) == 0
     assert capsys.readouterr().out.count("passed") == 5
@@ -158,7 +160,8 @@ def test_n_best_scores_and_json(exported, toy, translate):
     rows = translate("--ctranslate2", exported, *options)
     numbers = [int(row.split("\t")[0]) for row in rows]
     # A blank line has one.
-    assert numbers.count(1) == 3 and numbers.count(2) == 1
+    assert numbers.count(1) == 3
+    assert numbers.count(2) == 1
     scores = [float(row.split("\t")[2]) for row in rows[:3]]
     assert scores == sorted(scores, reverse=True)
     rows = translate("--ctranslate2", exported, "--json")
@@ -167,7 +170,8 @@ def test_n_best_scores_and_json(exported, toy, translate):
     text = "".join(translate("--ctranslate2", exported, "--beam-size=1"))
     assert {*"⁇mi"} < {*text}
     text = "".join(translate("--ctranslate2", exported, *banned))
-    assert text and not set("⁇mi") & set(text)
+    assert text
+    assert not set("⁇mi") & set(text)
 
 
 def test_evaluates_as_the_run_does(exported, toy, tmp_path, capsys):
@@ -220,7 +224,8 @@ def test_int8_is_smaller_and_translates(
     sizes = [(f / "model.bin").stat().st_size for f in (out, exported)]
     assert sizes[0] < 0.6 * sizes[1]
     lines = translate("--ctranslate2", out)
-    assert len(lines) == len(LINES) and any(lines)
+    assert len(lines) == len(LINES)
+    assert any(lines)
 
 
 @pytest.mark.slow
@@ -299,7 +304,7 @@ def test_damaged_folders_are_refused(damage, exported, tmp_path, refuses):
 
 
 @pytest.mark.parametrize(
-    "options, says",
+    ("options", "says"),
     [
         (["--weights=best"], ["--weights goes with --run"]),
         (["--alignment"], ["--alignment goes with --run", "--n-best"]),
@@ -323,7 +328,7 @@ def test_options_that_it_lacks_are_refused(
 
 
 @pytest.mark.parametrize(
-    "options, says",
+    ("options", "says"),
     [
         (["--format=tfserving"], ["one of them at a time"]),
         (["--model-version=2"], ["--model-version doesn't go", "--weights"]),
@@ -385,7 +390,7 @@ def test_a_missing_package_is_told(toy, tmp_path, monkeypatch, refuses):
 
 
 @pytest.mark.parametrize(
-    "variant, says",
+    ("variant", "says"),
     [
         ("no final norm", "needs encoder_norm/gamma"),
         ("post, final norm", "no place for decoder_norm/beta"),

@@ -88,10 +88,13 @@ def with_value(document, path, value):
 
 
 def refused_in_one_line(load):
+    said = ""
     try:
         load()
     except InputError as error:
-        assert "\n" not in str(error) and len(str(error)) < LIMIT, str(error)
+        said = str(error)
+    assert "\n" not in said, said
+    assert len(said) < LIMIT, said
 
 
 def damaged(path, load):

@@ -140,7 +140,8 @@ def test_file_in_a_folder_is_not_overwritten(
         out = tmp_path / "out" / "more"
         assert main([*target, "--out", str(out)]) == 0
         said = capsys.readouterr()
-        assert said.err == f"wrote {out / name}\n" and not said.out
+        assert said.err == f"wrote {out / name}\n"
+        assert not said.out
         (out / name).write_text("mine")
         refuses(*target, "--out", out, says=["not overwritten"])
         assert (out / name).read_text() == "mine"
@@ -287,5 +288,6 @@ def test_what_training_runs_is_accepted(printed, hosts):
     rest = ["--", "--preset", "base"]
     words = command_of(printed(*TRAINING, *SLURM, "--hosts", hosts, *rest))
     arguments = build_parser().parse_args(words[:-1])
-    assert arguments.backend == "jax" and arguments.preset == "base"
+    assert arguments.backend == "jax"
+    assert arguments.preset == "base"
     assert (meeting(arguments, "jax") is None) == (hosts == "1")

@@ -114,7 +114,8 @@ def test_targets_are_what_the_teacher_translates(
         for line in lines
         if line["translations"][0]["finished"]
     ]
-    assert pairs_of(out) == expected and len(expected) > 100
+    assert pairs_of(out) == expected
+    assert len(expected) > 100
     assert expected != before
     for name in ("dev.tsv", "dev-00000-of-00001.tfrecord", "dev.lengths.npy"):
         assert filecmp.cmp(data / name, out / name, shallow=False)
@@ -175,7 +176,8 @@ def test_weights_are_those_of_prepare(script, command, data):
     out = command("--mix=2.5:0.25")
     report = PreparedData.load(out).report
     originals, translations = (c["trained"] for c in report["corpora"])
-    assert 460 < originals < 540 and 30 < translations < 70
+    assert 460 < originals < 540
+    assert 30 < translations < 70
     assert len(pairs_of(out)) == originals + translations
     cleaning = report["cleaning"]["train"]
     assert cleaning["kept"] == originals + translations
@@ -197,7 +199,9 @@ def test_shards_are_as_large_as_those_of_the_data(
     assert main(["prepare", *map(str, words)]) == 0
     out = command("--keep-original", data=small)
     sizes = PreparedData.load(out).shard_sizes("train")
-    assert len(sizes) == 8 and sum(sizes) == 400 and max(sizes) <= 52
+    assert len(sizes) == 8
+    assert sum(sizes) == 400
+    assert max(sizes) <= 52
     read_prepared(out)
     expected = collections.Counter(pairs_of(small))
     expected.update((source, source) for source, _ in pairs_of(small))
@@ -260,7 +264,8 @@ def test_nothing_that_is_left_is_an_error(script, command, capsys, tmp_path):
     )
     command(status=2)
     last = capsys.readouterr().err.splitlines()[-1]
-    assert "no sentence pair is left" in last and "empty 200" in last
+    assert "no sentence pair is left" in last
+    assert "empty 200" in last
     assert not (tmp_path / "distilled").exists()
 
 
@@ -278,7 +283,8 @@ def test_a_killed_process_is_gone_on_from(command, run, data, tmp_path, capsys):
     process.kill()
     process.communicate()
     done = 32 * len(list(folder.glob("[0-9]*-of-*")))
-    assert 64 <= done < 200 and not out.exists()
+    assert 64 <= done < 200
+    assert not out.exists()
     assert files_of(command()) == expected
     err = capsys.readouterr().err
     assert f"{done} of 200 sentences were translated already" in err
@@ -298,7 +304,8 @@ def test_a_process_killed_at_the_very_end_was_done(
     assert "exists and isn't empty" in capsys.readouterr().err
     command()
     assert "was written already" in capsys.readouterr().err
-    assert files_of(out) == before and not work.exists()
+    assert files_of(out) == before
+    assert not work.exists()
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ def test_scores_have_intervals_with_their_settings(evaluate, tmp_path, pairs):
     out = tmp_path / "out.txt"
     values = evaluate("--output", out)
     low, high = values["chrf_interval"]
-    assert low <= values["chrf"] <= high and low < high
+    assert low <= values["chrf"] <= high
+    assert low < high
     assert values["resampling"] == {
         "resamples": 60,
         "trials": 10_000,
@@ -196,7 +197,8 @@ def test_report_is_a_page_with_the_same_numbers(
     text = page.read_text("utf-8")
     low, high = values["chrf_interval"]
     assert f">{values['chrf']:.1f} ({low:.1f} … {high:.1f})<" in text
-    assert f">{run}</bdi>" in text and f">{perfect}</bdi>" in text
+    assert f">{run}</bdi>" in text
+    assert f">{perfect}</bdi>" in text
     assert '训练数据（<bdi class="text" lang="">200</bdi> 个句对）' in text
 
 

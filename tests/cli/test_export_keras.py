@@ -193,7 +193,8 @@ def test_translates_as_the_run_does(exported, toy):
 def test_describes_itself_and_is_checked_again(exported, capsys):
     assert main(["info", str(exported)]) == 0
     said = capsys.readouterr().out
-    assert "export for Keras" in said and "apache-2.0" in said
+    assert "export for Keras" in said
+    assert "apache-2.0" in said
     assert (exported / "imported" / "README.md").read_text()
     assert main(["export", "--verify-only", str(exported)]) == 0
     assert capsys.readouterr().out.count("passed") == 5
@@ -271,7 +272,7 @@ def test_damage_is_told(damage, exported, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options, says",
+    ("options", "says"),
     [
         (["--format=tfserving"], ["keras and tfserving", "one of them"]),
         (["--format=ctranslate2"], ["ctranslate2 and keras"]),
@@ -352,4 +353,5 @@ print(keras.backend.backend(), np.abs(logits - expected).max())
 def test_loads_on_jax(exported):
     result = run_on_jax("-c", ON_JAX, exported)
     backend, difference = result.stdout.split()
-    assert backend == "jax" and float(difference) < 1e-5, result.stderr
+    assert backend == "jax", result.stderr
+    assert float(difference) < 1e-5, result.stderr

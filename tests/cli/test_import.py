@@ -31,7 +31,8 @@ def test_what_was_imported_is_told(folders, tmp_path, capsys):  # noqa: F811
     out = str(tmp_path / "run")
     assert main(["import", "--from", str(folders["big"]), "--out", out]) == 0
     said = capsys.readouterr().out
-    assert "apache-2.0" in said and "eng to zho" in said
+    assert "apache-2.0" in said
+    assert "eng to zho" in said
     assert "2 + 2 layers, width 16, tensor2tensor positions" in said
     assert ">>yue<<; prefix none: each source needs one" in said
 
@@ -56,7 +57,10 @@ def test_translates_evaluates_and_scores(imported, tmp_path, capsys):
     run = ["--run", str(imported)]
     assert main(["translate", *run, "--input", str(text)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3 and lines[1] == "" and lines[0] and lines[2]
+    assert len(lines) == 3
+    assert lines[1] == ""
+    assert lines[0]
+    assert lines[2]
     wrong = ["--decoding", "source_prefix=>>deu<<", "--input", str(text)]
     assert main(["translate", *run, *wrong]) == 2
     said = capsys.readouterr().err.splitlines()[-1]
@@ -106,7 +110,8 @@ def test_training_keeps_how_the_model_is_searched(
         return yaml.safe_load((folder / "config.yaml").read_text())["decoding"]
 
     kept = decoding(imported)
-    assert kept["ban_unknown"] and kept["length_normalization"] == "average"
+    assert kept["ban_unknown"]
+    assert kept["length_normalization"] == "average"
     assert decoding(tmp_path / "plain") == kept
     assert decoding(tmp_path / "tuned", "--preset=finetune") == kept
     given = decoding(tmp_path / "set", "--set=decoding.beam_size=2")

@@ -81,7 +81,8 @@ def test_the_commands_lead_from_a_folder_to_a_server(
         assert main(words) == 0, words
         if words[0] == "info":
             said = capsys.readouterr().out
-            assert "apache-2.0" in said and "sha256" in said
+            assert "apache-2.0" in said
+            assert "sha256" in said
     described = folder / "saved_models/en-zh/1/assets.extra"
     described = json.loads((described / "keras_transformer.json").read_text())
     assert described["imported"]["license"] == "apache-2.0"

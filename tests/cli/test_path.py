@@ -21,7 +21,8 @@ def test_prepare_prints_counts(data, corpus, capsys, tmp_path):
     options += ["--target-language", "en", "--target-tokenizer", "word"]
     assert main(["prepare", *options, "--out", str(tmp_path / "d")]) == 0
     said = capsys.readouterr()
-    assert "duplicate" in said.out and "dev" in said.out
+    assert "duplicate" in said.out
+    assert "dev" in said.out
 
 
 def test_prepare_warns_of_a_dev_set_that_is_in_training(
@@ -49,9 +50,11 @@ def test_prepare_tells_what_its_options_left_out(corpus, capsys, tmp_path):
     options += [f"--set=data.{key}={value}" for key, value in keys.items()]
     assert main(["prepare", *options, "--out", str(tmp_path / "d")]) == 0
     said = capsys.readouterr()
-    assert "leaked" in said.out and "repeated_side" in said.out
+    assert "leaked" in said.out
+    assert "repeated_side" in said.out
     # Nothing is said of what dropped nothing.
-    assert "empty" not in said.out and "wrong_script" not in said.out
+    assert "empty" not in said.out
+    assert "wrong_script" not in said.out
     assert "remove_leaked" not in said.err
 
 
@@ -82,7 +85,8 @@ def test_translate_keeps_order_and_blank_lines(
     feed(monkeypatch, lines)
     assert main(["translate", "--run", str(run)]) == 0
     together = capsys.readouterr().out.split("\n")
-    assert together[-1] == "" and len(together) == 6
+    assert together[-1] == ""
+    assert len(together) == 6
     assert together[1] == together[3] == ""
     for place, line in ((0, b"one two"), (2, b"two three four")):
         feed(monkeypatch, line)
@@ -103,7 +107,8 @@ def test_translate_from_file_to_file_with_scores(run, corpus, tmp_path):
     options = ["--input", str(source), "--output", str(target), "--scores"]
     assert main(["translate", "--run", str(run), *options]) == 0
     rows = [line.split("\t") for line in target.read_text().splitlines()]
-    assert len(rows) == 2 and all(float(row[1]) < 0 for row in rows)
+    assert len(rows) == 2
+    assert all(float(row[1]) < 0 for row in rows)
 
 
 def test_the_export_translates_like_the_run(export, run, capsys, monkeypatch):

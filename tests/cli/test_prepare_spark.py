@@ -70,7 +70,8 @@ def test_errors_are_told_in_one_line_and_leave_nothing(corpora, tmp_path):
         )
         assert status == 2
         last = said.splitlines()[-1]
-        assert last.startswith("keras-transformer: error: ") and says in last
+        assert last.startswith("keras-transformer: error: ")
+        assert says in last
         assert "Traceback" not in said
         assert not out.exists()
         assert not list(tmp_path.glob(".tmp*"))
@@ -93,7 +94,8 @@ def test_a_line_larger_than_the_memory_of_java(corpora, tmp_path, monkeypatch):
     assert status == 0, said
     manifest = json.loads((out / "manifest.json").read_text())
     counts = manifest["report"]["cleaning"]["train"]
-    assert counts["read"] == 4002 and counts["long_line"] == 1
+    assert counts["read"] == 4002
+    assert counts["long_line"] == 1
 
 
 @needs_spark

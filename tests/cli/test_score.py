@@ -100,7 +100,9 @@ def test_what_is_too_long_is_reported(score, tmp_path):
     lines, said = score("--json", input=path)
     truncated = [json.loads(line)["truncated"] for line in lines]
     assert truncated == [False, True, True]
-    assert "pair 2:" in said and "pair 3:" in said and "pair 1:" not in said
+    assert "pair 2:" in said
+    assert "pair 3:" in said
+    assert "pair 1:" not in said
 
 
 def test_two_files_are_as_good_as_one(score, tmp_path):

@@ -163,7 +163,7 @@ def test_limits_of_the_embedded_server(tmp_path):
 
 @needs_extra
 @pytest.mark.parametrize(
-    "options, says",
+    ("options", "says"),
     [
         ([], ["--model_base_path FOLDER", "--model_config_file FILE"]),
         (["--model_base_path", "/none"], ["/none: no such folder"]),
@@ -219,7 +219,8 @@ def test_the_export_is_served_until_sigterm(export):
     answer = ask(f"127.0.0.1:{rest}", "/v1/models/toy:predict", body)
     assert answer.status == 200
     (row,) = json.loads(answer.body)["predictions"]
-    assert isinstance(row["translation"], str) and row["score"] <= 0
+    assert isinstance(row["translation"], str)
+    assert row["score"] <= 0
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate()
     timer.cancel()
@@ -229,7 +230,8 @@ def test_the_export_is_served_until_sigterm(export):
     assert f"REST on 127.0.0.1:{rest}" in lines
     assert f"page at http://127.0.0.1:{rest}/" in lines
     logged, stopping, *_ = err.splitlines()
-    assert json.loads(logged)["rows"] == 1 and "one two" not in logged
+    assert json.loads(logged)["rows"] == 1
+    assert "one two" not in logged
     assert stopping == "stopping: 0 requests in flight"
     assert err.endswith("stopped\n")
 
@@ -286,7 +288,8 @@ def test_what_lives_long_is_not_looked_through_for_cycles(
         for number, handler in ends.items():
             signal.signal(number, handler)
     assert frozen == [1]
-    assert len(timers) == 1 and timers[0].finished.is_set()
+    assert len(timers) == 1
+    assert timers[0].finished.is_set()
 
 
 def test_without_the_extra_the_user_is_told_what_to_install(

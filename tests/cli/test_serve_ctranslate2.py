@@ -107,7 +107,8 @@ def test_translations_are_those_of_translate(client, expected):
     assert outputs["truncated"] == [line == LINES[3] for line in LINES]
     texts, scores = best_of(expected("--beam-size=1"))
     outputs = client.predict({"text": LINES}, "greedy")
-    assert outputs["translation"] == texts and outputs["score"] == scores
+    assert outputs["translation"] == texts
+    assert outputs["score"] == scores
 
 
 def test_n_best_are_those_of_translate(client, expected):
@@ -118,7 +119,8 @@ def test_n_best_are_those_of_translate(client, expected):
         for (text, score), one in zip(ours, hypotheses, strict=True):
             assert text == one["text"]
             assert score == pytest.approx(one["score"], abs=1e-4)
-    assert texts[1] == [""] * 4 and scores[1] == [0.0, -1e9, -1e9, -1e9]
+    assert texts[1] == [""] * 4
+    assert scores[1] == [0.0, -1e9, -1e9, -1e9]
 
 
 def test_scores_are_those_of_its_translations(client):
@@ -140,7 +142,7 @@ def test_scores_are_those_of_its_translations(client):
     assert long["tokens"] == [40]
 
 
-@pytest.mark.parametrize("texts, translations", [(1, 3), (3, 1), (2, 3)])
+@pytest.mark.parametrize(("texts", "translations"), [(1, 3), (3, 1), (2, 3)])
 def test_other_than_one_translation_a_text_is_refused(
     exported,  # noqa: F811
     texts,
@@ -192,7 +194,8 @@ def test_no_rows_have_no_outputs(name, ports):
     answer = ask(f"127.0.0.1:{ports[0]}", f"{MODEL}:predict", body)
     assert answer.status == 200, answer.body
     outputs = json.loads(answer.body)["outputs"]
-    assert outputs and not any(outputs.values())
+    assert outputs
+    assert not any(outputs.values())
 
 
 def test_status_page_and_text_that_is_no_utf_8(ports):
@@ -200,7 +203,8 @@ def test_status_page_and_text_that_is_no_utf_8(ports):
     (row,) = json.loads(ask(host, MODEL).body)["model_version_status"]
     assert (row["version"], row["state"]) == ("1", "AVAILABLE")
     page = ask(host, "/")
-    assert page.status == 200 and b"<html" in page.body
+    assert page.status == 200
+    assert b"<html" in page.body
     headers = {"X-Requested-With": "keras-transformer"}
     models = ask(host, "/assets/models.json", headers=headers).body
     served = {"models": ["en-zh"], "languages": {"en-zh": ["en", "zh"]}}

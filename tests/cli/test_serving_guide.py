@@ -210,7 +210,8 @@ def test_what_runs_elsewhere_names_files_that_are_there(place):
     assert set(FLAGS) < set(command)
     build, push = (w for w in lines_of("docker") if w[1] in ("build", "push"))
     assert build[3] == push[2]
-    assert build[2] == "-t" and push[1] == "push"
+    assert build[2] == "-t"
+    assert push[1] == "push"
 
 
 def test_the_table_of_limits_is_the_defaults():

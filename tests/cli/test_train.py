@@ -12,7 +12,7 @@ BATCHES = SimpleNamespace(batches_per_epoch=10, padding_share=lambda: 0.05)
 
 
 @pytest.mark.parametrize(
-    "warmup_steps, accumulate_steps, warned",
+    ("warmup_steps", "accumulate_steps", "warned"),
     [(20, 1, False), (21, 1, True), (11, 2, True)],
 )
 def test_a_training_within_its_warm_up_is_told(

@@ -171,7 +171,8 @@ def test_hosts_that_were_started_differently_are_refused(data, tmp_path):
     assert statuses == [2, 2], lines
     said = "another start than that of host 0: seed is 0 there, 1 here"
     for error in lines:
-        assert len(error) == 1 and said in error[0]
+        assert len(error) == 1
+        assert said in error[0]
     assert not (tmp_path / "run").exists()
 
 
@@ -194,7 +195,8 @@ def test_hosts_that_do_not_come_are_told_in_time(data, tmp_path):
     )
     statuses, (_, second, third) = ends([first, second, third], 120)
     assert statuses == [-signal.SIGKILL, 2, 2]
-    assert len(second) == 1 and "not reached within 2 s" in second[0]
+    assert len(second) == 1
+    assert "not reached within 2 s" in second[0]
     assert len(third) == 1
     assert "not all 2 hosts came within 2 s" in third[0]
 
@@ -236,7 +238,8 @@ def test_hosts_without_a_launcher_are_refused(data, tmp_path):
     arguments = ["--data", data, "--out", tmp_path / "run", *OPTIONS]
     statuses, lines = ends([start("train", *arguments, "--hosts")], 60)
     assert statuses == [2]
-    assert len(lines[0]) == 1 and "no launcher says who" in lines[0][0]
+    assert len(lines[0]) == 1
+    assert "no launcher says who" in lines[0][0]
 
 
 def test_help_names_the_options(capsys):

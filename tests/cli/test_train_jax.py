@@ -35,12 +35,15 @@ def test_padding_and_compiling_are_told(trained):
     folder, said = trained
     assert re.search(r"14 steps an epoch, \d+\.\d% padding", said)
     first = re.search(r"(\d+) programs compiled in ([\d.]+) s of it, 0", said)
-    assert int(first[1]) >= 2 and float(first[2]) > 0
+    assert int(first[1]) >= 2
+    assert float(first[2]) > 0
     assert said.count("programs compiled") == 1
     (cache,) = (folder / "cache" / "keras_transformer").iterdir()
-    assert cache.name.startswith("jax-") and list(cache.iterdir())
+    assert cache.name.startswith("jax-")
+    assert list(cache.iterdir())
     assert cache.stat().st_mode & 0o777 == 0o700
-    assert "Traceback" not in said and "Warning" not in said
+    assert "Traceback" not in said
+    assert "Warning" not in said
 
 
 @pytest.mark.slow
@@ -97,7 +100,8 @@ def test_a_run_of_tensorflow_goes_on_and_is_resumed(data, run, tmp_path):
     assert done.returncode == 0, done.stderr
     lines = (out / "history.jsonl").read_text().splitlines()
     losses = [json.loads(line)["cross_entropy"] for line in lines]
-    assert len(losses) == 3 and losses == sorted(losses, reverse=True)
+    assert len(losses) == 3
+    assert losses == sorted(losses, reverse=True)
 
 
 def test_a_missing_jax_is_told(data, tmp_path, refuses, monkeypatch):

@@ -262,9 +262,11 @@ def test_a_killed_process_is_gone_on_from(
     wait_for_shards(process, folder, 2)
     process.kill()
     process.communicate()
-    assert 2 <= len(shards_in(folder)) < 8 and not out.exists()
+    assert 2 <= len(shards_in(folder)) < 8
+    assert not out.exists()
     assert translate_by_model("--shards=8") == expected
-    assert not folder.exists() and not list(tmp_path.glob(".tmp-*"))
+    assert not folder.exists()
+    assert not list(tmp_path.glob(".tmp-*"))
 
 
 @pytest.mark.slow
@@ -290,7 +292,8 @@ def test_three_kills_and_two_processes_change_nothing(
         _, err = process.communicate()
         assert process.returncode == 0, err
     assert out.read_bytes() == expected
-    assert not folder.exists() and not list(tmp_path.glob(".tmp-*"))
+    assert not folder.exists()
+    assert not list(tmp_path.glob(".tmp-*"))
 
 
 @pytest.mark.slow
@@ -323,5 +326,6 @@ def test_the_measurement_of_bulk_translation(run, tmp_path, capsys):
     assert bulk_translation.main(options) == 0
     report = json.loads(capsys.readouterr().out)
     killed = report["in shards, killed"]
-    assert killed["same"] and len(killed["killed at"]) == 3
+    assert killed["same"]
+    assert len(killed["killed at"]) == 3
     assert report["without shards"]["lines a second"] > 0

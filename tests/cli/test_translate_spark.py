@@ -66,7 +66,8 @@ def test_a_bad_line_spares_the_other_shards_and_long_ones_are_told(run, source):
     source.write_bytes(b"".join(lines))
     options = ["--engine=spark", "--shards=4", "--retries=1"]
     status, out, said = translated(run, source, *options)
-    assert status == 2 and out is None, said
+    assert status == 2, said
+    assert out is None, said
     said = said.splitlines()
     assert sum("shard 2 failed (try" in line for line in said) == 2
     assert any("in.txt, line 311: more tokens" in line for line in said)
@@ -83,7 +84,8 @@ def test_a_model_that_cannot_be_loaded_is_told_in_one_line(
     path.write_bytes(path.read_bytes()[:-50])
     options = ["--engine=spark", "--shards=4"]
     status, out, said = translated(copy, source, *options)
-    assert status == 2 and out is None
+    assert status == 2
+    assert out is None
     assert f"{path}: damaged" in said.splitlines()[-1]
     assert "Traceback" not in said
 

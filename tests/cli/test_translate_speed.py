@@ -74,7 +74,8 @@ def check_over(process, processes, folder, says):
     lines = [line for line in err.splitlines() if "translating:" not in line]
     assert len(lines) == 1, err
     assert lines[0].startswith("keras-transformer: error: ")
-    assert says in lines[0] and not out
+    assert says in lines[0]
+    assert not out
     deadline = time.monotonic() + 20
     while any(map(is_alive, processes)):
         assert time.monotonic() < deadline

@@ -118,7 +118,8 @@ def test_a_line_that_is_too_long_is_reported(translate, tmp_path, option):
     path.write_text("one\n" + "two " * 30 + "\nthree\n")
     lines, said = translate(option, input=path)
     warnings = [line for line in said.splitlines() if "warning" in line]
-    assert len(lines) == 3 and len(warnings) == 1
+    assert len(lines) == 3
+    assert len(warnings) == 1
     assert "long.txt, line 2" in warnings[0]
     if option == "--json":
         assert [v["truncated"] for v in parsed(lines)] == [False, True, False]
@@ -131,7 +132,8 @@ def test_the_search_takes_every_key(translate):
     )
     for value in found:
         words = value["translations"][0]["text"].split()
-        assert len(words) <= 3 and not {"one", "two"} & set(words)
+        assert len(words) <= 3
+        assert not {"one", "two"} & set(words)
 
 
 @pytest.fixture

@@ -44,7 +44,8 @@ def test_list_shows_versions_labels_and_what_is_served(base, capsys):
     assert main(["versions", str(base), "list"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [row[0] for row in rows] == ["1", "2", "3", "4", "5"]
-    assert rows[1][1] == "served" and rows[1][-1] == "stable"
+    assert rows[1][1] == "served"
+    assert rows[1][-1] == "stable"
     assert rows[4][1:3] == ["not", "served"]
 
 

@@ -95,7 +95,7 @@ def training(prepared, **options):
 
 
 @pytest.mark.parametrize(
-    "shuffle_buffer, sentences",
+    ("shuffle_buffer", "sentences"),
     [*((buffer, None) for buffer in BUFFERS), (130, 32)],
 )
 def test_an_epoch_has_every_pair_once(prepared, shuffle_buffer, sentences):

@@ -51,7 +51,8 @@ def test_two_files_go_line_by_line(write, size):
         write("a.zh.gz", gzip.compress(targets.encode())),
     )
     _, pairs = pairs_of([file], size)
-    assert pairs == list(read_pairs([file])) and len(pairs) == 300
+    assert pairs == list(read_pairs([file]))
+    assert len(pairs) == 300
 
 
 def test_blocks_number_their_file(write):

@@ -56,7 +56,8 @@ def test_blocks_have_all_lines_but_long_ones(size, seed):
         lines += block.content.removesuffix(b"\n").split(b"\n")
     while len(lines) < len(wanted):
         lines.append(b"")  # After the last line's end.
-    assert lines == wanted and emptied == long
+    assert lines == wanted
+    assert emptied == long
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -71,13 +72,15 @@ def test_lines_by_number_are_the_same(count, seed):
         lines += part
     while len(lines) < len(wanted):
         lines.append(b"")
-    assert lines == wanted and emptied == long
+    assert lines == wanted
+    assert emptied == long
 
 
 def test_a_long_line_ends_at_a_character():
     text = "語" * 10 + "\nshort\n"
     first, second = bounded_lines(io.BytesIO(text.encode()), LIMIT)
-    assert is_over_long(first, LIMIT) and not is_over_long(second, LIMIT)
+    assert is_over_long(first, LIMIT)
+    assert not is_over_long(second, LIMIT)
     assert shortened(first, LIMIT).decode() == "語" * 6 + "\n"
     assert shortened(second, LIMIT) == b"short\n"
 
@@ -144,8 +147,10 @@ def test_long_lines_are_counted(files, tmp_path, form, workers):
     )
     for split in ("train", "dev"):
         counts = data.report["cleaning"][split]
-        assert counts["read"] == 8 and counts["kept"] == 6, counts
-        assert counts["long_line"] == 2 and counts["empty"] == 0
+        assert counts["read"] == 8, counts
+        assert counts["kept"] == 6, counts
+        assert counts["long_line"] == 2
+        assert counts["empty"] == 0
 
 
 @pytest.mark.parametrize("form", ["tsv", "gz", "two"])
@@ -155,7 +160,8 @@ def test_blocks_agree_with_a_stream(files, form):
     blocks = list(read_blocks([file], 40, LIMIT))
     rows = itertools.chain.from_iterable(block.pairs() for block in blocks)
     kept = [pair for pair in streamed if all(pair)]
-    assert [pair for pair in rows if all(pair)] == kept and len(kept) == 6
+    assert [pair for pair in rows if all(pair)] == kept
+    assert len(kept) == 6
     assert sum(len(block.long) for block in blocks) == len(set(long)) == 2
     with pytest.raises(InputError, match="line 3: more than 20 bytes"):
         list(read_pairs([file], LIMIT))
@@ -205,7 +211,8 @@ def test_a_pipe_that_nobody_writes_is_refused(files, tmp_path, capsys, command):
     words = [word.format(**names) for word in command]
     assert main(words) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert str(pipe) in last and "pipe" in last.replace(str(pipe), "")
+    assert str(pipe) in last
+    assert "pipe" in last.replace(str(pipe), "")
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -107,7 +107,9 @@ def test_a_pair_counts_under_the_first_reason_that_applies():
 
 
 @pytest.mark.parametrize(
-    "ratio, check", [(0.0, True), (2.0, False)], ids=["no limit", "no check"]
+    ("ratio", "check"),
+    [(0.0, True), (2.0, False)],
+    ids=["no limit", "no check"],
 )
 def test_length_ratio_is_an_option(ratio, check):
     report = CleaningReport()

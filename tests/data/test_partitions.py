@@ -56,7 +56,8 @@ def test_text_comes_out_in_the_order_of_its_keys(tmp_path, partitions, shards):
 def test_an_empty_partition_has_nothing(tmp_path):
     partition_folder(tmp_path, 0).mkdir()
     keys, lines = take_partition(tmp_path, 0)
-    assert keys.shape == (0,) and lines == []
+    assert keys.shape == (0,)
+    assert lines == []
     write_pieces(tmp_path / "train", Piece(0, keys, lines, {}), 3)
     assert list(read_pieces(tmp_path / "train", 0)) == []
 

@@ -191,7 +191,8 @@ def test_checks_of_text_are_for_training_only(write, corpus, tmp_path):
     reasons = ("wrong_script", "copied", "duplicate", "repeated_side")
     assert [cleaning["train"][reason] for reason in reasons] == [1, 1, 1, 1]
     left = texts(prepared, "train")
-    assert len(left) == 2 and {target for _, target in left} == {"一只猫"}
+    assert len(left) == 2
+    assert {target for _, target in left} == {"一只猫"}
     assert [cleaning["dev"][reason] for reason in reasons] == [0] * 4
     assert prepared.counts == {"train": 2, "dev": 6}
 
@@ -538,7 +539,8 @@ def test_existing_tokenizers_are_used_as_they_are(prepared, write, tmp_path):
         assert ours.fingerprint() == theirs.fingerprint()
         assert getattr(own, name).fingerprint() != theirs.fingerprint()
     ids = other.source_tokenizer.tokenize(tf.constant(["cat mouse"])).to_list()
-    assert ids[0][0] != UNK_ID and ids[0][1] == UNK_ID
+    assert ids[0][0] != UNK_ID
+    assert ids[0][1] == UNK_ID
     assert other.config == config
     assert other.manifest["input"]["tokenizers"] == {
         "folder": str(prepared.path),
@@ -608,7 +610,8 @@ def test_weights_repeat_and_sample_after_deduplication(write, tmp_path):
     assert (second["read"], second["left"]) == (1001, 1001)
     assert 40 <= first["trained"] <= 60
     assert 250 < second["trained"] < 350
-    assert first["weight"] == 2.5 and second["tag"] == "<BT>"
+    assert first["weight"] == 2.5
+    assert second["tag"] == "<BT>"
     found = texts(prepared, "train")
     real_pairs = [pair for pair in found if not pair[0].startswith("<BT>")]
     assert len(real_pairs) == first["trained"]

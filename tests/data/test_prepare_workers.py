@@ -174,7 +174,8 @@ def test_an_interrupted_preparation_leaves_nothing(preparing):
     assert said.splitlines()[-1].endswith(
         "interrupted; nothing is half-written"
     )
-    assert not folder.exists() and ended(workers)
+    assert not folder.exists()
+    assert ended(workers)
 
 
 def test_a_killed_worker_is_told_in_one_line(preparing):
@@ -184,4 +185,5 @@ def test_a_killed_worker_is_told_in_one_line(preparing):
     assert process.returncode == 2
     assert "a preparing worker (process" in said.splitlines()[-1]
     assert "was killed by SIGKILL" in said.splitlines()[-1]
-    assert not folder.exists() and ended(workers)
+    assert not folder.exists()
+    assert ended(workers)

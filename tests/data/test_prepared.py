@@ -67,7 +67,7 @@ def test_file_instead_of_a_folder(write):
 
 
 @pytest.mark.parametrize(
-    "content, match",
+    ("content", "match"),
     [
         (b"{", "not JSON"),
         (b"\xff", "not JSON"),

@@ -110,7 +110,7 @@ def test_failing_disk_is_an_error_of_the_system(tmp_path):
     with pytest.raises(OSError, match="No such file") as caught:
         write_shard(tmp_path / "none" / "a", [(ids([[1]]), ids([[2]]))])
     assert caught.value.errno == errno.EIO
-    with pytest.raises(OSError) as caught:
-        batch = ids([[1] * 100] * 9999), ids([[2]] * 9999)
+    batch = ids([[1] * 100] * 9999), ids([[2]] * 9999)
+    with pytest.raises(OSError, match="the disk is full") as caught:
         write_shard("/dev/full", [batch])
     assert caught.value.errno == errno.ENOSPC

@@ -10,7 +10,8 @@ import yaml
 def load(text: str) -> list[dict]:
     """The objects of a file, none of which is empty."""
     documents = list(yaml.safe_load_all(text))
-    assert documents and all(documents)
+    assert documents
+    assert all(documents)
     return documents
 
 
@@ -133,7 +134,8 @@ def _check_pod(template, documents):
         if "configMap" in volume:
             assert volume["configMap"]["name"] in configs
     security = spec["securityContext"]
-    assert security["runAsNonRoot"] is True and security["runAsUser"] > 0
+    assert security["runAsNonRoot"] is True
+    assert security["runAsUser"] > 0
     assert security["seccompProfile"] == {"type": "RuntimeDefault"}
     _check_probes(spec["containers"])
 
@@ -144,7 +146,8 @@ def _check_restricted(container):
     assert security["readOnlyRootFilesystem"] is True
     assert security["capabilities"] == {"drop": ["ALL"]}
     resources = container["resources"]
-    assert resources["requests"]["cpu"] and resources["requests"]["memory"]
+    assert resources["requests"]["cpu"]
+    assert resources["requests"]["memory"]
     assert resources["limits"]["memory"]
 
 

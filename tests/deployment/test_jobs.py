@@ -229,7 +229,8 @@ def test_variables_are_what_was_given():
     for item in load(text):
         (container,) = item["spec"]["template"]["spec"]["containers"]
         variables = {v["name"]: v["value"] for v in container["env"]}
-        assert variables["A"] == "$$(B) 'c'" and variables["D"] == ""
+        assert variables["A"] == "$$(B) 'c'"
+        assert variables["D"] == ""
         assert container["resources"]["limits"]["nvidia.com/gpu"] == "8"
 
 
@@ -363,7 +364,8 @@ def test_slurm_translates_shards_and_joins_them_afterwards(tmp_path, program):
     assert run_script(tmp_path, text, "shard", SLURM_ARRAY_TASK_ID="7") == 0
     assert run_script(tmp_path, text, "join") == 0
     words = said.read_text().splitlines()
-    assert words.count("--shard") == 2 and words.count("--join") == 2
+    assert words.count("--shard") == 2
+    assert words.count("--join") == 2
     assert words[-len(TRANSLATE) - 1 :] == [*TRANSLATE, "--join"]
     assert run_script(tmp_path, text, "else") == 2
 

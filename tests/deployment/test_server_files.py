@@ -234,7 +234,8 @@ def test_compose_limits_memory_by_the_weights(base):
 def test_compose_asks_the_server_for_its_state(read, state, healthy):
     service = yaml.safe_load(read("docker-compose.yml"))["services"]["serving"]
     kind, *command = service["healthcheck"]["test"]
-    assert kind == "CMD" and command[:2] == ["bash", "-c"]
+    assert kind == "CMD"
+    assert command[:2] == ["bash", "-c"]
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -172,7 +172,8 @@ def runnable(page):
 @pytest.mark.parametrize("page", markdown_files(), ids=name)
 def test_page_has_one_title_and_skips_no_level(page):
     levels = [level for level, _ in headings(page)]
-    assert levels[0] == 1 and levels.count(1) == 1
+    assert levels[0] == 1
+    assert levels.count(1) == 1
     steps = zip(levels, levels[1:], strict=False)
     assert all(below <= above + 1 for above, below in steps)
 

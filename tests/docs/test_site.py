@@ -53,7 +53,8 @@ def test_links_within_the_site_are_fine(links, text):
 )
 def test_bad_links_are_named_with_their_page(links, text, problem):
     (found,) = links(text)
-    assert found.startswith("page.html: ") and problem in found
+    assert found.startswith("page.html: ")
+    assert problem in found
 
 
 def test_addresses_in_styles_are_found(links, tmp_path):
@@ -70,7 +71,8 @@ def test_chinese_text_is_searched_by_characters_and_pairs(part):
         ["多", "头", "注", "意", "力", "多头", "头注", "注意", "意力"]
         + ["two", "heads2"]
     )
-    assert search.word_filter("头") and not search.word_filter("the")
+    assert search.word_filter("头")
+    assert not search.word_filter("the")
 
 
 # Formulas.

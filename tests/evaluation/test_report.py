@@ -118,10 +118,13 @@ def test_best_and_worst_stand_side_by_side():
     behind = text.index("Most behind theirs")
     assert worst < best < ahead < behind
     first = text[worst:].split(" | Source")[1]
-    assert "five" in first and "ours 0.0" in first and "(empty)" in first
+    assert "five" in first
+    assert "ours 0.0" in first
+    assert "(empty)" in first
     assert "theirs 100.0" in first
     first = text[best:].split(" | Source")[1]
-    assert "six six" in first and "ours 100.0" in first
+    assert "six six" in first
+    assert "ours 100.0" in first
     # Ahead in two sentences, behind in two.
     assert text[ahead:behind].count(" | Source") == 2
     assert text[behind:].count(" | Source") == 2
@@ -129,7 +132,8 @@ def test_best_and_worst_stand_side_by_side():
 
 def test_one_system_needs_no_other():
     text = in_english(page_of({"ours": OURS}))
-    assert "ahead" not in text and "p, " not in text
+    assert "ahead" not in text
+    assert "p, " not in text
     assert "Best sentences" in text
 
 
@@ -176,7 +180,8 @@ def test_it_loads_nothing_and_runs_nothing():
         "default-src 'none'; base-uri 'none'; form-action 'none'; style-src "
         f"'sha256-{base64.b64encode(digest).decode()}'"
     ]
-    assert "url(" not in style and "@import" not in style
+    assert "url(" not in style
+    assert "@import" not in style
     assert "http" not in page.replace("http-equiv", "")
 
 
@@ -190,7 +195,8 @@ def test_every_label_is_in_both_languages():
     # What has no Chinese is said alike in both.
     labels = set(re.findall(r"<(?:th|h2)[^>]*>([^<]+)<", page))
     assert labels == {"BLEU", "chrF"}
-    assert "最差的句子" in page and "比 " in page
+    assert "最差的句子" in page
+    assert "比 " in page
 
 
 def test_no_label_is_left_over():
@@ -205,7 +211,8 @@ def test_no_label_is_left_over():
 def test_characters_are_counted_where_there_are_no_spaces(language):
     from keras_transformer.evaluation.analysis import is_spaceless
 
-    assert is_spaceless(language) and not is_spaceless("ko")
+    assert is_spaceless(language)
+    assert not is_spaceless("ko")
 
 
 def test_it_is_the_same_again():

@@ -94,7 +94,8 @@ def test_answers_that_differ_are_refused(report, tmp_path):
 
 def test_folder_without_a_model_does_not_load(tmp_path):
     (result,) = run_in_fresh_process(CHECKS, tmp_path)
-    assert result.name == "c_api_loads" and not result.passed
+    assert result.name == "c_api_loads"
+    assert not result.passed
     assert "SavedModel" in result.detail
 
 
@@ -143,7 +144,8 @@ def test_process_with_tensorflow_proves_nothing(report):
         check=False,
     )
     details = json.loads(process.stdout)
-    assert details and all("was imported" in detail for detail in details)
+    assert details
+    assert all("was imported" in detail for detail in details)
 
 
 def test_missing_library_is_told(monkeypatch, tmp_path):

@@ -69,7 +69,8 @@ def test_one_command_publishes_int8_and_a_fallback(
     assert "published" in capsys.readouterr().err
     assert description(tmp_path / "m/1")["precision"] == "float32"
     told = description(tmp_path / "m/2")
-    assert told["precision"] == "int8" and told["activations"] == "static"
+    assert told["precision"] == "int8"
+    assert told["activations"] == "static"
     assert len(told["limits"]) == 12
     assert told["needs"]["operation"] == "_QuantizedMatMul"
     assert told["needs"]["instructions"] == ["AVX512_VNNI", "AVX_VNNI"]

@@ -127,7 +127,7 @@ def test_failed_change_leaves_the_labels_as_they_were(base, monkeypatch):
         raise OSError("no")
 
     monkeypatch.setattr(files.os, "replace", fail)
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match=labels.FILE):
         set_label(base, "stable", 2)
     assert json.loads((base / labels.FILE).read_text())["versions"] == {
         "stable": 1

@@ -48,7 +48,7 @@ def session(report):
     session.close()
 
 
-@pytest.mark.parametrize("texts, translations", UNEQUAL)
+@pytest.mark.parametrize(("texts", "translations"), UNEQUAL)
 def test_a_session_refuses(session, texts, translations):
     inputs = {layout.TEXT: texts, layout.TRANSLATION: translations}
     for outputs in ((), (layout.TOKENS,), (layout.TRUNCATED,)):

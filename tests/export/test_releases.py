@@ -69,7 +69,8 @@ def test_releases_are_listed_with_what_they_say_of_themselves(base):
     assert [release.version for release in found] == [1, 2, 3, 4, 5, 6]
     assert found[1].labels == ["stable"]
     assert found[1].created == "2026-01-02T03:04:05+00:00"
-    assert found[0].created == "" and found[0].size == 1
+    assert found[0].created == ""
+    assert found[0].size == 1
     assert [release.version for release in found if release.served] == [2]
     assert json.loads(json.dumps(found[0].to_dict()))["path"] == str(base / "1")
 
@@ -102,7 +103,8 @@ def test_version_has_no_name_while_its_files_are_removed(base, monkeypatch):
     monkeypatch.setattr(releases.shutil, "rmtree", remove)
     prune(base, keep=5)
     name, versions = seen[0]
-    assert name.startswith(".tmp-") and versions == [2, 3, 4, 5, 6]
+    assert name.startswith(".tmp-")
+    assert versions == [2, 3, 4, 5, 6]
 
 
 def test_pruning_ends_what_was_cut_short(base):
@@ -122,7 +124,8 @@ def test_published_version_is_a_checked_copy(base, tmp_path, unchecked):
     assert (goal / layout.SAVED_MODEL).read_text() == "xxx"
     assert os.listdir(goal.parent) == ["1"]
     (checked,) = unchecked
-    assert not checked.name.isdigit() and not checked.exists()
+    assert not checked.name.isdigit()
+    assert not checked.exists()
     assert len(lines) == 2
     assert publish(base, tmp_path / "new") == tmp_path / "new" / "2"
     assert (tmp_path / "new" / "2" / layout.SAVED_MODEL).read_text() == "x" * 6
@@ -161,7 +164,8 @@ def test_damaged_model_is_not_published(report, tmp_path):
 def test_real_version_is_published(report, tmp_path):
     goal = publish(report.path, tmp_path / "new", version=5)
     (release,) = list_releases(tmp_path / "new")
-    assert release.version == 5 and release.served
+    assert release.version == 5
+    assert release.served
     assert release.size == report.size
     assert release.created
     assert goal == release.path

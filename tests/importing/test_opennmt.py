@@ -249,7 +249,8 @@ def test_a_source_may_have_a_start_and_an_end(opennmt, tmp_path):
         )
     )(opennmt)
     model = import_run(opennmt, tmp_path / "run", **LANGUAGES).config.model
-    assert model.source_start and model.source_end
+    assert model.source_start
+    assert model.source_end
 
 
 @pytest.mark.slow

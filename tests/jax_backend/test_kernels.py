@@ -86,7 +86,8 @@ def test_every_index_is_dropped_as_often():
     generator = keras.random.SeedGenerator(3)
     kept = sum(np.array(draw(generator.next())) > 0 for _ in range(400))
     # 72 binomial counts of 400 with a standard deviation of 10.
-    assert kept.min() > 150 and kept.max() < 250
+    assert kept.min() > 150
+    assert kept.max() < 250
 
 
 def test_calls_and_seeds_differ_and_repeat():

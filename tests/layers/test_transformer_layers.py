@@ -328,8 +328,8 @@ def test_inputs_of_another_width_are_told():
 def test_a_padding_mask_needs_an_axis_for_queries(layer):
     x = np.ones((2, 3, 8), "float32")
     mask = np.ones((2, 3), bool)
+    inputs, name = (x,), "attention_mask"
+    if layer is DecoderLayer:
+        inputs, name = (x, x), "cross_attention_mask"
     with pytest.raises(ValueError, match=r"becomes mask\[:, None, :\]"):
-        if layer is EncoderLayer:
-            layer(8, 2, 16)(x, attention_mask=mask)
-        else:
-            layer(8, 2, 16)(x, x, cross_attention_mask=mask)
+        layer(8, 2, 16)(*inputs, **{name: mask})

@@ -102,7 +102,8 @@ def test_nothing_is_computed_from_the_joined_logits():
         for op in graph.get_operations()
         if op.type == "ConcatV2" and op.outputs[0].shape[1:] == (5, 9)
     ]
-    assert len(joined) == 1 and not joined[0].outputs[0].consumers()
+    assert len(joined) == 1
+    assert not joined[0].outputs[0].consumers()
 
 
 def test_micro_batches_drop_different_numbers():

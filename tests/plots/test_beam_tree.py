@@ -49,7 +49,8 @@ def test_no_two_nodes_share_a_place():
 
 def test_probabilities_and_the_score():
     written = texts(plot_beam_tree(TREE).axes[0])
-    assert "0.50" in written and "0.25" in written
+    assert "0.50" in written
+    assert "0.25" in written
     assert "<0.01" in written
     assert "0.99\nscore -0.50" in written
 

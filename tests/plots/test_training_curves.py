@@ -72,7 +72,8 @@ def test_no_epoch_is_refused():
 
 def test_rates_are_the_papers_with_the_peak():
     steps, rates = rates_of((512, 4000), 20_000)
-    assert steps[0] == 1 and steps[-1] == 20_000
+    assert steps[0] == 1
+    assert steps[-1] == 20_000
     rate = dict(zip(steps.tolist(), rates.tolist(), strict=True))
     assert rate[1] == pytest.approx(512**-0.5 * 4000**-1.5)
     assert rate[4000] == pytest.approx((512 * 4000) ** -0.5)

@@ -136,7 +136,8 @@ def test_a_prefix_overrules_every_constraint(beam_size):
     result = run(model, beam_size, [12], per_sentence, **options)
     for _, _, ids in every_hypothesis(result):
         assert ids[:4] == prefix
-        assert 4 not in ids[4:] and ids.count(5) == 1
+        assert 4 not in ids[4:]
+        assert ids.count(5) == 1
     check_log_probabilities(model, result)
 
 

@@ -152,7 +152,8 @@ def test_chance_is_spread_evenly_below_1():
     for seed in range(3):
         chances = uniform(Sampler(seed=seed).keys(source_ids), 7).numpy()
         assert chances.dtype == np.float32
-        assert chances.min() >= 0 and chances.max() < 1
+        assert chances.min() >= 0
+        assert chances.max() < 1
         counts, _ = np.histogram(chances, bins=5, range=(0, 1))
         assert (np.abs(counts - 800) < 120).all()
 

@@ -84,7 +84,8 @@ def test_nodes_follow_their_parents(tree):
     assert tree.nodes[0].step == 0
     for index, node in enumerate(tree.nodes[1:], 1):
         parent = tree.nodes[node.parent]
-        assert node.parent < index and parent.step == node.step - 1
+        assert node.parent < index
+        assert parent.step == node.step - 1
         assert parent.fate == LIVE
         assert node.log_probability <= parent.log_probability + 1e-6
 

@@ -184,7 +184,8 @@ def test_waits_double_up_to_the_longest():
     backoff = Backoff(0.1, 1.0)
     for attempt, most in enumerate([0.1, 0.2, 0.4, 0.8, 1.0, 1.0]):
         waits = [backoff.seconds(attempt) for _ in range(200)]
-        assert most / 2 <= min(waits) and max(waits) <= most
+        assert most / 2 <= min(waits)
+        assert max(waits) <= most
         assert max(waits) - min(waits) > most / 4
     assert backoff.seconds(5000) <= 1.0
     assert backoff.seconds(0, at_least=7.0) == 7.0

@@ -42,13 +42,14 @@ def test_models_with_their_policies(file):
     a, b, c = read_model_configs(file(TWO_MODELS))
     assert (a.name, str(a.base_path), a.latest) == ("a", "/models/a", 2)
     assert dict(a.labels) == {"stable": 1, "canary": 2}
-    assert b.specific == (3, 5) and not b.all_versions
+    assert b.specific == (3, 5)
+    assert not b.all_versions
     assert c.all_versions
     assert ModelConfig("d", "/models/d").versions_to_serve([1, 9, 3]) == [9]
 
 
 @pytest.mark.parametrize(
-    "text, says",
+    ("text", "says"),
     [
         ("nonsense {", "not a ModelServerConfig text proto"),
         ("", "no model_config_list"),
@@ -92,7 +93,7 @@ def test_what_a_batching_file_leaves_out_has_its_default(file):
 
 
 @pytest.mark.parametrize(
-    "text, says",
+    ("text", "says"),
     [
         ("max_batch_size { value: 0 }", "at least 1. Received: 0"),
         ("batch_timeout_micros { value: -1 }", "at least 0. Received: -1"),

@@ -70,7 +70,8 @@ def test_errors(server, case):
     body = json.loads(answer.body)
     assert body.keys() == {"error"}
     assert body["error"].startswith(case.answer)
-    assert "Traceback" not in body["error"] and "\n" not in body["error"]
+    assert "Traceback" not in body["error"]
+    assert "\n" not in body["error"]
 
 
 def test_bytes_that_are_not_utf_8_go_to_the_graph_and_back(server):
@@ -151,7 +152,7 @@ TEXT = (["a", "b"], tf.string)
 
 
 @pytest.mark.parametrize(
-    "options, version, expected",
+    ("options", "version", "expected"),
     [
         ({}, 2, [b"A", b"B"]),
         ({"version": 1}, 1, [b"one A", b"one B"]),
@@ -191,7 +192,7 @@ def filtered(*names):
 
 
 @pytest.mark.parametrize(
-    "request_, code, says",
+    ("request_", "code", "says"),
     [
         (
             predict_request("none", text=TEXT),

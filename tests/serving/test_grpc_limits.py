@@ -204,7 +204,7 @@ def metadata_of(channel, name):
 
 @pytest.mark.parametrize("name", [LONG, "狗" * 100_000], ids=["a", "utf-8"])
 @pytest.mark.parametrize(
-    "call, code",
+    ("call", "code"),
     [
         (lambda c, name: predict(c, {}, name), "NOT_FOUND"),
         (lambda c, name: predict(c, {}, "toy", name), "FAILED_PRECONDITION"),
@@ -226,7 +226,8 @@ def test_long_names_are_cut_in_errors_and_in_the_log(
     assert raised.value.code().name == code
     assert len(raised.value.details().encode()) < 2100
     (line,) = capfd.readouterr().err.splitlines()
-    assert len(line) < 10_000 and json.loads(line)["code"] == code
+    assert len(line) < 10_000
+    assert json.loads(line)["code"] == code
 
 
 def test_a_message_of_many_fields_is_refused_before_it_is_parsed(
@@ -295,4 +296,5 @@ def test_texts_are_shortened_in_the_middle():
 def test_a_long_path_is_cut_in_the_log(capsys):
     AccessLog().write(Entry("REST", path="/" + LONG, model=LONG))
     (line,) = capsys.readouterr().err.splitlines()
-    assert len(line) < 3000 and json.loads(line)["path"].startswith("/nnn")
+    assert len(line) < 3000
+    assert json.loads(line)["path"].startswith("/nnn")

@@ -113,7 +113,8 @@ def test_a_broken_version_leaves_the_old_one(base):
     store.poll()
     assert states(store) == {1: "AVAILABLE", 2: "END"}
     (_, _, error), _ = store.states("m")
-    assert error.code is Code.INTERNAL and "is broken" in error.message
+    assert error.code is Code.INTERNAL
+    assert "is broken" in error.message
     (folder / "broken").unlink()
     store.poll()
     assert states(store)[2] == "END"  # not tried again so soon
@@ -198,10 +199,12 @@ def test_a_label_moves_when_its_version_can_answer(base):
     broken = add(base, 2, broken=True) / "broken"
     configs[0] = dataclasses.replace(configs[0], labels=(("stable", 2),))
     store.poll()
-    assert answered == [1] and stable() == 1
+    assert answered == [1]
+    assert stable() == 1
     broken.unlink()
     store.poll()
-    assert answered == [1, 1] and stable() == 2
+    assert answered == [1, 1]
+    assert stable() == 2
     configs[0] = dataclasses.replace(configs[0], labels=())
     store.poll()
     with pytest.raises(ServingError, match="label: stable"):
@@ -224,17 +227,20 @@ def test_models_come_and_go_with_the_configuration(base, tmp_path):
     store.poll()
     configs.append(ModelConfig("n", other))
     store.poll()
-    assert store.names() == ["m", "n"] and store.is_available("n")
+    assert store.names() == ["m", "n"]
+    assert store.is_available("n")
     del configs[0]
     store.poll()
-    assert store.names() == ["n"] and not store.is_available("m")
+    assert store.names() == ["n"]
+    assert not store.is_available("m")
 
     def broken():
         raise InputError("no file")
 
     answers[0] = broken
     store.poll()
-    assert store.names() == ["n"] and store.is_available("n")
+    assert store.names() == ["n"]
+    assert store.is_available("n")
 
 
 def test_what_is_not_there(base):

@@ -70,7 +70,7 @@ def test_only_the_wanted_outputs_come(servable):
 
 
 @pytest.mark.parametrize(
-    "signature, inputs, code, says",
+    ("signature", "inputs", "code", "says"),
     [
         ("other", {}, Code.FAILED_PRECONDITION, 'key "other" not found'),
         ("__saved_model_init_op", {}, Code.INVALID_ARGUMENT, "no signature"),

@@ -77,7 +77,7 @@ def is_alive(server):
 
 
 @pytest.mark.parametrize(
-    "cores, workers, given, expected",
+    ("cores", "workers", "given", "expected"),
     [(8, 2, 0, 4), (2, 2, 0, 1), (1, 4, 0, 1), (8, 2, 3, 3)],
 )
 def test_workers_share_the_cores(
@@ -310,7 +310,7 @@ def raw(server, data, timeout=10):
 
 
 @pytest.mark.parametrize(
-    "data, status",
+    ("data", "status"),
     [
         (b"", b""),
         (b"POST /v1/mod", b""),
@@ -529,7 +529,8 @@ def test_the_log_has_no_text_unless_asked(capsys):
     assert said.out == ""
     assert "secret" not in json.dumps(without)
     assert with_text["text"] == {"instances": ["secret"]}
-    assert without["path"] == "/x" and without["code"] == "OK"
+    assert without["path"] == "/x"
+    assert without["code"] == "OK"
 
 
 def test_a_log_that_cannot_be_written_loses_no_request(
@@ -563,6 +564,8 @@ def test_requests_are_logged(serve, toy_configs, capfd):
     log = [json.loads(x) for x in capfd.readouterr().err.splitlines()]
     assert [row["entry"] for row in log] == ["REST", "REST", "GRPC"]
     assert [row["code"] for row in log] == ["OK", "INVALID_ARGUMENT", "OK"]
-    assert log[0]["rows"] == 2 and log[0]["version"] == 2
-    assert log[0]["bytes_in"] == 30 and log[0]["status"] == 200
+    assert log[0]["rows"] == 2
+    assert log[0]["version"] == 2
+    assert log[0]["bytes_in"] == 30
+    assert log[0]["status"] == 200
     assert "secret" not in json.dumps(log)

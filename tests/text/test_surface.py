@@ -83,7 +83,8 @@ def test_pieces_show_what_they_stand_for():
     tokenizer = pieces("the cat sat", "a cat ran")
     found = surfaces(tokenizer, "the cat ＡΩ sat")
     assert "".join(found) == "thecatＡΩsat"
-    assert "ＡΩ" in found and "" in found
+    assert "ＡΩ" in found
+    assert "" in found
 
 
 def test_replacements_stand_for_unknown_tokens_alone():

@@ -88,7 +88,8 @@ def test_vocabularies_that_cannot_be_are_refused():
 def test_a_class_trains_itself(kind):
     tokenizer = kind.train(["a b a", "c b a"], 6)
     assert tokenizer.tokens() == [*SPECIAL_TOKENS, *tokenizer.tokens()[4:]]
-    assert "a" in tokenizer.tokens() and tokenizer.vocabulary_size == 6
+    assert "a" in tokenizer.tokens()
+    assert tokenizer.vocabulary_size == 6
     assert repr(tokenizer) == f"{kind.__name__}(6 tokens)"
 
 

@@ -50,7 +50,8 @@ def test_every_format_is_recognised(tmp_path, content):
     path = tmp_path / "vectors"
     path.write_bytes(content)
     matrix, found = load_vectors(path, TOKENS, 3)
-    assert matrix.dtype == np.float32 and matrix.shape == (8, 3)
+    assert matrix.dtype == np.float32
+    assert matrix.shape == (8, 3)
     assert found == 3 / 4
     np.testing.assert_array_equal(matrix[4], np.float32([0.5, -1, 2]))
     np.testing.assert_array_equal(matrix[5], np.float32([-0.25, 0, 1.5]))

@@ -188,7 +188,8 @@ def test_detokenizing_joins_any_tokens_without_double_spaces():
     ]
     for text in tokenizer.detokenize(rows).numpy():
         text = text.decode()
-        assert "  " not in text and text == text.strip()
+        assert "  " not in text
+        assert text == text.strip()
         assert "\ufdd0" not in text
 
 

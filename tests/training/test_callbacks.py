@@ -23,7 +23,8 @@ class FakeRun:
         self.best = f"average at {self.last or 0}"
 
     def record_scores(self, name, scores):
-        assert name == "best" and scores["epoch"] == self.best
+        assert name == "best"
+        assert scores["epoch"] == self.best
 
 
 def watch(epochs, **training):
@@ -94,4 +95,5 @@ def test_an_average_is_the_best_only_where_it_beats_all_before():
 def test_memory_of_an_earlier_checkpoint_keeps_its_patience():
     keep_best = KeepBest(FakeRun(early_stopping=2))
     keep_best.memory.update({"best": 2.0, "best_epoch": 0})
-    assert not keep_best.exhausted(2) and keep_best.exhausted(3)
+    assert not keep_best.exhausted(2)
+    assert keep_best.exhausted(3)

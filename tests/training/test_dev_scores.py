@@ -51,4 +51,5 @@ def test_scores_are_left_out_aloud_where_workers_fail(run):
         # The next time others are started.
         assert set(measure(model)) == {"bleu", "chrf"}
         assert set(run.folder.iterdir()) == files
-    assert len(said) == 1 and Echo.closed == 2
+    assert len(said) == 1
+    assert Echo.closed == 2

@@ -86,7 +86,8 @@ def on_hosts(monkeypatch):
 
 
 def test_one_process_is_the_chief_and_waits_for_nobody():
-    assert hosts.is_chief() and hosts.count() == hosts.replicas() == 1
+    assert hosts.is_chief()
+    assert hosts.count() == hosts.replicas() == 1
     hosts.wait()
     assert hosts.from_chief({"a": 1}) == {"a": 1}
     assert hosts.all_have(2) == [2]

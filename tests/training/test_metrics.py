@@ -63,7 +63,8 @@ def test_reset_forgets():
     metric = CrossEntropy()
     measured(metric)
     metric.reset_state()
-    assert float(metric.count) == 0 and float(metric.result()) == 0
+    assert float(metric.count) == 0
+    assert float(metric.result()) == 0
 
 
 @pytest.mark.parametrize("kind", [CrossEntropy, Perplexity, TokenAccuracy])

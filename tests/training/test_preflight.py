@@ -36,7 +36,7 @@ def test_what_does_not_fit_is_told_before_anything_is_written(
 
 
 @pytest.mark.parametrize(
-    "fast, precision", [(True, "mixed_bfloat16"), (False, "float32")]
+    ("fast", "precision"), [(True, "mixed_bfloat16"), (False, "float32")]
 )
 def test_open_values_are_chosen(monkeypatch, fast, precision):
     monkeypatch.setattr(preflight, "multiplies_bfloat16", lambda: fast)

@@ -25,7 +25,8 @@ def test_progress_counts_tokens_of_the_corpus(prepared, config, tmp_path):
     # END counts beside the target's tokens.
     lengths = prepared.lengths("train")[:, 1]
     tokens = float(lengths.sum() + len(lengths))
-    assert tokens in counts[-1] and 2 * tokens not in counts[-1]
+    assert tokens in counts[-1]
+    assert 2 * tokens not in counts[-1]
 
 
 @pytest.mark.slow

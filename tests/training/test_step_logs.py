@@ -50,5 +50,6 @@ def test_logs_are_read_when_they_are_looked_at_and_once():
     logs = StepLogs({"loss": OnDevice(3, events)}, lambda: readings)
     assert events == []
     assert dict(logs) == {"loss": 3.0, "rate": 0.5}
-    assert logs["loss"] == 3.0 and len(logs) == 2
+    assert logs["loss"] == 3.0
+    assert len(logs) == 2
     assert events == [("read", 3)]

@@ -183,7 +183,8 @@ def test_a_line_that_is_not_utf8_disturbs_no_worker(make):
     content = work.input.read_bytes().replace(b"c", b"\xff")
     work.input.write_bytes(content)
     left = work.finish(retries=1)
-    assert list(left) == [1] and "line 3: not UTF-8" in left[1]
+    assert list(left) == [1]
+    assert "line 3: not UTF-8" in left[1]
     assert len(work.said) == 2
     assert work.opened == ["begin", "end"]
     assert work.folder.unfinished(range(4)) == [1]

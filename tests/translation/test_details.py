@@ -103,8 +103,10 @@ def test_every_hypothesis_is_replaced():
     )
     found = subject.nbest(tf.constant(["Zed Ωmega", "beta"]))
     first, second = text(found["translations"].numpy())
-    assert first[0] == "ZedΩmega" and second[0] == "betabeta"
-    assert first[1] != first[0] and "⁇" not in "".join(first + second)
+    assert first[0] == "ZedΩmega"
+    assert second[0] == "betabeta"
+    assert first[1] != first[0]
+    assert "⁇" not in "".join(first + second)
 
 
 def test_no_pass_and_no_surface_where_nothing_is_replaced(monkeypatch):
@@ -137,7 +139,8 @@ def test_details_agree_with_translate_and_nbest(trained):
     expected = numpy(trained.nbest(tf.constant(TEXTS)))
     assert text(found["translations"]) == text(expected["translations"])
     np.testing.assert_array_equal(found["scores"], expected["scores"])
-    assert found["finished"].any() and not found["finished"].all()
+    assert found["finished"].any()
+    assert not found["finished"].all()
     one = numpy(traced(details, trained, num_hypotheses=1)(tf.constant(TEXTS)))
     assert one["translations"].shape == (len(TEXTS), 1)
 
@@ -174,7 +177,8 @@ def test_tokens_add_up_to_their_translation(trained):
     for row, column in np.argwhere(real):
         length = found["lengths"][row, column]
         tokens = text(found["tokens"][row, column])
-        assert all(tokens[:length]) and not any(tokens[length:])
+        assert all(tokens[:length])
+        assert not any(tokens[length:])
         assert (tokens[length - 1] == "</s>") == found["finished"][row, column]
         assert (values[row, column, length:] == 0).all()
 
@@ -201,7 +205,8 @@ def test_prefixes_begin_the_translations(trained):
     assert all(translation.startswith("ab") for translation in first)
     assert blank == ["", "", ""]
     assert unforced == text(free["translations"])[2]
-    assert cut[0] == "dcbadc" and not found["finished"][3, 0]
+    assert cut[0] == "dcbadc"
+    assert not found["finished"][3, 0]
 
 
 def test_a_text_that_is_too_long_is_reported(trained):

@@ -183,11 +183,14 @@ def test_what_is_no_file_is_refused(job, tmp_path):
 
 
 def test_a_failed_shard_leaves_nothing(job):
+    def write_half(file):
+        file.write("half")
+        raise KeyError
+
     with opened(job) as folder:
         with pytest.raises(KeyError):
             with folder.writing_shard(0) as file:
-                file.write("half")
-                raise KeyError
+                write_half(file)
         assert folder.unfinished([0]) == [0]
         assert sorted(os.listdir(job.folder)) == ["claims", "manifest.json"]
 
@@ -204,7 +207,8 @@ def test_what_killed_processes_left_is_removed(job, tmp_path):
         left.touch()
         others.touch()
         folder.join()
-    assert not left.exists() and others.exists()
+    assert not left.exists()
+    assert others.exists()
 
 
 class Killed(BaseException):
@@ -322,7 +326,8 @@ def test_a_claim_lasts_as_long_as_its_process(job, claiming):
         process, said = claiming(1)
         assert said == "True"
         with folder.claim(1) as is_ours, folder.claim(2) as is_ours_too:
-            assert not is_ours and is_ours_too
+            assert not is_ours
+            assert is_ours_too
         process.kill()
         process.wait()
         deadline = time.monotonic() + 10
@@ -347,7 +352,9 @@ def test_without_locks_everyone_gets_every_claim(tmp_path, monkeypatch):
 
     monkeypatch.setattr("fcntl.lockf", refuse)
     one = Claims(tmp_path / "claims")
-    assert one.are_kept and one.claim(3) and not one.are_kept
+    assert one.are_kept
+    assert one.claim(3)
+    assert not one.are_kept
     one.close()
 
 

@@ -65,10 +65,12 @@ def test_three_models_and_one_back(call):
         *("prepare", "train", "evaluate") * 3,
     ]
     back, half, mixed, whole = (w for w in commands if w[0] == "prepare")
-    assert "--source-language=zh" in back and "--target-language=en" in back
+    assert "--source-language=zh" in back
+    assert "--target-language=en" in back
     made = f"{call.out}/mono.source,{call.out}/mono.target#BT"
     assert mixed[2:4] == [f"{call.out}/half.tsv", made]
-    assert half[2] == f"{call.out}/half.tsv" and half[3] == "--dev"
+    assert half[2] == f"{call.out}/half.tsv"
+    assert half[3] == "--dev"
     assert whole[2] == f"{call.out}/whole.tsv"
     trained = [words for words in commands if words[0] == "train"]
     epochs = [[w for w in words if "--epochs" in w] for words in trained]
@@ -84,17 +86,20 @@ def test_three_models_and_one_back(call):
 def test_what_is_done_is_not_done_again(call):
     _, table = call("--epochs=4")
     commands, again = call("--epochs=4")
-    assert commands == [] and again == table
+    assert commands == []
+    assert again == table
 
 
 def test_a_half_trained_run_is_resumed(call):
     call("--epochs=4", "--only", "half")
     (call.out / "half-run.trained").unlink()
     commands, _ = call("--epochs=4", "--only", "half")
-    assert len(commands) == 1 and "--resume" in commands[0]
+    assert len(commands) == 1
+    assert "--resume" in commands[0]
 
 
 def test_the_epochs_are_those_of_the_preset(call):
     commands, _ = call("--preset=demo", "--only", "mixed")
     trained = [words for words in commands if words[0] == "train"]
-    assert "--epochs=8" in trained[0] and "--epochs=4" in trained[1]
+    assert "--epochs=8" in trained[0]
+    assert "--epochs=4" in trained[1]

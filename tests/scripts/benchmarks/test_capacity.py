@@ -195,13 +195,15 @@ def test_load_is_open_whatever_the_server_does(answering):
 def test_refused_requests_are_counted(answering):
     host, _ = answering(status=503)
     found = poisson_load(host, "/", ["a"], rate=20, seconds=1)
-    assert found["latencies"] == [] and found["failed"] > 3
+    assert found["latencies"] == []
+    assert found["failed"] > 3
 
 
 def test_connections_that_the_server_closes_are_replaced(answering):
     host, bodies = answering(idle_seconds=0.02)
     found = poisson_load(host, "/", ["a"], rate=20, seconds=1)
-    assert found["failed"] == 0 and len(found["latencies"]) == len(bodies) > 3
+    assert found["failed"] == 0
+    assert len(found["latencies"]) == len(bodies) > 3
 
 
 def report():
@@ -244,7 +246,8 @@ def test_tables_replace_those_of_a_page(tmp_path, capsys):
     assert benchmark.main(words) == 0
     text = page.read_text()
     assert "old" not in text
-    assert text.startswith("before\n") and text.endswith("after\n")
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
     assert "| 500 ms | 40.0 | 480 ms | 1 | 25 |" in text
     assert "| 10 ms | 0.0 |  | none will do | none will do |" in text
     # The second time nothing changes.

@@ -30,7 +30,8 @@ def test_a_peer_needs_a_corpus_for_both(candidates, capsys):
     assert main(["--peer"]) == 2
     told = capsys.readouterr()
     assert "corpus.py first" in told.err
-    assert len(told.err.splitlines()) == 1 and not told.out
+    assert len(told.err.splitlines()) == 1
+    assert not told.out
 
 
 def test_sentences_are_spread_over_the_lengths(tmp_path):
@@ -64,7 +65,8 @@ def test_tatoeba_is_split_by_groups_with_its_attributions(
         (tmp_path / name).read_text(encoding="utf-8").splitlines(True)
         for name in ("train.tsv", "dev.tsv")
     )
-    assert sorted(train + dev) == sorted(lines) and len(dev) == 4
+    assert sorted(train + dev) == sorted(lines)
+    assert len(dev) == 4
     sources = [{line.split("\t")[0] for line in part} for part in (train, dev)]
     assert not sources[0] & sources[1]
 

@@ -56,7 +56,8 @@ def test_tables_are_put_into_a_page(commands, tmp_path, capsys):
     )
     kinds = [words[0] for words in commands]
     # Two exports; three ways, two beams, three rounds; then the comparison.
-    assert kinds.count("export") == 2 and kinds.count("evaluate") == 3
+    assert kinds.count("export") == 2
+    assert kinds.count("evaluate") == 3
     assert kinds.count("translate") == 18 + 6
 
 

@@ -70,8 +70,10 @@ def test_peers_that_are_not_there_are_named(tmp_path):
     done = script(
         "benchmarks/decoding", "--peer", "--peers", tmp_path / "none.py"
     )
-    assert done.returncode == 2 and "none.py: not found" in done.stderr
-    assert len(done.stderr.splitlines()) == 1 and not done.stdout
+    assert done.returncode == 2
+    assert "none.py: not found" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not done.stdout
 
 
 def quick_run(arguments):
@@ -96,7 +98,8 @@ def test_quick_has_defaults_of_its_own_and_says_so(tmp_path, capsys):
     options = quick_run(["--quick", "--steps", "7", *peer])
     assert (options.rounds, options.steps) == (1, 7)
     last = json.loads(capsys.readouterr().out)
-    assert last["ratios"] == {"x": 1.0} and "not to be quoted" in last["quick"]
+    assert last["ratios"] == {"x": 1.0}
+    assert "not to be quoted" in last["quick"]
     options = quick_run(peer)
     assert (options.rounds, options.steps) == (3, 210)
     assert json.loads(capsys.readouterr().out) == {"ratios": {"x": 1.0}}
@@ -106,14 +109,17 @@ def test_quick_has_defaults_of_its_own_and_says_so(tmp_path, capsys):
 def test_each_setting_is_measured(run_folder):
     one = ["--kind=translator", "--jit=off", "--batch=5", "--beam=1"]
     (report,) = measured(run_folder, *one, "--workers=1")
-    assert report["rounds"] == 2 and report["sentences"] == 12
+    assert report["rounds"] == 2
+    assert report["sentences"] == 12
     assert set(report["bleu"]) == {"float32", "bfloat16"}
     for row, precision in zip(
         report["cells"], ("float32", "bfloat16"), strict=True
     ):
-        assert row["precision"] == precision and row["batch"] == 5
+        assert row["precision"] == precision
+        assert row["batch"] == 5
         rates = [row[n] for n in ("slowest", "tokens_per_second", "fastest")]
-        assert rates == sorted(rates) and rates[0] > 0
+        assert rates == sorted(rates)
+        assert rates[0] > 0
         assert 0 < row["latency_p50_ms"] <= row["latency_p95_ms"]
         assert row["peak_memory_mib"] > 50
 
@@ -125,7 +131,8 @@ def test_the_page_says_what_was_measured_beside_a_peer(run_folder, tmp_path):
     report, last = measured(
         run_folder, "--peer", "--peers", peers, "--data", "corpus"
     )
-    assert list(last) == ["ratios"] and last["ratios"] == report["ratios"]
+    assert list(last) == ["ratios"]
+    assert last["ratios"] == report["ratios"]
     assert set(last["ratios"]) == {
         f"{kind}_{cell}" for kind in ("served", "translator") for cell in CELLS
     }

@@ -31,7 +31,8 @@ def call(tmp_path, monkeypatch, capsys):
 
     def measure(setting, run, export, texts):
         name = pathlib.Path(run).name.removesuffix("-run")
-        assert export == f"export of {run}" and len(texts) == 4
+        assert export == f"export of {run}"
+        assert len(texts) == 4
         done = sum(name == other for other, _ in measured)
         measured.append((name, (setting.cell.batch, setting.cell.beam)))
         return {"tokens_per_second": RATES.get(name, [1] * 3)[done % 3]}
@@ -103,7 +104,8 @@ def test_students_of_the_data_itself(call):
 def test_what_is_done_is_not_done_again(call):
     _, _, table = call("--shapes", "6-1")
     commands, _, again = call("--shapes", "6-1")
-    assert commands == [] and again == table
+    assert commands == []
+    assert again == table
 
 
 def test_quick_makes_a_teacher(call):

@@ -110,7 +110,9 @@ def test_the_half_may_be_that_of_shorter_sources(call, tmp_path):
         [len(source.split()) for source in sources(call.out / f"{name}.tsv")]
         for name in ("half", "tenth", "unseen")
     )
-    assert len(half) == 30 and len(tenth) == 3 and len(unseen) == 27
+    assert len(half) == 30
+    assert len(tenth) == 3
+    assert len(unseen) == 27
     assert max(half) <= min(tenth + unseen)
     assert half == sorted(half)
 
@@ -186,11 +188,13 @@ def test_table_has_intervals_and_p_values(call):
     assert sacrebleu.corpus_bleu(
         systems[1][1], references, tokenize="zh"
     ).score == pytest.approx(scores[1])
-    assert rows[0][7].strip() == "" and rows[1][7] == "0.005"
+    assert rows[0][7].strip() == ""
+    assert rows[1][7] == "0.005"
     assert f"{ar['BLEU'][1].p_value:.3f}" == "0.005"
 
 
 def test_what_is_done_is_not_done_again(call):
     _, table = call()
     commands, again = call()
-    assert commands == [] and again == table
+    assert commands == []
+    assert again == table

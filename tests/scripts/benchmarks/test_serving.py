@@ -102,7 +102,8 @@ def test_without_wrk_it_says_what_to_install(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert benchmark.main([]) == 2
     said = capsys.readouterr()
-    assert "apt-get install wrk" in said.err and not said.out
+    assert "apt-get install wrk" in said.err
+    assert not said.out
     assert len(said.err.splitlines()) == 1
 
 
@@ -174,7 +175,8 @@ def test_all_of_it(tmp_path, capsys):
     assert report["batched"]["batch_size"] >= 1
     beyond = report["overload"]
     assert beyond["capacity_per_second"] > 0
-    assert beyond["alive"] and beyond["memory_mib"]
+    assert beyond["alive"]
+    assert beyond["memory_mib"]
     assert set(beyond["statuses"]) <= {"200", "429", "503"}
     assert beyond["accepted"]["wrong_answers"] == 0
 

@@ -39,8 +39,10 @@ def script(*arguments):
 
 def test_peers_that_are_not_there_are_named(tmp_path):
     done = script("--peer", "--peers", tmp_path / "none.py")
-    assert done.returncode == 2 and "none.py: not found" in done.stderr
-    assert len(done.stderr.splitlines()) == 1 and not done.stdout
+    assert done.returncode == 2
+    assert "none.py: not found" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not done.stdout
 
 
 def test_operations_are_counted():
@@ -85,7 +87,8 @@ def test_ratios_are_those_of_what_was_measured(tmp_path):
     assert ratios["fastest_vs_opennmt_tf"] == ratios["float32_vs_opennmt_tf"]
     assert 0 < ratios["float32_share_of_matmul_rate"] < 1
     assert row["tokens_per_processor_second"] > 0
-    assert row["step_ms"]["all"] > 0 and row["peak_memory_mib"] > 50
+    assert row["step_ms"]["all"] > 0
+    assert row["peak_memory_mib"] > 50
     assert 0 < row["input_share"] < 1
     assert row["epoch"]["dev_loss"] > 0
 
@@ -125,7 +128,8 @@ def test_jax_is_measured_with_its_device(tmp_path, torch):
     assert done.returncode == 0, done.stderr
     report, *last = map(json.loads, done.stdout.splitlines())
     (row,) = report["settings"]
-    assert report["preset"] == "notebook" and row["device"] == "cpu"
+    assert report["preset"] == "notebook"
+    assert row["device"] == "cpu"
     if torch:
         expected = row["tokens_per_second"] / 100
         ratio = last[0]["ratios"]["float32_vs_pytorch"]
@@ -134,8 +138,10 @@ def test_jax_is_measured_with_its_device(tmp_path, torch):
         assert f"PyTorch is left out: {python} has no torch" in done.stderr
         assert not last
     assert row["tokens_per_processor_second"] > 0
-    assert row["programs"] >= 1 and row["compile_seconds"] > 0
+    assert row["programs"] >= 1
+    assert row["compile_seconds"] > 0
     assert 0 < row["share_of_matrix_rate"] < 1
-    assert 0 < row["padding"] < 1 and row["device_memory_mib"] > 50
+    assert 0 < row["padding"] < 1
+    assert row["device_memory_mib"] > 50
     both = row["source_tokens_per_second"] + row["target_tokens_per_second"]
     assert both == pytest.approx(row["tokens_per_second"])

@@ -157,7 +157,8 @@ def test_english_looks_like_english(pairs):
     form = re.compile(r"[A-Z][A-Za-z' -]*(, [A-Za-z' -]+)?[.?]")
     for english, _ in pairs:
         assert form.fullmatch(english), english
-        assert "  " not in english and " ." not in english, english
+        assert "  " not in english, english
+        assert " ." not in english, english
 
 
 def test_articles_fit_the_next_word(pairs):
