@@ -16,7 +16,7 @@ def digest(content: bytes) -> str:
 
 def checksum(path: str | os.PathLike) -> str:
     """The SHA-256 of a file's content, hexadecimal."""
-    with open(path, "rb") as file:
+    with pathlib.Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -54,7 +54,7 @@ def replacing(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     try:
         yield temporary
         _flush(temporary)
-        os.replace(temporary, path)
+        temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and not error.filename:
@@ -197,7 +197,7 @@ def require_space(path: pathlib.Path, size: int) -> None:
         OSError: the disk is full.
     """
     if hasattr(os, "posix_fallocate"):  # Not on macOS and Windows.
-        with open(path, "wb") as file:
+        with path.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, size)
 
 
@@ -293,13 +293,13 @@ def read_yaml(path: str | os.PathLike) -> dict:
 
 def _flush(path):
     """Brings a file's content to the disk, so that a rename publishes it."""
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
 def _publish(temporary, target, path):
     try:
-        os.rename(temporary, target)
+        temporary.rename(target)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise

@@ -60,6 +60,6 @@ def leave_current_folder() -> None:
 
     `python -m` puts it first. It stays where it has this package.
     """
-    here = os.getcwd()
+    here = str(pathlib.Path.cwd())
     if sys.path[:1] == [here] and here != str(_ROOT):
         del sys.path[0]

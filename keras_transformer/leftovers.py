@@ -44,7 +44,7 @@ def sweep(folder: str | os.PathLike) -> None:
                 if entry.is_dir(follow_symlinks=False):
                     shutil.rmtree(entry.path, ignore_errors=True)
                 else:
-                    os.unlink(entry.path)
+                    pathlib.Path(entry).unlink()
 
 
 def remove_leftovers(folder: str | os.PathLike) -> None:
@@ -90,5 +90,5 @@ def _machine():
     """Where process ids mean the same: a host, and a container of it."""
     name = socket.gethostname()
     with contextlib.suppress(OSError):  # Not on macOS.
-        name += f" {os.stat('/proc/self/ns/pid').st_ino}"
+        name += f" {pathlib.Path('/proc/self/ns/pid').stat().st_ino}"
     return f"{zlib.crc32(name.encode()):08x}"

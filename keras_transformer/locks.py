@@ -5,6 +5,7 @@ import errno
 import fcntl
 import json
 import os
+import pathlib
 import socket
 import threading
 import time
@@ -40,6 +41,7 @@ def locked(
     Raises:
         InputError: another process holds it; the file can't be written.
     """
+    path = pathlib.Path(path)
     name, own = os.path.realpath(path), threading.get_ident()
     if _held.get(name) == own:
         yield
@@ -52,14 +54,14 @@ def locked(
         finally:
             del _held[name]
             with contextlib.suppress(OSError):
-                os.unlink(path)
+                path.unlink()
 
 
 def _taken(path, busy, deadline):
     """The lock's file, opened and locked; see `locked`."""
     while True:
         with writing(path):
-            file = open(path, "a+b")
+            file = path.open("a+b")
         try:
             # A lock is of an opened file: it keeps threads away as well.
             if _lock(file):
@@ -78,7 +80,7 @@ def _taken(path, busy, deadline):
 def _is_current(file, path) -> bool:
     """Whether the file still has its name: who had the lock removed it."""
     try:
-        return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
     except FileNotFoundError:
         return False
 

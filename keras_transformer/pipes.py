@@ -21,8 +21,9 @@ def open_file(path: str | os.PathLike) -> io.BufferedReader:
         InputError: it is a pipe that nobody writes to.
         OSError: it can't be opened.
     """
-    if not stat.S_ISFIFO(os.stat(path).st_mode):
-        return open(path, "rb")
+    # By the name that was given: `Path` drops a slash at its end.
+    if not stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116
+        return open(path, "rb")  # noqa: PTH123
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         first = _first_byte(descriptor)

@@ -79,7 +79,7 @@ class RemotePath:
         """Writes the content of a local file. Raises as `open` does."""
         system, target = self._resolved()
         system.create_dir(target.rpartition("/")[0], recursive=True)
-        with open(path, "rb") as file, system.open_output_stream(target) as out:
+        with path.open("rb") as file, system.open_output_stream(target) as out:
             while content := file.read(_CHUNK):
                 out.write(content)
 
@@ -92,7 +92,7 @@ class RemotePath:
             if info.is_file:
                 with (
                     (self / info.base_name).open() as file,
-                    open(folder / info.base_name, "wb") as out,
+                    (folder / info.base_name).open("wb") as out,
                 ):
                     while content := file.read(_CHUNK):
                         out.write(content)

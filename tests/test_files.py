@@ -1,5 +1,6 @@
 import errno
 import os
+import pathlib
 
 import pytest
 import tensorflow as tf
@@ -63,7 +64,7 @@ def test_a_link_is_followed(tmp_path):
 def test_a_device_is_written_to_and_stays_one():
     with replacing(os.devnull) as temporary:
         temporary.write_text("away")
-    assert not os.path.isfile(os.devnull)
+    assert not pathlib.Path(os.devnull).is_file()
 
 
 def test_the_temporary_name_ends_as_the_target_does(tmp_path):

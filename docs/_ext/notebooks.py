@@ -6,7 +6,6 @@ pages, one for each and an archive of all.
 """
 
 import base64
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -249,7 +248,7 @@ def _write(app, exception):
         nbformat.validate(made)
         nbformat.write(made, out / f"{chapter.stem}.ipynb")
     archive = shutil.make_archive(str(out.parent / ARCHIVE), "zip", out)
-    os.replace(archive, out / f"{ARCHIVE}.zip")
+    Path(archive).replace(out / f"{ARCHIVE}.zip")
 
 
 def _offer(app, pagename, templatename, context, doctree):

@@ -265,7 +265,8 @@ def _anywhere(value):
     """A job or a factory whose paths mean the same in every folder."""
     names = ("input", "prefixes", "output", "folder")
     paths = {
-        field.name: os.path.abspath(getattr(value, field.name))
+        # `Path.resolve` would follow links.
+        field.name: os.path.abspath(getattr(value, field.name))  # noqa: PTH100
         for field in dataclasses.fields(value)
         if field.name in names and getattr(value, field.name) is not None
     }

@@ -244,5 +244,5 @@ def output_file(path: str | os.PathLike | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     with replacing(path) as temporary:
-        with open(temporary, "w", encoding="utf-8") as file:
+        with temporary.open("w", encoding="utf-8") as file:
             yield file

@@ -156,8 +156,8 @@ def save_tokenizers(
 
 def _join(parts, path):
     """Joins files to one, which is described."""
-    with open(path, "wb") as file:
+    with path.open("wb") as file:
         for part in parts:
-            with open(part, "rb") as content:
+            with part.open("rb") as content:
                 shutil.copyfileobj(content, file)
     return describe_file(path)

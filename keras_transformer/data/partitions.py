@@ -45,7 +45,7 @@ def add_to_partitions(
     owners = shard_of(np.sort(shuffle_keys), partitions)
     for partition, start, end in groups(owners):
         path = partition_folder(folder, partition) / str(os.getpid())
-        with open(path, "ab") as file:
+        with path.open("ab") as file:
             file.write("".join(lines[start:end]).encode())
 
 

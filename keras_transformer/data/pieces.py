@@ -75,7 +75,7 @@ def write_piece(folder: pathlib.Path, shard: int, piece: Piece) -> None:
     for side in itertools.compress(SIDES, sides):
         numbers = piece.numbers[side]
         arrays += numbers.lengths.astype(np.int32), numbers.values
-    with open(path, "ab") as file:
+    with path.open("ab") as file:
         for array in arrays:
             np.save(file, array)
 
@@ -84,7 +84,7 @@ def read_pieces(folder: pathlib.Path, shard: int) -> list[Piece]:
     """The pieces of a shard, by partition."""
     pieces = []
     for path in (folder / f"{shard:06d}").glob("*"):
-        with open(path, "rb") as file:
+        with path.open("rb") as file:
             while file.peek(1):
                 pieces.append(_read_piece(file))
     return sorted(pieces, key=lambda piece: piece.partition)

@@ -79,7 +79,7 @@ def join_lengths(
         "fortran_order": False,
         "shape": (sum(map(len, tables)), 2),
     }
-    with open(target, "wb") as file:
+    with target.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
         for table in tables:
             file.write(table.tobytes())

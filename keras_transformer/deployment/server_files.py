@@ -127,7 +127,7 @@ def _copies(bases):
 
 def _is_ours(path):
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with path.open(encoding="utf-8", errors="replace") as file:
             return file.readline().rstrip("\n") == MARK
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None

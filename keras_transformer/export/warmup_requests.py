@@ -11,6 +11,7 @@ RFC 3720, appendix B.4.
 
 import functools
 import os
+import pathlib
 import struct
 from collections.abc import Iterable, Iterator
 
@@ -110,7 +111,7 @@ def write_records(path: str | os.PathLike, records: Iterable[bytes]) -> int:
         their number.
     """
     count = 0
-    with open(path, "wb") as file:
+    with pathlib.Path(path).open("wb") as file:
         for content in records:
             length = struct.pack("<Q", len(content))
             file.write(length + _FOOTER.pack(_masked(length)))
@@ -125,12 +126,12 @@ def read_records(path: str | os.PathLike) -> Iterator[bytes]:
     Raises:
         ValueError: the file is cut off, or a checksum is wrong.
     """
-    name = os.path.basename(os.fspath(path))
-    with open(path, "rb") as file:
+    path = pathlib.Path(path)
+    with path.open("rb") as file:
         number = 0
         while header := file.read(_HEADER.size):
             number += 1
-            problem = ValueError(f"{name}: record {number} is damaged")
+            problem = ValueError(f"{path.name}: record {number} is damaged")
             if len(header) < _HEADER.size:
                 raise problem
             length, check = _HEADER.unpack(header)

@@ -73,7 +73,7 @@ def read_safetensors(path: pathlib.Path) -> dict[str, np.ndarray]:
     path = pathlib.Path(path)
     try:
         size = path.stat().st_size
-        with open(path, "rb") as file:
+        with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
             if length > min(size - 8, _LARGEST_HEADER):
                 raise ValueError(f"a header of {length} bytes in {size}")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -220,13 +221,14 @@ class Tokenizer(tf.Module):
             InputError: the folder can't be written.
         """
         try:
-            os.makedirs(folder, exist_ok=True)
+            # `Path` would take an empty name for the current folder.
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103
             # The description goes last: it vouches for the other file.
             for name, content in (
                 (self.content_file, self._content()),
                 (_DESCRIPTION, self._description()),
             ):
-                write_bytes(os.path.join(os.fspath(folder), name), content)
+                write_bytes(pathlib.Path(folder, name), content)
         except OSError as error:
             raise InputError(
                 f"{folder}: can't write the tokenizer ({error.strerror})"
@@ -304,10 +306,10 @@ def load_tokenizer(folder: str | os.PathLike) -> Tokenizer:
         InputError: there is none, or its files are damaged or don't belong
             together; the message names the file.
     """
-    path = os.path.join(folder, _DESCRIPTION)
+    path = pathlib.Path(folder, _DESCRIPTION)
     description = _read_description(path)
     kind = _KINDS[description["kind"]]
-    content_path = os.path.join(folder, kind.content_file)
+    content_path = pathlib.Path(folder, kind.content_file)
     content = read_bytes(content_path, _ACCEPTED)
     if digest(content) != description["sha256"]:
         raise InputError(
@@ -316,7 +318,7 @@ def load_tokenizer(folder: str | os.PathLike) -> Tokenizer:
         )
     try:
         tokenizer = kind._from_content(
-            content, content_path, description["options"]
+            content, str(content_path), description["options"]
         )
     except InputError:
         raise

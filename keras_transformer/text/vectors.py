@@ -62,7 +62,8 @@ def load_vectors(
 
 
 def _open(path):
-    file = open(path, "rb")
+    # By the name that was given: `Path` drops a slash at its end.
+    file = open(path, "rb")  # noqa: PTH123
     if file.peek(2)[:2] == b"\x1f\x8b":
         file.close()
         return gzip.open(path, "rb")

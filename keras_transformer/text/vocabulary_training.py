@@ -7,7 +7,7 @@ counts of its tokens, or a sample of its sentences for SentencePiece.
 import collections
 import io
 import itertools
-import os
+import pathlib
 import random
 import re
 import tempfile
@@ -176,14 +176,13 @@ def train_sentencepiece(
 
 def _train(lines, options) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        rules = os.path.join(folder, "rules.tsv")
-        with open(rules, "w", encoding="utf-8") as file:
-            file.write(_RULES)
+        rules = pathlib.Path(folder, "rules.tsv")
+        rules.write_text(_RULES, encoding="utf-8")
         written = io.BytesIO()
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
             model_writer=written,
-            normalization_rule_tsv=rules,
+            normalization_rule_tsv=str(rules),
             **options,
         )
     model = sentencepiece_model_pb2.ModelProto.FromString(written.getvalue())

@@ -163,7 +163,7 @@ def load_checkpoint(
     """
     try:
         # NumPy leaves a damaged file open that it has opened itself.
-        with open(path, "rb") as file:
+        with pathlib.Path(path).open("rb") as file:
             with np.load(file, allow_pickle=False) as archive:
                 _check_members(archive.zip)
                 arrays = {name: archive[name] for name in archive.files}

@@ -62,8 +62,8 @@ class Claims:
     """
 
     def __init__(self, path: str | os.PathLike) -> None:
-        self._path = path
-        self._file = open(path, "ab")
+        self._path = pathlib.Path(path)
+        self._file = self._path.open("ab")
         self.are_kept = True
 
     def claim(self, index: int) -> bool:
@@ -81,7 +81,7 @@ class Claims:
     def is_current(self) -> bool:
         """Whether the file still has its name, and wasn't removed."""
         try:
-            status = os.stat(self._path)
+            status = self._path.stat()
         except FileNotFoundError:
             return False
         return os.path.samestat(status, os.fstat(self._file.fileno()))
@@ -173,7 +173,7 @@ class ShardFolder:
         if self._claims.are_kept:
             remove_leftovers_of(path)
         with replacing(path) as temporary:
-            with open(temporary, "w", encoding="utf-8") as file:
+            with temporary.open("w", encoding="utf-8") as file:
                 yield file
 
     def checksum(self) -> str:
@@ -217,11 +217,11 @@ class ShardFolder:
         if self._claims.are_kept:
             remove_leftovers_of(self._output)
         with replacing(self._output) as temporary:
-            with open(temporary, "wb") as output:
+            with temporary.open("wb") as output:
                 for shard in self.shards:
-                    with open(self.shard_path(shard.number), "rb") as file:
+                    with self.shard_path(shard.number).open("rb") as file:
                         shutil.copyfileobj(file, output, _COPIED_AT_ONCE)
-        os.rename(self.path / _MANIFEST, self.path / _JOINED)
+        (self.path / _MANIFEST).rename(self.path / _JOINED)
         _remove(self.path)
 
 

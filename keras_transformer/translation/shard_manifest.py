@@ -155,9 +155,10 @@ def _same_text(described, path, window) -> bool:
 
 def _describe(path) -> dict:
     """A file's name, bytes, and time of its last change in nanoseconds."""
-    status = os.stat(path)
+    # By the name that was given: `Path` drops a slash at its end.
+    status = os.stat(path)  # noqa: PTH116
     return {
-        "name": os.path.basename(path),
+        "name": os.path.basename(path),  # noqa: PTH119
         "bytes": status.st_size,
         "modified": status.st_mtime_ns,
     }

@@ -120,8 +120,9 @@ def environment() -> dict:
     from keras_transformer.version import versions
 
     model = "unknown"
-    if os.path.exists("/proc/cpuinfo"):
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
+    processors = pathlib.Path("/proc/cpuinfo")
+    if processors.exists():
+        with processors.open(encoding="utf-8") as file:
             names = [line for line in file if line.startswith("model name")]
         model = names[0].split(":")[1].strip() if names else model
     return {

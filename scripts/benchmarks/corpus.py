@@ -81,7 +81,8 @@ def source_sentences(path, count: int, folder=None) -> list[str]:
 
         texts = [source for source, _ in load_demo_corpus().dev]
     else:
-        with open(path or folder / "dev.tsv", encoding="utf-8") as lines:
+        path = pathlib.Path(path or folder / "dev.tsv")
+        with path.open(encoding="utf-8") as lines:
             texts = [line.rstrip("\n").split("\t")[0] for line in lines]
     texts = sorted((text for text in texts if text.strip()), key=len)
     return texts[:: max(1, len(texts) // count)][:count]

@@ -33,7 +33,7 @@ def main(arguments=None) -> None:
     # Neither name nor time of the file, so that the same corpus is the same
     # bytes.
     with (
-        open(out, "wb") as file,
+        out.open("wb") as file,
         gzip.GzipFile("", "wb", 9, file, mtime=0) as compressed,
     ):
         compressed.write(corpus_lines(SIZE).encode("utf-8"))

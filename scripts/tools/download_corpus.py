@@ -173,7 +173,7 @@ def _convert(corpus, archive, digest, output, options):
         replacing(output) as temporary,
         open_zip(archive, options.max_gigabytes) as members,
     ):
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
             for row in read_rows(members, corpus.layout):
                 if row is None:
                     skipped += 1

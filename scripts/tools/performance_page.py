@@ -80,7 +80,7 @@ def _below_a_section(sections):
 
 def _read(path):
     """The first JSON object of a file."""
-    with open(path, encoding="utf-8") as file:
+    with pathlib.Path(path).open(encoding="utf-8") as file:
         return json.loads(file.readline())
 
 

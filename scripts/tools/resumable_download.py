@@ -10,7 +10,6 @@ or date. A later attempt, in this process or the next, asks for the rest with
 
 import contextlib
 import json
-import os
 import time
 import urllib.parse
 import urllib.request
@@ -132,7 +131,7 @@ class _Part:
 
     def publish(self, path: Path):
         """Gives the complete file its name."""
-        os.replace(self.path, path)
+        self.path.replace(path)
         self._note.unlink(missing_ok=True)
 
     def discard(self):
@@ -186,7 +185,7 @@ def _copy(response, part: _Part, done: int):
     total = done + int(length) if length.isdigit() else None
     kilobytes = total and total // 1000
     with (
-        open(part.path, "ab") as file,
+        part.path.open("ab") as file,
         Progress(part.name, kilobytes, "kB") as progress,
     ):
         for chunk in _chunks(response):

@@ -81,7 +81,7 @@ def test_errors_are_told_in_one_line_and_leave_nothing(corpora, tmp_path):
 @needs_spark
 def test_a_line_larger_than_the_memory_of_java(corpora, tmp_path, monkeypatch):
     path, out = corpora[0], tmp_path / "out"
-    with open(path, "r+b") as file:
+    with path.open("r+b") as file:
         # Zeros, which take no space on the disk.
         file.seek(300 << 20, 2)
         file.write(b"\n")

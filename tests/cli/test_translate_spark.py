@@ -125,10 +125,10 @@ def descendants(process_id):
 def is_python_worker(process_id):
     """Whether a process is a worker that Spark's daemon has forked."""
     try:
-        with open(f"/proc/{process_id}/stat") as file:
-            parent = file.read().rpartition(")")[2].split()[1]
-        with open(f"/proc/{parent}/cmdline") as file:
-            return "pyspark.daemon" in file.read()
+        status = pathlib.Path(f"/proc/{process_id}/stat").read_text()
+        parent = status.rpartition(")")[2].split()[1]
+        command = pathlib.Path(f"/proc/{parent}/cmdline").read_text()
+        return "pyspark.daemon" in command
     except OSError:
         return False
 

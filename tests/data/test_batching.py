@@ -458,7 +458,7 @@ def test_padding_share_on_a_corpus(corpus_files, tmp_path, options):
 
 
 def test_padding_share_on_a_part_of_a_corpus(corpus_files, write, tmp_path):
-    with open(corpus_files[0], encoding="utf-8") as lines:
+    with corpus_files[0].open(encoding="utf-8") as lines:
         part = "".join(itertools.islice(lines, 0, None, 5))
     path = write("part.tsv", part)
     prepared = prepare([path], tmp_path / "out", DataConfig())

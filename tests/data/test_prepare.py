@@ -401,7 +401,7 @@ def test_progress_reaches_the_total_of_each_stage(corpus, tmp_path):
 
 def test_part_of_a_corpus_is_prepared(corpus_files, write, tmp_path):
     train, dev = corpus_files
-    with open(train, encoding="utf-8") as lines:
+    with train.open(encoding="utf-8") as lines:
         part = "".join(itertools.islice(lines, 0, None, 10))
     prepared = prepare(
         [write("part.tsv", part)],

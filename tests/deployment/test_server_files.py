@@ -221,7 +221,7 @@ def test_compose_limits_memory_by_the_weights(base):
     before = limit()
     weights = [weights_size(folder) for folder in served_folders(base)]
     assert before == memory_needed(weights, threads=4)
-    with open(served_folders(base)[-1] / VARIABLES, "ab") as file:
+    with (served_folders(base)[-1] / VARIABLES).open("ab") as file:
         file.truncate(512 * 2**20)
     # Of two versions at a time, and of what four batches need.
     assert limit() - before >= 6 * 512

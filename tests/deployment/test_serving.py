@@ -340,7 +340,7 @@ def test_autoscaler_measures_processors_or_requests(manifests):
 
 def test_memory_follows_the_weights(base, manifests):
     path = base / "007" / "variables" / "variables.data-00000-of-00001"
-    with open(path, "wb") as file:
+    with path.open("wb") as file:
         file.truncate(300 * 2**20)
     resources = container_of(manifests())["resources"]
     assert resources["limits"]["memory"] == resources["requests"]["memory"]

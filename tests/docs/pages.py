@@ -130,7 +130,7 @@ def run(path, folder, slow=False, few_steps=False, tolerance=1e-3) -> int:
         AssertionError: one doesn't print what the page shows.
     """
     namespace, count, untrained = {"__name__": "__main__"}, 0, False
-    before = os.getcwd()
+    before = pathlib.Path.cwd()
     os.chdir(folder)
     try:
         for example in examples(path):

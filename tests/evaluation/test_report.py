@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html.parser
+import pathlib
 import re
 
 import pytest
@@ -200,8 +201,8 @@ def test_every_label_is_in_both_languages():
 
 
 def test_no_label_is_left_over():
-    with open(report_module.__file__, encoding="utf-8") as file:
-        code = re.sub(r'"\s*\n\s*f?"', "", file.read())
+    text = pathlib.Path(report_module.__file__).read_text(encoding="utf-8")
+    code = re.sub(r'"\s*\n\s*f?"', "", text)
     for label in report_module._CHINESE:
         known = label in code or label.startswith(("Most ", "Words", "Char"))
         assert known, label

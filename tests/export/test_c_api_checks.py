@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -40,7 +41,7 @@ print(json.dumps({
 def _run(folder, texts, signature):
     process = subprocess.run(
         [sys.executable, "-c", _RUN, folder, json.dumps(texts), signature],
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path.cwd())},
         capture_output=True,
         text=True,
         check=False,
@@ -138,7 +139,7 @@ def test_process_with_tensorflow_proves_nothing(report):
     )
     process = subprocess.run(
         [sys.executable, "-c", code, report.path],
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path.cwd())},
         capture_output=True,
         text=True,
         check=False,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -70,7 +71,7 @@ def test_the_c_api_refuses(report):
     ]
     process = subprocess.run(
         [sys.executable, "-c", _SCORE, report.path, json.dumps(pairs)],
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path.cwd())},
         capture_output=True,
         text=True,
         check=False,

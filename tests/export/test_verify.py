@@ -1,5 +1,6 @@
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def test_fresh_process_catches_what_the_server_refuses(
     process = subprocess.run(
         [sys.executable, "-c", _VERIFY, keras_export, compiled_export]
         + ["--report", report],
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path.cwd())},
         capture_output=True,
         text=True,
         check=False,

@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import json
+import pathlib
 import re
 import socket
 import sys
@@ -537,7 +538,8 @@ def test_a_log_that_cannot_be_written_loses_no_request(
     serve, toy_configs, monkeypatch
 ):
     server = serve(models=toy_configs, access_log=True)
-    with open("/dev/full", "w") as full, monkeypatch.context() as patch:
+    full_disk = pathlib.Path("/dev/full")
+    with full_disk.open("w") as full, monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", full)
         assert is_alive(server)
         # What is left in the buffer can't be written either.

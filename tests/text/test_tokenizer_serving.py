@@ -1,5 +1,7 @@
 """A tokenizer inside a SavedModel, as TensorFlow Serving would run it."""
 
+import pathlib
+
 import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
@@ -80,8 +82,8 @@ def test_loaded_in_python_gives_the_same_ids(saved, tokenizer):
 
 def test_only_operations_that_servers_have(saved):
     model = saved_model_pb2.SavedModel()
-    with open(f"{saved}/saved_model.pb", "rb") as file:
-        model.ParseFromString(file.read())
+    content = pathlib.Path(saved, "saved_model.pb").read_bytes()
+    model.ParseFromString(content)
     graph = model.meta_graphs[0].graph_def
     nodes = list(graph.node)
     for function in graph.library.function:

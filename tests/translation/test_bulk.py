@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import pathlib
 import shutil
 import threading
 
@@ -79,8 +80,7 @@ class Bulk:
 
     def result(self):
         self.folder.join()
-        with open(self.job.output) as file:
-            return file.read()
+        return pathlib.Path(self.job.output).read_text()
 
 
 @pytest.fixture

@@ -65,8 +65,7 @@ def test_shards_are_joined_in_order_and_the_folder_goes(job):
         assert folder.unfinished([0, 2]) == []
         fill(folder, [1])
         folder.join()
-    with open(job.output) as file:
-        assert file.read() == "shard 0\nshard 1\nshard 2\n"
+    assert pathlib.Path(job.output).read_text() == "shard 0\nshard 1\nshard 2\n"
     assert not job.folder.exists()
 
 
@@ -86,7 +85,7 @@ def test_missing_shards_are_named(job):
         fill(folder, [0, 4, 5])
         with pytest.raises(InputError, match="9 of 12 .*: 1-3, 6-11$"):
             folder.join()
-    assert not os.path.exists(job.output)
+    assert not pathlib.Path(job.output).exists()
 
 
 def test_numbers_as_ranges():
@@ -145,7 +144,7 @@ def test_a_prefix_for_each_line(job, tmp_path, count):
 
 
 def test_a_line_that_is_not_utf8_is_told_at_the_start(job):
-    with open(job.input, "ab") as file:
+    with pathlib.Path(job.input).open("ab") as file:
         file.write(b"\xff\n")
     folder, line = open_folder(job)
     folder.__exit__()
@@ -248,30 +247,27 @@ def test_a_kill_while_joining_loses_nothing(job, monkeypatch, moment):
         with after:
             left = after.unfinished(range(3))
             # All is there, or the folder was gone and this is a new one.
-            assert left == [] or os.path.exists(job.output)
+            assert left == [] or pathlib.Path(job.output).exists()
             fill(after, left)
             after.join()
-    with open(job.output) as file:
-        assert file.read() == "shard 0\nshard 1\nshard 2\n"
+    assert pathlib.Path(job.output).read_text() == "shard 0\nshard 1\nshard 2\n"
     assert not job.folder.exists()
 
 
 def test_a_joined_folder_of_another_job_is_emptied(job):
     with opened(job) as folder:
         fill(folder, range(3))
-    os.rename(job.folder / "manifest.json", job.folder / "joined.json")
-    with open(job.output, "w") as file:
-        file.write("old")
+    (job.folder / "manifest.json").rename(job.folder / "joined.json")
+    pathlib.Path(job.output).write_text("old")
     with opened(dataclasses.replace(job, model="x")) as folder:
         assert folder.unfinished(range(3)) == [0, 1, 2]
-    with open(job.output) as file:
-        assert file.read() == "old"
+    assert pathlib.Path(job.output).read_text() == "old"
 
 
 def test_a_joined_folder_without_its_output_begins_anew(job):
     with opened(job) as folder:
         fill(folder, range(3))
-    os.rename(job.folder / "manifest.json", job.folder / "joined.json")
+    (job.folder / "manifest.json").rename(job.folder / "joined.json")
     with opened(job) as folder:
         assert folder.unfinished(range(3)) == [0, 1, 2]
 

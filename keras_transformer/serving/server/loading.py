@@ -190,16 +190,16 @@ def require_regular_files(folder: str | os.PathLike) -> None:
     """
     seen = set()
     for path, folders, names in os.walk(os.fspath(folder), followlinks=True):
-        status = os.stat(path)
+        status = pathlib.Path(path).stat()
         key = status.st_dev, status.st_ino
         if key in seen:
             folders.clear()
             continue
         seen.add(key)
         for name in names:
-            file = os.path.join(path, name)
+            file = pathlib.Path(path, name)
             # Whether a file that is missing is needed is up to who loads.
-            if os.path.exists(file) and not stat.S_ISREG(os.stat(file).st_mode):
+            if os.path.exists(file) and not stat.S_ISREG(file.stat().st_mode):
                 raise InputError(
                     f"{file}: not a regular file. Accepted: folders and files"
                 )

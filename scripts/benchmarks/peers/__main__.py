@@ -217,7 +217,7 @@ def _run(*command, log=None, capture=False):
             words, cwd=WORK, text=True, check=False, stdout=_stdout(capture)
         )
     else:
-        with open(WORK / log, "w", encoding="utf-8") as file:
+        with (WORK / log).open("w", encoding="utf-8") as file:
             done = subprocess.run(
                 words, cwd=WORK, check=False, stdout=file, stderr=file
             )

@@ -6,6 +6,7 @@ second by cell, each at CTranslate2's best setting of workers and threads.
 """
 
 import json
+import pathlib
 import statistics
 import sys
 import time
@@ -21,7 +22,7 @@ SETTINGS = ((1, 1), (1, 2), (2, 1))  # workers, threads
 
 def main(sentences, repeats):
     """Measures every cell with every setting that can be its best."""
-    with open("dev.en", encoding="utf-8") as lines:
+    with pathlib.Path("dev.en").open(encoding="utf-8") as lines:
         texts = sorted((line.split() for line in lines), key=len)
     best, settings = {}, {}
     for compute_type in COMPUTE_TYPES:

@@ -16,9 +16,9 @@ def main(folder):
     words, simplify = NLTKWordTokenizer(), OpenCC("t2s")
     for name in ("train", "dev"):
         with (
-            open(folder / f"{name}.tsv", encoding="utf-8") as lines,
-            open(f"{name}.en", "w", encoding="utf-8") as english,
-            open(f"{name}.zh", "w", encoding="utf-8") as chinese,
+            (folder / f"{name}.tsv").open(encoding="utf-8") as lines,
+            pathlib.Path(f"{name}.en").open("w", encoding="utf-8") as english,
+            pathlib.Path(f"{name}.zh").open("w", encoding="utf-8") as chinese,
         ):
             for line in lines:
                 source, target = line.rstrip("\n").split("\t")[:2]

@@ -10,6 +10,7 @@ one JSON object: source and target tokens a second, of a second pass.
 
 import json
 import math
+import pathlib
 import sys
 import time
 
@@ -99,8 +100,7 @@ def read_batches(path, device):
 
 def main(batches_path, model_path):
     """Two passes over the batches, of which the second is timed."""
-    with open(model_path, encoding="utf-8") as file:
-        sizes = json.load(file)
+    sizes = json.loads(pathlib.Path(model_path).read_text(encoding="utf-8"))
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(1)
     torch.set_float32_matmul_precision("high")

@@ -21,7 +21,7 @@ def write_corpus(path: pathlib.Path, pairs: int, seed: int = 1):
 
     sentences = [pair for part in load_demo_corpus() for pair in part]
     random = np.random.default_rng(seed)
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
         for start in range(0, pairs, _BLOCK):
             count = min(_BLOCK, pairs - start)
             file.writelines(_lines(sentences, random, count))

@@ -37,7 +37,7 @@ def write_bodies(path: pathlib.Path, sentences: list[str]) -> pathlib.Path:
 
 def first_of(bodies: pathlib.Path) -> str:
     """The first request of a file."""
-    with open(bodies, encoding="utf-8") as lines:
+    with bodies.open(encoding="utf-8") as lines:
         return next(lines).rstrip("\n")
 
 

@@ -92,9 +92,9 @@ class Server:
 
     def memory_mib(self) -> float:
         """What of the process lies in memory."""
-        path = f"/proc/{self._process.pid}/status"
-        with open(path, encoding="utf-8") as file:
-            match = re.search(r"VmRSS:\s+(\d+) kB", file.read())
+        path = pathlib.Path(f"/proc/{self._process.pid}/status")
+        text = path.read_text(encoding="utf-8")
+        match = re.search(r"VmRSS:\s+(\d+) kB", text)
         return int(match[1]) / 1024
 
     def batch_size(self) -> float:
