@@ -28,6 +28,10 @@ class Rule(NamedTuple):
     accepted: str
     holds: Callable[[Any], bool]
 
+    def __repr__(self) -> str:
+        # `help` of a section shows it in the signature.
+        return f"Rule({self.accepted!r})"
+
 
 def at_most(highest: int) -> Rule:
     """The rule of an upper bound, of what costs memory or time at once."""

@@ -1,4 +1,5 @@
 import dataclasses
+import inspect
 import math
 
 import pytest
@@ -165,3 +166,9 @@ def test_a_chosen_tokenizer_wins_over_the_language():
 
 def test_defaults_are_valid():
     assert Config() == Config(ModelConfig(), DataConfig(), TrainingConfig())
+
+
+def test_help_says_rules_in_words():
+    signature = str(inspect.signature(ModelConfig))
+    assert "Rule('greater than 0')" in signature
+    assert "lambda" not in signature

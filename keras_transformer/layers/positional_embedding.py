@@ -83,6 +83,12 @@ class PositionalEmbedding(keras.layers.Layer):
     Returns:
         float `(B, T, D)`; with `reverse`, `(..., V)`.
 
+    Raises:
+        ValueError: another `positions`, an odd `d_model`, or, when called,
+            more than `max_length` ids a row. A graph that was traced for
+            any length can't tell: there TensorFlow's `Incompatible shapes`
+            of the sum ends it. Cut rows first: `ids[:, :max_length]`.
+
     Example:
         >>> import numpy as np
         >>> layer = PositionalEmbedding(vocabulary_size=10, d_model=8)

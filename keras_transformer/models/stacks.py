@@ -45,7 +45,9 @@ def build_encoder(
         `(B, S, D)`, or `(B, D)` with `pooling`.
 
     Raises:
-        ValueError: another `pooling`.
+        ValueError: another `pooling`. Called with more than
+            `config.max_length` ids, the model ends as `PositionalEmbedding`
+            says: cut texts first, `ids[:, : config.max_length]`.
 
     Example:
         >>> config = ModelConfig(num_encoder_layers=1, d_model=8)
@@ -81,7 +83,8 @@ def build_language_model(
 
     Returns:
         A `keras.Model` from ids int32 `(B, T)`, START first, padded with 0,
-        to logits float32 `(B, T, V)` of the token after each.
+        to logits float32 `(B, T, V)` of the token after each. T is at most
+        `config.max_length`; longer rows end as `PositionalEmbedding` says.
 
     Example:
         >>> config = ModelConfig(num_decoder_layers=1, d_model=8)

@@ -32,6 +32,9 @@ class TextGenerator(tf.Module):
 
     The prompt is what a search has to begin with. So the texts of a batch
     have prompts of different lengths, and none depends on its neighbours.
+    With `sampling`, a prompt and `sampling_seed` decide what is drawn: equal
+    prompts continue equally, in one batch and in two calls. Another
+    `sampling_seed`, in a `TextGenerator` of its own, draws others.
 
     Args:
         tokenizer: of the texts that the model was trained on.

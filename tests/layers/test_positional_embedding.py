@@ -152,3 +152,9 @@ def test_wrong_arguments_are_named(options, message):
 def test_embedding_makes_no_implicit_mask():
     output = make()(keras.Input((None,), dtype="int32"))
     assert getattr(output, "_keras_mask", None) is None
+
+
+def test_graph_of_a_known_length_names_what_is_too_long():
+    model = keras.Sequential([make()])
+    with pytest.raises(ValueError, match="max_length=6.*Received:.* of 9"):
+        model.predict(np.ones((2, 9), "int32"), verbose=0)
