@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from keras_transformer.text.character import CharacterTokenizer
     from keras_transformer.text.sentencepiece import SentencePieceTokenizer
     from keras_transformer.text.space import SpaceTokenizer
-    from keras_transformer.text.tokenizer import load_tokenizer
+    from keras_transformer.text.tokenizer import frame, load_tokenizer
     from keras_transformer.text.word import WordTokenizer
     from keras_transformer.training.fit import fit
     from keras_transformer.training.loss import SmoothedCrossEntropy
@@ -109,6 +109,7 @@ _PUBLIC = {
     "SentencePieceTokenizer": "text.sentencepiece",
     "SpaceTokenizer": "text.space",
     "WordTokenizer": "text.word",
+    "frame": "text.tokenizer",
     "load_tokenizer": "text.tokenizer",
     "PreparedData": "data.prepared",
     "prepare": "data.prepare",
@@ -244,6 +245,7 @@ __all__ = [
     "export_keras",
     "export_run",
     "fit",
+    "frame",
     "greedy_search",
     "load",
     "load_tokenizer",
