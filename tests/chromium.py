@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+from scripts.tools.page_picture import BROWSERS
+
 # What a busy machine needs; a test that passes doesn't wait for it.
 PATIENCE_MS = 30_000
 
@@ -14,7 +15,7 @@ def browser():
     """A Chromium that is installed; it can reach this machine only."""
     reason = "needs the extra [dev]: no playwright"
     api = pytest.importorskip("playwright.sync_api", reason=reason)
-    path = next(filter(None, map(shutil.which, NAMES)), None)
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip(
             "needs a browser: no chromium on the PATH (on Debian: apt-get "
