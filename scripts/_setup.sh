@@ -104,8 +104,10 @@ install_packages() {
   [ -t 2 ] && quiet="--progress-bar=on"
   say "[2/3] Installing the locked packages (the first time, TensorFlow is a" \
     "download of hundreds of megabytes)"
-  # A file that isn't what it was when the lock was made is refused.
-  "$environment_python" -m pip install "$quiet" --require-hashes \
+  # A file that isn't what it was when the lock was made is refused. The lock is
+  # complete, and pip must not resolve: for a dependency with an extra, such as
+  # coverage[toml], it takes the newest release, which the lock may not have.
+  "$environment_python" -m pip install "$quiet" --no-deps --require-hashes \
     -r "$root/requirements.lock" >&2 \
     || fail "the locked packages could not be installed (pip says why above)"
   say "[3/3] Installing keras-transformer from this checkout"

@@ -33,7 +33,7 @@ try() {
   version="$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
   say "[$version] Installing the wheel into an empty environment"
   "$python" -m venv venv
-  venv/bin/python -m pip install --quiet --require-hashes \
+  venv/bin/python -m pip install --quiet --no-deps --require-hashes \
     -r "$work/dist/requirements-$version.txt" >&2
   venv/bin/python -m pip install --quiet --no-deps "$wheel" >&2
   venv/bin/python -m pip check >&2

@@ -132,9 +132,13 @@ def test_lock_has_only_names_versions_and_checksums(name):
     assert re.fullmatch(f"{comments}({package})+", text)
 
 
-def test_set_up_installs_with_checksums():
-    text = (ROOT / "scripts/_setup.sh").read_text()
-    assert re.search(r"--require-hashes\s+\\\s+-r \S+requirements.lock", text)
+@pytest.mark.parametrize("name", ["_setup.sh", "test_wheel.sh"])
+def test_set_up_installs_the_lock_and_its_checksums_alone(name):
+    # With a release of coverage newer than the lock's, pip 23 wanted that one
+    # for coverage[toml], found no checksum of it, and gave up.
+    text = (ROOT / "scripts" / name).read_text()
+    options = r"--no-deps --require-hashes\s+\\\s+-r \S+/requirements\S+"
+    assert re.search(options, text)
 
 
 def test_lock_satisfies_the_ranges_of_the_project():
