@@ -1,8 +1,14 @@
 """Models that reach files or other machines are refused before they run."""
 
+import re
+
 import pytest
 import tensorflow as tf
+from tensorflow.core.framework import op_def_pb2
+from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.python.client import pywrap_tf_session
 
+from keras_transformer.contract import layout
 from keras_transformer.export.verification.checks import CheckFailed
 from keras_transformer.export.verification.graph_checks import (
     graph_is_readable,
@@ -11,6 +17,17 @@ from keras_transformer.export.verification.graph_checks import (
 )
 from keras_transformer.export.verify import verify
 from tests.export.broken import all_changed, save
+
+# Arguments by which operations name files and machines, or may seem to.
+NAMES = re.compile(
+    "address|descriptor|dir|file|host|path|pattern|prefix|protocol|region|"
+    "server|source|target|ur[il]"
+)
+# What the last are: expressions, directions, names of counters and devices.
+NO_FILES = re.compile(
+    "(Cudnn|Regex|StaticRegex|TensorArrayGrad|RiscSort|Sharded|"
+    "(Experimental)?SetStatsAggregator)"
+)
 
 
 def _write(path):
@@ -88,6 +105,94 @@ def test_harm_is_refused(tmp_path, name, hidden):
     with pytest.raises(CheckFailed, match=rf"\b{name} \((reaches|calls)"):
         operations_are_allowed(tmp_path, meta_graph, {})
     assert not (tmp_path / "harm").exists()
+
+
+def registered():
+    """All operations of this process, `OpDef`s."""
+    buffer = pywrap_tf_session.TF_GetAllOpList()
+    return op_def_pb2.OpList.FromString(
+        pywrap_tf_session.TF_GetBuffer(buffer)
+    ).op
+
+
+def test_whatever_may_name_a_file_or_a_machine_is_refused():
+    """Also what a later TensorFlow adds."""
+    found = set()
+    for operation in registered():
+        names = [
+            argument.name
+            for argument in operation.input_arg
+            if argument.type == tf.string.as_datatype_enum
+        ]
+        names += [
+            attribute.name
+            for attribute in operation.attr
+            if attribute.type in ("string", "list(string)")
+        ]
+        if any(map(NAMES.search, names)) and not NO_FILES.match(operation.name):
+            found.add(operation.name)
+    assert {"WriteFile", "ImmutableConst", "DecodeProtoV2"} <= found
+    assert [name for name in sorted(found) if refusal(name) is None] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    """
+    CalibrationStatisticsSaver DatasetToTFRecord DecodeProtoV2 DumpTensor
+    DeserializeIterator EncodeProto ExperimentalDatasetToTFRecord
+    ExperimentalMatchingFilesDataset ImmutableConst IteratorFromStringHandle
+    ReaderReadV2 RecordInput Skipgram
+    """.split(),
+)
+def test_what_reaches_files_by_the_way(name):
+    expected = None if name.startswith("IteratorFrom") else "reaches files"
+    assert refusal(name) == expected
+
+
+def read(folder):
+    return saved_model_pb2.SavedModel.FromString(
+        (folder / layout.SAVED_MODEL).read_bytes()
+    )
+
+
+@pytest.mark.parametrize(
+    "tags", [[], ["serve", "gpu"], ["serve"]], ids=["none", "more", "same"]
+)
+def test_a_second_graph_is_refused(tmp_path, tags):
+    """Loaders take the one whose tags are all that they ask for."""
+    saved(tmp_path / "harmless", lambda path: tf.constant(1.0))
+    with pytest.raises(CheckFailed, match="one graph"):
+        # Not even read: what is checked would be another graph.
+        harmless = read(tmp_path / "harmless")
+        saved(tmp_path / "harmful", _write)
+        harmless.meta_graphs[0].meta_info_def.tags[:] = tags
+        harmless.MergeFrom(read(tmp_path / "harmful"))
+        path = tmp_path / "harmless" / layout.SAVED_MODEL
+        path.write_bytes(harmless.SerializeToString())
+        graph_is_readable(tmp_path / "harmless")
+
+
+@pytest.mark.parametrize("key", ["saved_model_main_op", "legacy_init_op"])
+def test_what_loading_runs_may_not_save(tmp_path, key):
+    """Even if it is named as what saves the variables."""
+    meta_graph = saved(tmp_path, lambda path: tf.constant(1.0))
+    with tf.Graph().as_default() as graph:
+        tf.raw_ops.SaveV2(
+            prefix=tf.constant("harm", name="harm/prefix"),
+            tensor_names=tf.constant(["a"], name="harm/names"),
+            shape_and_slices=tf.constant([""], name="harm/slices"),
+            tensors=[tf.constant(1.0, name="harm/tensor")],
+            name="harm/save",
+        )
+    meta_graph.graph_def.MergeFrom(graph.as_graph_def())
+    saver = meta_graph.saver_def
+    both = meta_graph.graph_def.node.add(name="both", op="Identity")
+    both.input.extend([saver.save_tensor_name, "^harm/save"])
+    saver.save_tensor_name = "both:0"
+    assert operations_are_allowed(tmp_path, meta_graph, {})
+    meta_graph.collection_def[key].node_list.value[:] = ["harm/save"]
+    with pytest.raises(CheckFailed, match=r"SaveV2 \(reaches files\)"):
+        operations_are_allowed(tmp_path, meta_graph, {})
 
 
 def test_saving_and_restoring_variables_is_allowed(tmp_path):

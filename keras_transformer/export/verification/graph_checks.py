@@ -63,23 +63,40 @@ LATER_TEXT_OPERATIONS = frozenset(
 # Beginnings of names. Sources: REGISTER_OP in tensorflow/core/ops of 2.21:
 # io_ops.cc, dataset_ops.cc, experimental_dataset_ops.cc, lookup_ops.cc,
 # summary_ops.cc, checkpoint_ops.cc, candidate_sampling_ops.cc, logging_ops.cc,
-# debug_ops.cc; and data_service_ops.cc, sendrecv_ops.cc, collective_ops.cc,
-# remote_fused_graph_ops.cc, functional_ops.cc, nccl_ops.cc, tpu_*.cc.
+# debug_ops.cc, array_ops.cc (ImmutableConst), data_flow_ops.cc (RecordInput),
+# decode_proto_ops.cc, word2vec_ops.cc, dtensor_ops.cc, and the calibrator of
+# quantization; and data_service_ops.cc, sendrecv_ops.cc, collective_ops.cc,
+# remote_fused_graph_ops.cc, functional_ops.cc, nccl_ops.cc, tpu_*.cc. The tests
+# look through all that is registered for arguments that may name a file.
 _OF_FILES = """
-    CSVDataset CacheDataset CreateSummary DatasetFromGraph DebugIdentity
-    DebugNanCount DebugNumericSummary DistributedSave ExperimentalCSVDataset
-    ExperimentalLMDBDataset ExperimentalSqlDataset FileSystemSetConfiguration
-    FixedLengthRecord FixedUnigramCandidateSampler GenerateVocabRemapping
-    ImportEvent InitializeTableFromTextFile LMDB ListSnapshotChunks LoadAndRemap
-    LoadDataset MatchingFiles MergeV2Checkpoints Print ReadFile Restore Save
-    Snapshot SqlDataset SummaryWriter TFRecord TextLine WholeFileReader Write
+    CSVDataset CacheDataset CalibrationStatisticsSaver CloseSummaryWriter
+    CreateSummary DTensorRestore DatasetFromGraph DatasetToTFRecord
+    DebugIdentity DebugNanCount DebugNumericSummary DecodeProto
+    DeserializeIterator DistributedSave DumpTensor EncodeProto
+    ExperimentalCSVDataset ExperimentalDatasetToTFRecord
+    ExperimentalLMDBDataset ExperimentalMatchingFiles ExperimentalSqlDataset
+    FileSystemSetConfiguration FixedLengthRecord FixedUnigramCandidateSampler
+    FlushSummaryWriter GenerateVocabRemapping IdentityReader ImmutableConst
+    ImportEvent InitializeTRTResource InitializeTableFromTextFile LMDB
+    ListSnapshotChunks LoadAndRemap LoadDataset MatchingFiles
+    MergeV2Checkpoints Print ReadFile Reader RecordInput Restore Save
+    SerializeTRTResource Skipgram Snapshot SqlDataset
+    StatsAggregatorSetSummaryWriter SummaryWriter TFRecord TextLine
+    WholeFileReader Write
     """.split()
 _OF_MACHINES = """
-    Bigtable BigQuery Collective ConfigureDistributedTPU ConfigureTPU
-    DataService GcsConfigure Nccl Recv RegisterDataset RemoteCall
-    RemoteFusedGraph Rpc Send ShutdownDistributedTPU ShutdownTPU TPU _HostRecv
-    _HostSend _Nccl _Recv _Send _TPU
+    Bigtable BigQuery Collective ConfigureAndInitializeGlobalTPU
+    ConfigureDistributedTPU ConfigureTPU ConnectTPU DTensor DataService
+    DeleteRpc GcsConfigure Nccl Recv RegisterDataset RemoteCall
+    RemoteFusedGraph Rpc Send ShutdownDistributedTPU ShutdownTPU TPU
+    WorkerHeartbeat _ConfigureDistributedTPU _DisconnectHost _HostRecv
+    _HostSend _InitializeHost _Nccl _Recv _Send _ShutdownDistributedTPU _TPU
+    _WaitForDistributedTPU
     """.split()
+
+# What a loader runs, beside the signatures: of a kind that is older than them.
+# Source: tensorflow/cc/saved_model/{constants.h,loader_util.cc}.
+_RUN_WHEN_LOADED = ("saved_model_main_op", "legacy_init_op")
 
 # Beginnings of names, each with why a server can't have it.
 REFUSED = {
@@ -100,7 +117,8 @@ def graph_is_readable(folder: pathlib.Path) -> MetaGraphDef:
     """The `MetaGraphDef` that the server would take.
 
     Raises:
-        CheckFailed: there is none, or the file is damaged.
+        CheckFailed: there is none, there is another one that it might take,
+            or the file is damaged.
     """
     path = folder / layout.SAVED_MODEL
     try:
@@ -109,10 +127,15 @@ def graph_is_readable(folder: pathlib.Path) -> MetaGraphDef:
         raise CheckFailed(f"{path}: {error.strerror}") from None
     except DecodeError:
         raise CheckFailed(f"{path}: damaged, not a SavedModel") from None
-    for meta_graph in saved_model.meta_graphs:
-        if layout.TAG in meta_graph.meta_info_def.tags:
-            return meta_graph
-    raise CheckFailed(f"{path}: no graph is tagged {layout.TAG!r}")
+    tags = [list(graph.meta_info_def.tags) for graph in saved_model.meta_graphs]
+    if tags != [[layout.TAG]]:
+        # Which of several is loaded, loaders see differently.
+        received = ", ".join(map(str, tags))[:200] or "none"
+        raise CheckFailed(
+            f"{path}: must have one graph, tagged {layout.TAG!r} alone. "
+            f"Received: {received}"
+        )
+    return saved_model.meta_graphs[0]
 
 
 def operations_are_allowed(
@@ -156,11 +179,7 @@ class _Saver:
         saver = meta_graph.saver_def
         self._saving = self._reached([saver.save_tensor_name])
         self._restoring = self._reached([saver.restore_op_name])
-        self._serving = self._reached(
-            info.name
-            for signature in meta_graph.signature_def.values()
-            for info in signature.outputs.values()
-        )
+        self._serving = self._reached(_run_by_a_server(meta_graph))
 
     def permitted(self, owner) -> frozenset[str]:
         """The operations on checkpoints that a node may be.
@@ -206,6 +225,21 @@ class _Saver:
             names.add(attribute.func.name)
             names.update(function.name for function in attribute.list.func)
         return names & self.functions.keys()
+
+
+def _run_by_a_server(meta_graph) -> Iterator[str]:
+    """Names of what is computed when a model is loaded or asked."""
+    for signature in meta_graph.signature_def.values():
+        for info in signature.outputs.values():
+            yield info.name
+            yield from (part.name for part in info.composite_tensor.components)
+            sparse = info.coo_sparse
+            yield sparse.values_tensor_name
+            yield sparse.indices_tensor_name
+            yield sparse.dense_shape_tensor_name
+    for key in _RUN_WHEN_LOADED:
+        if key in meta_graph.collection_def:
+            yield from meta_graph.collection_def[key].node_list.value
 
 
 def _node_name(tensor):
