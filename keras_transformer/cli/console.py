@@ -31,8 +31,13 @@ _speaker = ""
 
 
 def say(text: str) -> None:
-    """A line for the person, not for the pipe."""
-    print(f"{_speaker}{text}", file=sys.stderr, flush=True)
+    """A line for the person, not for the pipe.
+
+    Work goes on where nobody can read it any more: a terminal that was closed, a
+    pipe whose reader has ended, a full disk.
+    """
+    with contextlib.suppress(OSError):
+        print(f"{_speaker}{text}", file=sys.stderr, flush=True)
 
 
 def say_as(speaker: str) -> None:
@@ -47,7 +52,10 @@ def tell_error(message: str) -> None:
     if len(line) > _LONGEST_ERROR:
         half = _LONGEST_ERROR // 2
         line = f"{line[:half]} ... {line[-half:]}"
-    print(f"{PROGRAM}: error: {_speaker}{line}", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):
+        print(
+            f"{PROGRAM}: error: {_speaker}{line}", file=sys.stderr, flush=True
+        )
 
 
 class Closing(abc.ABC):
@@ -114,7 +122,8 @@ class Progress(Closing):
             if now - self._last >= _NOTE_INTERVAL:
                 self._last = now
                 self._bar.set_postfix_str(note(), refresh=False)
-            self._bar.update(done - self._bar.n)
+            with contextlib.suppress(OSError):  # The terminal was closed.
+                self._bar.update(done - self._bar.n)
             return
         self._first = self._first or (now, done)
         if self._shown and now - self._last >= _LOG_INTERVAL:
@@ -136,7 +145,8 @@ class Progress(Closing):
 
     def close(self) -> None:
         if self._bar is not None:
-            self._bar.close()
+            with contextlib.suppress(OSError):
+                self._bar.close()
 
 
 class Stages(Closing):
@@ -230,7 +240,7 @@ def input_lines(path: str | os.PathLike | None) -> Iterator[str]:
     Raises:
         InputError: a line isn't UTF-8, or a gzip file is damaged.
     """
-    stdin = contextlib.nullcontext(sys.stdin.buffer)
+    stdin = contextlib.nullcontext(sys.stdin and sys.stdin.buffer)
     with open_bytes(path) if path else stdin as file:
         yield from decoded_lines(bounded_lines(file), str(path or "stdin"))
 

@@ -5,7 +5,9 @@ one line for bad usage, bad input or an interruption.
 """
 
 import argparse
+import contextlib
 import difflib
+import errno
 import importlib
 import io
 import keyword
@@ -163,10 +165,13 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(str(error) or "interrupted; nothing is half-written")
     except BrokenPipeError:
         # The reader of our output has gone: nothing is left to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except OSError as error:
+        _drop_output()
         where = f"{error.filename}: " if error.filename else ""
+        if error.errno == errno.EBADF and not where:
+            where = "stdin or stdout is closed: "
         return _fail(f"{where}{error.strerror or error}")
     except MemoryError:
         return _fail("out of memory. Try smaller batches")
@@ -180,12 +185,42 @@ def main(argv: list[str] | None = None) -> int:
 
 def console() -> NoReturn:
     """Entry point of the `keras-transformer` command."""
+    _open_streams()
     # A terminal of another encoding would end a translation in a traceback.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     # Temporary files are removed on the way out, as after Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(main())
+
+
+def _open_streams():
+    """Opens those of stdin, stdout and stderr that are closed (`>&-`).
+
+    The file that is opened next would have their number, and what C++ code
+    says on stderr would be written into it. stdin and stdout are opened the
+    wrong way, so that who uses them is told.
+    """
+    for number, name, flags, mode in (
+        (0, "stdin", os.O_WRONLY, "r"),
+        (1, "stdout", os.O_RDONLY, "w"),
+        (2, "stderr", os.O_WRONLY, "w"),
+    ):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)  # Takes the lowest number: this one.
+            stream = open(number, mode, encoding="utf-8")  # noqa: PTH123, SIM115
+            setattr(sys, name, stream)
+
+
+def _drop_output():
+    """Has nothing more be written to stdout, where writing failed."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        return
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _interrupt(number, frame):

@@ -261,7 +261,7 @@ def _serve(arguments, engine):
 
         # For the whole process and for good, as the stock server does.
         disable_xla()
-        server = Server(server_options(arguments, engine), _tell)
+        server = Server(server_options(arguments, engine), say)
     # Until here a signal ends the process: nobody waits for an answer.
     server.start()
     spare_collections()
@@ -269,10 +269,10 @@ def _serve(arguments, engine):
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     if server.rest_port is not None and not arguments.no_page:
-        _tell(f"page at {_page_address(arguments.host, server.rest_port)}")
+        say(f"page at {_page_address(arguments.host, server.rest_port)}")
     for kind, port in (("REST", server.rest_port), ("gRPC", server.port)):
         if port is not None:
-            _tell(f"{kind} on {arguments.host}:{port}")
+            say(f"{kind} on {arguments.host}:{port}")
     stop.wait()
     # Who asks twice doesn't wait for requests in flight.
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -280,15 +280,9 @@ def _serve(arguments, engine):
     # What hangs by then, such as a batch, would keep the process for ever.
     with exit_after(arguments.drain_seconds + _GRACE, before):
         in_flight = server.core.store.in_flight()
-        _tell(f"stopping: {in_flight} requests in flight")
+        say(f"stopping: {in_flight} requests in flight")
         server.stop()
-        _tell("stopped")
-
-
-def _tell(line):
-    """Says a line; the service goes on where nobody can hear it."""
-    with contextlib.suppress(OSError):
-        say(line)
+        say("stopped")
 
 
 def _page_address(host, port):

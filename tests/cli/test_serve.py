@@ -275,7 +275,7 @@ def test_what_lives_long_is_not_looked_through_for_cycles(
     frozen, timers = [], []
     timer = threading.Timer
     monkeypatch.setattr(server.Server, "start", started)
-    monkeypatch.setattr(serve, "_tell", tell)
+    monkeypatch.setattr(serve, "say", tell)
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(1))
     monkeypatch.setattr(
         threading, "Timer", lambda *a: timers.append(timer(*a)) or timers[-1]

@@ -1,0 +1,82 @@
+"""Streams that are closed, full, or that nobody reads any more."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.training.run import Run
+from tests.cli.conftest import (
+    DATA_OPTIONS,
+    ROOT,
+    TRAIN_OPTIONS,
+    read_prepared,
+)
+
+
+def run(*arguments, change="", **options):
+    """Runs the command line by a shell, with changes such as `>&-`."""
+    command = [sys.executable, "-m", "keras_transformer", *map(str, arguments)]
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {change}', "sh", *command],
+        cwd=ROOT,
+        timeout=120,
+        **options,
+    )
+
+
+def ends_in_one_line(result, says):
+    """Exit 2, and stderr has the one line alone."""
+    assert result.returncode == 2
+    (line,) = result.stderr.decode().splitlines()
+    assert line.startswith("keras-transformer: error: ")
+    assert says in line
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (">&-", "stdout is closed"),
+        ("</dev/null >&-", "stdout is closed"),
+        ("<&- >&-", "stdout is closed"),
+        (">/dev/full", "No space left on device"),
+    ],
+)
+def test_results_that_go_nowhere(data, change, says):
+    result = run("info", data, change=change, stderr=subprocess.PIPE)
+    ends_in_one_line(result, says)
+
+
+def test_a_closed_stdin_is_told_if_it_is_read(tmp_path):
+    text = tmp_path / "in.txt"
+    text.write_text("a\n")
+    command = ["translate", "--run", tmp_path / "no-run"]
+    for options, says in (([], "stdin"), (["--input", text], "no-run")):
+        result = run(
+            *command, *options, change="<&-", stderr=subprocess.PIPE
+        )
+        ends_in_one_line(result, says)
+
+
+def test_a_closed_stderr_is_nobody_s_file(tmp_path, corpus):
+    """What is opened next would have its number, and what is said in it."""
+    command = ["prepare", "--train", corpus / "train.tsv", *DATA_OPTIONS]
+    result = run(
+        *command, "--out", tmp_path / "data", change="2>&-", capture_output=True
+    )
+    assert result.returncode == 0
+    read_prepared(tmp_path / "data")
+
+
+def test_training_goes_on_without_who_read_its_progress(tmp_path, data):
+    reader, writer = os.pipe()
+    os.close(reader)
+    out = tmp_path / "run"
+    command = ["train", "--data", data, "--out", out, "--epochs=2"]
+    try:
+        result = run(*command, *TRAIN_OPTIONS, stderr=writer)
+    finally:
+        os.close(writer)
+    assert result.returncode == 0
+    assert [line["epoch"] for line in Run.load(out).history()] == [1, 2]
