@@ -12,6 +12,7 @@ import json
 import math
 import pathlib
 import pickle
+import pickletools
 import struct
 import zipfile
 import zlib
@@ -39,8 +40,10 @@ _STORAGES = {
 }
 # A header of 100 MB is the format's own limit.
 _LARGEST_HEADER = 100_000_000
-# Trained weights hardly compress.
+# Trained weights hardly compress, and few names share a tensor.
 _LARGEST_RATIO = 20
+# Bytes of a pickle: names, shapes and places of tensors.
+_LARGEST_PICKLE = 1 << 25
 # How the variables of a model are called in a checkpoint of TensorFlow's.
 _MODEL, _VALUE = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
 _SLOT = "/.OPTIMIZER_SLOT/"  # What an optimizer keeps of a variable.
@@ -146,9 +149,12 @@ def read_state_dict(path: pathlib.Path) -> dict[str, np.ndarray]:
     try:
         with _open_archive(path) as archive:
             (name,) = (n for n in archive.namelist() if n.endswith("/data.pkl"))
-            content = io.BytesIO(archive.read(name))
+            if archive.getinfo(name).file_size > _LARGEST_PICKLE:
+                raise ValueError(f"{name} of more than {_LARGEST_PICKLE} bytes")
+            content = archive.read(name)
+            _check_memo(content)
             root = name.removesuffix("data.pkl")
-            state = _Unpickler(content, archive, root).load()
+            state = _Unpickler(io.BytesIO(content), archive, root).load()
             if not isinstance(state, dict) or not all(
                 isinstance(k, str) and isinstance(v, np.ndarray)
                 for k, v in state.items()
@@ -172,6 +178,17 @@ def read_state_dict(path: pathlib.Path) -> dict[str, np.ndarray]:
         raise _damaged(
             path, "a state dictionary that torch.save wrote", error
         ) from None
+
+
+def _check_memo(content):
+    """Refuses a pickle that keeps a value under a number of billions.
+
+    Its reader has a list of so many, whatever was kept before.
+    """
+    for opcode, number, _ in pickletools.genops(content):
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT"):
+            if number > len(content):
+                raise ValueError(f"a pickle that keeps a value {number}")
 
 
 class _StateDict(dict):
@@ -202,12 +219,14 @@ class _Unpickler(pickle.Unpickler):
         self._archive = archive
         self._root = root
         self._storages = {}
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+        self._left = _LARGEST_RATIO * unpacked  # bytes of all tensors
 
     def find_class(self, module, name):
         if (module, name) == ("collections", "OrderedDict"):
             return _Function(_StateDict)
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return _Function(_tensor)
+            return _Function(self._tensor)
         if (module, name) == ("torch._utils", "_rebuild_parameter"):
             return _Function(lambda data, *_: data)
         if module == "torch" and name in _STORAGES:
@@ -215,6 +234,13 @@ class _Unpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(
             f"it asks for {module}.{name}, which no tensor needs"
         )
+
+    def _tensor(self, *arguments):
+        tensor = _tensor(*arguments)
+        self._left -= tensor.nbytes
+        if self._left < 0:
+            raise ValueError("tensors that share what is there too often")
+        return tensor
 
     def persistent_load(self, key):
         _, dtype, name, _, _ = key

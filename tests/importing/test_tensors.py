@@ -227,6 +227,39 @@ def test_tensors_beyond_their_storage_are_refused(changes, reason, write):
         read_state_dict(write(content, "pytorch_model.bin"))
 
 
+def zipped(pickled):
+    """A file of torch's with any bytes for its pickle."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", pickled)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "pickled",
+    [
+        b"\x80\x02}r" + struct.pack("<I", 2**25) + b".",
+        b"}p33554432\n.",
+    ],
+    ids=["bytes", "text"],
+)
+def test_a_pickle_that_wants_a_memory_of_gigabytes(pickled, write):
+    with pytest.raises(InputError, match="keeps a value 33554432"):
+        read_state_dict(write(zipped(pickled), "pytorch_model.bin"))
+
+
+def test_tensors_that_share_a_storage_ever_so_often(write):
+    values = np.zeros(1000, "f4")
+    shared = {"shape": (1000,), "strides": (1,)}
+    for count in (4, 100):
+        state = {str(number): tensor(**shared) for number in range(count)}
+        path = write(torch_file(state, {"0": values}), f"{count}.bin")
+        if count == 4:
+            assert len(read_state_dict(path)) == count
+    with pytest.raises(InputError, match="share what is there too often"):
+        read_state_dict(path)
+
+
 def test_other_files_of_torch_are_refused(write):
     whole = torch_file({"a": tensor()}, {"0": VALUES})
     for content, reason in (
