@@ -230,14 +230,18 @@ def read_bytes(
     Raises:
         InputError: it can't be read, is larger, or a pipe without a writer.
     """
+    content = b""
     try:
         with open_file(path) as file:
-            content = file.read(-1 if largest is None else largest + 1)
+            # A file with holes may be far larger than the disk.
+            size = os.fstat(file.fileno()).st_size
+            if largest is None or size <= largest:
+                content = file.read(-1 if largest is None else largest + 1)
     except OSError as error:
         raise InputError(
             f"{path}: {error.strerror}{_accepted(accepted)}"
         ) from None
-    if largest is not None and len(content) > largest:
+    if largest is not None and max(size, len(content)) > largest:
         raise InputError(
             f"{path}: too large. Accepted: a file of up to {largest:,} bytes"
         )

@@ -7,6 +7,8 @@ import pathlib
 from typing import NamedTuple
 
 SAVED_MODEL = "saved_model.pb"
+# Bytes of a message of protobuf's, which that file is.
+LARGEST_GRAPH = 2**31 - 1
 VARIABLES = "variables/variables"
 # The only name under which the server looks for requests to warm up with.
 WARMUP = "assets.extra/tf_serving_warmup_requests"

@@ -7,6 +7,7 @@ of Keras. Whether XLA may compile is up to the process.
 
 import contextlib
 import os
+import pathlib
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +16,8 @@ from keras_transformer.compat import (
     dismantle_graph,
     session_with_plain_errors,
 )
-from keras_transformer.contract.layout import TAG
+from keras_transformer.contract.layout import LARGEST_GRAPH, TAG
+from keras_transformer.errors import InputError
 
 
 class SavedModelSession:
@@ -34,6 +36,7 @@ class SavedModelSession:
 
     Raises:
         tf.errors.OpError, OSError, ValueError: it can't be loaded.
+        InputError: its graph is larger than any.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class SavedModelSession:
         # TensorFlow has by itself.
         import tensorflow_text  # noqa: F401
 
+        _require_size(folder)
         config = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=intra_op_threads,
             inter_op_parallelism_threads=inter_op_threads,
@@ -98,6 +102,16 @@ class SavedModelSession:
         """Frees the graph and its variables."""
         self._session.close()
         dismantle_graph(self._session.graph)
+
+
+def _require_size(folder):
+    """Refuses a graph that the loader would read until no memory is left."""
+    for path in pathlib.Path(folder).glob("saved_model.pb*"):
+        size = path.stat().st_size
+        if size > LARGEST_GRAPH:
+            raise InputError(
+                f"{path}: {size:,} bytes. Accepted: up to {LARGEST_GRAPH:,}"
+            )
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 import functools
 import os
-import pathlib
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -12,6 +11,7 @@ import tensorflow as tf
 
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
+from keras_transformer.files import read_bytes
 from keras_transformer.text.normalization import Normalizer, squeeze
 from keras_transformer.text.subword_sampler import SPACE, SubwordSampler
 from keras_transformer.text.tags import check_tags
@@ -20,6 +20,7 @@ from keras_transformer.text.vocabulary_training import train_sentencepiece
 
 DEFAULT_SIZE = 8_000
 # A language code, as text and as a piece.
+_LARGEST_MODEL = 1 << 28  # bytes
 _CODE_TEXT = r">>[^<>\s]+<<"
 _CODE = re.compile(SPACE + _CODE_TEXT)
 
@@ -238,13 +239,8 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 def _read(path):
-    try:
-        return pathlib.Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"{path}: {error.strerror}. Accepted: a SentencePiece model, its "
-            "path or its bytes"
-        ) from None
+    accepted = "a SentencePiece model, its path or its bytes"
+    return read_bytes(path, accepted, _LARGEST_MODEL)
 
 
 def _processor(model):

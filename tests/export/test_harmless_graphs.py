@@ -195,6 +195,13 @@ def test_what_loading_runs_may_not_save(tmp_path, key):
         operations_are_allowed(tmp_path, meta_graph, {})
 
 
+def test_a_graph_that_is_larger_than_any_is_not_read(tmp_path):
+    with (tmp_path / layout.SAVED_MODEL).open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(CheckFailed, match="too large. Accepted"):
+        graph_is_readable(tmp_path)
+
+
 def test_saving_and_restoring_variables_is_allowed(tmp_path):
     meta_graph = saved(tmp_path, lambda path: tf.constant(1.0))
     names = {

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from keras_transformer.errors import InputError
@@ -12,6 +14,16 @@ def test_versions_are_numbers_whatever_their_zeros(tmp_path):
         (tmp_path / name).mkdir()
     assert list(version_folders(tmp_path)) == [7, 9, 10]
     assert version_folders(tmp_path / "none") == {}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_names_of_a_version_the_shorter_counts(
+    tmp_path, order, monkeypatch
+):
+    names = ["1", "001", "01", "0", "00"]
+    monkeypatch.setattr(os, "listdir", lambda _: names[::order])
+    found = version_folders(tmp_path)
+    assert found == {0: tmp_path / "0", 1: tmp_path / "1"}
 
 
 def test_a_number_that_the_server_cannot_read_is_no_version(tmp_path):

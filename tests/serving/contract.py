@@ -121,6 +121,12 @@ ANSWERS = [
         {"outputs": [-1e10]},
     ),
     predicts(
+        "integers of more than 64 bits",
+        b'{"signature_name": "add", "inputs": {"x": [18446744073709551616],'
+        b' "y": [-9223372036854775809]}}',
+        {"outputs": [9223372036854775808.0]},
+    ),
+    predicts(
         "a matrix",
         signature("double", instances=[[1, 2], [3, 4]]),
         {"predictions": [[2, 4], [6, 8]]},
@@ -341,8 +347,14 @@ ERRORS = [
         signature("double", inputs=[[1], 2]),
         "JSON Value: 2 found at incorrect level: 2 in the JSON DOM",
     ),
-    refuses(
-        "damaged base64", {"inputs": [{"b64": "?"}]}, "Unable to base64 decode"
+    *(
+        refuses(
+            f"damaged base64 {text}",
+            {"inputs": [{"b64": text}]},
+            "Unable to base64 decode",
+        )
+        # Of padding there is all or nothing.
+        for text in ("?", "Y", "YQ=", "YQ===", "YQ==YQ==")
     ),
     refuses(
         "what the graph refuses",

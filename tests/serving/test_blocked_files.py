@@ -11,6 +11,7 @@ import pytest
 from keras_transformer.contract import layout
 from keras_transformer.contract.status import Code
 from keras_transformer.errors import InputError
+from keras_transformer.export.session import SavedModelSession
 from keras_transformer.serving.server import loading
 from keras_transformer.serving.server.config_files import (
     ModelConfig,
@@ -210,6 +211,15 @@ def test_only_regular_files_are_read(tmp_path, where):
     (elsewhere / "linked").symlink_to(tmp_path / where)
     with pytest.raises(InputError, match="linked: not a regular file"):
         require_regular_files(elsewhere)
+
+
+@pytest.mark.parametrize("name", ["saved_model.pb", "saved_model.pbtxt"])
+def test_a_graph_that_is_larger_than_any_is_not_read(tmp_path, name):
+    """A hole of a terabyte takes no space, and all memory to be read."""
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(InputError, match=f"{name}: 1,099,511,627,776 bytes"):
+        SavedModelSession(tmp_path)
 
 
 def test_a_configuration_that_is_a_pipe_nobody_writes_to(tmp_path):

@@ -38,6 +38,15 @@ def file(tmp_path):
     return write
 
 
+def test_a_file_that_is_larger_than_any_is_not_read(tmp_path):
+    path = tmp_path / "models.config"
+    with path.open("wb") as file:
+        file.truncate(2**40)  # A hole: it takes no space.
+    for read in (read_model_configs, read_batching_parameters):
+        with pytest.raises(InputError, match="up to 1,048,576 bytes"):
+            read(path)
+
+
 def test_models_with_their_policies(file):
     a, b, c = read_model_configs(file(TWO_MODELS))
     assert (a.name, str(a.base_path), a.latest) == ("a", "/models/a", 2)

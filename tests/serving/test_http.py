@@ -248,6 +248,13 @@ def test_options_of_the_server_itself(server, log):
         ("GET", "ftp://localhost/", 400, "Malformed request: GET ftp://"),
         ("OPTIONS", STATUS, 400, f"Malformed request: OPTIONS {STATUS}"),
         ("PATCH", PREDICT, 400, f"Malformed request: PATCH {PREDICT}"),
+        # No URIs, for which TensorFlow Serving's HTTP server has 400, too.
+        ("GET", "/v1/models/t%zz", 400, "Malformed request: GET /v1/models/t"),
+        ("GET", "/v1/models/toy%2", 400, "Malformed request: GET /v1/models/"),
+        ("GET", '/v1/models/"toy"', 400, "Malformed request: GET /v1/models/"),
+        ("GET", "/v1/models/toy#a#b", 400, "Malformed request: GET /v1/models"),
+        ("GET", "/v1/models/toy#a?b", 404, "Could not find any versions of"),
+        ("GET", "/|", 400, "Malformed request: GET /|"),
         ("GET", "/a%0Ab", 404, "Not found: /a%0Ab"),
         ("GET", "/v1/models/a%0Ab", 404, "Could not find any versions of"),
         ("POST", f"{PREDICT}%0A", 400, f"Malformed request: POST {PREDICT}%0A"),

@@ -11,6 +11,13 @@ LINES = [
 MODELS = pytest.mark.parametrize("model_type", ["unigram", "bpe"])
 
 
+def test_a_file_that_is_larger_than_any_model_is_not_read(tmp_path):
+    with (tmp_path / "spm.model").open("wb") as file:
+        file.truncate(2**40)  # A hole: it takes no space.
+    with pytest.raises(InputError, match="too large. Accepted"):
+        SentencePieceTokenizer(tmp_path / "spm.model")
+
+
 @MODELS
 def test_the_same_text_gives_the_same_model(model_type):
     models = [

@@ -15,7 +15,8 @@ ACCEPTED_MODEL = "Accepted: what `keras-transformer export` wrote"
 def version_folders(base: str | os.PathLike) -> dict[int, pathlib.Path]:
     """What is named like a version, as the server reads names: 007 is 7.
 
-    A number that the server can't hold is none.
+    A number that the server can't hold is none. Of two names for one number the
+    shorter counts.
 
     Returns:
         `{version: path}`, the lowest first; empty where `base` is no folder.
@@ -30,7 +31,7 @@ def version_folders(base: str | os.PathLike) -> dict[int, pathlib.Path]:
         raise InputError(f"{base}: {error.strerror}") from None
     versions = {
         int(name): base / name
-        for name in names
+        for name in sorted(names, key=len, reverse=True)
         if name.isascii() and name.isdigit() and int(name) <= _MAX_VERSION
     }
     return dict(sorted(versions.items()))

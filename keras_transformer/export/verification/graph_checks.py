@@ -20,7 +20,9 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_transformer.compat import is_operation
 from keras_transformer.contract import layout
+from keras_transformer.errors import InputError
 from keras_transformer.export.verification.checks import CheckFailed
+from keras_transformer.files import read_bytes
 
 if TYPE_CHECKING:
     from tensorflow.core.protobuf.meta_graph_pb2 import MetaGraphDef
@@ -122,9 +124,10 @@ def graph_is_readable(folder: pathlib.Path) -> MetaGraphDef:
     """
     path = folder / layout.SAVED_MODEL
     try:
-        saved_model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
-    except OSError as error:
-        raise CheckFailed(f"{path}: {error.strerror}") from None
+        content = read_bytes(path, largest=layout.LARGEST_GRAPH)
+        saved_model = saved_model_pb2.SavedModel.FromString(content)
+    except InputError as error:
+        raise CheckFailed(str(error)) from None
     except DecodeError:
         raise CheckFailed(f"{path}: damaged, not a SavedModel") from None
     tags = [list(graph.meta_info_def.tags) for graph in saved_model.meta_graphs]

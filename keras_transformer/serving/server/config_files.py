@@ -16,9 +16,10 @@ from keras_transformer.contract.protobuf import message
 from keras_transformer.errors import InputError
 from keras_transformer.export.ctranslate2_folder import is_export
 from keras_transformer.export.registry.version_folders import version_folders
+from keras_transformer.files import read_bytes
 from keras_transformer.machine import usable_cores
-from keras_transformer.pipes import open_file
 
+_LARGEST_FILE = 1 << 20  # bytes
 # Of the values in a batching file.
 _LOWEST = {
     "max_batch_size": 1,
@@ -172,12 +173,9 @@ def read_batching_parameters(path: str | os.PathLike) -> BatchingParameters:
 
 def _read_text_proto(path, message, kind):
     """Fills a message from a text file; `kind` is its name, for errors."""
+    text = read_bytes(path, largest=_LARGEST_FILE)
     try:
-        with open_file(path) as file:
-            text = file.read().decode()
-        return text_format.Parse(text, message)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        return text_format.Parse(text.decode(), message)
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8. Accepted: a text proto") from None
     except text_format.ParseError as error:

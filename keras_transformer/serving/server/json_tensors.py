@@ -283,7 +283,8 @@ def _decimal(value, dtype):
     limits = np.finfo(dtype)
     # An integer of 64 bits has to be exact; others are rounded.
     exact = 2 ** (limits.nmant + 1)
-    lossy = isinstance(value, int) and exact <= abs(value) < 2**64
+    is_64_bits = -(2**63) <= value < 2**64
+    lossy = isinstance(value, int) and exact <= abs(value) and is_64_bits
     finite = isinstance(value, int) or math.isfinite(value)
     if lossy or (finite and abs(value) > float(limits.max)):
         kind = "float" if dtype.itemsize == 4 else "double"
@@ -297,10 +298,12 @@ def _decimal(value, dtype):
 def _from_base64(value):
     if not _is_base64(value):
         raise format_error(value, "not formatted correctly for base64 data")
-    # Padding may be left out, and white space may be put in.
-    text = re.sub(r"\s", "", value["b64"]).rstrip("=")
+    # Padding may be left out, but for a part of it; white space may be put in.
+    text = re.sub(r"\s", "", value["b64"])
+    if "=" not in text:
+        text += "=" * (-len(text) % 4)
     try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+        return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise invalid_argument("Unable to base64 decode") from None
 

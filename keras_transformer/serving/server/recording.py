@@ -5,6 +5,7 @@ its target, its method, its host.
 """
 
 import asyncio
+import re
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -31,6 +32,13 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 _ALLOWED = "GET, HEAD, POST, OPTIONS"
 # Statuses of requests of which not all is read.
 _UNREAD = (408, 413)
+# What a path, a query and a fragment are of: a server of libevent's, as TensorFlow
+# Serving's, refuses others. Source: RFC 3986, 3.3 to 3.5.
+_CHARACTER = r"[\w.~!$&'()*+,;=:@/-]|%[0-9a-fA-F]{2}"
+_PATH = re.compile(
+    rf"(?:{_CHARACTER})*+(?:\?(?:{_CHARACTER}|\?)*+)?(?:#(?:{_CHARACTER}|\?)*+)?",
+    re.ASCII,
+)
 # Characters of a target that are kept, as of names.
 _SHOWN = 1000
 
@@ -107,7 +115,8 @@ class Recorder:
             raise ServingError(
                 Code.UNIMPLEMENTED, f"{method[:40]} is not implemented"
             )
-        if not path.startswith("/") and (method, path) != ("OPTIONS", "*"):
+        whole = path.startswith("/") and _PATH.fullmatch(path)
+        if not whole and (method, path) != ("OPTIONS", "*"):
             raise malformed(method, path)
         if method == "POST" and is_foreign_form(headers, host or named):
             raise ServingError(
