@@ -33,8 +33,8 @@ _speaker = ""
 def say(text: str) -> None:
     """A line for the person, not for the pipe.
 
-    Work goes on where nobody can read it any more: a terminal that was closed, a
-    pipe whose reader has ended, a full disk.
+    Work goes on where nobody can read it any more: a terminal that was closed,
+    a pipe whose reader has ended, a full disk.
     """
     with contextlib.suppress(OSError):
         print(f"{_speaker}{text}", file=sys.stderr, flush=True)

@@ -210,7 +210,7 @@ def _open_streams():
             os.fstat(number)
         except OSError:
             os.open(os.devnull, flags)  # Takes the lowest number: this one.
-            stream = open(number, mode, encoding="utf-8")  # noqa: PTH123, SIM115
+            stream = open(number, mode, encoding="utf-8")  # noqa: PTH123
             setattr(sys, name, stream)
 
 

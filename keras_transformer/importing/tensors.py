@@ -186,9 +186,9 @@ def _check_memo(content):
     Its reader has a list of so many, whatever was kept before.
     """
     for opcode, number, _ in pickletools.genops(content):
-        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT"):
-            if number > len(content):
-                raise ValueError(f"a pickle that keeps a value {number}")
+        keeps = opcode.name in ("PUT", "BINPUT", "LONG_BINPUT")
+        if keeps and number > len(content):
+            raise ValueError(f"a pickle that keeps a value {number}")
 
 
 class _StateDict(dict):

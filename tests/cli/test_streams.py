@@ -53,9 +53,7 @@ def test_a_closed_stdin_is_told_if_it_is_read(tmp_path):
     text.write_text("a\n")
     command = ["translate", "--run", tmp_path / "no-run"]
     for options, says in (([], "stdin"), (["--input", text], "no-run")):
-        result = run(
-            *command, *options, change="<&-", stderr=subprocess.PIPE
-        )
+        result = run(*command, *options, change="<&-", stderr=subprocess.PIPE)
         ends_in_one_line(result, says)
 
 

@@ -32,8 +32,8 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 _ALLOWED = "GET, HEAD, POST, OPTIONS"
 # Statuses of requests of which not all is read.
 _UNREAD = (408, 413)
-# What a path, a query and a fragment are of: a server of libevent's, as TensorFlow
-# Serving's, refuses others. Source: RFC 3986, 3.3 to 3.5.
+# What a path, a query and a fragment are of: libevent, which TensorFlow Serving
+# uses, refuses others. Source: RFC 3986, 3.3 to 3.5.
 _CHARACTER = r"[\w.~!$&'()*+,;=:@/-]|%[0-9a-fA-F]{2}"
 _PATH = re.compile(
     rf"(?:{_CHARACTER})*+(?:\?(?:{_CHARACTER}|\?)*+)?(?:#(?:{_CHARACTER}|\?)*+)?",
