@@ -174,6 +174,7 @@ def test_long_bodies_keep_no_short_ones_away(serve, toy_configs):
     with contextlib.ExitStack() as stack:
         for _ in range(2):
             stack.enter_context(half_sent(server, long))
+        time.sleep(1)  # They come by turns, and a third would be among them.
         end = time.monotonic() + 20
         while (answer := ask(host(server), PREDICT, long)).status == 200:
             assert time.monotonic() < end  # Those two haven't arrived yet.

@@ -1,7 +1,9 @@
 """HTTP itself: what is no request, what is too much, and what takes long."""
 
+import contextlib
 import json
 import socket
+import threading
 import time
 
 import pytest
@@ -113,9 +115,14 @@ TWO_LENGTHS = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
         (b"GET /v1/models/t\xc3\xb6y HTTP/1.1\r\nHost: x\r\n\r\n", 400, ""),
         (b"GET / HTTP/1.1\r\n\r\n", 400, "Missing mandatory Host: header"),
         (b"GET / HTTP/1.1\r\nX: " + b"x" * 2**17, 431, ""),
+        (
+            b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a:b\r\n" * 100 + b"\r\n",
+            431,
+            "More than 100 lines in a head",
+        ),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n", 400, ""),
     ],
-    ids="lengths 1.0 gzip ascii host long tls".split(),
+    ids="lengths 1.0 gzip ascii host long lines tls".split(),
 )
 def test_what_is_no_http_is_refused_told_and_logged(
     server, log, data, status, says
@@ -310,6 +317,69 @@ def test_what_is_too_much_by_its_head_is_not_asked_for(server):
         connection.sendall(request("POST", PREDICT, more=more))
         head, _ = read_answer(connection)
     assert head.startswith("HTTP/1.1 413 ")
+
+
+def test_many_lines_of_many_requests_are_few_in_each(server):
+    with connect(server) as connection:
+        more = "a: b\r\n" * 90
+        connection.sendall(request("GET", STATUS, more=more) * 20 + ALIVE)
+        answer = b""
+        while answer.count(b"HTTP/1.1 200 ") < 21:
+            part = connection.recv(65536)
+            assert part, answer
+            answer += part
+
+
+def in_chunks(body, size):
+    """A body in chunks of so many bytes."""
+    parts = (body[i : i + size] for i in range(0, len(body), size))
+    chunks = [b"%x\r\n%s\r\n" % (len(part), part) for part in parts]
+    return b"".join([*chunks, b"0\r\n\r\n"])
+
+
+def test_a_body_in_too_many_chunks(serve, toy_configs):
+    server = serve(models=toy_configs, port=None)
+    head = request("POST", PREDICT, more="Transfer-Encoding: chunked\r\n")
+    texts = json.dumps({"instances": ["a" * 10_000] * 20}).encode()
+    for body, size, status in (
+        (BODY + b" " * 16_000, 1, 200),
+        (texts, 17, 200),
+        (BODY + b" " * 20_000, 1, 400),
+    ):
+        with connect(server) as connection:
+            connection.sendall(head + in_chunks(body, size))
+            answer, content = read_answer(connection)
+        assert answer.startswith(f"HTTP/1.1 {status} "), (size, content)
+    assert content["error"].endswith("Too many chunks of few bytes")
+
+
+def test_bodies_in_the_smallest_chunks_keep_nobody_waiting(serve, toy_configs):
+    server = serve(models=toy_configs, port=None)
+    head = request("POST", PREDICT, more="Transfer-Encoding: chunked\r\n")
+    spaces = in_chunks(b" " * 20_000, 1)[:-5]
+    stop = threading.Event()
+
+    def attack():
+        while not stop.is_set():
+            with contextlib.suppress(OSError), connect(server) as connection:
+                connection.sendall(head)
+                while not stop.is_set():
+                    connection.sendall(spaces)
+
+    attackers = [threading.Thread(target=attack) for _ in range(4)]
+    for thread in attackers:
+        thread.start()
+    try:
+        time.sleep(0.5)
+        for _ in range(5):
+            began = time.monotonic()
+            answer = ask(f"127.0.0.1:{server.rest_port}", PREDICT, BODY)
+            assert answer.status == 200
+            assert time.monotonic() - began < 2
+    finally:
+        stop.set()
+        for thread in attackers:
+            thread.join()
 
 
 def send_until(connection, end):

@@ -7,6 +7,7 @@ for them, so that its protocol class is subclassed: see
 
 import asyncio
 import http
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -21,8 +22,14 @@ from keras_transformer.serving.server.recording import error_body
 _UNANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
 # A client in these states may have more to send.
 _SENDING = (h11.SEND_BODY, h11.ERROR)
-# Bytes of a request's head.
-_MAX_HEAD = 2**16
+# Bytes and lines of a request's head. Apache takes as many lines.
+_MAX_HEAD, _MAX_LINES = 2**16, 100
+_END_OF_HEAD = re.compile(rb"\n\r?\n")
+# Chunks of a body, and bytes of each on an average, if there are more.
+_MANY_CHUNKS, _CHUNK_BYTES = 2**14, 16
+# Bytes that are read of a connection before others have their turn. In the
+# smallest chunks they take 10 ms.
+_READ_BYTES = 4096
 # Characters of what was wrong, and of a target, that are kept.
 _SHOWN = 1000
 
@@ -79,20 +86,44 @@ class _Connection(h11.Connection):
         super().__init__(h11.SERVER, max_head)
         self.error: h11.RemoteProtocolError | None = None
         self._state = state
+        self._chunks = self._bytes = 0
 
     def next_event(self):
-        if self.their_state is h11.IDLE:
-            self._state["target"] = b""
         try:
+            if self.their_state is h11.IDLE:
+                self._state["target"] = b""
+                _require_few_lines(self.trailing_data[0])
             event = super().next_event()
             if isinstance(event, h11.Request):
+                self._chunks = self._bytes = 0
                 self._state["target"] = event.target
                 self._state["method"] = event.method
                 _require_one_length(event)
+            elif isinstance(event, h11.Data):
+                self._count_chunk(event)
         except h11.RemoteProtocolError as error:
             self.error = error
             raise
         return event
+
+    def _count_chunk(self, data):
+        """Refuses a body whose chunks would take all of the server's time."""
+        self._chunks += 1
+        self._bytes += len(data.data)
+        many = self._chunks > _MANY_CHUNKS
+        if many and self._bytes < _CHUNK_BYTES * self._chunks:
+            raise h11.RemoteProtocolError("Too many chunks of few bytes")
+
+
+def _require_few_lines(data):
+    """Refuses a head of very many lines before they are looked at."""
+    if data.count(b"\n") <= _MAX_LINES:
+        return
+    end = _END_OF_HEAD.search(data)
+    if data.count(b"\n", 0, end.start() if end else None) > _MAX_LINES:
+        raise h11.RemoteProtocolError(
+            f"More than {_MAX_LINES} lines in a head", error_status_hint=431
+        )
 
 
 def _require_one_length(request):
@@ -154,6 +185,8 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         self._timers = {}
 
     def connection_made(self, transport):
+        # Of asyncio's loop, which is the one that the server runs.
+        transport.max_size = _READ_BYTES
         super().connection_made(_Transport(transport, self))
         self._hang_up_later("sending")
         if len(self.connections) > self._max_connections and self._idle:
@@ -219,7 +252,8 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         """Whether the connection stays for what its client still sends."""
         if self.is_draining or self.transport.is_closing():
             return self.is_draining
-        self.is_draining = self.conn.their_state in _SENDING
+        refused = self.conn.error is not None
+        self.is_draining = refused or self.conn.their_state in _SENDING
         if self.is_draining:
             self._idle.pop(self, None)
             self.flow.resume_reading()

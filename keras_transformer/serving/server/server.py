@@ -307,6 +307,7 @@ class Server:
             http=limited_protocol(
                 limits.receive_seconds, _MAX_CONNECTIONS, self.core.record
             ),
+            loop="asyncio",
             ws="none",
             lifespan="off",
             log_config=None,
