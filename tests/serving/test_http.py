@@ -1,8 +1,12 @@
 """HTTP itself: what is no request, what is too much, and what takes long."""
 
 import contextlib
+import errno
 import json
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -10,6 +14,8 @@ import pytest
 
 from keras_transformer.serving.server import server as module
 from keras_transformer.serving.server.admission import Limits
+from tests.cli.conftest import ROOT
+from tests.cli.test_serve import free_ports
 from tests.serving.asking import ask
 
 SECONDS = 0.5
@@ -446,6 +452,60 @@ def test_half_sent_bodies_take_no_place_of_whole_ones(serve, toy_configs):
     finally:
         for connection in slow:
             connection.close()
+
+
+LIMITED = """
+import resource, runpy, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (96, 96))
+sys.argv[0] = "keras_transformer"
+runpy.run_module("keras_transformer", run_name="__main__")
+"""
+
+
+def test_a_server_that_may_open_few_files(toy_base):
+    """Whoever connects and says nothing gives way, and the log stays short."""
+    port, _ = free_ports()
+    command = ["serve", "--engine", "embedded", "--model_base_path", toy_base]
+    process = subprocess.Popen(
+        [sys.executable, "-c", LIMITED, *map(str, command), "--port", "0"]
+        + ["--rest_api_port", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    timer = threading.Timer(120, process.kill)
+    timer.start()
+    said = []
+    try:
+        for line in process.stderr:
+            said.append(line)
+            if line.startswith("REST on"):
+                break
+        with contextlib.ExitStack() as stack:
+            for _ in range(150):
+                address = ("127.0.0.1", port)
+                connection = socket.create_connection(address, 20)
+                stack.enter_context(connection)
+            for _ in range(3):
+                assert ask(f"127.0.0.1:{port}", STATUS).status == 200
+    finally:
+        process.send_signal(signal.SIGTERM)
+        said.append(process.communicate(timeout=60)[1])
+        timer.cancel()
+    assert process.returncode == 0
+    assert "Traceback" not in "".join(said)
+
+
+def test_no_files_left_are_told_once(serve, toy_configs):
+    """asyncio tries to accept a thousand times a second."""
+    server = serve(models=toy_configs, port=None)
+    rest, lines = server._rest, []
+    rest._log = lines.append
+    for _ in range(3):
+        error = OSError(errno.EMFILE, "Too many open files")
+        rest._note(rest.loop, {"message": "accept", "exception": error})
+    assert lines == ["connections have to wait: Too many open files"]
 
 
 def test_idle_connections_give_way_to_new_ones(serve, toy_configs, monkeypatch):

@@ -88,6 +88,15 @@ def test_a_slow_reader_gets_the_whole_answer(server):
         assert time.monotonic() - began > 2 * SECONDS
 
 
+def test_a_connection_to_grpc_that_says_nothing(server):
+    began = time.monotonic()
+    address = ("127.0.0.1", server.port)
+    with socket.create_connection(address, timeout=20) as connection:
+        while connection.recv(65536):  # What gRPC says of itself.
+            pass
+    assert time.monotonic() - began < 10
+
+
 @pytest.mark.parametrize(
     "method",
     [

@@ -69,6 +69,11 @@ def grpc_server(core: Core, health_service: HealthService) -> grpc.Server:
         maximum_concurrent_rpcs=calls,
         options=[
             ("grpc.so_reuseport", 0),
+            # Of a client that connects and says nothing; 2 minutes otherwise.
+            (
+                "grpc.server_handshake_timeout_ms",
+                int(core.limits.receive_seconds * 1000),
+            ),
             ("grpc.max_receive_message_length", core.limits.max_request_bytes),
             ("grpc.max_send_message_length", -1),
         ],

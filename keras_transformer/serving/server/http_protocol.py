@@ -66,6 +66,7 @@ def limited_protocol(
             "_max_connections": max_connections,
             "_record": staticmethod(record),
             "_idle": {},
+            "_open": set(),
         },
     )
 
@@ -174,6 +175,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
     _max_connections: int
     _record: Callable
     _idle: dict
+    _open: set  # without those that have just been closed to make way
     _timers: dict
 
     def __init__(self, config, *arguments, **options):
@@ -182,21 +184,32 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         self.app_state: dict[str, Any] = {"crowded": False}
         self.conn = _Connection(_MAX_HEAD, self.app_state)
         self.is_draining = False
+        self._is_counted = True
         self._timers = {}
 
     def connection_made(self, transport):
         # Of asyncio's loop, which is the one that the server runs.
         transport.max_size = _READ_BYTES
+        most = self._max_connections + self._max_connections // 8 + 8
+        if len(self._open) >= most:
+            # Files would run out; who has sent nothing yet gets no answer.
+            self._is_counted = False
+            transport.abort()
+            return
         super().connection_made(_Transport(transport, self))
         self._hang_up_later("sending")
-        if len(self.connections) > self._max_connections and self._idle:
-            next(iter(self._idle)).transport.close()
+        self._open.add(self)
+        if len(self._open) > self._max_connections and self._idle:
+            longest = next(iter(self._idle))
+            longest.transport.close()
+            longest.give_way()
+        self._idle[self] = None  # Until something comes.
 
     def data_received(self, data):
         if self.is_draining:
             return
         self._idle.pop(self, None)
-        crowded = len(self.connections) > self._max_connections
+        crowded = len(self._open) > self._max_connections
         self.app_state["crowded"] = crowded
         super().data_received(data)
         self._check_client()
@@ -243,10 +256,17 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         self._cancel("reading")
 
     def connection_lost(self, exc):
-        self._idle.pop(self, None)
+        if not self._is_counted:
+            return
+        self.give_way()
         for name in list(self._timers):
             self._cancel(name)
         super().connection_lost(exc)
+
+    def give_way(self) -> None:
+        """No longer counts among those that are open."""
+        self._idle.pop(self, None)
+        self._open.discard(self)
 
     def drains(self) -> bool:
         """Whether the connection stays for what its client still sends."""

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import errno
 import functools
 import logging
 import pathlib
@@ -19,7 +20,7 @@ from keras_transformer.contract.layout import WARMUP
 from keras_transformer.contract.status import ServingError
 from keras_transformer.errors import InputError
 from keras_transformer.export.ctranslate2_session import CTranslate2Session
-from keras_transformer.machine import usable_cores
+from keras_transformer.machine import files_left, usable_cores
 from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.batching import Batcher
 from keras_transformer.serving.server.config_files import (
@@ -61,6 +62,9 @@ _MAX_CONNECTIONS = 4096
 _KEEP_ALIVE_SECONDS = 620
 # Seconds beside those to drain, for threads that are about to end.
 _LATE = 2.0
+# Why no connection can be accepted, and seconds between two lines about it.
+_NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_QUIET_SECONDS = 60.0
 # Of a batch that is run at the start, if the queues allow so many.
 _WARMUP_ROWS = 64
 
@@ -305,7 +309,10 @@ class Server:
         config = uvicorn.Config(
             rest_application(self.core, self._hosts(), self._options.page),
             http=limited_protocol(
-                limits.receive_seconds, _MAX_CONNECTIONS, self.core.record
+                limits.receive_seconds,
+                # The other half of the files is for gRPC and models.
+                max(1, min(_MAX_CONNECTIONS, files_left() // 2)),
+                self.core.record,
             ),
             loop="asyncio",
             ws="none",
@@ -316,7 +323,7 @@ class Server:
             backlog=_BACKLOG,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         )
-        self._rest = _RestServer(config)
+        self._rest = _RestServer(config, self._log)
         self._rest_thread = threading.Thread(
             target=functools.partial(self._rest.run, sockets=[self._socket]),
             name="rest",
@@ -352,13 +359,36 @@ class Server:
 
 
 class _RestServer(uvicorn.Server):
-    """uvicorn's, whose event loop can be watched."""
+    """uvicorn's, whose event loop can be watched.
+
+    Args:
+        config: a `uvicorn.Config`.
+        log: takes a line, now and then, for connections that failed.
+    """
 
     loop: asyncio.AbstractEventLoop | None = None
 
+    def __init__(self, config, log):
+        super().__init__(config)
+        self._log = log
+        self._quiet_until = 0.0
+
     async def serve(self, sockets=None):
         self.loop = asyncio.get_running_loop()
+        self.loop.set_exception_handler(self._note)
         await super().serve(sockets)
+
+    def _note(self, loop, context):
+        """Says once in a while that there are too many files open.
+
+        asyncio tries a thousand times a second, with a traceback each.
+        """
+        error = context.get("exception")
+        if getattr(error, "errno", None) not in _NO_FILES:
+            loop.default_exception_handler(context)
+        elif time.monotonic() > self._quiet_until:
+            self._quiet_until = time.monotonic() + _QUIET_SECONDS
+            self._log(f"connections have to wait: {error.strerror}")
 
 
 def _parameters(options):
