@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from typing import Self, TextIO
+from typing import Any, Self, TextIO
 
 from tqdm import tqdm
 
@@ -240,8 +240,9 @@ def input_lines(path: str | os.PathLike | None) -> Iterator[str]:
     Raises:
         InputError: a line isn't UTF-8, or a gzip file is damaged.
     """
-    stdin = contextlib.nullcontext(sys.stdin and sys.stdin.buffer)
-    with open_bytes(path) if path else stdin as file:
+    # stdin, which may be closed, is looked at only if it is to be read.
+    source: Any = open_bytes(path) if path else None
+    with source or contextlib.nullcontext(sys.stdin.buffer) as file:
         yield from decoded_lines(bounded_lines(file), str(path or "stdin"))
 
 

@@ -187,7 +187,7 @@ def _check_memo(content):
     """
     for opcode, number, _ in pickletools.genops(content):
         keeps = opcode.name in ("PUT", "BINPUT", "LONG_BINPUT")
-        if keeps and number > len(content):
+        if keeps and int(number or 0) > len(content):
             raise ValueError(f"a pickle that keeps a value {number}")
 
 
