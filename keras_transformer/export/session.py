@@ -7,6 +7,7 @@ of Keras. Whether XLA may compile is up to the process.
 
 import contextlib
 import os
+from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -52,7 +53,9 @@ class SavedModelSession:
         )
         self._session = session_with_plain_errors(tf.Graph(), config)
         try:
-            with _without_warnings():
+            # The loader says that it is deprecated, each time. There is no
+            # other way to load what the server's own loader loads.
+            with log_level("ERROR"):
                 meta_graph = tf.compat.v1.saved_model.load(
                     self._session, [TAG], os.fspath(folder)
                 )
@@ -101,14 +104,11 @@ class SavedModelSession:
 
 
 @contextlib.contextmanager
-def _without_warnings():
-    """The loader says that it is deprecated, each time.
-
-    There is no other way to load what the server's own loader loads.
-    """
+def log_level(name: str) -> Iterator[None]:
+    """TensorFlow logs in the block from this level on, such as "ERROR"."""
     logger = tf.get_logger()
     level = logger.level
-    logger.setLevel("ERROR")
+    logger.setLevel(name)
     try:
         yield
     finally:
