@@ -15,16 +15,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 # A larger corpus beside the checkout, which is no part of the repository.
 TATOEBA = pathlib.Path(__file__).parents[2] / "shared" / "data" / "tatoeba"
-# Few tests that take long, by `--durations=0`. They begin, so that in the end no
-# process waits for another's.
+# Few tests that take long, by `--durations=0`. They begin, so that in the end
+# no process waits for another's.
 LONG_FILES = (
     "docs/test_examples.py",
     "docs/test_pages.py",
     "export/test_int8.py",
-    "cli/test_demo.py",
     "cli/test_path.py",
     "cli/test_distill.py",
-    "cli/test_opus_mt_guide.py",
     "cli/test_serving_guide.py",
     "cli/test_other_programs_guide.py",
     "cli/test_bulk_guide.py",
