@@ -73,6 +73,11 @@ def make_callable(package: str, name: str, module: str) -> None:
         def __wrapped__(self):  # whose signature and docstring are shown
             return getattr(importlib.import_module(f"{package}.{module}"), name)
 
+        # Which `help` and notebooks print; of modules it can be set.
+        @property
+        def __doc__(self):  # type: ignore[override]  # As said.
+            return self.__wrapped__.__doc__
+
         def __call__(self, *args, **kwargs):
             return self.__wrapped__(*args, **kwargs)
 

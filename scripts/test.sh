@@ -16,4 +16,6 @@ set_up
 export TF_NUM_INTRAOP_THREADS="${TF_NUM_INTRAOP_THREADS:-1}"
 export TF_NUM_INTEROP_THREADS="${TF_NUM_INTEROP_THREADS:-1}"
 cd -- "$root"
-exec "$environment_python" -m pytest -n 2 --dist loadfile "$@"
+# tests/conftest.py says which files begin.
+exec "$environment_python" -m pytest -n 2 --dist loadfile \
+  --no-loadscope-reorder "$@"

@@ -9,7 +9,14 @@ import keras_transformer
 from keras_transformer.constants import SPECIAL_TOKENS
 
 # Their examples name a run or an export, which takes minutes to make.
-NEED_A_RUN = {"SavedTranslator", "TrainedRun", "Translator", "load", "train"}
+NEED_A_RUN = {
+    "SavedTranslator",
+    "TrainedRun",
+    "Translator",
+    "export",
+    "load",
+    "train",
+}
 FINDER = doctest.DocTestFinder(recurse=False)
 
 

@@ -281,3 +281,10 @@ def test_every_folder_of_the_package_is_a_package():
         folder for folder in folders if not (folder / "__init__.py").exists()
     ]
     assert missing == []
+
+
+def test_files_that_begin_the_tests_exist():
+    from tests.conftest import LONG_FILES
+
+    missing = [n for n in LONG_FILES if not (ROOT / "tests" / n).is_file()]
+    assert missing == []

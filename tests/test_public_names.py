@@ -1,4 +1,5 @@
 import importlib
+import inspect
 import pathlib
 
 import pytest
@@ -69,3 +70,9 @@ def test_objects_print_what_they_are():
         ),
     }
     assert [repr(one) for one in objects] == list(objects.values())
+
+
+def test_a_package_that_is_called_describes_the_function():
+    export = keras_transformer.export
+    assert "warmup_texts: source sentences" in inspect.getdoc(export)
+    assert "warmup_texts" in inspect.signature(export).parameters

@@ -100,9 +100,13 @@ class PresetValues(SphinxDirective):
 
 
 class CommandHelp(SphinxDirective):
-    """What a subcommand answers to `--help`."""
+    """What a subcommand answers to `--help`.
+
+    Its content is a line for those who read the page's file, as on GitHub.
+    """
 
     required_arguments = 1
+    has_content = True
 
     def run(self):
         parser = build_parser()._subparsers._group_actions[0].choices

@@ -14,9 +14,14 @@ _LEFT_OUT = "build, call, compute_output_shape, compute_output_spec, get_config"
 
 
 class PublicName(SphinxDirective):
-    """Documentation of `keras_transformer.NAME`, under that name."""
+    """Documentation of `keras_transformer.NAME`, under that name.
+
+    Its content, the name and the first line of the docstring, is for those who
+    read the page's file, as on GitHub.
+    """
 
     required_arguments = 1
+    has_content = True
 
     def run(self):
         name = self.arguments[0]

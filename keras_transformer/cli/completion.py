@@ -7,6 +7,7 @@ example:
   source <(keras-transformer completion bash)
   keras-transformer completion bash \\
       > ~/.local/share/bash-completion/completions/keras-transformer
+  source <(keras-transformer completion zsh)  # after compinit
   keras-transformer completion zsh > "${fpath[1]}/_keras-transformer"
 """
 
@@ -17,6 +18,8 @@ from keras_transformer.compat import arguments_of
 from keras_transformer.presets import PRESETS
 
 SHELLS = ("bash", "zsh")
+_BY_EVAL = "$zsh_eval_context[-1] == eval"
+_BY_EVAL_OR_SOURCE = "$zsh_eval_context[-1] == (eval|file)"
 _FOLDERS = ("BASE", "FOLDER", "RUN")
 
 
@@ -37,7 +40,9 @@ def run(arguments: argparse.Namespace) -> None:
             argument.complete = shtab.FILE
         elif argument.dest == "preset":
             argument.choices = tuple(PRESETS)
-    print(shtab.complete(parser, arguments.shell))
+    script = shtab.complete(parser, arguments.shell)
+    # Of zsh's `eval` alone it knows that it isn't in a file of `fpath`.
+    print(script.replace(_BY_EVAL, _BY_EVAL_OR_SOURCE))
 
 
 def _all_arguments(parser):

@@ -363,13 +363,14 @@ def batches_of_pools(
         )
         indices.set_shape([None])  # (P,), or fewer where batches are left out
         sizes.set_shape([None])  # (number of batches,)
-        # Ragged: (number of batches, None).
-        rows = tf.RaggedTensor.from_row_lengths(indices, sizes, validate=False)
-        return sources, targets, rows, arguments
+        return sources, targets, indices, sizes, arguments
 
+    # Batches as ranges of indices: of a dataset of ragged rows, TensorFlow
+    # says in a page of text that it can't infer the type.
     @_as_written
-    def gathered(sources, targets, rows, arguments):
-        def batch(row, batches_left):
+    def gathered(sources, targets, indices, sizes, arguments):
+        def batch(start, end, batches_left):
+            row = indices[start:end]  # (B,)
             # (B, None) each
             sides = tf.gather(sources, row), tf.gather(targets, row)
             if resample is not None:
@@ -379,8 +380,10 @@ def batches_of_pools(
                 lambda ids: _own_rows(ids, *share), (features, labels)
             )
 
-        batches_left = tf.range(rows.nrows(), 0, -1)
-        return tf.data.Dataset.from_tensor_slices((rows, batches_left)).map(
+        ends = tf.cumsum(sizes)
+        batches_left = tf.range(tf.size(sizes, tf.int64), 0, -1)
+        slices = ends - sizes, ends, batches_left
+        return tf.data.Dataset.from_tensor_slices(slices).map(
             batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
         )
 

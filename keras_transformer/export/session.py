@@ -8,6 +8,7 @@ of Keras. Whether XLA may compile is up to the process.
 import contextlib
 import os
 import pathlib
+from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -56,7 +57,9 @@ class SavedModelSession:
         )
         self._session = session_with_plain_errors(tf.Graph(), config)
         try:
-            with _without_warnings():
+            # The loader says that it is deprecated, each time. There is no
+            # other way to load what the server's own loader loads.
+            with log_level("ERROR"):
                 meta_graph = tf.compat.v1.saved_model.load(
                     self._session, [TAG], os.fspath(folder)
                 )
@@ -115,14 +118,11 @@ def _require_size(folder):
 
 
 @contextlib.contextmanager
-def _without_warnings():
-    """The loader says that it is deprecated, each time.
-
-    There is no other way to load what the server's own loader loads.
-    """
+def log_level(name: str) -> Iterator[None]:
+    """TensorFlow logs in the block from this level on, such as "ERROR"."""
     logger = tf.get_logger()
     level = logger.level
-    logger.setLevel("ERROR")
+    logger.setLevel(name)
     try:
         yield
     finally:

@@ -19,8 +19,8 @@ from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
 from keras_transformer.text.vocabulary_training import train_sentencepiece
 
 DEFAULT_SIZE = 8_000
-# A language code, as text and as a piece.
 _LARGEST_MODEL = 1 << 28  # bytes
+# A language code, as text and as a piece.
 _CODE_TEXT = r">>[^<>\s]+<<"
 _CODE = re.compile(SPACE + _CODE_TEXT)
 

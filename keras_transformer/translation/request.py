@@ -156,7 +156,8 @@ def translations_of(
     """
     if scores and len(scores[0]) < count:
         raise InputError(
-            f"n-best {count}: this export's beam has {len(scores[0])}"
+            f"n-best must be 1 to {len(scores[0])}, the beam size of this "
+            f"export. Received: {count}"
         )
     return [
         Translation(

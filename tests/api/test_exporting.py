@@ -41,6 +41,8 @@ def test_an_export_translates_as_its_run(folder, tmp_path, monkeypatch):
         progress=lines.append,
     )
     assert report.path == tmp_path / "models" / "1"
+    # A notebook prints it where it is the last of a cell.
+    assert len(repr(report).replace(str(tmp_path), "")) < 150
     assert "tracing the graph" in lines
     texts = ["aaa bbb", "", "ccc"]
     expected = kt.load(folder).translate(texts)

@@ -184,7 +184,7 @@ def test_as_little_as_possible_is_read_ahead(url, interactive, most):
         ([], ["model default", "NOT_FOUND"]),
         (["--model=toy", "--version=7"], ["toy version 7", "NOT_FOUND"]),
         (["--model=toy", "--label=x"], ["label x", "INVALID_ARGUMENT"]),
-        (["--model=toy", "--n-best=9"], ["n-best 9: ", "beam has 4"]),
+        (["--model=toy", "--n-best=9"], ["1 to 4, the beam size", "9"]),
         (["--model=toy", "--version=1", "--label=x"], ["either a version"]),
         (["--model=toy", "--timeout=0"], ["timeout", "greater than 0"]),
     ],

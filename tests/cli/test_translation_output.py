@@ -224,4 +224,4 @@ def test_what_an_export_does_not_give(export, source, refuses, options):
 
 def test_more_than_an_export_has(export, source, refuses):
     command = ["translate", "--saved-model", export, "--input", source]
-    refuses(*command, "--n-best=9", says=["n-best 9: ", "beam has 4"])
+    refuses(*command, "--n-best=9", says=["1 to 4, the beam size", "9"])

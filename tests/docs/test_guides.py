@@ -3,12 +3,13 @@
 import ast
 import dataclasses
 import functools
+import inspect
 import re
 
 import pytest
 
 import keras_transformer
-from keras_transformer.cli.main import COMMANDS
+from keras_transformer.cli.main import COMMANDS, build_parser
 from keras_transformer.config import Config
 from keras_transformer.presets import PRESETS
 from tests.docs.pages import DOCS, ROOT
@@ -61,3 +62,21 @@ def test_reference_has_every_command_section_and_preset(language):
     sections = [field.name for field in dataclasses.fields(Config)]
     assert re.findall(r"\{config\} (\w+)", text) == sections
     assert re.findall(r"\{preset\} (\w+)", text) == list(PRESETS)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_reference_has_a_line_of_each_without_the_site(language):
+    folder = DOCS / language / "reference"
+    (commands,) = build_parser()._subparsers._group_actions
+    described = {one.dest: one.help for one in commands._choices_actions}
+    for page, expected in (("api", first_line), ("commands", described.get)):
+        text = (folder / f"{page}.md").read_text("utf-8")
+        shown = re.findall(r"^```\{\w+\} (\w+)\n(.*\n)?```$", text, re.M)
+        assert shown
+        for name, line in shown:
+            assert line == f"{name}: {expected(name)}\n"
+
+
+def first_line(name):
+    thing = getattr(keras_transformer, name)
+    return inspect.getdoc(thing).splitlines()[0]

@@ -49,5 +49,7 @@ def test_every_line_has_a_hypothesis():
 
 
 def test_more_than_the_beam_has_is_refused():
-    with pytest.raises(InputError, match="n-best 3: .* beam has 2"):
+    with pytest.raises(
+        InputError, match="n-best must be 1 to 2, .* Received: 3"
+    ):
         translations_of(["one"], [["a", "b"]], [[-1.0, -2.0]], count=3)

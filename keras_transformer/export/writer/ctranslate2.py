@@ -87,7 +87,7 @@ class CTranslate2Report:
     path: pathlib.Path
     quantization: str
     size: int
-    checks: tuple[CheckResult, ...]
+    checks: tuple[CheckResult, ...] = dataclasses.field(repr=False)
     seconds: float
 
     def to_dict(self) -> dict:

@@ -73,7 +73,7 @@ class KerasReport:
     path: pathlib.Path
     model: pathlib.Path
     size: int
-    checks: tuple[CheckResult, ...]
+    checks: tuple[CheckResult, ...] = dataclasses.field(repr=False)
     seconds: float
 
     def to_dict(self) -> dict:

@@ -60,8 +60,8 @@ class ExportReport:
     version: int
     size: int
     variables: int
-    signatures: tuple[str, ...]
-    checks: tuple[CheckResult, ...]
+    signatures: tuple[str, ...] = dataclasses.field(repr=False)
+    checks: tuple[CheckResult, ...] = dataclasses.field(repr=False)
     seconds: float
     precision: str = "float32"
 

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.contract import layout
+from keras_transformer.export.session import log_level
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.details import align, tokenize
@@ -93,7 +94,11 @@ class TracedSignatures:
 
     def save(self, folder: pathlib.Path) -> None:
         """Writes the SavedModel into a folder that is there."""
-        tf.saved_model.save(self.module, str(folder), signatures=self.functions)
+        # In notebooks it tells the folder, whose name isn't the final one.
+        with log_level("WARNING"):
+            tf.saved_model.save(
+                self.module, str(folder), signatures=self.functions
+            )
 
     def reference(self, texts: list[str]) -> dict:
         """What this process makes of texts, for the checks to compare with.
