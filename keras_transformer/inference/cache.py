@@ -148,7 +148,7 @@ def reorder(cache: Cache, parents: tf.Tensor) -> Cache:
     Args:
         parents: int32 `(B, K)`.
     """
-    if is_joined(cache):
+    if has_one_beam(cache):
         return cache
     mask = tf.gather(cache.mask[:, 0], parents, batch_dims=1)  # (B, K, T * K)
     return cache._replace(mask=mask[:, tf.newaxis])
@@ -161,17 +161,17 @@ def take(cache: Cache, indices: tf.Tensor, num_heads: int) -> Cache:
         indices: int32 `(B',)`, of the sentences.
         num_heads: N.
     """
-    joined = is_joined(cache)
-    group = 1 if joined else num_heads
-    rows = indices[:, tf.newaxis] * group + tf.range(group)  # (B', G)
-    rows = tf.reshape(rows, [-1])  # (B' * G,)
+    rows = indices[:, tf.newaxis] * num_heads + tf.range(num_heads)  # (B', N)
+    rows = tf.reshape(rows, [-1])  # (B' * N,)
+    single = has_one_beam(cache)
+    of_source = rows if single else indices
     return Cache(
-        past=tf.gather(cache.past, rows, axis=1),  # (2 Y, B' * G, T, W)
+        past=tf.gather(cache.past, rows, axis=1),  # (2 Y, B' * N, T, W)
         # What follows is as in `cache`, with B' for B.
-        mask=cache.mask if joined else tf.gather(cache.mask, indices),
-        source_keys=tf.gather(cache.source_keys, indices, axis=1),
-        source_values=tf.gather(cache.source_values, indices, axis=1),
-        source_mask=tf.gather(cache.source_mask, indices),
+        mask=cache.mask if single else tf.gather(cache.mask, indices),
+        source_keys=tf.gather(cache.source_keys, of_source, axis=1),
+        source_values=tf.gather(cache.source_values, of_source, axis=1),
+        source_mask=tf.gather(cache.source_mask, of_source),
     )
 
 
@@ -194,6 +194,6 @@ def grow(cache: Cache, steps: int | tf.Tensor) -> Cache:
     )
 
 
-def is_joined(cache: Cache) -> bool:
-    """Whether the heads are joined, as for one beam, or split."""
+def has_one_beam(cache: Cache) -> bool:
+    """Whether the cache is of one beam, and has no axis for it."""
     return cache.mask.shape.rank == 3
