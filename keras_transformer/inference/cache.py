@@ -25,19 +25,20 @@ MASKED = -1e9
 class Cache(NamedTuple):
     """What the Transformer carries from step to step.
 
-    Few tensors, because a loop spends time on each at every step. With one
-    beam, the heads of keys and values are joined to rows of the model's width
-    D; with more they are split (see `cached_attention`).
+    Few tensors, because a loop spends time on each at every step. Their R rows
+    are the heads of all sentences, R = B * N; with one beam in XLA sentences,
+    R = B and W = D (see `cached_attention`). Where there are two shapes, the
+    first is with one beam.
 
     Attributes:
-        past: `(2 Y, B, T, D)` or `(2 Y, B * N, T, K * H)`, keys and values
-            of each layer's self-attention in turn, in the dtype of the
-            weights, like the source's.
+        past: `(2 Y, R, T, W)`, keys and values of each layer's self-attention
+            in turn, in the dtype of the weights, like the source's. W is H,
+            with more beams K * H.
         mask: float32 `(1, 1, T)` or `(B, 1, K, T * K)`, 0 where a slot
             belongs to the past of a beam, MASKED elsewhere.
-        source_keys: `(Y, B, S, D)` or `(Y, B, N, H, S)`.
-        source_values: `(Y, B, S, D)` or `(Y, B, N, S, H)`.
-        source_mask: float32 `(B, 1, S)` or `(B, 1, 1, S)`, 0 or MASKED.
+        source_keys: `(Y, R, S, W)`, or `(Y, B, N, H, S)`.
+        source_values: `(Y, R, S, W)`, or `(Y, B, N, S, H)`.
+        source_mask: float32 `(R, 1, S)` or `(B, 1, 1, S)`, 0 or MASKED.
     """
 
     past: tf.Tensor
@@ -155,7 +156,7 @@ def reorder(cache: Cache, parents: tf.Tensor) -> Cache:
 
 
 def take(cache: Cache, indices: tf.Tensor, num_heads: int) -> Cache:
-    """The cache of some of the sentences.
+    """The cache of some of the sentences; not for XLA.
 
     Args:
         indices: int32 `(B',)`, of the sentences.

@@ -1,11 +1,10 @@
-"""Cached attention: one step's queries, in the two layouts fastest for it.
+"""Cached attention: one step's queries, in the layout fastest for them.
 
 `SplitHeadAttention`, for several beams, is attention as in the paper: a small
-product for each sentence and head. `JoinedHeadAttention`, for one beam, would
-have products of a single row; it does all heads of a sentence in one product
-instead, with a query whose row for head `n` is zero but for that head's
-columns. N times the arithmetic, yet a sixth of the time, since keys and values
-lie as they came from their projection and are written and read in rows of D.
+product for each sentence and head. `SingleRowAttention` is the same for one
+beam, in as few operations as it takes. `JoinedHeadAttention`, for one beam in
+XLA, does all heads of a sentence in one product, with a query whose row for
+head `n` is zero but for that head's columns.
 
 Axes: Y layers, B sentences, K beams, R = B * K rows, N heads, H head width,
 D = N * H model width, T steps of the cache's capacity, S source, L keys.
