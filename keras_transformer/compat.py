@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import keras
+    import numpy as np
     import tensorflow as tf
 
 
@@ -181,8 +182,8 @@ def uvicorn_protocol() -> type:
 def quantized_matmul(
     inputs: tf.Tensor,
     kernel: tf.Tensor,
-    bias: tf.Tensor,
-    largest: tf.Tensor,
+    bias: tf.Tensor | np.ndarray,
+    largest: tf.Tensor | np.ndarray,
     *,
     addend: tf.Tensor | None = None,
     activation: str | None = None,
@@ -239,7 +240,7 @@ def quantized_matmul(
         {
             "T1": inputs.dtype,
             "T2": kernel.dtype,
-            "Tbias": bias.dtype,
+            "Tbias": tf.as_dtype(bias.dtype),
             "U": tf.float32,
             "Tout": results[0],
             "Tdevice_inputs": [],

@@ -1,11 +1,10 @@
-"""Cached attention: one step's queries, in the two layouts fastest for it.
+"""Cached attention: one step's queries, in the layout fastest for them.
 
 `SplitHeadAttention`, for several beams, is attention as in the paper: a small
-product for each sentence and head. `JoinedHeadAttention`, for one beam, would
-have products of a single row; it does all heads of a sentence in one product
-instead, with a query whose row for head `n` is zero but for that head's
-columns. N times the arithmetic, yet a sixth of the time, since keys and values
-lie as they came from their projection and are written and read in rows of D.
+product for each sentence and head. `SingleRowAttention` is the same for one
+beam, in as few operations as it takes. `JoinedHeadAttention`, for one beam in
+XLA, does all heads of a sentence in one product, with a query whose row for
+head `n` is zero but for that head's columns.
 
 Axes: Y layers, B sentences, K beams, R = B * K rows, N heads, H head width,
 D = N * H model width, T steps of the cache's capacity, S source, L keys.
@@ -136,8 +135,88 @@ class SplitHeadAttention:
         return join_heads(context), weights
 
 
+class SingleRowAttention:
+    """Keys and values split by heads, for one beam: no axis of beams.
+
+    What a projection gives is split by reshaping it, and what was written is
+    read as it lies. Each operation counts here: with one sentence they take
+    longer to start than to run.
+
+    Args:
+        num_heads: N.
+        head_width: H.
+    """
+
+    def __init__(self, num_heads: int, head_width: int) -> None:
+        self._num_heads = num_heads
+        self._head_width = head_width
+        self._width = num_heads * head_width
+        self.group_size = num_heads
+
+    def start(
+        self,
+        kv: tf.Tensor,
+        source_ids: tf.Tensor,
+        max_steps: int | tf.Tensor,
+        compiled: bool,
+    ) -> Cache:
+        """See `SplitHeadAttention.start`."""
+        batch_size, length, _, layers, _ = shape_of(kv)
+        rows = batch_size * self._num_heads
+        shape = [-1, length, 2, layers, self._num_heads, self._head_width]
+        kv = tf.reshape(kv, shape)  # (B, S, 2, Y, N, H)
+        kv = tf.transpose(kv, [2, 3, 0, 4, 1, 5])  # (2, Y, B, N, S, H)
+        shape = [2, layers, rows, length, self._head_width]
+        kv = tf.reshape(kv, shape)  # (2, Y, B * N, S, H)
+        shape = [2 * layers, rows, max_steps, self._head_width]
+        mask = source_mask(source_ids)[:, 0]  # (B, 1, S)
+        return Cache(
+            past=empty_past(shape, kv.dtype, compiled),
+            mask=tf.fill([1, 1, max_steps], MASKED),
+            source_keys=kv[0],
+            source_values=kv[1],
+            source_mask=tf.repeat(mask, self._num_heads, axis=0),
+        )
+
+    def split(self, projected: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The query `(B, D)`, and what is written to the cache `(B, 2 D)`."""
+        # (B, D) and (B, 2 D)
+        return tf.split(projected, [self._width, 2 * self._width], axis=1)
+
+    def attend_to_past(
+        self,
+        query: tf.Tensor,
+        keys: tf.Tensor,
+        values: tf.Tensor,
+        mask: tf.Tensor,
+    ) -> tf.Tensor:
+        """See `SplitHeadAttention`; here the query is `(B, D)`."""
+        return self._attend(query, keys, values, mask)[0]
+
+    def attend_to_source(
+        self,
+        projected: tf.Tensor,
+        keys: tf.Tensor,
+        values: tf.Tensor,
+        mask: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """See `SplitHeadAttention`."""
+        context, weights = self._attend(projected, keys, values, mask)
+        shape = [-1, self._num_heads, 1, tf.shape(keys)[1]]
+        return context, tf.reshape(weights, shape)  # (B, N, 1, S)
+
+    def _attend(self, query, keys, values, mask):
+        """`(B, D)`, twice `(B * N, L, H)`, `(1 or B * N, 1, L)` to context
+        `(B, D)` and weights `(B * N, 1, L)`."""
+        shape = [-1, 1, self._head_width]
+        query = tf.reshape(query, shape)  # (B * N, 1, H)
+        # (B * N, 1, H) and (B * N, 1, L)
+        context, weights = attend(query, keys, values, mask, transposed=False)
+        return tf.reshape(context, [-1, self._width]), weights  # (B, D)
+
+
 class JoinedHeadAttention:
-    """Keys and values in rows of all heads joined, for one beam.
+    """Keys and values in rows of all heads joined, for one beam in XLA.
 
     Args:
         num_heads: N.

@@ -39,7 +39,7 @@ class QuantizedProjection(NamedTuple):
     """`x @ kernel + bias` in 8 bits.
 
     Attributes:
-        kernel: int8 `(I, O)`; of variables qint8.
+        kernel: int8 `(I, O)`; of variables qint8, the only variable.
         largest: float32 `(O,)`, what 127 stands for in each column, where
             inputs are integers.
         bias: float32 `(O,)`, less what 128 for 0 adds.

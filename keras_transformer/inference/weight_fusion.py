@@ -128,7 +128,9 @@ def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
         parameters: of arrays.
         dtype: of the kernels and biases, one of `DTYPES`, apart from those
             of the logits. Norms and embeddings, which aren't multiplied,
-            are float32; int8 becomes qint8, as products take it.
+            are float32; int8 becomes qint8, as products take it. What else
+            such a product reads stays as it is: graphs hold constants, which
+            take less time in each step than variables.
     """
     counter = iter(range(10_000))
 
@@ -148,13 +150,18 @@ def as_variables(parameters: Parameters, dtype: str = "float32") -> Parameters:
             return node
         if isinstance(node, np.ndarray):
             return variable(node, kind)
+        if getattr(node, "kernel", np.empty(0)).dtype == np.int8:
+            return node._replace(kernel=variable(node.kernel, kind))
         if isinstance(node, Projection):
             kind = dtype
         return _rebuild(node, [convert(part, kind) for part in node])
 
     # The search compares logits that differ by less than bfloat16 can tell.
     logits = parameters.logits
-    logits = type(logits)(*map(convert, logits))
+    if isinstance(logits, Projection):
+        logits = Projection(*map(convert, logits))
+    else:
+        logits = convert(logits)
     others = parameters._asdict() | {"logits": None}
     return convert(Parameters(**others))._replace(logits=logits)
 
