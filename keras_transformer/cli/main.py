@@ -165,10 +165,10 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(str(error) or "interrupted; nothing is half-written")
     except BrokenPipeError:
         # The reader of our output has gone: nothing is left to say.
-        _drop_output()
+        _drop_output(sys.stdout)
         return 0
     except OSError as error:
-        _drop_output()
+        _drop_output(sys.stdout)
         where = f"{error.filename}: " if error.filename else ""
         if error.errno == errno.EBADF and not where:
             where = "stdin or stdout is closed: "
@@ -191,7 +191,10 @@ def console() -> NoReturn:
         sys.stdout.reconfigure(encoding="utf-8")
     # Temporary files are removed on the way out, as after Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
-    sys.exit(main())
+    status = main()
+    # Python ends with another status where it can't write what is left.
+    _drop_output(sys.stderr)
+    sys.exit(status)
 
 
 def _open_streams():
@@ -214,13 +217,13 @@ def _open_streams():
             setattr(sys, name, stream)
 
 
-def _drop_output():
-    """Has nothing more be written to stdout, where writing failed."""
+def _drop_output(stream):
+    """Has nothing more be written to a stream on which writing failed."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
+        stream.flush()
         return
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _interrupt(number, frame):
