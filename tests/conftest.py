@@ -15,8 +15,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 # A larger corpus beside the checkout, which is no part of the repository.
 TATOEBA = pathlib.Path(__file__).parents[2] / "shared" / "data" / "tatoeba"
-# Few tests that take long, by `--durations=0`. They begin, so that in the end
-# no process waits for another's.
+# Few tests that take long. They begin, so that in the end no process waits for
+# another's.
 LONG_FILES = (
     "docs/test_examples.py",
     "docs/test_pages.py",
