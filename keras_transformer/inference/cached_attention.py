@@ -10,6 +10,8 @@ Axes: Y layers, B sentences, K beams, R = B * K rows, N heads, H head width,
 D = N * H model width, T steps of the cache's capacity, S source, L keys.
 """
 
+import abc
+
 import numpy as np
 import tensorflow as tf
 
@@ -135,12 +137,8 @@ class SplitHeadAttention:
         return join_heads(context), weights
 
 
-class SingleRowAttention:
-    """Keys and values split by heads, for one beam: no axis of beams.
-
-    What a projection gives is split by reshaping it, and what was written is
-    read as it lies. Each operation counts here: with one sentence they take
-    longer to start than to run.
+class OneBeamAttention(abc.ABC):
+    """What the layouts for one beam share: queries of a row for each sentence.
 
     Args:
         num_heads: N.
@@ -151,32 +149,6 @@ class SingleRowAttention:
         self._num_heads = num_heads
         self._head_width = head_width
         self._width = num_heads * head_width
-        self.group_size = num_heads
-
-    def start(
-        self,
-        kv: tf.Tensor,
-        source_ids: tf.Tensor,
-        max_steps: int | tf.Tensor,
-        compiled: bool,
-    ) -> Cache:
-        """See `SplitHeadAttention.start`."""
-        batch_size, length, _, layers, _ = shape_of(kv)
-        rows = batch_size * self._num_heads
-        shape = [-1, length, 2, layers, self._num_heads, self._head_width]
-        kv = tf.reshape(kv, shape)  # (B, S, 2, Y, N, H)
-        kv = tf.transpose(kv, [2, 3, 0, 4, 1, 5])  # (2, Y, B, N, S, H)
-        shape = [2, layers, rows, length, self._head_width]
-        kv = tf.reshape(kv, shape)  # (2, Y, B * N, S, H)
-        shape = [2 * layers, rows, max_steps, self._head_width]
-        mask = source_mask(source_ids)[:, 0]  # (B, 1, S)
-        return Cache(
-            past=empty_past(shape, kv.dtype, compiled),
-            mask=tf.fill([1, 1, max_steps], MASKED),
-            source_keys=kv[0],
-            source_values=kv[1],
-            source_mask=tf.repeat(mask, self._num_heads, axis=0),
-        )
 
     def split(self, projected: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The query `(B, D)`, and what is written to the cache `(B, 2 D)`."""
@@ -205,6 +177,56 @@ class SingleRowAttention:
         shape = [-1, self._num_heads, 1, tf.shape(keys)[1]]
         return context, tf.reshape(weights, shape)  # (B, N, 1, S)
 
+    @abc.abstractmethod
+    def _attend(self, query, keys, values, mask):
+        """What the query `(B, D)` attends to, as `start` laid it out.
+
+        Returns:
+            context `(B, D)`, and weights of `B * N * L` numbers.
+        """
+
+
+class SingleRowAttention(OneBeamAttention):
+    """Keys and values split by heads, for one beam: no axis of beams.
+
+    What a projection gives is split by reshaping it, and what was written is
+    read as it lies. Each operation counts here: with one sentence they take
+    longer to start than to run.
+
+    Args:
+        num_heads: N.
+        head_width: H.
+    """
+
+    def __init__(self, num_heads: int, head_width: int) -> None:
+        super().__init__(num_heads, head_width)
+        self.group_size = num_heads
+
+    def start(
+        self,
+        kv: tf.Tensor,
+        source_ids: tf.Tensor,
+        max_steps: int | tf.Tensor,
+        compiled: bool,
+    ) -> Cache:
+        """See `SplitHeadAttention.start`."""
+        batch_size, length, _, layers, _ = shape_of(kv)
+        rows = batch_size * self._num_heads
+        shape = [-1, length, 2, layers, self._num_heads, self._head_width]
+        kv = tf.reshape(kv, shape)  # (B, S, 2, Y, N, H)
+        kv = tf.transpose(kv, [2, 3, 0, 4, 1, 5])  # (2, Y, B, N, S, H)
+        shape = [2, layers, rows, length, self._head_width]
+        kv = tf.reshape(kv, shape)  # (2, Y, B * N, S, H)
+        shape = [2 * layers, rows, max_steps, self._head_width]
+        mask = source_mask(source_ids)[:, 0]  # (B, 1, S)
+        return Cache(
+            past=empty_past(shape, kv.dtype, compiled),
+            mask=tf.fill([1, 1, max_steps], MASKED),
+            source_keys=kv[0],
+            source_values=kv[1],
+            source_mask=tf.repeat(mask, self._num_heads, axis=0),
+        )
+
     def _attend(self, query, keys, values, mask):
         """`(B, D)`, twice `(B * N, L, H)`, `(1 or B * N, 1, L)` to context
         `(B, D)` and weights `(B * N, 1, L)`."""
@@ -215,7 +237,7 @@ class SingleRowAttention:
         return tf.reshape(context, [-1, self._width]), weights  # (B, D)
 
 
-class JoinedHeadAttention:
+class JoinedHeadAttention(OneBeamAttention):
     """Keys and values in rows of all heads joined, for one beam in XLA.
 
     Args:
@@ -226,9 +248,7 @@ class JoinedHeadAttention:
     group_size = 1
 
     def __init__(self, num_heads: int, head_width: int) -> None:
-        self._num_heads = num_heads
-        self._head_width = head_width
-        self._width = num_heads * head_width
+        super().__init__(num_heads, head_width)
         own = np.eye(num_heads, dtype=np.int32)
         # Of ones in binary, or of zeros. (N, D)
         self._block_mask = -np.repeat(own, head_width, axis=1)
@@ -251,33 +271,6 @@ class JoinedHeadAttention:
             source_values=kv[1],
             source_mask=source_mask(source_ids)[:, 0],  # (B, 1, S)
         )
-
-    def split(self, projected: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The query `(B, D)`, and what is written to the cache `(B, 2 D)`."""
-        # (B, D) and (B, 2 D)
-        return tf.split(projected, [self._width, 2 * self._width], axis=1)
-
-    def attend_to_past(
-        self,
-        query: tf.Tensor,
-        keys: tf.Tensor,
-        values: tf.Tensor,
-        mask: tf.Tensor,
-    ) -> tf.Tensor:
-        """See `SplitHeadAttention`; here the query is `(B, D)`."""
-        return self._attend(query, keys, values, mask)[0]
-
-    def attend_to_source(
-        self,
-        projected: tf.Tensor,
-        keys: tf.Tensor,
-        values: tf.Tensor,
-        mask: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """See `SplitHeadAttention`."""
-        context, weights = self._attend(projected, keys, values, mask)
-        weights = weights[:, :, tf.newaxis]  # (B, N, 1, S)
-        return context, weights
 
     def _attend(self, query, keys, values, mask):
         """`(B, D)`, `(B, L, D)`, `(B, L, D)`, `(B or 1, 1, L)` to context
