@@ -25,20 +25,19 @@ MASKED = -1e9
 class Cache(NamedTuple):
     """What the Transformer carries from step to step.
 
-    Few tensors, because a loop spends time on each at every step. Their R rows
-    are the heads of all sentences, R = B * N; with one beam in XLA sentences,
-    R = B and W = D (see `cached_attention`). Where there are two shapes, the
-    first is with one beam.
+    Few tensors, because a loop spends time on each at every step. With one
+    beam, the heads of keys and values are joined to rows of the model's width
+    D; with more they are split (see `cached_attention`).
 
     Attributes:
-        past: `(2 Y, R, T, W)`, keys and values of each layer's self-attention
-            in turn, in the dtype of the weights, like the source's. W is H,
-            with more beams K * H.
+        past: `(2 Y, B, T, D)` or `(2 Y, B * N, T, K * H)`, keys and values
+            of each layer's self-attention in turn, in the dtype of the
+            weights, like the source's.
         mask: float32 `(1, 1, T)` or `(B, 1, K, T * K)`, 0 where a slot
             belongs to the past of a beam, MASKED elsewhere.
-        source_keys: `(Y, R, S, W)`, or `(Y, B, N, H, S)`.
-        source_values: `(Y, R, S, W)`, or `(Y, B, N, S, H)`.
-        source_mask: float32 `(R, 1, S)` or `(B, 1, 1, S)`, 0 or MASKED.
+        source_keys: `(Y, B, S, D)` or `(Y, B, N, H, S)`.
+        source_values: `(Y, B, S, D)` or `(Y, B, N, S, H)`.
+        source_mask: float32 `(B, 1, S)` or `(B, 1, 1, S)`, 0 or MASKED.
     """
 
     past: tf.Tensor
@@ -149,30 +148,30 @@ def reorder(cache: Cache, parents: tf.Tensor) -> Cache:
     Args:
         parents: int32 `(B, K)`.
     """
-    if has_one_beam(cache):
+    if is_joined(cache):
         return cache
     mask = tf.gather(cache.mask[:, 0], parents, batch_dims=1)  # (B, K, T * K)
     return cache._replace(mask=mask[:, tf.newaxis])
 
 
 def take(cache: Cache, indices: tf.Tensor, num_heads: int) -> Cache:
-    """The cache of some of the sentences; not for XLA.
+    """The cache of some of the sentences.
 
     Args:
         indices: int32 `(B',)`, of the sentences.
         num_heads: N.
     """
-    rows = indices[:, tf.newaxis] * num_heads + tf.range(num_heads)  # (B', N)
-    rows = tf.reshape(rows, [-1])  # (B' * N,)
-    single = has_one_beam(cache)
-    of_source = rows if single else indices
+    joined = is_joined(cache)
+    group = 1 if joined else num_heads
+    rows = indices[:, tf.newaxis] * group + tf.range(group)  # (B', G)
+    rows = tf.reshape(rows, [-1])  # (B' * G,)
     return Cache(
-        past=tf.gather(cache.past, rows, axis=1),  # (2 Y, B' * N, T, W)
+        past=tf.gather(cache.past, rows, axis=1),  # (2 Y, B' * G, T, W)
         # What follows is as in `cache`, with B' for B.
-        mask=cache.mask if single else tf.gather(cache.mask, indices),
-        source_keys=tf.gather(cache.source_keys, of_source, axis=1),
-        source_values=tf.gather(cache.source_values, of_source, axis=1),
-        source_mask=tf.gather(cache.source_mask, of_source),
+        mask=cache.mask if joined else tf.gather(cache.mask, indices),
+        source_keys=tf.gather(cache.source_keys, indices, axis=1),
+        source_values=tf.gather(cache.source_values, indices, axis=1),
+        source_mask=tf.gather(cache.source_mask, indices),
     )
 
 
@@ -195,6 +194,6 @@ def grow(cache: Cache, steps: int | tf.Tensor) -> Cache:
     )
 
 
-def has_one_beam(cache: Cache) -> bool:
-    """Whether the cache is of one beam, and has no axis for it."""
+def is_joined(cache: Cache) -> bool:
+    """Whether the heads are joined, as for one beam, or split."""
     return cache.mask.shape.rank == 3

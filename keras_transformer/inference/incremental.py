@@ -15,7 +15,6 @@ from keras_transformer.inference import cache as caches
 from keras_transformer.inference.cache import Cache, CacheWriter, unmask_step
 from keras_transformer.inference.cached_attention import (
     JoinedHeadAttention,
-    SingleRowAttention,
     SplitHeadAttention,
     additive_causal_mask,
     shape_of,
@@ -306,9 +305,6 @@ class IncrementalTransformer(Sublayers):
         return tf.reshape(kv, shape)  # (B, S, 2, Y, D)
 
     def _attention(self, beam_size):
-        shape = self._num_heads, self._head_width
-        if beam_size > 1:
-            return SplitHeadAttention(beam_size, *shape)
-        if self._compiled:
-            return JoinedHeadAttention(*shape)
-        return SingleRowAttention(*shape)
+        if beam_size == 1:
+            return JoinedHeadAttention(self._num_heads, self._head_width)
+        return SplitHeadAttention(beam_size, self._num_heads, self._head_width)
