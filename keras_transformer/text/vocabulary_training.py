@@ -33,13 +33,15 @@ _BATCH_SIZE = 4096  # lines
 # SentencePiece holds its sentences in memory: about a gigabyte at this many.
 MAX_SENTENCES = 2_000_000
 
+_LONGEST = 4192  # bytes of a line, SentencePiece's default
+
 # The normalizer has done it all, and NFKC, SentencePiece's default, would turn
 # ， into a comma. The one rule meets nothing, but without any SentencePiece
 # logs a line wherever the model is loaded.
 _RULES = f"{ord(MARK):X}\tFFFD\n"
 _FIXED_OPTIONS = {
     "hard_vocab_limit": False,
-    "max_sentence_length": 4192,  # bytes; longer ones are left out
+    "max_sentence_length": _LONGEST,  # longer ones are left out
     "pad_id": PAD_ID,
     "unk_id": UNK_ID,
     "bos_id": START_ID,
@@ -175,6 +177,8 @@ def train_sentencepiece(
 
 
 def _train(lines, options) -> bytes:
+    if options["model_type"] == "unigram":
+        lines = _cut_after_new_words(lines)
     with tempfile.TemporaryDirectory() as folder:
         rules = pathlib.Path(folder, "rules.tsv")
         rules.write_text(_RULES, encoding="utf-8")
@@ -189,6 +193,36 @@ def _train(lines, options) -> bytes:
     # A temporary path doesn't belong in the model, and would make each differ.
     model.normalizer_spec.ClearField("normalization_rule_tsv")
     return model.SerializeToString(deterministic=True)
+
+
+def _cut_after_new_words(lines: Iterable[str]) -> Iterator[str]:
+    """The same words as lines that end where a word occurs for the first time.
+
+    The unigram trainer's candidates for pieces are the substrings that more
+    than one character follows somewhere, the end of a line being one. It
+    finds them before it splits lines at spaces, so that a word which a space
+    always follows is none, however frequent: "einem" in tokenized German,
+    "and" in English. Cut so, each word that occurs again ends one line and
+    has a space after it in another. Nothing else depends on the lines.
+    """
+    seen = set()
+    words: list[str] = []
+    size = 0
+    for word in itertools.chain.from_iterable(
+        line.split(" ") for line in lines
+    ):
+        length = len(word.encode()) + 1
+        if words and size + length > _LONGEST:
+            yield " ".join(words)
+            words, size = [], 0
+        words.append(word)
+        size += length
+        if word not in seen:
+            seen.add(word)
+            yield " ".join(words)
+            words, size = [], 0
+    if words:
+        yield " ".join(words)
 
 
 def _character_coverage(lines, vocabulary_size) -> float:

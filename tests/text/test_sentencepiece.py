@@ -49,6 +49,15 @@ def test_a_small_corpus_gives_a_smaller_vocabulary(model_type, lines):
 
 
 @MODELS
+def test_a_frequent_word_that_a_space_always_follows_is_one_piece(model_type):
+    nouns = [a + b for a in "bdfgklmnprst" for b in ("all", "und", "isch")]
+    lines = [f"eine{end} {noun} ." for end in "mnrs" for noun in nouns]
+    model = train_sentencepiece(lines, 60, model_type=model_type)
+    tokens = SentencePieceTokenizer(model).tokens()
+    assert {"▁einem", "▁einen", "▁einer", "▁eines"} <= set(tokens)
+
+
+@MODELS
 def test_no_text_is_refused(model_type):
     with pytest.raises(InputError, match="no text to train a SentencePiece"):
         train_sentencepiece(["", "  "], 100, model_type=model_type)
