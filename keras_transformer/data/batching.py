@@ -28,6 +28,7 @@ from keras_transformer.data.subword_sampling import SubwordSampling
 from keras_transformer.errors import InputError
 
 _EVALUATION_POOL = 100_000
+_PREFETCHED = 16  # batches made ready while others train
 # Has `tf.data` trace a function as it is written: to look for control flow of
 # Python in it takes longer than all else.
 _as_written = tf.autograph.experimental.do_not_convert
@@ -388,7 +389,14 @@ def batches_of_pools(
         )
 
     pools = pools.map(planned).prefetch(1)
-    return pools.flat_map(gathered).prefetch(tf.data.AUTOTUNE)
+    batches = pools.flat_map(gathered).prefetch(_PREFETCHED)
+    # TensorFlow tunes in a thread that sleeps as long as the epoch has lasted,
+    # up to a minute, and that may miss the wake-up at the epoch's end: it looks
+    # whether it is cancelled before it is. Training waited for it, mostly where
+    # a process has a single core.
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return batches.with_options(options)
 
 
 def _own_rows(ids, index, count):

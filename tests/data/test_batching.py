@@ -265,6 +265,15 @@ print(digest.hexdigest())
     assert "Type inference failed" not in there.stderr
 
 
+def test_no_tuner_sleeps_while_an_iterator_is_to_end(prepared):
+    datasets = (
+        TrainingBatches(prepared, batch_tokens=200).dataset,
+        evaluation_batches(prepared, batch_tokens=200),
+    )
+    for dataset in datasets:
+        assert dataset.options().autotune.enabled is False
+
+
 def test_evaluation_has_every_pair_once_shortest_first(prepared):
     for split in ("train", "dev"):
         dataset = evaluation_batches(prepared, split, batch_tokens=200)
