@@ -200,7 +200,11 @@ def test_unknown_variants_are_refused(call):
 
 @pytest.mark.parametrize(
     ("file", "variants"),
-    [("variants.yaml", 20), ("variants_quarter.yaml", 5)],
+    [
+        ("variants.yaml", 20),
+        ("variants_quarter.yaml", 5),
+        ("variants_captions.yaml", 11),
+    ],
 )
 def test_variants_of_the_files_are_valid_configurations(file, variants):
     path = Path(ablations.__file__).with_name(file)
