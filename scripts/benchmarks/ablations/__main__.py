@@ -7,13 +7,14 @@
 The base and its variants stand in `variants.yaml`, or the file of
 `--variants`: `variants_quarter.yaml` and `variants_captions.yaml` are others.
 Each is prepared, trained and evaluated by the command line in processes of
-their own, and what came out is kept in OUT/NAME-SEED.json with the commands, so that an interrupted call
-goes on where it was. What changes the evaluation alone uses the base's run.
-With `--jobs` several run at a time, one thread each. The last thing printed is
-a table in Markdown, sorted by BLEU: the means of the seeds with intervals, and
-whether the difference to the base is real, by the tests that `differences.py`
-says. `--quick` tries the whole path in minutes: an epoch of the base on 2,000
-pairs, searched in two ways, in OUT/quick.
+their own, and what came out is kept in OUT/NAME-SEED.json with the commands,
+so that an interrupted call goes on where it was. What changes the evaluation
+alone uses the base's run. With `--jobs` several run at a time, one thread
+each. The last thing printed is a table in Markdown, sorted by BLEU: the means
+of the seeds with intervals, and whether the difference to the base is real, by
+the tests that `differences.py` says. `--quick` tries the whole path in
+minutes: an epoch of the base on 2,000 pairs, searched in two ways, in
+OUT/quick.
 """
 
 import argparse
