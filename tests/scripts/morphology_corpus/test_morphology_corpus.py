@@ -1,0 +1,49 @@
+import pytest
+
+from scripts.morphology_corpus.__main__ import main, pairs
+from scripts.morphology_corpus.lexicon import stems
+from scripts.morphology_corpus.suffixes import inflect
+
+
+# The rules are those of Turkish, which has words to try them with.
+@pytest.mark.parametrize(
+    ("stem", "suffixes", "word"),
+    [
+        ("ev", ["lAr", "(I)mIz", "DA"], "evlerimizde"),
+        ("okul", ["(I)m", "DAn"], "okulumdan"),
+        ("kitap", ["(y)I"], "kitabı"),
+        ("kitap", ["lAr"], "kitaplar"),
+        ("kitap", ["DA"], "kitapta"),
+        ("araba", ["(y)A"], "arabaya"),
+        ("göz", ["(I)n"], "gözün"),
+        ("gel", ["mA", "DI", "(I)m"], "gelmedim"),
+        ("oku", ["(y)AcAk", "(I)z"], "okuyacagız"),
+        ("el", ["", "lAr"], "eller"),
+    ],
+)
+def test_suffixes_follow_the_vowels_and_sounds_of_the_stem(
+    stem, suffixes, word
+):
+    assert inflect(stem, *suffixes) == word
+
+
+def test_parts_share_no_sentence():
+    train, dev = pairs(3000), pairs(300, part=1)
+    assert len(set(train)) == 3000
+    assert not {other for _, other in train} & {other for _, other in dev}
+
+
+def test_there_are_many_more_forms_than_stems():
+    words = {
+        word for _, other in pairs(3000) for word in other[:-1].lower().split()
+    }
+    assert len(words) > 5 * len(stems(1))
+
+
+def test_the_command_prints_the_same_pairs_again(capsys):
+    main(["--size", "20"])
+    lines = capsys.readouterr().out
+    main(["--size", "20"])
+    assert capsys.readouterr().out == lines
+    assert all(line.count("\t") == 1 for line in lines.splitlines())
+    assert len(lines.splitlines()) == 20
