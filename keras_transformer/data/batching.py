@@ -28,7 +28,6 @@ from keras_transformer.data.subword_sampling import SubwordSampling
 from keras_transformer.errors import InputError
 
 _EVALUATION_POOL = 100_000
-_PREFETCHED = 16  # batches made ready while others train
 # Has `tf.data` trace a function as it is written: to look for control flow of
 # Python in it takes longer than all else.
 _as_written = tf.autograph.experimental.do_not_convert
@@ -214,11 +213,7 @@ def evaluation_batches(
         split: `"dev"` or `"train"`.
         batch_tokens: positions of a batch on either side, padding included.
         batch_sentences: if set, pairs a batch, used instead of tokens.
-        length_multiple: as for `TrainingBatches`.
-        length_buckets: likewise.
-        padded_lengths: likewise.
-        replicas: likewise.
-        share: likewise.
+        length_multiple and all below it: as for `TrainingBatches`.
 
     Returns:
         A dataset of known cardinality, as `TrainingBatches.dataset` but for
@@ -389,14 +384,12 @@ def batches_of_pools(
         )
 
     pools = pools.map(planned).prefetch(1)
-    batches = pools.flat_map(gathered).prefetch(_PREFETCHED)
-    # TensorFlow tunes in a thread that sleeps as long as the epoch has lasted,
-    # up to a minute, and that may miss the wake-up at the epoch's end: it looks
-    # whether it is cancelled before it is. Training waited for it, mostly where
-    # a process has a single core.
+    # The tuner's thread sleeps for up to a minute, and may miss the wake-up at
+    # the epoch's end: it looks whether it is cancelled before it is. Training
+    # waited for it, mostly where a process has a single core.
     options = tf.data.Options()
     options.autotune.enabled = False
-    return batches.with_options(options)
+    return pools.flat_map(gathered).prefetch(16).with_options(options)
 
 
 def _own_rows(ids, index, count):
