@@ -148,4 +148,6 @@ def test_memory_does_not_grow_with_the_corpus(write):
     finally:
         tracemalloc.stop()
     assert count == 100_000
-    assert peak < 500_000
+    # What other threads of the process allocate meanwhile counts, too. Held,
+    # the pairs take 19 million bytes.
+    assert peak < 3_000_000
