@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 
 from scripts.demo_corpus.draw import Draw
-from scripts.demo_corpus.words import with_article
+from scripts.demo_corpus.words import Pair, regular_third, with_article
 from scripts.morphology_corpus import lexicon
 from scripts.morphology_corpus.suffixes import inflect
-
-Pair = tuple[str, str]
 
 # Person: English subject, possessive, the suffixes of what they own and of
 # what they do.
@@ -112,7 +110,7 @@ class Grammar:
     def _phrase(self, draw, nouns):
         noun = _frequent(draw, nouns)
         plural = draw.chance(0.35)
-        english = lexicon.PLURALS.get(noun, _plural(noun)) if plural else noun
+        english = _plural(noun) if plural else noun
         other = inflect(self._stems[noun], "lAr" if plural else "")
         if draw.chance(0.35):
             adjective = _frequent(draw, lexicon.ADJECTIVES)
@@ -151,7 +149,7 @@ class Grammar:
             return f"{helper} not {base}", word
         if tense == "past":
             return past, word
-        return (_third(base) if third else base), word
+        return (regular_third(base) if third else base), word
 
 
 def _frequent(draw, words):
@@ -160,12 +158,5 @@ def _frequent(draw, words):
 
 
 def _plural(noun):
-    if noun.endswith(("ch", "sh", "s", "x")):
-        return f"{noun}es"
-    if noun.endswith("y") and noun[-2] not in "aeiou":
-        return f"{noun[:-1]}ies"
-    return f"{noun}s"
-
-
-def _third(verb):
-    return "goes" if verb == "go" else _plural(verb)
+    # The regular ending of a noun is spelt as that of a verb.
+    return lexicon.PLURALS.get(noun, regular_third(noun))
