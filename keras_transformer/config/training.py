@@ -78,6 +78,9 @@ class TrainingConfig(Section):
     # Weight of R-Drop's divergence between two passes with other dropout, each
     # batch computed twice; half of the paper's alpha; 0: off.
     r_drop: NonNegativeFloat = 0.0
+    # Epochs trained without R-Drop first: they take half the time, and a model
+    # that has learned little by heart doesn't need it yet.
+    r_drop_after: NonNegativeInt = 0
     # Patterns of weights that stay as they are, such as encoder_layer_* or
     # *_embedding/*; a layer's name means all of it.
     freeze: tuple[str, ...] = ()

@@ -169,9 +169,7 @@ def _fit_locked(
     hosts.by_chief(remove_leftovers)(run.folder)
     path = run.folder / "checkpoint.npz"
     resume = resume and _has_checkpoint(path, run)
-    model = run.build_model(
-        micro_batches=training.threads or 1, r_drop=training.r_drop
-    )
+    model = run.build_model(micro_batches=training.threads or 1)
     if not resume:
         _start(model, run, observer)
     freeze(model, training.freeze)
@@ -203,9 +201,10 @@ def _fit_locked(
     first_epoch = checkpoint.restore(model) if resume else 0
     report.first_batch = batches.first_batch
     observer.start(model, batches)
-    for start, end in _spans(batches, first_epoch, training.epochs):
+    for start, end in _spans(batches, first_epoch, training):
         if keep_best.exhausted(start) or model.stop_training:
             break
+        _set_r_drop(model, training, start)
         with report_damaged_shards(prepared):
             model.fit(
                 batches.dataset,
@@ -335,16 +334,30 @@ def _lengths(config):
     return options
 
 
-def _spans(batches, first_epoch, epochs):
+def _spans(batches, first_epoch, training):
     """First and end epoch of each call of `model.fit`.
 
     Keras runs all epochs of a call for the same number of steps, so what is
-    left of an interrupted epoch is a call of its own.
+    left of an interrupted epoch is a call of its own. So are the epochs before
+    R-Drop, whose updates are another function.
     """
+    ends = {training.epochs}
     if batches.first_batch:
-        yield first_epoch, first_epoch + 1
-        first_epoch += 1
-    yield first_epoch, epochs
+        ends.add(first_epoch + 1)
+    if training.r_drop and training.r_drop_after:
+        ends.add(training.r_drop_after)
+    for end in sorted(ends):
+        if first_epoch < end <= training.epochs:
+            yield first_epoch, end
+            first_epoch = end
+
+
+def _set_r_drop(model, training, epoch):
+    """Has the updates from an epoch on, the first is 0, with or without it."""
+    weight = training.r_drop if epoch >= training.r_drop_after else 0.0
+    if weight != model.r_drop:
+        model.r_drop = weight
+        model.train_function = None  # Keras makes it anew.
 
 
 def _start(model, run, observer):

@@ -29,6 +29,35 @@ def test_progress_counts_tokens_of_the_corpus(prepared, config, tmp_path):
     assert 2 * tokens not in counts[-1]
 
 
+def test_it_begins_after_epochs_without_it(prepared, config, tmp_path):
+    losses = {}
+    for name, options in {
+        "without": {},
+        "later": {"r_drop": 5.0, "r_drop_after": 1},
+    }.items():
+        options = {"training": {"epochs": 2, **options}}
+        run = Run.create(tmp_path / name, config.updated(options), prepared)
+        fit(run, prepared)
+        losses[name] = [line["loss"] for line in run.history()]
+    assert losses["later"][0] == pytest.approx(losses["without"][0], rel=1e-4)
+    # The divergence is a part of the loss.
+    assert losses["later"][1] > losses["without"][1] + 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop_after", [4, 14])
+def test_a_run_resumed_before_or_after_it_begins(
+    prepared, config, tmp_path, stop_after
+):
+    config = config.updated({"training": {"r_drop": 2.0, "r_drop_after": 1}})
+    run = Run.create(tmp_path / "whole", config, prepared)
+    whole = fit(run, prepared)
+    assert len(run.history()) == config.training.epochs
+    parts = tmp_path / "parts"
+    _, model = fit_in_two_parts(parts, config, prepared, stop_after=stop_after)
+    assert_same_weights((model, whole), 1e-4)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_resumed_run_ends_the_same(prepared, config, tmp_path, threads):
