@@ -2,7 +2,7 @@
 
 import os
 import pathlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.corpus import CorpusSpec, Pair
@@ -30,6 +30,7 @@ def evaluate(
     decoding: DecodingConfig | None = None,
     scoring: Scoring | None = None,
     progress: Callable[[int], None] | None = None,
+    ensemble: Sequence[str | os.PathLike] = (),
 ) -> Evaluation:
     """Cross-entropy, BLEU and chrF of a model on a test set.
 
@@ -41,6 +42,8 @@ def evaluate(
         decoding: the search; None: the model's own.
         scoring: None: BLEU by the language's tokenizer, with intervals.
         progress: called with the number of sentences just translated.
+        ensemble: folders of runs that translate together with a run, by the
+            mean of their probabilities; trained on the same prepared data.
 
     Raises:
         InputError: there is no pair, a file can't be read, or the model is
@@ -54,6 +57,7 @@ def evaluate(
     if isinstance(model, TrainedRun):
         which = which or model.which
         decoding = decoding or model.decoding
+        ensemble = ensemble or model.ensemble
     if isinstance(model, Run):
         return evaluate_run(
             model,
@@ -62,7 +66,10 @@ def evaluate(
             decoding=decoding,
             scoring=scoring,
             progress=progress,
+            ensemble=ensemble,
         )
+    if ensemble:
+        raise InputError("an ensemble is of runs. Received: an export")
     if not isinstance(model, CTranslate2Translator):
         raise InputError(
             f"evaluate takes a run. Received: {shown(model)}. Accepted: what "

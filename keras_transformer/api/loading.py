@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.contract import layout
@@ -42,6 +43,7 @@ def load(
     version: int | None = None,
     label: str | None = None,
     timeout: float = SERVER_TIMEOUT,
+    ensemble: Sequence[str | os.PathLike] | None = None,
 ) -> TextTranslator:
     """Opens what translates: a run, an export, or a model on a server.
 
@@ -60,6 +62,8 @@ def load(
         version: of the model on the server; None: the latest.
         label: of a version there, such as "stable".
         timeout: seconds for a request to the server, with its retries.
+        ensemble: folders of runs that translate together with a run, by the
+            mean of their probabilities; trained on the same prepared data.
 
     Returns:
         a `TrainedRun`, or a `LoadedTranslator`.
@@ -77,13 +81,13 @@ def load(
     name = os.fspath(where)
     of_server = {"model": model, "version": version, "label": label}
     if "://" in name:
-        _refuse(name, which=which, decoding=decoding)
+        _refuse(name, which=which, decoding=decoding, ensemble=ensemble)
         return _served(name, of_server, timeout)
     _refuse(name, **of_server)
     folder = pathlib.Path(where)
     if (folder / "config.yaml").is_file():
-        return _run(folder, which, decoding)
-    _refuse(name, which=which)
+        return _run(folder, which, decoding, ensemble or ())
+    _refuse(name, which=which, ensemble=ensemble)
     if (folder / "keras_transformer.json").is_file():
         return _ctranslate2(folder, decoding)
     _refuse(name, decoding=decoding)
@@ -116,12 +120,13 @@ class LoadedTranslator(TextTranslator):
             )
 
 
-def _run(folder, which, decoding):
+def _run(folder, which, decoding, ensemble):
     from keras_transformer.translation.trained_run import TrainedRun
 
     run = TrainedRun.load(folder)
     run.which = which or "best"
     run.decoding = decoding
+    run.ensemble = tuple(ensemble)
     run.check_weights(run.which)
     return run
 
@@ -214,6 +219,6 @@ def _refuse(name, **given):
         if value is not None:
             raise InputError(
                 f"{key} doesn't go with {name}. Received: {value!r}. Accepted: "
-                "which with a run; decoding with a run or CTranslate2; model, "
-                "version and label with a server's address"
+                "which and ensemble with a run; decoding with a run or "
+                "CTranslate2; model, version and label with a server's address"
             )

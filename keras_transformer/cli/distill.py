@@ -17,6 +17,7 @@ import argparse
 from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import Stages, load_tensorflow, say
 from keras_transformer.cli.options import (
+    add_ensemble_option,
     add_number,
     add_search_options,
     add_weights_option,
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--teacher", required=True, metavar="RUN", help="a trained run"
     )
+    add_ensemble_option(parser)
     parser.add_argument(
         "--data", required=True, metavar="FOLDER", help="prepared data"
     )
@@ -99,5 +101,6 @@ def run(arguments: argparse.Namespace) -> None:
             progress=stages,
             tell=say,
             load=load_tensorflow,
+            ensemble=arguments.ensemble,
         )
     describe(prepared, arguments.out)

@@ -26,6 +26,7 @@ from keras_transformer.cli.console import (
     table,
 )
 from keras_transformer.cli.options import (
+    add_ensemble_option,
     add_json_option,
     add_number,
     add_pairs_option,
@@ -49,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_pairs_option(parser)
     add_weights_option(parser)
+    add_ensemble_option(parser)
     add_search_options(parser)
     _add_scoring_options(parser)
     _add_comparison_options(parser)
@@ -138,7 +140,9 @@ def run(arguments: argparse.Namespace) -> None:
     count = len(pairs) * (1 + sum(isinstance(o, str) for o in others))
     with Progress("translating", count, "sentences") as progress:
         options |= {"scoring": scoring, "progress": progress.advance}
-        evaluation = evaluate(model, pairs, **options)
+        evaluation = evaluate(
+            model, pairs, **options, ensemble=arguments.ensemble
+        )
         systems = {_name(arguments): evaluation.texts.translations}
         for name, other in zip(arguments.against, others, strict=True):
             if isinstance(other, str):

@@ -78,6 +78,18 @@ def add_run_option(parser: Options, **options: Any) -> None:
     )
 
 
+def add_ensemble_option(parser: Options) -> None:
+    """Other runs that translate together with a run."""
+    parser.add_argument(
+        "--ensemble",
+        action="append",
+        default=[],
+        metavar="RUN",
+        help="a run of the same prepared data that translates together with "
+        "it, by the mean of their probabilities; may be repeated",
+    )
+
+
 def add_model_options(
     parser: argparse.ArgumentParser,
 ) -> "argparse._MutuallyExclusiveGroup":

@@ -38,6 +38,7 @@ from keras_transformer.cli.console import (
     say,
 )
 from keras_transformer.cli.options import (
+    add_ensemble_option,
     add_model_options,
     add_number,
     add_search_options,
@@ -68,6 +69,7 @@ _WITH_SERVER = ("model", "version", "label", "timeout")
 # With the values that they have where they aren't given.
 _NOT_WITH_SERVER: dict[str, tuple] = {
     "weights": (None,),
+    "ensemble": ([],),
     "length_penalty": (None,),
     "decoding": ([],),
     "beam_size": (None, 1),
@@ -101,6 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", metavar="FILE", help="default: stdout")
     add_weights_option(parser)
+    add_ensemble_option(parser)
     add_request_options(parser)
     add_search_options(parser)
     parser.add_argument(
@@ -271,21 +274,23 @@ def _of_run(arguments, request):
     # loader tells what is wrong with a folder that isn't one.
     config = run_config(arguments.run, default=Config())
     decoding = decoding_config(config, arguments)
-    if not request.is_plain:
-        if arguments.jit == "on":
-            raise InputError(
-                "--jit on compiles plain translating only. Accepted with "
-                "--n-best, --token-scores, --alignment, --prefix or --json: "
-                "off, auto"
-            )
-        most = 1 if decoding.sampling else decoding.beam_size
-        accepted = f"1 to {most}, " + (
-            "as sampling gives one" if decoding.sampling else "the beam size"
+    if arguments.jit == "on" and (arguments.ensemble or not request.is_plain):
+        raise InputError(
+            "--jit on compiles plain translating only. Accepted with "
+            "--n-best, --token-scores, --alignment, --prefix, --json or "
+            "--ensemble: off, auto"
         )
-        check_count(request, accepted, most)
-    weights = arguments.weights or "best"
+    if not request.is_plain:
+        most = 1 if decoding.sampling else decoding.beam_size
+        why = "as sampling gives one" if decoding.sampling else "the beam size"
+        check_count(request, f"1 to {most}, {why}", most)
     factory = RunTranslatorFactory(
-        arguments.run, weights, decoding, request, arguments.jit
+        arguments.run,
+        arguments.weights or "best",
+        decoding,
+        request,
+        arguments.jit,
+        tuple(arguments.ensemble),
     )
     return factory, decoding.batch_size
 
@@ -307,13 +312,7 @@ def _of_export(arguments, request):
             "--saved-model: --beam-size 1 (its greedy signature), or none of "
             "--beam-size, --length-penalty and --decoding"
         )
-    if arguments.weights:
-        raise InputError("--weights goes with --run: an export has one set")
-    if arguments.jit == "on":
-        raise InputError(
-            "--jit on goes with --run: an export's graph isn't one for XLA. "
-            "Accepted with --saved-model: off, auto"
-        )
+    _refuse_of_runs(arguments)
     batch_size = saved_batch_size(arguments)
     signature = _signature(arguments, request, "--saved-model")
     factory = SavedTranslatorFactory(
@@ -340,10 +339,7 @@ def _of_ctranslate2(arguments, request):
     folder = arguments.ctranslate2
     decoding = decoding_config(read_config(folder), arguments)
     require_search(decoding)
-    if arguments.weights:
-        raise InputError("--weights goes with --run: an export has one set")
-    if arguments.jit == "on":
-        raise InputError("--jit on goes with --run. Accepted: off, auto")
+    _refuse_of_runs(arguments)
     refuse_details(arguments, "--ctranslate2")
     most = decoding.beam_size
     check_count(request, f"1 to {most}, the beam size", most)
@@ -351,6 +347,18 @@ def _of_ctranslate2(arguments, request):
         folder, decoding, request.count, arguments.threads
     )
     return factory, decoding.batch_size
+
+
+def _refuse_of_runs(arguments):
+    """Refuses options that no export has."""
+    for name in ("weights", "ensemble"):
+        if getattr(arguments, name):
+            raise InputError(f"--{name} goes with --run: an export has one set")
+    if arguments.jit == "on":
+        raise InputError(
+            "--jit on goes with --run: an export's graph isn't one for XLA. "
+            "Accepted: off, auto"
+        )
 
 
 def _of_server(arguments, request):
@@ -378,9 +386,6 @@ def _signature(arguments, request, source):
 
     Args:
         source: the option that names the export.
-
-    Raises:
-        InputError: something is requested that exports don't give.
     """
     if request.is_plain:
         return layout.GREEDY if arguments.beam_size == 1 else layout.BEAM

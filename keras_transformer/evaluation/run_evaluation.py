@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-import keras
 import tensorflow as tf
 
 from keras_transformer.chinese import simplify
@@ -26,6 +26,10 @@ from keras_transformer.evaluation.significance import (
 from keras_transformer.languages import is_chinese
 from keras_transformer.training.run import Run
 from keras_transformer.translation.details import text_translator
+from keras_transformer.translation.ensemble import (
+    load_members,
+    mean_log_probabilities,
+)
 from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.translator import Translator, with_prefix
 
@@ -163,6 +167,7 @@ def evaluate_run(
     decoding: DecodingConfig | None = None,
     scoring: Scoring | None = None,
     progress: Callable[[int], None] | None = None,
+    ensemble: Sequence[str | os.PathLike] = (),
 ) -> Evaluation:
     """Measures a run on source and reference sentences.
 
@@ -176,6 +181,7 @@ def evaluate_run(
         decoding: the search; None: the run's own.
         scoring: None: by the language's tokenizer, with intervals.
         progress: called with the number of sentences just translated.
+        ensemble: folders of runs that translate together with it.
 
     Raises:
         InputError: there is no pair, the weights are damaged, or scores
@@ -184,14 +190,15 @@ def evaluate_run(
     decoding = decoding or run.config.decoding
     sources, references = text_columns(run, pairs)
     model = run.load_model(which)
+    others = load_members(run, ensemble, which)
     batches = pair_batches(
         zip(sources, references, strict=True),
         with_prefix(run.source_tokenizer, decoding),
         run.target_tokenizer,
         run.config.model.max_length,
     )
-    loss, tokens = cross_entropy(model, batches)
-    translator = Translator.from_run(run, model, decoding)
+    loss, tokens = cross_entropy(_together([model, *others]), batches)
+    translator = Translator.from_run(run, model, decoding, others=others)
     return _evaluation(
         (loss, tokens),
         text_translator(translator.translate),
@@ -249,6 +256,18 @@ def evaluate_translator(
     )
 
 
+def _together(models):
+    """What gives the logits of one model, or of an ensemble."""
+    if len(models) == 1:
+        return models[0]
+
+    def logits(features, training):
+        each = [model(features, training=training) for model in models]
+        return mean_log_probabilities(each)
+
+    return logits
+
+
 def _evaluation(loss, translate, columns, config, decoding, scoring, progress):
     """An `Evaluation`.
 
@@ -292,15 +311,17 @@ def _evaluation(loss, translate, columns, config, decoding, scoring, progress):
     )
 
 
-def cross_entropy(model: keras.Model, dataset: Iterable) -> tuple[float, int]:
+def cross_entropy(
+    model: Callable[..., Any], dataset: Iterable
+) -> tuple[float, int]:
     """The mean over all target tokens, END counted, PAD not, unsmoothed.
 
     Sums and counts are added in float64, so the result depends neither on
     the batches nor on their padding.
 
     Args:
-        model: `({"source_ids", "target_ids"}, training=False) -> logits
-            (B, T, V)`.
+        model: such as a `keras.Model`, `({"source_ids", "target_ids"},
+            training=False) -> logits (B, T, V)`.
         dataset: yields `({"source_ids": int32 (B, S), "target_ids": int32
             (B, T)}, labels int32 (B, T))`.
 

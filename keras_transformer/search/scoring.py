@@ -12,15 +12,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID, START_ID, UNK_ID
-
-if TYPE_CHECKING:
-    from keras_transformer.inference.incremental import IncrementalTransformer
-
 
 # Why as many translations as texts are scored; both counts follow.
 ONE_EACH = (
@@ -168,13 +164,22 @@ def one_each(
         return tf.identity(text), tf.identity(translation)
 
 
+class Predicts(Protocol):
+    """What scores translations: a model, or several."""
+
+    def predict(
+        self, source_ids: tf.Tensor, target_ids: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor | None]:
+        """See `IncrementalTransformer.predict`."""
+
+
 def score_translations(
-    model: IncrementalTransformer, source_ids: tf.Tensor, ids: tf.Tensor
+    model: Predicts, source_ids: tf.Tensor, ids: tf.Tensor
 ) -> Scores:
     """Scores translations in one pass, every token given those before it.
 
     Args:
-        model: an `IncrementalTransformer`.
+        model: such as an `IncrementalTransformer`.
         source_ids: int32 `(B, S)`.
         ids: int32 `(B, T)`, translations without START, with END, PAD after:
             as in a `SearchResult`.

@@ -11,7 +11,7 @@ import json
 import os
 import pathlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from keras_transformer.checksums import checksum, digest
 from keras_transformer.config.decoding import DecodingConfig
@@ -39,6 +39,7 @@ from keras_transformer.translation.bulk import (
     finish,
     finished_lines,
 )
+from keras_transformer.translation.ensemble import check_same_tokens
 from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import (
     Translation,
@@ -74,6 +75,7 @@ def distill(
     progress: Callable[[str, int, int | None], None] | None = None,
     tell: Callable[[str], None] | None = None,
     load: Callable[[], None] | None = None,
+    ensemble: Sequence[str | os.PathLike] = (),
 ) -> PreparedData:
     """Has a teacher translate the training sources of prepared data.
 
@@ -106,6 +108,8 @@ def distill(
         tell: called with a line for what a person should know.
         load: called in each process before TensorFlow is used; anything
             that can be pickled by its name.
+        ensemble: folders of runs that translate together with the teacher, by
+            the mean of their probabilities (Freitag et al. 2017).
 
     Returns:
         The distilled data. Its manifest's `distilled` says what it was made
@@ -120,7 +124,9 @@ def distill(
     """
     progress = progress or (lambda stage, done, total: None)
     tell = tell or (lambda line: None)
-    out = _local(out)
+    if isinstance(any_path(out), RemotePath):
+        raise InputError(f"{out}: an address. Accepted: a local folder")
+    out = pathlib.Path(out)
     if workers == 1:
         set_threads(threads)
     job = _Job(
@@ -131,6 +137,7 @@ def distill(
         n_best,
         Mix.parse(mix),
         threads,
+        tuple(Run.load(folder) for folder in ensemble),
     )
     job.check()
     work = out.with_name(f"{out.name}.distilling")
@@ -163,6 +170,7 @@ class _Job:
     n_best: int
     mix: Mix
     threads: int
+    others: tuple[Run, ...] = ()
 
     @property
     def decoding(self) -> DecodingConfig:
@@ -182,7 +190,11 @@ class _Job:
     def factory(self) -> RunTranslatorFactory:
         request = TranslationRequest(n_best=self.n_best)
         return RunTranslatorFactory(
-            str(self.run.folder), self.weights, self.decoding, request
+            str(self.run.folder),
+            self.weights,
+            self.decoding,
+            request,
+            ensemble=tuple(str(run.folder) for run in self.others),
         )
 
     @functools.cached_property
@@ -197,17 +209,14 @@ class _Job:
         return digest(json.dumps(split, sort_keys=True).encode())
 
     def check(self):
-        """Refuses what doesn't go together.
-
-        Raises:
-            InputError: says what, and what is accepted.
-        """
-        self.run.check_weights(self.weights)
+        """Refuses what doesn't go together."""
+        for run in (self.run, *self.others):
+            run.check_weights(self.weights)
+        check_same_tokens(self.run, self.others)
         theirs, ours = self.run.config.data, self.prepared.config
         for side in SIDES:
-            languages = [
-                getattr(config, f"{side}_language") for config in (theirs, ours)
-            ]
+            key = f"{side}_language"
+            languages = [getattr(config, key) for config in (theirs, ours)]
             if not same_language(*languages):
                 raise InputError(
                     f"{self.run.folder}: its {side} language is {languages[0]},"
@@ -235,14 +244,13 @@ class _Job:
 
     def describe(self) -> dict:
         """What the manifest says of it."""
-        weights = self.run.weights_path(self.weights)
+        others = [self._description(run) for run in self.others]
         return {
             "teacher": {
-                "run": str(self.run.folder),
-                "id": self.run.id,
+                **self._description(self.run),
                 "weights": self.weights,
-                "sha256": checksum(weights),
                 "fingerprint": self.model,
+                **({"ensemble": others} if others else {}),
             },
             "data": {
                 "folder": str(self.prepared.path),
@@ -252,6 +260,13 @@ class _Job:
             "n_best": self.n_best,
             "mix": dataclasses.asdict(self.mix),
             "decoding": dataclasses.asdict(self.decoding),
+        }
+
+    def _description(self, run):
+        return {
+            "run": str(run.folder),
+            "id": run.id,
+            "sha256": checksum(run.weights_path(self.weights)),
         }
 
     def is_done(self, out: pathlib.Path, work: pathlib.Path) -> bool:
@@ -351,11 +366,7 @@ def _format(translation: Translation, number: int) -> str:
 
 
 def _translations(folder, begin, end) -> list[list[str]]:
-    """The stored translations of the sources from one index to another.
-
-    Raises:
-        InputError: a file is damaged.
-    """
+    """The stored translations of the sources from one index to another."""
     translations = []
     for shard in folder.shards:
         first, last = shard.line, shard.line + shard.lines
@@ -378,17 +389,6 @@ def _translations(folder, begin, end) -> list[list[str]]:
 
 def _are_texts(value):
     return isinstance(value, list) and all(isinstance(x, str) for x in value)
-
-
-def _local(path) -> pathlib.Path:
-    """A path of this machine.
-
-    Raises:
-        InputError: an address.
-    """
-    if isinstance(any_path(path), RemotePath):
-        raise InputError(f"{path}: an address. Accepted: a local folder")
-    return pathlib.Path(path)
 
 
 def _busy(work, holder):

@@ -6,10 +6,11 @@ are in `export.saved_translator`.
 """
 
 import dataclasses
+import json
 import pathlib
 from typing import Any
 
-from keras_transformer.checksums import files_fingerprint
+from keras_transformer.checksums import digest, files_fingerprint
 from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.errors import InputError
@@ -31,7 +32,9 @@ class RunTranslatorFactory:
         decoding: the search.
         request: what is requested beside the text.
         jit: "on", "off" or "auto"; see `compiled.when_to_compile`. What isn't
-            a plain request is never compiled.
+            a plain request is never compiled, nor is an ensemble.
+        ensemble: folders of runs that translate together with it, by the same
+            weights of theirs.
     """
 
     folder: str
@@ -39,6 +42,7 @@ class RunTranslatorFactory:
     decoding: DecodingConfig
     request: TranslationRequest = TranslationRequest()
     jit: str = "off"
+    ensemble: tuple[str, ...] = ()
 
     def __call__(self) -> "RunTranslator":
         """Loads the run."""
@@ -48,9 +52,15 @@ class RunTranslatorFactory:
         """A digest of the weights and all else that it loads.
 
         Raises:
-            InputError: it is no run, or has no such weights.
+            InputError: one is no run, or has no such weights.
         """
-        folder = pathlib.Path(self.folder)
+        first, *others = map(self._fingerprint, (self.folder, *self.ensemble))
+        if not others:
+            return first
+        return digest(json.dumps([first, *others]).encode())
+
+    def _fingerprint(self, run):
+        folder = pathlib.Path(run)
         path = folder / "config.yaml"
         config = Config().updated(read_yaml(path), str(path))
         weights = list(folder.glob(f"weights/{self.weights}.weights.h5"))
@@ -79,10 +89,12 @@ class RunTranslator:
             when_to_compile,
         )
         from keras_transformer.translation.details import details
+        from keras_transformer.translation.ensemble import load_members
         from keras_transformer.translation.translator import Translator
 
         request, decoding = factory.request, factory.decoding
-        jit = factory.jit if request.is_plain else "off"
+        plain = request.is_plain and not factory.ensemble
+        jit = factory.jit if plain else "off"
         if jit != "off":
             enable_disk_cache()
         run = Run.load(factory.folder)
@@ -100,8 +112,12 @@ class RunTranslator:
                 after=after,
             )
         else:
+            others = load_members(run, factory.ensemble, factory.weights)
+            translator = Translator.from_run(
+                run, model, decoding, request.alignment, others=others
+            )
             self._graph = details(
-                Translator.from_run(run, model, decoding, request.alignment),
+                translator,
                 request.count,
                 request.prefixes,
                 request.token_scores,

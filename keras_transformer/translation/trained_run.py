@@ -15,6 +15,7 @@ from keras_transformer.translation.details import (
     encoded,
     translations_from,
 )
+from keras_transformer.translation.ensemble import load_members
 from keras_transformer.translation.request import BLANK
 from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.texts import TextTranslator
@@ -27,6 +28,8 @@ class TrainedRun(TextTranslator, Run):
     Attributes:
         which: weights that translate, "best", "last" or "average".
         decoding: the search; None: the run's own.
+        ensemble: folders of runs that translate together with it, by the
+            mean of their probabilities; trained on the same prepared data.
 
     Example:
         >>> run = keras_transformer.load("runs/en-zh")
@@ -44,6 +47,7 @@ class TrainedRun(TextTranslator, Run):
         super().__init__(folder, config, manifest, tokenizers)
         self.which = "best"
         self.decoding: DecodingConfig | None = None
+        self.ensemble: tuple[str | os.PathLike, ...] = ()
         self._graphs: dict = {}  # by the number of hypotheses
 
     def _results(self, lines, n_best):
@@ -75,4 +79,5 @@ class TrainedRun(TextTranslator, Run):
             )
         model = self.load_model(self.which)
         decoding = self.decoding or self.config.decoding
-        return Translator.from_run(self, model, decoding)
+        others = load_members(self, self.ensemble, self.which)
+        return Translator.from_run(self, model, decoding, others=others)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import keras
@@ -34,6 +34,7 @@ from keras_transformer.search.scoring import (
 )
 from keras_transformer.text.tokenizer import Tokenizer, frame
 from keras_transformer.training.run import Run
+from keras_transformer.translation.ensemble import Ensemble
 
 if TYPE_CHECKING:
     from keras_transformer.training.run import Run
@@ -101,7 +102,7 @@ class Translator(tf.Module):
         self,
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
-        model: IncrementalTransformer,
+        model: IncrementalTransformer | Ensemble,
         config: DecodingConfig,
         name: str | None = None,
     ) -> None:
@@ -126,6 +127,7 @@ class Translator(tf.Module):
         decoding: DecodingConfig,
         align: bool = False,
         limits: dict | None = None,
+        others: Sequence[keras.Model] = (),
     ) -> Translator:
         """The translator of a run's model.
 
@@ -136,11 +138,16 @@ class Translator(tf.Module):
             align: whether alignments are requested though the search needs
                 none.
             limits: see `IncrementalTransformer`.
+            others: models that translate together with it, as an `Ensemble`.
         """
         align = align or needs_alignment(decoding)
-        steps = IncrementalTransformer(
-            model, decoding.precision, align=align, limits=limits
-        )
+        members = [
+            IncrementalTransformer(
+                member, decoding.precision, align=align, limits=limits
+            )
+            for member in (model, *others)
+        ]
+        steps = Ensemble(members) if others else members[0]
         return cls(run.source_tokenizer, run.target_tokenizer, steps, decoding)
 
     @functools.cached_property

@@ -1,0 +1,167 @@
+"""Ensembles: models of the same tokens that translate as one.
+
+Trainings that differ in nothing but their seed make different mistakes; the
+mean of their probabilities makes fewer. It takes the time and the memory of
+all of them; a student of an ensemble (`distill`) takes those of one.
+
+Axes: B sentences, K beams, S source tokens, T target tokens, V vocabulary.
+"""
+
+import math
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.errors import InputError
+from keras_transformer.inference.cache import Cache
+from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.training.run import Run
+
+
+class EnsembleStep(NamedTuple):
+    """What the models say of one position.
+
+    Attributes:
+        logits: float32 `(B, K, V)`, log-probabilities of the next token.
+        attention: float32 `(B, K, S)`, or None unless asked for.
+        cache: of each model, for the next step.
+    """
+
+    logits: tf.Tensor
+    attention: tf.Tensor | None
+    cache: tuple[Cache, ...]
+
+
+class Ensemble:
+    """Several models as the one that a search calls, a `StepModel`.
+
+    Attention is the mean of theirs. Each encodes the source and has a cache of
+    its own.
+
+    Args:
+        members: one or more, with the same source and target tokens. Their
+            shapes may differ.
+
+    Attributes:
+        max_length: positions of the target that all of them have.
+        vocabulary_size: V.
+
+    Reference: Sutskever et al. 2014, "Sequence to Sequence Learning with
+    Neural Networks", section 3.6.
+    """
+
+    def __init__(self, members: Sequence[IncrementalTransformer]) -> None:
+        self._members = list(members)
+        self.max_length = min(member.max_length for member in members)
+        self.vocabulary_size = members[0].vocabulary_size
+
+    def __repr__(self) -> str:
+        return f"Ensemble({self._members})"
+
+    def start(
+        self, source_ids: tf.Tensor, beam_size: int, max_steps: int | tf.Tensor
+    ) -> tuple:
+        """The members' caches; see `StepModel.start`."""
+        return tuple(
+            member.start(source_ids, beam_size, max_steps)
+            for member in self._members
+        )
+
+    def step(
+        self, ids: tf.Tensor, cache: tuple, position: tf.Tensor
+    ) -> EnsembleStep:
+        """Scores every continuation by one token; see `StepModel.step`."""
+        steps = [
+            member.step(ids, own, position)
+            for member, own in zip(self._members, cache, strict=True)
+        ]
+        return EnsembleStep(
+            mean_log_probabilities([step.logits for step in steps]),
+            _mean([step.attention for step in steps]),  # (B, K, S)
+            tuple(step.cache for step in steps),
+        )
+
+    def predict(
+        self, source_ids: tf.Tensor, target_ids: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor | None]:
+        """As `IncrementalTransformer.predict`."""
+        results = [m.predict(source_ids, target_ids) for m in self._members]
+        logits, attention = map(list, zip(*results, strict=True))
+        return mean_log_probabilities(logits), _mean(attention)  # (B, T, S)
+
+    def reorder(self, cache: tuple, parents: tf.Tensor) -> tuple:
+        """See `StepModel.reorder`."""
+        return self._each("reorder", cache, parents)
+
+    def take(self, cache: tuple, indices: tf.Tensor) -> tuple:
+        """See `StepModel.take`."""
+        return self._each("take", cache, indices)
+
+    def grow(self, cache: tuple, steps: int | tf.Tensor) -> tuple:
+        """See `StepModel.grow`."""
+        return self._each("grow", cache, steps)
+
+    def _each(self, name, cache, argument):
+        return tuple(
+            getattr(member, name)(own, argument)
+            for member, own in zip(self._members, cache, strict=True)
+        )
+
+
+def mean_log_probabilities(logits: Sequence[tf.Tensor]) -> tf.Tensor:
+    """The logarithm of the mean of the probabilities.
+
+    Args:
+        logits: of each model, `(..., V)`.
+
+    Returns:
+        float32 `(..., V)`.
+    """
+    each = [tf.nn.log_softmax(tf.cast(own, tf.float32)) for own in logits]
+    together = tf.reduce_logsumexp(tf.stack(each), axis=0)  # (..., V)
+    return together - math.log(len(each))
+
+
+def _mean(attention):
+    """Of the models' attention, None unless all have it."""
+    if any(weights is None for weights in attention):
+        return None
+    return tf.reduce_mean(tf.stack(attention), axis=0)
+
+
+def load_members(
+    run: Run, folders: Sequence[str | os.PathLike], which: str
+) -> list[keras.Model]:
+    """The models of other runs that are to translate together with a run's.
+
+    Args:
+        run: the first one.
+        folders: of the others.
+        which: weights of all of them, "best", "last" or "average".
+
+    Raises:
+        InputError: one is no run, damaged, or has other tokens.
+    """
+    others = [Run.load(folder) for folder in folders]
+    check_same_tokens(run, others)
+    return [other.load_model(which) for other in others]
+
+
+def check_same_tokens(run: Run, others: Sequence[Run]) -> None:
+    """Refuses an ensemble whose members don't count the same tokens.
+
+    Raises:
+        InputError: names the run that is to blame.
+    """
+    for other in others:
+        for side, ours in run.manifest["tokenizers"].items():
+            theirs = other.manifest["tokenizers"][side]
+            if theirs["fingerprint"] != ours["fingerprint"]:
+                raise InputError(
+                    f"{other.folder}: its {side} tokens are not those of "
+                    f"{run.folder}. Accepted in an ensemble: runs that were "
+                    "trained on the same prepared data"
+                )

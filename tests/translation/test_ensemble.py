@@ -1,0 +1,186 @@
+"""Several models that translate as one."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer import distill, evaluate, load
+from keras_transformer.cli.main import main
+from keras_transformer.config import DecodingConfig
+from keras_transformer.data.prepared import PreparedData
+from keras_transformer.errors import InputError
+from keras_transformer.evaluation.run_evaluation import evaluate_run
+from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.search.constraints import SentenceConstraints
+from keras_transformer.search.from_config import search
+from keras_transformer.search.scoring import score_translations
+from keras_transformer.translation.ensemble import (
+    Ensemble,
+    mean_log_probabilities,
+)
+from tests.fake_models import random_sources
+from tests.toy_models import by_full_passes, check_equal, small_transformer
+
+CONFIG = DecodingConfig(beam_size=4, length_penalty=0.6)
+SOURCE, LENGTHS = random_sources(3, rows=12, longest=9)
+SENTENCES = SentenceConstraints(2 * LENGTHS + 2)
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Of two shapes, as the vocabulary alone has to be the same."""
+    return small_transformer("pre"), small_transformer("post, tied", seed=2)
+
+
+def ensemble_of(models, **options):
+    return Ensemble([IncrementalTransformer(m, **options) for m in models])
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_searches_by_the_mean_of_the_probabilities(models, beam_size):
+    config = DecodingConfig(beam_size=beam_size, length_penalty=0.6)
+
+    def mean(features, training):
+        each = [model(features, training=training) for model in models]
+        probabilities = sum(map(tf.nn.softmax, each)) / len(each)
+        return tf.math.log(probabilities)
+
+    expected = search(by_full_passes(mean), SOURCE, SENTENCES, config)
+    actual = search(ensemble_of(models), SOURCE, SENTENCES, config)
+    check_equal(actual, expected)
+    alone = search(IncrementalTransformer(models[0]), SOURCE, SENTENCES, config)
+    assert not np.array_equal(actual.ids, alone.ids)
+
+
+def test_a_model_twice_is_the_model(models):
+    twice = ensemble_of([models[0], models[0]])
+    expected = search(
+        IncrementalTransformer(models[0]), SOURCE, SENTENCES, CONFIG
+    )
+    check_equal(search(twice, SOURCE, SENTENCES, CONFIG), expected)
+
+
+def test_scores_and_attention_are_means(models):
+    together = ensemble_of(models, align=True)
+    result = search(together, SOURCE, SENTENCES, CONFIG, num_hypotheses=1)
+    scores = score_translations(together, SOURCE, result.ids[:, 0])
+    np.testing.assert_allclose(
+        scores.log_probabilities, result.log_probabilities[:, 0], atol=1e-4
+    )
+    each = [
+        score_translations(
+            IncrementalTransformer(model, align=True), SOURCE, result.ids[:, 0]
+        ).attention
+        for model in models
+    ]
+    np.testing.assert_allclose(scores.attention, sum(each) / 2, atol=1e-5)
+
+
+def test_probabilities_that_float32_has_not():
+    logits = tf.constant([[0.0, -300.0, 200.0]])
+    mean = mean_log_probabilities([logits, logits])
+    np.testing.assert_allclose(mean, [[-200.0, -500.0, 0.0]], rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two trainings of a few steps, which differ in their seed."""
+    folder = tmp_path_factory.mktemp("ensemble")
+    lines = [
+        f"{a} {b} {c}\t{c} {b} {a}\n"
+        for a in ("one", "two", "three")
+        for b in ("four", "five")
+        for c in ("six", "seven", "eight")
+    ]
+    (folder / "train.tsv").write_text("".join(lines))
+    words = ["prepare", "--train", folder / "train.tsv", "--dev", "0.3"]
+    words += ["--source-language=en", "--target-language=fr"]
+    words += ["--set=data.source_tokenizer=word"]
+    words += ["--set=data.target_tokenizer=word", "--out", folder / "data"]
+    assert main([str(word) for word in words]) == 0
+    shape = "num_encoder_layers=1 num_decoder_layers=1 d_model=16 num_heads=2"
+    for seed in (1, 2):
+        words = ["train", "--data", folder / "data", "--epochs=4"]
+        words += [f"--set=model.{value}" for value in shape.split()]
+        words += [f"--set=training.seed={seed}", "--set=training.threads=1"]
+        words += ["--set=training.learning_rate=0.02"]
+        words += ["--set=training.warmup_steps=2"]
+        words += ["--out", folder / f"run-{seed}"]
+        assert main([str(word) for word in words]) == 0
+    return folder
+
+
+def test_evaluate_and_translate_and_distill(runs, capsys):
+    one, two = str(runs / "run-1"), str(runs / "run-2")
+    data = PreparedData.load(runs / "data")
+    pairs = [
+        line.split("\t")[:2]
+        for line in (runs / "data/dev.tsv").read_text().splitlines()
+    ]
+    alone = [evaluate_run(load(run), pairs) for run in (one, two)]
+    both = evaluate_run(load(one), pairs, ensemble=[two])
+    # The mean of probabilities is at least their geometric mean.
+    mean = sum(result.cross_entropy for result in alone) / 2
+    assert both.cross_entropy < mean
+    assert both.cross_entropy != pytest.approx(alone[0].cross_entropy)
+    sources = [source for source, _ in pairs]
+    capsys.readouterr()
+    words = ["translate", "--run", one, "--ensemble", two, "--workers=1"]
+    assert main([*words, *sources]) == 0
+    assert capsys.readouterr().out.splitlines() == both.texts.translations
+    opened = load(one, ensemble=[two])
+    assert opened.translate(sources) == both.texts.translations
+    assert evaluate(opened, pairs).cross_entropy == both.cross_entropy
+    words = ["evaluate", "--run", one, "--ensemble", two, "--json", "--input"]
+    assert main([*words, str(runs / "data/dev.tsv")]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["cross_entropy"] == pytest.approx(both.cross_entropy)
+
+    of_one = distill(one, data.path, runs / "of-1", workers=1)
+    of_both = distill(
+        one, data.path, runs / "of-both", workers=1, ensemble=[two]
+    )
+    teachers = [d.manifest["distilled"]["teacher"] for d in (of_one, of_both)]
+    assert "ensemble" not in teachers[0]
+    assert [run["run"] for run in teachers[1]["ensemble"]] == [two]
+    assert teachers[0]["fingerprint"] != teachers[1]["fingerprint"]
+
+
+def test_refuses_runs_of_other_tokens(runs, capsys):
+    one, other = str(runs / "run-1"), str(runs / "other")
+    (runs / "other.tsv").write_text("a b\tc d\nb a\td c\nb b\td d\n")
+    words = ["prepare", "--train", str(runs / "other.tsv"), "--dev", "0.4"]
+    words += ["--source-language=en", "--target-language=fr"]
+    words += ["--set=data.source_tokenizer=word"]
+    words += ["--set=data.target_tokenizer=word", "--out", f"{other}-data"]
+    assert main(words) == 0
+    words = ["train", "--data", f"{other}-data", "--out", other, "--epochs=1"]
+    assert main([*words, "--set=model.d_model=16"]) == 0
+    capsys.readouterr()
+    commands = (
+        ["translate", "a"],
+        ["evaluate", "--input", str(runs / "data/dev.tsv")],
+    )
+    for command, *rest in commands:
+        words = [command, "--run", one, "--ensemble", other, *rest]
+        assert main(words) == 2
+        assert "other: its source tokens are not those of" in (
+            capsys.readouterr().err
+        )
+    with pytest.raises(InputError, match="source tokens are not those"):
+        distill(one, runs / "data", runs / "no", ensemble=[other])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--saved-model", "x", "--ensemble=y", "text"],
+        ["--server", "http://127.0.0.1:1", "--ensemble=y", "text"],
+        ["--run", "x", "--ensemble=y", "--jit=on", "text"],
+    ],
+)
+def test_goes_with_runs_alone(words, capsys):
+    assert main(["translate", *words]) == 2
+    assert "--ensemble" in capsys.readouterr().err
