@@ -194,7 +194,9 @@ def _check_options(arguments):
 
 
 def _name(arguments):
-    return arguments.run or arguments.ctranslate2
+    """What is measured, an ensemble by all of its runs."""
+    name = arguments.run or arguments.ctranslate2
+    return " + ".join([name, *arguments.ensemble])
 
 
 def _tests(arguments):

@@ -137,6 +137,10 @@ def test_evaluate_and_translate_and_distill(runs, capsys):
     assert main([*words, str(runs / "data/dev.tsv")]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["cross_entropy"] == pytest.approx(both.cross_entropy)
+    words[words.index("--json")] = "--paired-bs-n=40"
+    words += [str(runs / "data/dev.tsv"), "--against", one, "--paired-bs"]
+    assert main(words) == 0
+    assert f"p of the difference to {one} + {two}" in capsys.readouterr().out
 
     of_one = distill(one, data.path, runs / "of-1", workers=1)
     of_both = distill(
