@@ -28,6 +28,7 @@ _OF_SAVED_MODEL = (
     "dev",
     "fallback",
     "warmup_texts",
+    "ensemble",
 )
 # What goes with a format, beside which weights.
 ARGUMENTS = {
@@ -52,6 +53,7 @@ def export(
     warmup_texts: Sequence[str] | None = None,
     quantization: str | None = None,
     progress: Callable[[str], None] | None = None,
+    ensemble: Sequence[str | os.PathLike] = (),
 ) -> ExportReport | KerasReport | CTranslate2Report:
     """Writes a run as a SavedModel for TensorFlow Serving, or otherwise.
 
@@ -79,6 +81,9 @@ def export(
             made of frequent tokens.
         quantization: of the weights with "ctranslate2"; None: "float32".
         progress: called with a line before each long step.
+        ensemble: with a SavedModel, folders of runs that translate together
+            with this one, by the mean of their probabilities; trained on the
+            same prepared data.
 
     Returns:
         a report, with the `path` of what was published, its `size` in bytes
@@ -104,7 +109,13 @@ def export(
         fallback=fallback or None,
         warmup_texts=warmup_texts,
         quantization=quantization,
+        ensemble=ensemble or None,
     )
+    if ensemble and dev:
+        raise InputError(
+            "a dev set (--dev) measures one run. Accepted with an ensemble: "
+            "precision float32, bfloat16 or int8, and no dev set"
+        )
     if format == TFSERVING:
         from keras_transformer.deployment.model_configs import (
             require_model_name,
@@ -137,7 +148,12 @@ def export(
         out,
         decoding,
         fallback,
-        {"version": version, "warmup_texts": warmup_texts, **common},
+        {
+            "version": version,
+            "warmup_texts": warmup_texts,
+            "ensemble": ensemble,
+            **common,
+        },
         quantized,
     )
     _write_server_files(out, format, progress)

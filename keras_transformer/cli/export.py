@@ -32,6 +32,7 @@ from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import load_tensorflow, say, table
 from keras_transformer.cli.options import (
     SEARCH_OPTIONS,
+    add_ensemble_option,
     add_json_option,
     add_number,
     add_run_option,
@@ -54,6 +55,7 @@ _ARGUMENTS = {
     "precision": "precision",
     "dev": "dev",
     "fallback": "fallback",
+    "ensemble": "ensemble",
     "quantization": "quantization",
     **dict.fromkeys((*SEARCH_OPTIONS, "decoding"), "decoding"),
 }
@@ -79,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, "--model-version", "default: one above the highest there"
     )
     add_weights_option(parser)
+    add_ensemble_option(parser)
     add_search_options(parser)
     parser.add_argument(
         "--precision",
@@ -145,6 +148,7 @@ def run(arguments: argparse.Namespace) -> None:
         fallback=arguments.fallback,
         quantization=arguments.quantization,
         progress=say,
+        ensemble=arguments.ensemble,
     )
     _print_report(arguments, report)
 

@@ -111,6 +111,27 @@ class Ensemble:
         )
 
 
+def step_model(
+    models: Sequence[keras.Model],
+    precision: str,
+    align: bool = False,
+    limits: dict | None = None,
+) -> IncrementalTransformer | Ensemble:
+    """One trained model, or an ensemble of several, as a search calls it.
+
+    Args:
+        models: one or more, with the same source and target tokens.
+        precision: `dtype` of `IncrementalTransformer`, as the following.
+        align: whether steps return attention to the source.
+        limits: with int8, of one model.
+    """
+    members = [
+        IncrementalTransformer(model, precision, align=align, limits=limits)
+        for model in models
+    ]
+    return members[0] if len(members) == 1 else Ensemble(members)
+
+
 def mean_log_probabilities(logits: Sequence[tf.Tensor]) -> tf.Tensor:
     """The logarithm of the mean of the probabilities.
 

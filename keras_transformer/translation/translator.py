@@ -34,7 +34,7 @@ from keras_transformer.search.scoring import (
 )
 from keras_transformer.text.tokenizer import Tokenizer, frame
 from keras_transformer.training.run import Run
-from keras_transformer.translation.ensemble import Ensemble
+from keras_transformer.translation.ensemble import Ensemble, step_model
 
 if TYPE_CHECKING:
     from keras_transformer.training.run import Run
@@ -141,13 +141,8 @@ class Translator(tf.Module):
             others: models that translate together with it, as an `Ensemble`.
         """
         align = align or needs_alignment(decoding)
-        members = [
-            IncrementalTransformer(
-                member, decoding.precision, align=align, limits=limits
-            )
-            for member in (model, *others)
-        ]
-        steps = Ensemble(members) if others else members[0]
+        models = [model, *others]
+        steps = step_model(models, decoding.precision, align, limits)
         return cls(run.source_tokenizer, run.target_tokenizer, steps, decoding)
 
     @functools.cached_property

@@ -12,7 +12,9 @@ from keras_transformer.config import DecodingConfig
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.run_evaluation import evaluate_run
+from keras_transformer.files import read_json
 from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.machine import multiplies_int8
 from keras_transformer.search.constraints import SentenceConstraints
 from keras_transformer.search.from_config import search
 from keras_transformer.search.scoring import score_translations
@@ -150,6 +152,41 @@ def test_evaluate_and_translate_and_distill(runs, capsys):
     assert "ensemble" not in teachers[0]
     assert [run["run"] for run in teachers[1]["ensemble"]] == [two]
     assert teachers[0]["fingerprint"] != teachers[1]["fingerprint"]
+
+
+@pytest.mark.parametrize(
+    "precision", ["float32", pytest.param("int8", marks=pytest.mark.slow)]
+)
+def test_an_export_translates_together(runs, tmp_path, precision):
+    if precision == "int8" and not multiplies_int8():
+        pytest.skip("this processor has no VNNI")
+    one, two = (load(runs / f"run-{seed}") for seed in (1, 2))
+    out = tmp_path / "model"
+    words = ["export", "--run", one.folder, "--ensemble", two.folder]
+    words += ["--out", out, "--precision", precision]
+    assert main([str(word) for word in words]) == 0
+    dev = (runs / "data/dev.tsv").read_text().splitlines()
+    sources = [line.split("\t")[0] for line in dev]
+    together = load(one.folder, ensemble=[two.folder])
+    if precision == "float32":
+        assert load(out).translate(sources) == together.translate(sources)
+        assert together.translate(sources) != one.translate(sources)
+    described = read_json(out / "1/assets.extra/keras_transformer.json")
+    (other,) = described["ensemble"]
+    assert other["folder"] == str(two.folder)
+    members = sum(run.load_model().count_params() for run in (one, two))
+    assert described["parameters"] == members
+
+
+def test_an_export_of_an_ensemble_is_a_saved_model(runs, capsys):
+    run, data = str(runs / "run-1"), str(runs / "data/dev.tsv")
+    words = ["export", f"--run={run}", f"--ensemble={run}", "--out=x"]
+    assert main([*words, "--format=keras"]) == 2
+    assert "--ensemble doesn't go with --format keras" in (
+        capsys.readouterr().err
+    )
+    assert main([*words, "--precision=auto", "--dev", data]) == 2
+    assert "measures one run" in capsys.readouterr().err
 
 
 def test_refuses_runs_of_other_tokens(runs, capsys):

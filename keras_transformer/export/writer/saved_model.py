@@ -34,6 +34,7 @@ from keras_transformer.files import new_folder, read_json, write_json
 from keras_transformer.inference import quantization
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import Run
+from keras_transformer.translation.ensemble import load_members
 from keras_transformer.version import versions
 
 FORMAT = "keras_transformer.saved_model"
@@ -81,6 +82,7 @@ def export_run(
     limits: dict[str, float] | None = None,
     measured: dict | None = None,
     progress: Callable[[str], None] | None = None,
+    ensemble: Sequence[str | os.PathLike] = (),
 ) -> ExportReport:
     """Writes, checks and publishes `base/version` as a SavedModel.
 
@@ -108,6 +110,7 @@ def export_run(
         measured: why this precision, of values that JSON has, to be kept in
             the description; None: nothing.
         progress: called with a line before each long step.
+        ensemble: folders of runs that translate together with it.
 
     Raises:
         InputError: a version that is there, weights that are damaged, a
@@ -120,6 +123,7 @@ def export_run(
     texts = _texts(run, warmup_texts)
     config = exported_config(run.config, decoding)
     model = load_model(run, config, which)
+    others = load_members(run, ensemble, which)
     progress("tracing the graph")
     traced = TracedSignatures(
         model,
@@ -127,6 +131,7 @@ def export_run(
         run.target_tokenizer,
         config.decoding,
         limits,
+        others,
     )
     reference = traced.reference([*texts, ""])
     with new_folder(target) as folder:
@@ -141,7 +146,8 @@ def export_run(
             folder / layout.DESCRIPTION,
             _describe_graph(config.decoding, traced.variable_count, limits)
             | ({"precision_measured": measured} if measured else {})
-            | describe(run, config, which, model),
+            | describe(run, config, which, model)
+            | _describe_members(ensemble, which, [model, *others]),
         )
         progress("checking it in a fresh process")
         checks = check_in_fresh_process(folder)
@@ -257,6 +263,20 @@ def describe(run: Run, config: Config, which: str, model: keras.Model) -> dict:
         **_origin(run.manifest),
         "run_versions": run.manifest["versions"],
         "config": config.to_dict(),
+    }
+
+
+def _describe_members(folders, which, models) -> dict:
+    """What an export of an ensemble says about the other runs."""
+    if not folders:
+        return {}
+    others = map(Run.load, folders)
+    return {
+        "parameters": sum(model.count_params() for model in models),
+        "ensemble": [
+            {"folder": str(run.folder), **_weight_notes(run, which)}
+            for run in others
+        ],
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -12,9 +12,9 @@ import tensorflow as tf
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.contract import layout
 from keras_transformer.export.session import log_level
-from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.details import align, tokenize
+from keras_transformer.translation.ensemble import step_model
 from keras_transformer.translation.translator import (
     Translator,
     greedy,
@@ -46,6 +46,7 @@ class TracedSignatures:
         target_tokenizer: `Tokenizer`.
         decoding: the search behind `serving_default`, and the precision.
         limits: see `IncrementalTransformer`.
+        others: models that translate together with it, as an `Ensemble`.
 
     Attributes:
         module: `tf.Module` of what is saved: tokenizers and variables.
@@ -59,14 +60,14 @@ class TracedSignatures:
         target_tokenizer: Tokenizer,
         decoding: DecodingConfig,
         limits: dict | None = None,
+        others: Sequence[keras.Model] = (),
     ) -> None:
         source_tokenizer = with_prefix(source_tokenizer, decoding)
         # Graphs that don't use the alignment don't compute it either.
-        incremental = IncrementalTransformer(
-            model, decoding.precision, align=True, limits=limits
-        )
+        models = [model, *others]
+        steps = step_model(models, decoding.precision, True, limits)
         beam, best = (
-            Translator(source_tokenizer, target_tokenizer, incremental, config)
+            Translator(source_tokenizer, target_tokenizer, steps, config)
             for config in (decoding, greedy(decoding))
         )
         graphs: dict[str, Any] = {
