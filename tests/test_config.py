@@ -122,6 +122,10 @@ def test_settings_that_fit_only_together_are_taken_together():
         ({"training": {"learning_rate": "inf"}}, "a finite number.*: inf"),
         ({"decoding": {"max_length_ratio": math.inf}}, "a finite number"),
         ({"training": {"best_by": "chrf"}}, "one of loss, bleu.*'chrf'"),
+        (
+            {"training": {"best_by": "last", "early_stopping": 3}},
+            "early_stopping must be 0 with training.best_by last",
+        ),
         ({"training": {"best_by": "bleu"}}, "bleu_every must be 1 to 20.*: 0"),
         (
             {"training": {"best_by": "bleu", "bleu_every": 21}},

@@ -64,8 +64,10 @@ class TrainingConfig(Section):
     early_stopping: NonNegativeInt = 0
     # epochs between dev BLEU measurements; 0: never
     bleu_every: NonNegativeInt = 0
-    # loss or bleu: the dev score that decides what is best
-    best_by: Literal["loss", "bleu"] = "loss"
+    # loss or bleu: the dev score that decides what is best; last: the newest
+    # epoch is, or the mean with average_epochs. On small corpora BLEU goes on
+    # rising when the dev loss doesn't fall any more.
+    best_by: Literal["loss", "bleu", "last"] = "loss"
     # weights averaged over so many epochs; 0: none
     average_epochs: Annotated[NonNegativeInt, at_most(10_000)] = 0
     # Momentum of the moving average of the weights that is scored and kept,
@@ -100,4 +102,9 @@ class TrainingConfig(Section):
             "bleu_every",
             f"1 to {self.epochs} (training.epochs) with training.best_by bleu",
             self.best_by != "bleu" or 1 <= self.bleu_every <= self.epochs,
+        )
+        self.require(
+            "early_stopping",
+            "0 with training.best_by last, by which each epoch is better",
+            self.best_by != "last" or not self.early_stopping,
         )

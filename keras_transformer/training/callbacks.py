@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 
 # By `training.best_by`: the name of the score, and whether more is better.
-_CRITERIA = {"loss": ("cross_entropy", False), "bleu": ("bleu", True)}
+_CRITERIA = {
+    "loss": ("cross_entropy", False),
+    "bleu": ("bleu", True),
+    "last": ("epoch", True),
+}
 
 
 class Speed(keras.callbacks.Callback):
@@ -196,7 +200,7 @@ class KeepBest(keras.callbacks.Callback):
 
     What is best is decided by `training.best_by`, without a dev set by the
     training loss. An average of epochs that scores better than each epoch
-    so far becomes the best.
+    so far becomes the best; where the newest is the best, so does each.
 
     Args:
         run: `Run`.
@@ -208,6 +212,7 @@ class KeepBest(keras.callbacks.Callback):
         self._run = run
         self._score, self._more_is_better = _CRITERIA[training.best_by]
         self._patience = training.early_stopping
+        self._averages = training.average_epochs > 0
         # Best score, its epoch, and the newest epoch that was scored.
         self.memory: dict[str, Any] = {
             "best": None,
@@ -218,6 +223,10 @@ class KeepBest(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict) -> None:
         scores = {key: float(value) for key, value in logs.items()}
         own = scores.get(f"val_{self._score}")
+        average = scores.get(f"val_average_{self._score}")
+        if self._score == "epoch":
+            own = float(epoch)
+            average = epoch + 0.5 if self._averages else None
         if own is None and self._score == "cross_entropy":
             own = scores["loss"]
         if own is not None:
@@ -225,7 +234,7 @@ class KeepBest(keras.callbacks.Callback):
         if self._improves(own, epoch):
             self._run.save_weights(self.model, "best", epoch + 1, scores)
             self._run.record_scores("best", {"epoch": epoch + 1, **scores})
-        if self._improves(scores.get(f"val_average_{self._score}"), epoch):
+        if self._improves(average, epoch):
             self._run.promote_average()
         self._run.save_weights(self.model, "last", epoch + 1, scores)
         if self.exhausted(epoch + 1):

@@ -63,6 +63,16 @@ def test_the_highest_bleu_is_the_best_whatever_the_loss():
     assert watch(epochs) == (3, None)
 
 
+def test_the_newest_is_the_best_where_that_is_asked():
+    epochs = logs("val_cross_entropy", 3.0, 2.0, float("nan"), 2.5)
+    assert watch(epochs, best_by="last") == (4, None)
+    # The mean of the newest epochs, whatever it scores.
+    for epoch in epochs:
+        epoch["val_average_cross_entropy"] = 9.0
+    expected = ("average at 3", None)  # What was the last before it.
+    assert watch(epochs, best_by="last", average_epochs=2) == expected
+
+
 def test_a_loss_that_is_no_number_is_never_the_best_and_uses_up_patience():
     epochs = logs("val_cross_entropy", *[float("nan")] * 5)
     assert watch(epochs, early_stopping=3) == (None, 3)
