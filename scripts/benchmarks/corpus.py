@@ -88,16 +88,21 @@ def source_sentences(path, count: int, folder=None) -> list[str]:
     return texts[:: max(1, len(texts) // count)][:count]
 
 
-def dev_pairs(folder=None) -> list[tuple[str, str]]:
-    """The pairs of the corpus' dev set; see `prepare_data`."""
-    folder = corpus_folder(folder)
-    if folder is None:
+def dev_pairs(path=None) -> list[tuple[str, str]]:
+    """The pairs of a dev set.
+
+    Args:
+        path: a TSV, or the folder of a corpus; see `prepare_data`.
+    """
+    path = corpus_folder(path)
+    if path is None:
         from keras_transformer.data.demo import load_demo_corpus
 
         return load_demo_corpus().dev
     from keras_transformer.data.corpus import CorpusFile, read_pairs
 
-    return list(read_pairs([CorpusFile.parse(str(folder / "dev.tsv"))]))
+    tsv = path / "dev.tsv" if path.is_dir() else path
+    return list(read_pairs([CorpusFile.parse(str(tsv))]))
 
 
 def main(arguments: list[str] | None = None) -> int:

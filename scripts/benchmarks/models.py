@@ -45,7 +45,7 @@ def export_forced(
     """A SavedModel whose searches give `length` tokens, in a process apart.
 
     Not through `export_run`: its checks want sentences that end. In int8 it is
-    calibrated on pairs of the corpus' dev set; see `prepare_data` for `data`.
+    calibrated on the pairs of `dev_pairs(data)`.
     """
     import multiprocessing
 

@@ -88,14 +88,24 @@ def train(data: pathlib.Path, out: pathlib.Path, words):
     trained.touch()
 
 
-def evaluate(model: pathlib.Path, pairs: pathlib.Path, result) -> list[str]:
+def evaluate(
+    model: pathlib.Path, pairs: pathlib.Path, result, *words
+) -> list[str]:
     """Scores a run, or takes the scores that `result` has.
+
+    Args:
+        model: the run.
+        pairs: a TSV.
+        result: a file in JSON.
+        words: more of the command.
 
     Returns:
         BLEU and chrF with their intervals, and dev loss, formatted.
     """
     if not result.is_file():
-        said = run(["evaluate", "--run", model, "--json", "--input", pairs])
+        said = run(
+            ["evaluate", "--run", model, "--json", "--input", pairs, *words]
+        )
         result.write_text(said.strip().splitlines()[-1], encoding="utf-8")
     scores = json.loads(result.read_text("utf-8"))
     return [

@@ -9,11 +9,12 @@ The teacher translates the training side of the data once (`distill`). A student
 of each shape, encoder layers and decoder layers, is trained on the result, with
 the preset `fast` but for its layers; with `--undistilled` another one on the
 data itself, which says what distillation is worth. All are scored on the dev
-set, teacher included. Their speed is measured as `scripts/benchmarks/decoding`
-does: exports in a session without XLA, 20 tokens for every sentence, one model
-after the other in each of the rounds, of which the median counts. Nothing else
-should run meanwhile. An interrupted call goes on where it was (`steps.py`),
-speeds excepted. The last thing printed is a table in Markdown.
+set, teacher included, with their own search and greedily. Their speed is
+measured as `scripts/benchmarks/decoding` does: exports in a session without
+XLA, 20 tokens for every sentence, one model after the other in each of the
+rounds, of which the median counts. Nothing else should run meanwhile. An
+interrupted call goes on where it was (`steps.py`), speeds excepted. The last
+thing printed is a table in Markdown.
 
 With `--quick` and no teacher, a small one is trained first.
 """
@@ -35,6 +36,7 @@ from scripts.benchmarks.corpus import source_sentences
 from scripts.benchmarks.decoding.measure import Cell, Setting, measure
 from scripts.benchmarks.models import export_forced
 
+_PRECISIONS = ["float32", "bfloat16", "int8"]
 _LENGTH = 20  # tokens of every sentence where speed is measured
 _QUICK = {
     "shapes": ["2-1"],
@@ -63,12 +65,9 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return 2
     runs = {_TEACHER: options.teacher, **_students(options)}
-    scores = {
-        name: steps.evaluate(run, options.dev, options.out / f"{name}.json")
-        for name, run in runs.items()
-    }
+    scores = {name: _scores(name, run, options) for name, run in runs.items()}
     speeds = _speeds(runs, options)
-    columns = ["model", "parameters", "BLEU", "chrF", "dev loss"]
+    columns = ["model", "parameters", "BLEU", "chrF", "dev loss", "greedy BLEU"]
     columns += [_cell_name(cell) for cell in options.cells]
     rows = [
         [name, f"{_parameters(run):,}", *scores[name], *_rates(name, speeds)]
@@ -118,6 +117,15 @@ def _students(options):
     return runs
 
 
+def _scores(name, run, options):
+    """Of a run's own search, and the BLEU of greedy search."""
+    pairs, out = options.dev, options.out
+    scores = steps.evaluate(run, pairs, out / f"{name}.json")
+    greedy = out / f"{name}.greedy.json"
+    bleu, *_ = steps.evaluate(run, pairs, greedy, "--beam-size=1")
+    return [*scores, bleu]
+
+
 def _training(options):
     words = [f"--preset={options.preset}", *options.training]
     return words + ([f"--epochs={options.epochs}"] if options.epochs else [])
@@ -130,7 +138,11 @@ def _speeds(runs, options):
     with tempfile.TemporaryDirectory() as scratch:
         exports = {
             name: export_forced(
-                pathlib.Path(scratch) / name, run, options.precision, _LENGTH
+                pathlib.Path(scratch) / name,
+                run,
+                options.precision,
+                _LENGTH,
+                options.dev,
             )
             for name, run in runs.items()
         }
@@ -226,7 +238,7 @@ def _parser():
         )
     add("--rounds", type=int, default=3, help="of speed")
     add("--sentences", type=int, default=640, help="of each round")
-    add("--precision", default="float32", choices=["float32", "bfloat16"])
+    add("--precision", default="float32", choices=_PRECISIONS)
     add(
         "--cells",
         nargs="+",
