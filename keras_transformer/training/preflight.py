@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 # START and END on a source; START on what the decoder reads.
 _FRAMES = (2, 1)
 # Settings of the model that change neither a weight nor what it means.
-_FREE = ("dropout", "attention_dropout", "feedforward_dropout")
+_FREE = (
+    "dropout",
+    "attention_dropout",
+    "feedforward_dropout",
+    "token_dropout",
+)
 
 
 def for_this_machine(config: Config) -> Config:
