@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Callable, Iterable, Sequence
 
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.data.corpus import CorpusSpec, Pair
+from keras_transformer.data.corpus import CorpusSpec, Pair, Pairs
 from keras_transformer.errors import InputError, shown
 from keras_transformer.evaluation.run_evaluation import (
     Evaluation,
@@ -31,6 +31,7 @@ def evaluate(
     scoring: Scoring | None = None,
     progress: Callable[[int], None] | None = None,
     ensemble: Sequence[str | os.PathLike] = (),
+    shortlist: Pairs | None = None,
 ) -> Evaluation:
     """Cross-entropy, BLEU and chrF of a model on a test set.
 
@@ -44,6 +45,8 @@ def evaluate(
         progress: called with the number of sentences just translated.
         ensemble: folders of runs that translate together with a run, by the
             mean of their probabilities; trained on the same prepared data.
+        shortlist: pairs of sentences, or files of them: translations of a run
+            are searched among tokens that these suggest; None: among all.
 
     Raises:
         InputError: there is no pair, a file can't be read, or the model is
@@ -58,6 +61,7 @@ def evaluate(
         which = which or model.which
         decoding = decoding or model.decoding
         ensemble = ensemble or model.ensemble
+        shortlist = model.shortlist if shortlist is None else shortlist
     if isinstance(model, Run):
         return evaluate_run(
             model,
@@ -67,9 +71,12 @@ def evaluate(
             scoring=scoring,
             progress=progress,
             ensemble=ensemble,
+            shortlist=shortlist,
         )
     if ensemble:
         raise InputError("an ensemble is of runs. Received: an export")
+    if shortlist is not None:
+        raise InputError("a shortlist is of a run. Received: an export")
     if not isinstance(model, CTranslate2Translator):
         raise InputError(
             f"evaluate takes a run. Received: {shown(model)}. Accepted: what "

@@ -12,7 +12,7 @@ from keras_transformer.errors import InputError
 
 if TYPE_CHECKING:
     from keras_transformer.config.decoding import DecodingConfig
-    from keras_transformer.data.corpus import CorpusSpec, Pair
+    from keras_transformer.data.corpus import CorpusSpec, Pair, Pairs
     from keras_transformer.export.writer.ctranslate2 import CTranslate2Report
     from keras_transformer.export.writer.keras_file import KerasReport
     from keras_transformer.export.writer.saved_model import ExportReport
@@ -29,6 +29,7 @@ _OF_SAVED_MODEL = (
     "fallback",
     "warmup_texts",
     "ensemble",
+    "shortlist",
 )
 # What goes with a format, beside which weights.
 ARGUMENTS = {
@@ -54,6 +55,7 @@ def export(
     quantization: str | None = None,
     progress: Callable[[str], None] | None = None,
     ensemble: Sequence[str | os.PathLike] = (),
+    shortlist: Pairs | None = None,
 ) -> ExportReport | KerasReport | CTranslate2Report:
     """Writes a run as a SavedModel for TensorFlow Serving, or otherwise.
 
@@ -84,6 +86,9 @@ def export(
         ensemble: with a SavedModel, folders of runs that translate together
             with this one, by the mean of their probabilities; trained on the
             same prepared data.
+        shortlist: with a SavedModel, pairs of sentences, or files of them:
+            translations are searched among tokens that these suggest; None:
+            among all.
 
     Returns:
         a report, with the `path` of what was published, its `size` in bytes
@@ -99,6 +104,7 @@ def export(
         '我喜欢茶。'
     """
     from keras_transformer.training.run import Run
+    from keras_transformer.translation.lexicon import lexicon_of
 
     _check(
         format,
@@ -110,6 +116,7 @@ def export(
         warmup_texts=warmup_texts,
         quantization=quantization,
         ensemble=ensemble or None,
+        shortlist=shortlist,
     )
     if ensemble and dev:
         raise InputError(
@@ -152,6 +159,7 @@ def export(
             "version": version,
             "warmup_texts": warmup_texts,
             "ensemble": ensemble,
+            "lexicon": lexicon_of(run, shortlist),
             **common,
         },
         quantized,

@@ -17,6 +17,7 @@ from keras_transformer.translation.texts import TextTranslator
 
 if TYPE_CHECKING:
     from keras_transformer.config.decoding import DecodingConfig
+    from keras_transformer.data.corpus import Pairs
 
 # Sentences at a time; of a server half of what the exported batching.config
 # takes at once.
@@ -44,6 +45,7 @@ def load(
     label: str | None = None,
     timeout: float = SERVER_TIMEOUT,
     ensemble: Sequence[str | os.PathLike] | None = None,
+    shortlist: Pairs | None = None,
 ) -> TextTranslator:
     """Opens what translates: a run, an export, or a model on a server.
 
@@ -64,6 +66,8 @@ def load(
         timeout: seconds for a request to the server, with its retries.
         ensemble: folders of runs that translate together with a run, by the
             mean of their probabilities; trained on the same prepared data.
+        shortlist: pairs of sentences, or files of them: translations of a run
+            are searched among tokens that these suggest; None: among all.
 
     Returns:
         a `TrainedRun`, or a `LoadedTranslator`.
@@ -79,15 +83,16 @@ def load(
     if not isinstance(where, str | os.PathLike):
         raise InputError(f"load takes a path. Received: {where!r}. {_ACCEPTED}")
     name = os.fspath(where)
+    of_run = {"ensemble": ensemble, "shortlist": shortlist}
     of_server = {"model": model, "version": version, "label": label}
     if "://" in name:
-        _refuse(name, which=which, decoding=decoding, ensemble=ensemble)
+        _refuse(name, which=which, decoding=decoding, **of_run)
         return _served(name, of_server, timeout)
     _refuse(name, **of_server)
     folder = pathlib.Path(where)
     if (folder / "config.yaml").is_file():
-        return _run(folder, which, decoding, ensemble or ())
-    _refuse(name, which=which, ensemble=ensemble)
+        return _run(folder, which, decoding, ensemble or (), shortlist)
+    _refuse(name, which=which, **of_run)
     if (folder / "keras_transformer.json").is_file():
         return _ctranslate2(folder, decoding)
     _refuse(name, decoding=decoding)
@@ -120,13 +125,14 @@ class LoadedTranslator(TextTranslator):
             )
 
 
-def _run(folder, which, decoding, ensemble):
+def _run(folder, which, decoding, ensemble, shortlist):
     from keras_transformer.translation.trained_run import TrainedRun
 
     run = TrainedRun.load(folder)
     run.which = which or "best"
     run.decoding = decoding
     run.ensemble = tuple(ensemble)
+    run.shortlist = shortlist
     run.check_weights(run.which)
     return run
 
@@ -219,6 +225,7 @@ def _refuse(name, **given):
         if value is not None:
             raise InputError(
                 f"{key} doesn't go with {name}. Received: {value!r}. Accepted: "
-                "which and ensemble with a run; decoding with a run or "
-                "CTranslate2; model, version and label with a server's address"
+                "which, ensemble and shortlist with a run; decoding with a run "
+                "or CTranslate2; model, version and label with a server's "
+                "address"
             )

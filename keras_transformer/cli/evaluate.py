@@ -32,6 +32,7 @@ from keras_transformer.cli.options import (
     add_pairs_option,
     add_run_option,
     add_search_options,
+    add_shortlist_option,
     add_weights_option,
     decoding_config,
 )
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pairs_option(parser)
     add_weights_option(parser)
     add_ensemble_option(parser)
+    add_shortlist_option(parser)
     add_search_options(parser)
     _add_scoring_options(parser)
     _add_comparison_options(parser)
@@ -141,7 +143,11 @@ def run(arguments: argparse.Namespace) -> None:
     with Progress("translating", count, "sentences") as progress:
         options |= {"scoring": scoring, "progress": progress.advance}
         evaluation = evaluate(
-            model, pairs, **options, ensemble=arguments.ensemble
+            model,
+            pairs,
+            **options,
+            ensemble=arguments.ensemble,
+            shortlist=arguments.shortlist,
         )
         systems = {_name(arguments): evaluation.texts.translations}
         for name, other in zip(arguments.against, others, strict=True):

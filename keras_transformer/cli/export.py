@@ -37,6 +37,7 @@ from keras_transformer.cli.options import (
     add_number,
     add_run_option,
     add_search_options,
+    add_shortlist_option,
     add_weights_option,
     decoding_config,
     flag,
@@ -56,6 +57,7 @@ _ARGUMENTS = {
     "dev": "dev",
     "fallback": "fallback",
     "ensemble": "ensemble",
+    "shortlist": "shortlist",
     "quantization": "quantization",
     **dict.fromkeys((*SEARCH_OPTIONS, "decoding"), "decoding"),
 }
@@ -82,6 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_weights_option(parser)
     add_ensemble_option(parser)
+    add_shortlist_option(parser)
     add_search_options(parser)
     parser.add_argument(
         "--precision",
@@ -149,6 +152,7 @@ def run(arguments: argparse.Namespace) -> None:
         quantization=arguments.quantization,
         progress=say,
         ensemble=arguments.ensemble,
+        shortlist=arguments.shortlist,
     )
     _print_report(arguments, report)
 

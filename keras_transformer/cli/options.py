@@ -90,6 +90,17 @@ def add_ensemble_option(parser: Options) -> None:
     )
 
 
+def add_shortlist_option(parser: Options) -> None:
+    """Pairs that suggest which tokens a search looks at."""
+    parser.add_argument(
+        "--shortlist",
+        metavar="FILE",
+        help="pairs, as prepare takes them: translations of a run are searched "
+        "among tokens that these suggest, which is faster where its vocabulary "
+        "is large",
+    )
+
+
 def add_model_options(
     parser: argparse.ArgumentParser,
 ) -> "argparse._MutuallyExclusiveGroup":

@@ -42,6 +42,7 @@ from keras_transformer.cli.options import (
     add_model_options,
     add_number,
     add_search_options,
+    add_shortlist_option,
     add_weights_option,
     decoding_config,
     flag,
@@ -70,6 +71,7 @@ _WITH_SERVER = ("model", "version", "label", "timeout")
 _NOT_WITH_SERVER: dict[str, tuple] = {
     "weights": (None,),
     "ensemble": ([],),
+    "shortlist": (None,),
     "length_penalty": (None,),
     "decoding": ([],),
     "beam_size": (None, 1),
@@ -104,6 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE", help="default: stdout")
     add_weights_option(parser)
     add_ensemble_option(parser)
+    add_shortlist_option(parser)
     add_request_options(parser)
     add_search_options(parser)
     parser.add_argument(
@@ -274,11 +277,12 @@ def _of_run(arguments, request):
     # loader tells what is wrong with a folder that isn't one.
     config = run_config(arguments.run, default=Config())
     decoding = decoding_config(config, arguments)
-    if arguments.jit == "on" and (arguments.ensemble or not request.is_plain):
+    special = arguments.ensemble or arguments.shortlist
+    if arguments.jit == "on" and (special or not request.is_plain):
         raise InputError(
-            "--jit on compiles plain translating only. Accepted with "
-            "--n-best, --token-scores, --alignment, --prefix, --json or "
-            "--ensemble: off, auto"
+            "--jit on compiles plain translating only. Accepted with --n-best, "
+            "--token-scores, --alignment, --prefix, --json, --ensemble or "
+            "--shortlist: off, auto"
         )
     if not request.is_plain:
         most = 1 if decoding.sampling else decoding.beam_size
@@ -291,6 +295,7 @@ def _of_run(arguments, request):
         request,
         arguments.jit,
         tuple(arguments.ensemble),
+        arguments.shortlist,
     )
     return factory, decoding.batch_size
 
@@ -351,7 +356,7 @@ def _of_ctranslate2(arguments, request):
 
 def _refuse_of_runs(arguments):
     """Refuses options that no export has."""
-    for name in ("weights", "ensemble"):
+    for name in ("weights", "ensemble", "shortlist"):
         if getattr(arguments, name):
             raise InputError(f"--{name} goes with --run: an export has one set")
     if arguments.jit == "on":
@@ -382,11 +387,7 @@ def _of_server(arguments, request):
 
 
 def _signature(arguments, request, source):
-    """The signature of an export that gives what is requested.
-
-    Args:
-        source: the option that names the export.
-    """
+    """The signature of an export that `source`, an option, names."""
     if request.is_plain:
         return layout.GREEDY if arguments.beam_size == 1 else layout.BEAM
     refuse_details(arguments, source)

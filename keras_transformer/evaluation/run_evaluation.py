@@ -30,6 +30,7 @@ from keras_transformer.translation.ensemble import (
     load_members,
     mean_log_probabilities,
 )
+from keras_transformer.translation.lexicon import lexicon_of
 from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.translator import Translator, with_prefix
 
@@ -168,6 +169,7 @@ def evaluate_run(
     scoring: Scoring | None = None,
     progress: Callable[[int], None] | None = None,
     ensemble: Sequence[str | os.PathLike] = (),
+    shortlist: Pairs | None = None,
 ) -> Evaluation:
     """Measures a run on source and reference sentences.
 
@@ -182,6 +184,8 @@ def evaluate_run(
         scoring: None: by the language's tokenizer, with intervals.
         progress: called with the number of sentences just translated.
         ensemble: folders of runs that translate together with it.
+        shortlist: pairs that suggest which tokens are searched; None: all
+            are. The cross-entropy is among all.
 
     Raises:
         InputError: there is no pair, the weights are damaged, or scores
@@ -198,7 +202,10 @@ def evaluate_run(
         run.config.model.max_length,
     )
     loss, tokens = cross_entropy(_together([model, *others]), batches)
-    translator = Translator.from_run(run, model, decoding, others=others)
+    lexicon = lexicon_of(run, shortlist)
+    translator = Translator.from_run(
+        run, model, decoding, others=others, lexicon=lexicon
+    )
     return _evaluation(
         (loss, tokens),
         text_translator(translator.translate),

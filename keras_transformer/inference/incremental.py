@@ -29,6 +29,7 @@ from keras_transformer.inference.quantization import (
 from keras_transformer.inference.sublayers import Sublayers
 from keras_transformer.inference.weight_fusion import (
     Embedding,
+    Projection,
     as_variables,
     assign,
     read_parameters,
@@ -76,6 +77,8 @@ class IncrementalTransformer(Sublayers):
             to word alignments (Garg et al. 2019, section 4.1).
         limits: with int8, the largest input of each product, from
             `export.writer.precision`; None: found for each row.
+        partial_output: whether `output` can be asked for; with int8 this
+            takes the memory of another output layer, in float32.
 
     Raises:
         InputError: int8 on a machine that can't, or `align` without a source.
@@ -93,6 +96,7 @@ class IncrementalTransformer(Sublayers):
         compiled: bool = False,
         align: bool = False,
         limits: dict | None = None,
+        partial_output: bool = False,
     ) -> None:
         layers = {layer.name: layer for layer in model.layers}
         super().__init__(layers["decoder_layer_0"])
@@ -100,6 +104,7 @@ class IncrementalTransformer(Sublayers):
         self._source_start = getattr(model, "source_start", True)
         self._source_end = getattr(model, "source_end", True)
         parameters = read_parameters(model)
+        output = parameters.logits
         self._cache_dtype = dtype
         if dtype == "int8":
             require_int8()
@@ -108,6 +113,11 @@ class IncrementalTransformer(Sublayers):
             )
             parameters = quantize(parameters, limits, self._rectifies)
         self.parameters = as_variables(parameters, self._cache_dtype)
+        self._float_output = self.parameters.logits
+        if dtype == "int8" and partial_output:
+            self._float_output = Projection(
+                *(tf.Variable(tf.cast(x, tf.float32), False) for x in output)
+            )
         self._has_source = self.parameters.source is not None
         if align and not self._has_source:
             raise InputError(
@@ -169,13 +179,31 @@ class IncrementalTransformer(Sublayers):
             self._source_kv(source_ids), source_ids, max_steps, self._compiled
         )
 
-    def step(self, ids: tf.Tensor, cache: Cache, position: tf.Tensor) -> Step:
+    def output(self, ids: tf.Tensor) -> Projection:
+        """The output layer of some tokens alone, for `step`.
+
+        Args:
+            ids: int32 `(U,)`.
+        """
+        kernel, bias = self._float_output
+        # (D, U) and (U,)
+        return Projection(tf.gather(kernel, ids, axis=1), tf.gather(bias, ids))
+
+    def step(
+        self,
+        ids: tf.Tensor,
+        cache: Cache,
+        position: tf.Tensor,
+        output: Projection | None = None,
+    ) -> Step:
         """Scores every continuation by one token.
 
         Args:
             ids: int32 `(B, K)`, the tokens at that position.
             cache: what `start` or the step before returned.
             position: int32 scalar, 0 for the start token.
+            output: the output layer of the tokens that are scored; None: of
+                all.
         """
         beam_size = ids.shape[1]
         attention = self._attention(beam_size)
@@ -207,8 +235,9 @@ class IncrementalTransformer(Sublayers):
             if i == self._alignment_layer:
                 source_attention = tf.reduce_mean(weights, axis=1)  # (B, K, S)
             x = self._feedforward(x, layer.feedforward)
-        logits = self._logits(x)  # (R, V)
-        shape = [-1, beam_size, self.vocabulary_size]
+        logits = self._logits(x, output)  # (R, V)
+        size = self.vocabulary_size if output is None else tf.size(output.bias)
+        shape = [-1, beam_size, size]
         return Step(
             tf.reshape(logits, shape),  # (B, K, V)
             source_attention,
@@ -282,10 +311,10 @@ class IncrementalTransformer(Sublayers):
         context, weights = attention.attend_to_source(query, *source)
         return self._output(x, context, sublayer), weights
 
-    def _logits(self, x):
+    def _logits(self, x, output=None):
         """The decoder's output, normalised, times the vocabulary, float32."""
         x, logits, scaled = self._normalized_by(
-            x, self.parameters.decoder_norm, self.parameters.logits
+            x, self.parameters.decoder_norm, output or self.parameters.logits
         )
         if isinstance(logits, QuantizedProjection):
             return quantized_dense(x, logits, scaled=scaled)

@@ -48,7 +48,8 @@ class SearchConstraints:
     """What is asked of every sentence, and how hypotheses are scored.
 
     Attributes:
-        banned: ids that are never generated, beside PAD and START.
+        banned: ids that are never generated, beside PAD and START; a tensor
+            int32 `(N,)` where they are indices of a shortlist.
         no_repeat_ngram_size: no sequence of so many tokens occurs twice;
             0: any may.
         repetition_penalty: what the log-probability of a token that was
@@ -57,7 +58,7 @@ class SearchConstraints:
         penalties: of length and coverage: from log-probabilities to scores.
     """
 
-    banned: tuple[int, ...] = ()
+    banned: tuple[int, ...] | tf.Tensor = ()
     no_repeat_ngram_size: int = 0
     repetition_penalty: float = 1.0
     penalties: ScorePenalties = ScorePenalties()
@@ -82,16 +83,15 @@ class SearchConstraints:
         Returns:
             float32 `(B, K, V)`.
         """
-        vocabulary_size = logits.shape[-1]
+        size = vocabulary_size(logits)
         unconstrained = logits
         if self.repetition_penalty != 1:
             logits = self._penalise_repetition(logits, log_z, ids)
-        forbidden = _forbid(vocabulary_size, (*NEVER_GENERATED, *self.banned))
-        forbidden = tf.constant(forbidden, tf.float32)  # (V,)
+        forbidden = _forbid(size, self._never_generated())  # (V,)
         if not isinstance(sentences.min_lengths, tuple):
             min_lengths = sentences.min_lengths
             # (B, 1, V)
-            forbidden += forbid_end(vocabulary_size, min_lengths, step)
+            forbidden += forbid_end(size, min_lengths, step)
         logits += forbidden
         if self.no_repeat_ngram_size:
             logits = self._forbid_repeated_ngrams(logits, ids, step)
@@ -102,6 +102,11 @@ class SearchConstraints:
                 logits, unconstrained, sentences.prefixes, step
             )
         return logits
+
+    def _never_generated(self):
+        if isinstance(self.banned, tuple):
+            return (*NEVER_GENERATED, *self.banned)
+        return tf.concat([NEVER_GENERATED, self.banned], axis=0)
 
     def _penalise_repetition(self, logits, log_z, ids):
         log_z = log_z[..., tf.newaxis]  # (B, K, 1)
@@ -151,13 +156,19 @@ class WithoutBanned:
         return step._replace(logits=step.logits + row)
 
 
+def vocabulary_size(logits: tf.Tensor) -> int | tf.Tensor:
+    """V of `(..., V)`: an int where the graph knows it, else a tensor."""
+    size = logits.shape[-1]
+    return tf.shape(logits)[-1] if size is None else size
+
+
 def forbid_end(
-    vocabulary_size: int, min_lengths: tf.Tensor, step: tf.Tensor
+    size: int | tf.Tensor, min_lengths: tf.Tensor, step: tf.Tensor
 ) -> tf.Tensor:
     """Forbids END where an output is still shorter than its minimum.
 
     Args:
-        vocabulary_size: int, V.
+        size: int, or int32 scalar, V.
         min_lengths: int32 `(B,)`, tokens before END may come.
         step: int32 scalar, the position that comes next.
 
@@ -165,7 +176,7 @@ def forbid_end(
         float32 `(B, 1, V)` to be added to logits.
     """
     early = (step < min_lengths)[:, tf.newaxis]  # (B, 1)
-    no_end = tf.constant(_forbid(vocabulary_size, (END_ID,)))  # (V,)
+    no_end = _forbid(size, (END_ID,))  # (V,)
     return tf.where(early, no_end, 0.0)[:, tf.newaxis]  # (B, 1, V)
 
 
@@ -173,7 +184,7 @@ def _allow_end_at_dead_ends(logits, unconstrained):
     """END allowed where nothing else is, as probable as the model says."""
     # (B, K, 1)
     dead = tf.reduce_max(logits, axis=-1, keepdims=True) == _FORBIDDEN
-    is_end = tf.range(logits.shape[-1]) == END_ID  # (V,)
+    is_end = tf.range(vocabulary_size(logits)) == END_ID  # (V,)
     return tf.where(dead & is_end, unconstrained, logits)
 
 
@@ -183,7 +194,7 @@ def _force_prefix(logits, unconstrained, prefixes, step):
     # (B, P + 1)
     padded = tf.pad(prefixes, [[0, 0], [0, 1]], constant_values=PAD_ID)
     forced = padded[:, tf.minimum(step, length), tf.newaxis]  # (B, 1)
-    is_forced = tf.range(logits.shape[-1]) == forced  # (B, V)
+    is_forced = tf.range(vocabulary_size(logits)) == forced  # (B, V)
     is_forced = is_forced[:, tf.newaxis]  # (B, 1, V)
     only = tf.where(is_forced, unconstrained, _FORBIDDEN)  # (B, K, V)
     return tf.where(forced[..., tf.newaxis] == PAD_ID, logits, only)
@@ -204,11 +215,15 @@ def _occurring(ids, logits):
     return tf.reshape(counts, shape) > 0  # (B, K, V)
 
 
-def _forbid(vocabulary_size, ids):
+def _forbid(size, ids):
     """float32 `(V,)`, minus infinity at the ids, 0 elsewhere."""
-    row = np.zeros(vocabulary_size, np.float32)
-    row[list(ids)] = _FORBIDDEN
-    return row
+    if isinstance(size, int):
+        row = np.zeros(size, np.float32)
+        row[list(ids)] = _FORBIDDEN
+        return tf.constant(row)
+    indices = tf.reshape(ids, [-1, 1])  # (N, 1)
+    never = tf.fill([tf.size(ids)], _FORBIDDEN)
+    return tf.tensor_scatter_nd_update(tf.zeros([size]), indices, never)
 
 
 def max_output_lengths(

@@ -13,6 +13,7 @@ from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.search.constraints import (
     SearchConstraints,
     SentenceConstraints,
+    vocabulary_size,
 )
 from keras_transformer.search.loop import (
     SearchResult,
@@ -212,8 +213,10 @@ class Sampler:
         self, logits: tf.Tensor, sentences: SentenceConstraints, step: tf.Tensor
     ) -> tf.Tensor:
         """Draws: `(B, V)` to int32 `(B,)`."""
-        vocabulary_size = logits.shape[-1]
-        width = min(self.top_k or vocabulary_size, vocabulary_size)
+        width = vocabulary_size(logits)
+        if self.top_k:
+            least = min if isinstance(width, int) else tf.minimum
+            width = least(self.top_k, width)
         # (B, width)
         values, tokens = tf.math.top_k(logits / self.temperature, width)
         probabilities = tf.nn.softmax(values)  # (B, width)

@@ -116,6 +116,7 @@ def step_model(
     precision: str,
     align: bool = False,
     limits: dict | None = None,
+    partial_output: bool = False,
 ) -> IncrementalTransformer | Ensemble:
     """One trained model, or an ensemble of several, as a search calls it.
 
@@ -124,9 +125,24 @@ def step_model(
         precision: `dtype` of `IncrementalTransformer`, as the following.
         align: whether steps return attention to the source.
         limits: with int8, of one model.
+        partial_output: whether a shortlist is used, with one model.
+
+    Raises:
+        InputError: a shortlist for several.
     """
+    if partial_output and len(models) > 1:
+        raise InputError(
+            "a shortlist is for one run. Received: an ensemble of "
+            f"{len(models)}"
+        )
     members = [
-        IncrementalTransformer(model, precision, align=align, limits=limits)
+        IncrementalTransformer(
+            model,
+            precision,
+            align=align,
+            limits=limits,
+            partial_output=partial_output,
+        )
         for model in models
     ]
     return members[0] if len(members) == 1 else Ensemble(members)

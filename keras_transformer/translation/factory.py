@@ -10,9 +10,10 @@ import json
 import pathlib
 from typing import Any
 
-from keras_transformer.checksums import digest, files_fingerprint
+from keras_transformer.checksums import checksum, digest, files_fingerprint
 from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
 from keras_transformer.translation.request import (
@@ -32,9 +33,12 @@ class RunTranslatorFactory:
         decoding: the search.
         request: what is requested beside the text.
         jit: "on", "off" or "auto"; see `compiled.when_to_compile`. What isn't
-            a plain request is never compiled, nor is an ensemble.
+            a plain request is never compiled, nor is an ensemble or a search
+            with a shortlist.
         ensemble: folders of runs that translate together with it, by the same
             weights of theirs.
+        shortlist: pairs of sentences for a shortlist, see
+            `CorpusFile.parse`; None: there is none.
     """
 
     folder: str
@@ -43,6 +47,7 @@ class RunTranslatorFactory:
     request: TranslationRequest = TranslationRequest()
     jit: str = "off"
     ensemble: tuple[str, ...] = ()
+    shortlist: str | None = None
 
     def __call__(self) -> "RunTranslator":
         """Loads the run."""
@@ -55,6 +60,9 @@ class RunTranslatorFactory:
             InputError: one is no run, or has no such weights.
         """
         first, *others = map(self._fingerprint, (self.folder, *self.ensemble))
+        if self.shortlist is not None:
+            files = CorpusFile.parse(self.shortlist).paths
+            others += [checksum(pathlib.Path(path)) for path in files]
         if not others:
             return first
         return digest(json.dumps([first, *others]).encode())
@@ -90,11 +98,12 @@ class RunTranslator:
         )
         from keras_transformer.translation.details import details
         from keras_transformer.translation.ensemble import load_members
+        from keras_transformer.translation.lexicon import lexicon_of
         from keras_transformer.translation.translator import Translator
 
         request, decoding = factory.request, factory.decoding
-        plain = request.is_plain and not factory.ensemble
-        jit = factory.jit if plain else "off"
+        special = factory.ensemble or factory.shortlist
+        jit = "off" if special or not request.is_plain else factory.jit
         if jit != "off":
             enable_disk_cache()
         run = Run.load(factory.folder)
@@ -114,7 +123,12 @@ class RunTranslator:
         else:
             others = load_members(run, factory.ensemble, factory.weights)
             translator = Translator.from_run(
-                run, model, decoding, request.alignment, others=others
+                run,
+                model,
+                decoding,
+                request.alignment,
+                others=others,
+                lexicon=lexicon_of(run, factory.shortlist),
             )
             self._graph = details(
                 translator,

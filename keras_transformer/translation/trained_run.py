@@ -7,6 +7,7 @@ import keras
 
 from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.data.corpus import Pairs
 from keras_transformer.errors import InputError
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import Run
@@ -16,6 +17,7 @@ from keras_transformer.translation.details import (
     translations_from,
 )
 from keras_transformer.translation.ensemble import load_members
+from keras_transformer.translation.lexicon import lexicon_of
 from keras_transformer.translation.request import BLANK
 from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.texts import TextTranslator
@@ -30,6 +32,8 @@ class TrainedRun(TextTranslator, Run):
         decoding: the search; None: the run's own.
         ensemble: folders of runs that translate together with it, by the
             mean of their probabilities; trained on the same prepared data.
+        shortlist: pairs of sentences, or files of them: translations are
+            searched among tokens that these suggest; None: among all.
 
     Example:
         >>> run = keras_transformer.load("runs/en-zh")
@@ -48,6 +52,7 @@ class TrainedRun(TextTranslator, Run):
         self.which = "best"
         self.decoding: DecodingConfig | None = None
         self.ensemble: tuple[str | os.PathLike, ...] = ()
+        self.shortlist: Pairs | None = None
         self._graphs: dict = {}  # by the number of hypotheses
 
     def _results(self, lines, n_best):
@@ -80,4 +85,7 @@ class TrainedRun(TextTranslator, Run):
         model = self.load_model(self.which)
         decoding = self.decoding or self.config.decoding
         others = load_members(self, self.ensemble, self.which)
-        return Translator.from_run(self, model, decoding, others=others)
+        lexicon = lexicon_of(self, self.shortlist)
+        return Translator.from_run(
+            self, model, decoding, others=others, lexicon=lexicon
+        )

@@ -32,6 +32,11 @@ from keras_transformer.search.scoring import (
     replacements,
     score_translations,
 )
+from keras_transformer.search.shortlist import (
+    Lexicon,
+    LexiconTable,
+    shortlisted_search,
+)
 from keras_transformer.text.tokenizer import Tokenizer, frame
 from keras_transformer.training.run import Run
 from keras_transformer.translation.ensemble import Ensemble, step_model
@@ -87,6 +92,8 @@ class Translator(tf.Module):
             `max_length` and, for `score`, `predict`. It has to align where
             `needs_alignment(config)` says so.
         config: the search.
+        lexicon: for a search among the tokens that each sentence can use, of a
+            model with `partial_output`; None: among all.
 
     Example:
         >>> translator = Translator(
@@ -104,6 +111,7 @@ class Translator(tf.Module):
         target_tokenizer: Tokenizer,
         model: IncrementalTransformer | Ensemble,
         config: DecodingConfig,
+        lexicon: LexiconTable | None = None,
         name: str | None = None,
     ) -> None:
         super().__init__(name=name)
@@ -114,6 +122,8 @@ class Translator(tf.Module):
         self._config = config
         self._banned = banned_ids(config, target_tokenizer)
         self._search = functools.partial(search, model)
+        if lexicon is not None:
+            self._search = functools.partial(shortlisted_search, model, lexicon)
         self._score_ids = functools.partial(score_translations, model)
 
     def __repr__(self) -> str:
@@ -128,6 +138,7 @@ class Translator(tf.Module):
         align: bool = False,
         limits: dict | None = None,
         others: Sequence[keras.Model] = (),
+        lexicon: Lexicon | None = None,
     ) -> Translator:
         """The translator of a run's model.
 
@@ -139,11 +150,16 @@ class Translator(tf.Module):
                 none.
             limits: see `IncrementalTransformer`.
             others: models that translate together with it, as an `Ensemble`.
+            lexicon: of arrays, for a shortlist of one model; None: none.
         """
         align = align or needs_alignment(decoding)
         models = [model, *others]
-        steps = step_model(models, decoding.precision, align, limits)
-        return cls(run.source_tokenizer, run.target_tokenizer, steps, decoding)
+        steps = step_model(
+            models, decoding.precision, align, limits, lexicon is not None
+        )
+        target = run.target_tokenizer
+        table = LexiconTable.of(lexicon, target, decoding)
+        return cls(run.source_tokenizer, target, steps, decoding, table)
 
     @functools.cached_property
     def translate(self) -> Callable[[tf.Tensor], dict]:

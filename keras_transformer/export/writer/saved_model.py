@@ -32,6 +32,7 @@ from keras_transformer.export.warmup_requests import (
 from keras_transformer.export.writer.signatures import TracedSignatures
 from keras_transformer.files import new_folder, read_json, write_json
 from keras_transformer.inference import quantization
+from keras_transformer.search.shortlist import Lexicon
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import Run
 from keras_transformer.translation.ensemble import load_members
@@ -83,6 +84,7 @@ def export_run(
     measured: dict | None = None,
     progress: Callable[[str], None] | None = None,
     ensemble: Sequence[str | os.PathLike] = (),
+    lexicon: Lexicon | None = None,
 ) -> ExportReport:
     """Writes, checks and publishes `base/version` as a SavedModel.
 
@@ -111,6 +113,7 @@ def export_run(
             the description; None: nothing.
         progress: called with a line before each long step.
         ensemble: folders of runs that translate together with it.
+        lexicon: for a shortlist, of a run alone; None: none.
 
     Raises:
         InputError: a version that is there, weights that are damaged, a
@@ -132,6 +135,7 @@ def export_run(
         config.decoding,
         limits,
         others,
+        lexicon,
     )
     reference = traced.reference([*texts, ""])
     with new_folder(target) as folder:
@@ -147,6 +151,7 @@ def export_run(
             _describe_graph(config.decoding, traced.variable_count, limits)
             | ({"precision_measured": measured} if measured else {})
             | describe(run, config, which, model)
+            | _describe_shortlist(lexicon)
             | _describe_members(ensemble, which, [model, *others]),
         )
         progress("checking it in a fresh process")
@@ -278,6 +283,15 @@ def _describe_members(folders, which, models) -> dict:
             for run in others
         ],
     }
+
+
+def _describe_shortlist(lexicon) -> dict:
+    """What an export with a shortlist says about it."""
+    if lexicon is None:
+        return {}
+    _, candidates = lexicon.candidates.shape
+    sizes = {"candidates": candidates, "frequent": len(lexicon.frequent)}
+    return {"shortlist": sizes}
 
 
 def _describe_graph(

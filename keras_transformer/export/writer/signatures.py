@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.contract import layout
 from keras_transformer.export.session import log_level
+from keras_transformer.search.shortlist import Lexicon, LexiconTable
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.details import align, tokenize
 from keras_transformer.translation.ensemble import step_model
@@ -47,6 +48,7 @@ class TracedSignatures:
         decoding: the search behind `serving_default`, and the precision.
         limits: see `IncrementalTransformer`.
         others: models that translate together with it, as an `Ensemble`.
+        lexicon: for a shortlist, of one model; None: none.
 
     Attributes:
         module: `tf.Module` of what is saved: tokenizers and variables.
@@ -61,13 +63,17 @@ class TracedSignatures:
         decoding: DecodingConfig,
         limits: dict | None = None,
         others: Sequence[keras.Model] = (),
+        lexicon: Lexicon | None = None,
     ) -> None:
         source_tokenizer = with_prefix(source_tokenizer, decoding)
         # Graphs that don't use the alignment don't compute it either.
         models = [model, *others]
-        steps = step_model(models, decoding.precision, True, limits)
+        steps = step_model(
+            models, decoding.precision, True, limits, lexicon is not None
+        )
+        table = LexiconTable.of(lexicon, target_tokenizer, decoding)
         beam, best = (
-            Translator(source_tokenizer, target_tokenizer, steps, config)
+            Translator(source_tokenizer, target_tokenizer, steps, config, table)
             for config in (decoding, greedy(decoding))
         )
         graphs: dict[str, Any] = {

@@ -1,0 +1,209 @@
+"""Lexica learned from pairs of sentences: what may translate a token.
+
+IBM Model 1 gives each target token of a pair to the source tokens of that pair,
+in proportion to how probably they become it, and counts anew how probable that
+is, several times over. Of the tokens that a source token becomes, the most
+probable are kept. NLTK has the same model in dictionaries; these are arrays,
+which take a hundredth of its time.
+
+Reference: Brown et al. 1993, "The Mathematics of Statistical Machine
+Translation", section 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS, UNK_ID
+from keras_transformer.data.corpus import sentence_pairs
+from keras_transformer.errors import InputError
+from keras_transformer.search.shortlist import Lexicon
+
+if TYPE_CHECKING:
+    from keras_transformer.data.corpus import Pair, Pairs
+    from keras_transformer.text.tokenizer import Tokenizer
+    from keras_transformer.training.run import Run
+
+# Marian's defaults, for both.
+CANDIDATES, FREQUENT = 100, 100
+_ITERATIONS = 5
+# What is held of the pairs at once: pairs of a source and a target token of the
+# same sentence, 24 bytes each.
+_MOST_LINKS = 30_000_000
+_BATCH = 10_000  # sentences tokenized at a time
+
+
+class Links(NamedTuple):
+    """Each pair of a source and a target token in the same sentence pair.
+
+    Attributes:
+        kinds: int64 `(L,)`, index of such a pair in `sources` and `targets`.
+        positions: int64 `(L,)`, numbers the target tokens of all sentences.
+        sources: int64 `(P,)`, ids; -1: no source token, what Brown et al. call
+            the empty word.
+        targets: int64 `(P,)`, ids.
+    """
+
+    kinds: np.ndarray
+    positions: np.ndarray
+    sources: np.ndarray
+    targets: np.ndarray
+
+
+def learn_lexicon(
+    pairs: Sequence[Pair],
+    source: Tokenizer,
+    target: Tokenizer,
+    candidates: int = CANDIDATES,
+    frequent: int = FREQUENT,
+) -> Lexicon:
+    """Learns what may translate each token.
+
+    A token may become one that is spelled as it is, too: names and numbers.
+
+    Args:
+        pairs: source and target sentences, as a model translates them.
+        source: `Tokenizer` of the sources.
+        target: `Tokenizer` of the targets.
+        candidates: target tokens of a source token, at most.
+        frequent: target tokens that every sentence may use.
+
+    Returns:
+        `Lexicon` of int32 arrays; copies have a column of their own.
+
+    Raises:
+        InputError: there is no pair with text on both sides.
+    """
+    sides = [
+        _encode([pair[side] for pair in pairs], tokenizer)
+        for side, tokenizer in enumerate((source, target))
+    ]
+    if not pairs or not all(len(ids) for ids, _ in sides):
+        raise InputError(
+            "a shortlist wants pairs of sentences. Received: "
+            f"{len(pairs)} pairs, none of them with text on both sides"
+        )
+    links = link(*sides)
+    probabilities = model_1(links)
+    best = _best(links, probabilities, source.vocabulary_size, candidates)
+    counts = np.bincount(sides[1][0], minlength=target.vocabulary_size)
+    counts[: len(SPECIAL_TOKENS)] = 0
+    order = np.argsort(-counts, kind="stable")[:frequent]
+    copies = _copies(source.tokens(), target.tokens())
+    return Lexicon(
+        np.concatenate([best, copies[:, None]], axis=1).astype(np.int32),
+        order[counts[order] > 0].astype(np.int32),
+    )
+
+
+def lexicon_of(run: Run, pairs: Pairs | None) -> Lexicon | None:
+    """The lexicon of a run's tokens, or None where no shortlist is wanted.
+
+    Args:
+        run: gives the tokenizers.
+        pairs: sentences, or files of them, see `sentence_pairs`; None: none.
+
+    Raises:
+        InputError: a file can't be read, or has no pair with text.
+    """
+    if pairs is None:
+        return None
+    return learn_lexicon(
+        sentence_pairs(pairs), run.source_tokenizer, run.target_tokenizer
+    )
+
+
+def _encode(texts, tokenizer):
+    """Ids of all texts in a row, and the number of each."""
+    ids, lengths = [], []
+    for first in range(0, len(texts), _BATCH):
+        rows = tokenizer.tokenize(texts[first : first + _BATCH])
+        ids.append(rows.flat_values.numpy())
+        lengths.append(rows.row_lengths().numpy())
+    if not ids:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    return np.concatenate(ids), np.concatenate(lengths)
+
+
+def link(
+    source: tuple[np.ndarray, np.ndarray], target: tuple[np.ndarray, np.ndarray]
+) -> Links:
+    """Links every target token with the source tokens of its sentence.
+
+    Args:
+        source: ids of all sentences in a row, and the number of each.
+        target: likewise, of as many sentences.
+
+    Returns:
+        `Links`; of very many, those of some sentences, evenly spread.
+    """
+    (source_ids, source_lengths), (target_ids, target_lengths) = source, target
+    counts = (source_lengths + 1) * target_lengths
+    stride = max(1, -(-int(counts.sum()) // _MOST_LINKS))
+    kept = np.arange(len(counts)) % stride == 0
+    counts = np.where(kept, counts, 0)
+    sentence = np.repeat(np.arange(len(counts)), counts)  # (L,)
+    offset = np.arange(len(sentence)) - (np.cumsum(counts) - counts)[sentence]
+    width = (source_lengths + 1)[sentence]
+    starts = [np.cumsum(n) - n for n in (source_lengths, target_lengths)]
+    positions = starts[1][sentence] + offset // width
+    # Index 0 of a sentence is the empty word, before its tokens.
+    within = offset % width
+    padded = np.append(source_ids, 0)
+    sources = padded[starts[0][sentence] + within - (within > 0)]
+    sources = np.where(within > 0, sources, -1)
+    base = int(target_ids.max()) + 1
+    codes = (sources.astype(np.int64) + 1) * base + target_ids[positions]
+    codes, kinds = np.unique(codes, return_inverse=True)
+    return Links(kinds, positions, codes // base - 1, codes % base)
+
+
+def model_1(links: Links, iterations: int = _ITERATIONS) -> np.ndarray:
+    """The probability that a source token becomes a target token.
+
+    Args:
+        links: of all sentences.
+        iterations: of expectation and maximisation, from equal probabilities.
+
+    Returns:
+        float64 `(P,)`, for each of `links.sources` and `links.targets`.
+    """
+    rows = links.sources + 1
+    probabilities = np.ones(len(rows))
+    for _ in range(iterations):
+        share = probabilities[links.kinds]  # (L,)
+        share /= np.bincount(links.positions, share)[links.positions]
+        counts = np.bincount(links.kinds, share, len(rows))  # (P,)
+        totals = np.bincount(rows, counts)
+        # A row of nothing but the smallest numbers may sum to 0.
+        probabilities = counts / np.maximum(totals, np.finfo(float).tiny)[rows]
+    return probabilities
+
+
+def _best(links, probabilities, vocabulary_size, count):
+    """int64 `(W, count)`: the best targets of each source, PAD after."""
+    known = (links.sources > UNK_ID) & (links.targets > UNK_ID)
+    sources, targets = links.sources[known], links.targets[known]
+    order = np.lexsort((targets, -probabilities[known], sources))
+    sources, targets = sources[order], targets[order]
+    sizes = np.bincount(sources, minlength=vocabulary_size)
+    rank = np.arange(len(sources)) - (np.cumsum(sizes) - sizes)[sources]
+    table = np.full((vocabulary_size, count), PAD_ID)
+    kept = rank < count
+    table[sources[kept], rank[kept]] = targets[kept]
+    return table
+
+
+def _copies(source_tokens, target_tokens):
+    """int64 `(W,)`: the target token that is spelled so, or PAD."""
+    ids = {token: i for i, token in enumerate(target_tokens)}
+    first = len(SPECIAL_TOKENS)
+    return np.array(
+        [
+            PAD_ID if i < first else ids.get(token, PAD_ID)
+            for i, token in enumerate(source_tokens)
+        ]
+    )

@@ -1,0 +1,230 @@
+"""What pairs of sentences say about tokens, and translating by it."""
+
+import json
+
+import numpy as np
+import pytest
+from nltk.translate import AlignedSent, IBMModel1
+
+from keras_transformer import evaluate, load
+from keras_transformer.cli.main import main
+from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
+from keras_transformer.errors import InputError
+from keras_transformer.files import read_json
+from keras_transformer.text.word import WordTokenizer
+from keras_transformer.translation import lexicon as lexica
+from keras_transformer.translation.lexicon import learn_lexicon, link, model_1
+from tests.toy_models import DIGITS, pairs
+
+PAIRS = [
+    ("the house", "la maison"),
+    ("the blue house", "la maison bleue"),
+    ("the flower", "la fleur"),
+    ("a blue flower", "une fleur bleue"),
+    ("ada", "ada"),
+    ("", "la"),
+    ("a", ""),
+]
+
+
+def tokenizers(pairs):
+    columns = zip(*pairs, strict=True)
+    words = [sorted(set(" ".join(column).split())) for column in columns]
+    return [WordTokenizer([*SPECIAL_TOKENS, *side]) for side in words]
+
+
+def table(pairs, **options):
+    """The lexicon as words."""
+    source, target = tokenizers(pairs)
+    lexicon = learn_lexicon(pairs, source, target, **options)
+    names = target.tokens()
+    rows = {
+        word: [names[i] for i in row if i != PAD_ID]
+        for word, row in zip(source.tokens(), lexicon.candidates, strict=True)
+    }
+    return rows, [names[i] for i in lexicon.frequent]
+
+
+def test_the_most_probable_come_first():
+    rows, frequent = table(PAIRS, candidates=2, frequent=2)
+    assert rows["the"][0] == "la"
+    assert rows["house"][0] == "maison"
+    assert rows["flower"][0] == "fleur"
+    assert rows["blue"][0] == "bleue"
+    assert all(len(set(row)) <= 2 for row in rows.values())
+    assert [rows[token] for token in SPECIAL_TOKENS] == [[]] * 4
+    assert frequent == ["la", "bleue"]
+
+
+def test_what_is_spelled_alike_is_a_candidate():
+    rows, _ = table([*PAIRS, ("1984", "la"), ("a", "1984")], candidates=1)
+    assert rows["1984"] == ["la", "1984"]
+
+
+def ids_of(pairs):
+    sides = zip(*pairs, strict=True)
+    return [
+        lexica._encode(list(side), tokenizer)
+        for side, tokenizer in zip(sides, tokenizers(pairs), strict=True)
+    ]
+
+
+def test_probabilities_are_those_of_nltk():
+    links = link(*ids_of(PAIRS))
+    actual = model_1(links, iterations=4)
+    source, target = (tokenizer.tokens() for tokenizer in tokenizers(PAIRS))
+    aligned = [AlignedSent(t.split(), s.split()) for s, t in PAIRS if t]
+    expected = IBMModel1(aligned, 4).translation_table
+    for s, t, probability in zip(
+        links.sources, links.targets, actual, strict=True
+    ):
+        word = None if s < 0 else source[s]
+        assert probability == pytest.approx(expected[target[t]][word], abs=1e-6)
+    sums = np.bincount(links.sources + 1, actual)
+    np.testing.assert_allclose(sums[sums > 0], 1)
+
+
+def test_of_very_many_pairs_some_are_taken(monkeypatch):
+    many = list(pairs(300))
+    sides = ids_of(many)
+    assert len(link(*sides).kinds) > 500
+    monkeypatch.setattr(lexica, "_MOST_LINKS", 500)
+    assert len(link(*sides).kinds) <= 500
+    rows, _ = table(many, candidates=2)
+    assert all(rows[digit][0] == digit for digit in DIGITS)
+
+
+def test_nothing_to_learn_from():
+    for given in ([], [("", ""), ("", "")], [("a", "")]):
+        with pytest.raises(InputError, match="wants pairs of sentences"):
+            learn_lexicon(given, *tokenizers(PAIRS))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run of a few steps, and its corpus."""
+    folder = tmp_path_factory.mktemp("shortlist")
+    lines = [f"{source}\t{target}\n" for source, target in pairs(60)]
+    (folder / "train.tsv").write_text("".join(lines))
+    words = ["prepare", "--train", folder / "train.tsv", "--dev", "0.2"]
+    words += ["--source-language=en", "--target-language=fr"]
+    words += ["--set=data.source_tokenizer=word"]
+    words += ["--set=data.target_tokenizer=word", "--out", folder / "data"]
+    assert main([str(word) for word in words]) == 0
+    shape = "num_encoder_layers=1 num_decoder_layers=1 d_model=16 num_heads=2"
+    words = ["train", "--data", folder / "data", "--epochs=3"]
+    words += [f"--set=model.{value}" for value in shape.split()]
+    words += ["--set=training.learning_rate=0.02", "--out", folder / "run"]
+    assert main([str(word) for word in words]) == 0
+    # A corpus in which a digit becomes the next one: what it suggests is
+    # nothing that the model would say by itself.
+    moved = {d: DIGITS[(i + 1) % 6] for i, d in enumerate(DIGITS)}
+    lines = [f"{digit}\t{moved[digit]}\n" for digit in DIGITS]
+    (folder / "moved.tsv").write_text("".join(lines))
+    return folder, moved
+
+
+def said(texts, translations, moved):
+    """Whether all words are copies or what the corpus suggests."""
+    for text, translation in zip(texts, translations, strict=True):
+        suggested = {moved[word] for word in text.split()}
+        known = set(translation.split()) - {"⁇"}
+        yield known <= suggested | set(text.split())
+
+
+def test_translate_and_evaluate(trained, capsys):
+    folder, _ = trained
+    run, dev = str(folder / "run"), str(folder / "data/dev.tsv")
+    sources = [
+        line.split("\t")[0]
+        for line in (folder / "data/dev.tsv").read_text().splitlines()
+    ]
+    opened = load(run, shortlist=folder / "train.tsv")
+    expected = opened.translate(sources)
+    capsys.readouterr()
+    words = ["translate", "--run", run, "--workers=1"]
+    words += ["--shortlist", str(folder / "train.tsv")]
+    assert main([*words, *sources]) == 0
+    assert capsys.readouterr().out.splitlines() == expected
+    words = ["evaluate", "--run", run, "--json", "--input", dev]
+    assert main([*words, "--shortlist", str(folder / "train.tsv")]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    measured = evaluate(opened, [dev])
+    assert measured.texts.translations == expected
+    assert figures["bleu"] == measured.bleu
+
+
+def test_only_what_is_suggested_is_said(trained, monkeypatch):
+    folder, moved = trained
+    monkeypatch.setattr(
+        "keras_transformer.translation.lexicon.learn_lexicon",
+        lambda *given: learn_lexicon(*given, candidates=1, frequent=0),
+    )
+    sources = [source for source, _ in pairs(60)]
+    opened = load(folder / "run", shortlist=folder / "moved.tsv")
+    assert all(said(sources, opened.translate(sources), moved))
+    free = load(folder / "run").translate(sources)
+    assert not all(said(sources, free, moved))
+
+
+def test_an_export_has_its_shortlist(trained, tmp_path, capsys):
+    folder, _ = trained
+    run, corpus = str(folder / "run"), str(folder / "train.tsv")
+    out = tmp_path / "model"
+    words = ["export", "--run", run, "--shortlist", corpus, "--out", str(out)]
+    assert main(words) == 0
+    sources = [source for source, _ in pairs(60)]
+    expected = load(run, shortlist=corpus).translate(sources)
+    assert load(out).translate(sources) == expected
+    described = read_json(out / "1/assets.extra/keras_transformer.json")
+    assert described["shortlist"]["candidates"] == 101
+    assert described["shortlist"]["frequent"] == 6
+    capsys.readouterr()
+    assert main(["info", str(out / "1")]) == 0
+    assert "shortlist" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "No such file"),
+        ("", "none of them with text"),
+        ("one two\n", "line 1"),
+        (b"\xff\xfe\x00\t\x00\n", "UTF-8"),
+    ],
+)
+def test_files_that_are_none(trained, tmp_path, capsys, content, says):
+    folder, _ = trained
+    path = tmp_path / "pairs.tsv"
+    if content is not None:
+        path.write_bytes(
+            content.encode() if isinstance(content, str) else content
+        )
+    words = ["translate", "--run", str(folder / "run"), "--workers=1"]
+    assert main([*words, "--shortlist", str(path), "one"]) == 2
+    errors = capsys.readouterr().err
+    assert says in errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["translate", "--saved-model", "x", "text"],
+        ["translate", "--server", "http://127.0.0.1:1", "text"],
+        ["translate", "--run", "x", "--jit=on", "text"],
+        ["export", "--run", "x", "--out", "y", "--format=keras"],
+        ["export", "--run", "x", "--out", "y", "--format=ctranslate2"],
+    ],
+)
+def test_goes_with_runs_alone(words, capsys):
+    assert main([*words, "--shortlist=pairs.tsv"]) == 2
+    assert "--shortlist" in capsys.readouterr().err
+
+
+def test_an_ensemble_has_none(trained, capsys):
+    folder, _ = trained
+    run = str(folder / "run")
+    words = ["translate", "--run", run, "--ensemble", run, "--workers=1", "one"]
+    assert main([*words, "--shortlist", str(folder / "train.tsv")]) == 2
+    assert "a shortlist is for one run" in capsys.readouterr().err
