@@ -1,7 +1,7 @@
-"""Runs that nobody trained: random weights, and all else of a run."""
+"""Runs that nobody trained: random weights, and all else of a run; corpora."""
 
 from keras_transformer.config import Config
-from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.constants import SIDES, SPECIAL_TOKENS
 from keras_transformer.files import write_json, write_text
 from tests.toy_models import VARIANTS, VOCABULARY_SIZE, randomise
 
@@ -27,7 +27,7 @@ def write_run(folder, variant, **training):
         training: of its configuration.
     """
     from keras_transformer.text import CharacterTokenizer, WordTokenizer
-    from keras_transformer.training.run import FORMAT, SIDES, Run
+    from keras_transformer.training.run import FORMAT, Run
     from keras_transformer.training.weights import save_weights, weights_path
     from keras_transformer.version import versions
 
@@ -63,3 +63,21 @@ def write_run(folder, variant, **training):
     write_text(folder / "imported" / "README.md", "A model card.\n")
     write_text(folder / "config.yaml", config.to_yaml())
     write_json(folder / "manifest.json", manifest)
+
+
+def prepare_words(folder, lines, dev):
+    """Prepares a corpus of words, in `folder/data`, by the command line.
+
+    Args:
+        folder: gets `train.tsv`, too.
+        lines: of it.
+        dev: the share of the pairs that are held out.
+    """
+    from keras_transformer.cli.main import main
+
+    (folder / "train.tsv").write_text("".join(lines))
+    words = ["prepare", "--train", folder / "train.tsv", "--dev", dev]
+    words += ["--source-language=en", "--target-language=fr"]
+    words += [f"--set=data.{side}_tokenizer=word" for side in SIDES]
+    words += ["--out", folder / "data"]
+    assert main([str(word) for word in words]) == 0

@@ -360,10 +360,7 @@ def _refuse_of_runs(arguments):
         if getattr(arguments, name):
             raise InputError(f"--{name} goes with --run: an export has one set")
     if arguments.jit == "on":
-        raise InputError(
-            "--jit on goes with --run: an export's graph isn't one for XLA. "
-            "Accepted: off, auto"
-        )
+        raise InputError("--jit on goes with --run. Accepted: off, auto")
 
 
 def _of_server(arguments, request):

@@ -225,7 +225,7 @@ def shortlisted_search(
     source_ids: tf.Tensor,
     sentences: SentenceConstraints,
     config: DecodingConfig,
-    banned: tuple[int, ...] = (),
+    banned: Sequence[int] = (),
     num_hypotheses: int | None = None,
     xla_max_steps: int | None = None,
 ) -> SearchResult:

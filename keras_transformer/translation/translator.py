@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import keras
 import tensorflow as tf
@@ -123,7 +123,9 @@ class Translator(tf.Module):
         self._banned = banned_ids(config, target_tokenizer)
         self._search = functools.partial(search, model)
         if lexicon is not None:
-            self._search = functools.partial(shortlisted_search, model, lexicon)
+            # No ensemble has a shortlist, see `step_model`.
+            one = cast(IncrementalTransformer, model)
+            self._search = functools.partial(shortlisted_search, one, lexicon)
         self._score_ids = functools.partial(score_translations, model)
 
     def __repr__(self) -> str:

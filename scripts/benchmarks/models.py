@@ -40,18 +40,19 @@ def forced(folder, precision, length, beam):
 
 
 def export_forced(
-    scratch, folder, precision, length, data=None
+    scratch, folder, precision, length, data=None, shortlist=None
 ) -> pathlib.Path:
     """A SavedModel whose searches give `length` tokens, in a process apart.
 
     Not through `export_run`: its checks want sentences that end. In int8 it is
-    calibrated on the pairs of `dev_pairs(data)`.
+    calibrated on the pairs of `dev_pairs(data)`. `shortlist` is a TSV or None.
     """
     import multiprocessing
 
     export = pathlib.Path(scratch) / f"{precision}-{length}"
+    arguments = str(export), str(folder), precision, length, data, shortlist
     process = multiprocessing.get_context("spawn").Process(
-        target=_export, args=(str(export), str(folder), precision, length, data)
+        target=_export, args=arguments
     )
     process.start()
     process.join()
@@ -60,10 +61,11 @@ def export_forced(
     return export
 
 
-def _export(export, folder, precision, length, data):
+def _export(export, folder, precision, length, data, shortlist):
     from keras_transformer.export.writer.precision import activation_limits
     from keras_transformer.export.writer.signatures import TracedSignatures
     from keras_transformer.training.run import Run
+    from keras_transformer.translation.lexicon import lexicon_of
 
     run = Run.load(folder)
     model, limits = run.load_model("best"), None
@@ -71,6 +73,11 @@ def _export(export, folder, precision, length, data):
     if precision == "int8":
         limits = activation_limits(run, model, dev_pairs(data), decoding)
     traced = TracedSignatures(
-        model, run.source_tokenizer, run.target_tokenizer, decoding, limits
+        model,
+        run.source_tokenizer,
+        run.target_tokenizer,
+        decoding,
+        limits,
+        lexicon=lexicon_of(run, shortlist),
     )
     traced.save(export)

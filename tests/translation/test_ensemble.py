@@ -24,6 +24,7 @@ from keras_transformer.translation.ensemble import (
 )
 from tests.fake_models import random_sources
 from tests.toy_models import by_full_passes, check_equal, small_transformer
+from tests.toy_runs import prepare_words
 
 CONFIG = DecodingConfig(beam_size=4, length_penalty=0.6)
 SOURCE, LENGTHS = random_sources(3, rows=12, longest=9)
@@ -96,12 +97,7 @@ def runs(tmp_path_factory):
         for b in ("four", "five")
         for c in ("six", "seven", "eight")
     ]
-    (folder / "train.tsv").write_text("".join(lines))
-    words = ["prepare", "--train", folder / "train.tsv", "--dev", "0.3"]
-    words += ["--source-language=en", "--target-language=fr"]
-    words += ["--set=data.source_tokenizer=word"]
-    words += ["--set=data.target_tokenizer=word", "--out", folder / "data"]
-    assert main([str(word) for word in words]) == 0
+    prepare_words(folder, lines, 0.3)
     shape = "num_encoder_layers=1 num_decoder_layers=1 d_model=16 num_heads=2"
     for seed in (1, 2):
         words = ["train", "--data", folder / "data", "--epochs=4"]

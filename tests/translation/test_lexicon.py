@@ -15,6 +15,7 @@ from keras_transformer.text.word import WordTokenizer
 from keras_transformer.translation import lexicon as lexica
 from keras_transformer.translation.lexicon import learn_lexicon, link, model_1
 from tests.toy_models import DIGITS, pairs
+from tests.toy_runs import prepare_words
 
 PAIRS = [
     ("the house", "la maison"),
@@ -105,12 +106,7 @@ def trained(tmp_path_factory):
     """A run of a few steps, and its corpus."""
     folder = tmp_path_factory.mktemp("shortlist")
     lines = [f"{source}\t{target}\n" for source, target in pairs(60)]
-    (folder / "train.tsv").write_text("".join(lines))
-    words = ["prepare", "--train", folder / "train.tsv", "--dev", "0.2"]
-    words += ["--source-language=en", "--target-language=fr"]
-    words += ["--set=data.source_tokenizer=word"]
-    words += ["--set=data.target_tokenizer=word", "--out", folder / "data"]
-    assert main([str(word) for word in words]) == 0
+    prepare_words(folder, lines, 0.2)
     shape = "num_encoder_layers=1 num_decoder_layers=1 d_model=16 num_heads=2"
     words = ["train", "--data", folder / "data", "--epochs=3"]
     words += [f"--set=model.{value}" for value in shape.split()]

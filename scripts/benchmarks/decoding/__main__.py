@@ -63,7 +63,7 @@ def _measure_all(options, scratch):
     measured = {setting: [] for setting in _settings(options)}
     exports = {
         (precision, length): export_forced(
-            scratch, folder, precision, length, options.data
+            scratch, folder, precision, length, options.data, options.shortlist
         )
         for precision in options.precision
         for length in options.length
@@ -158,6 +158,7 @@ def _parser():
     add = parser.add_argument
     add("--run", help="a run's folder; none: random weights")
     add("--input", help="sentences, the first column of a TSV; none: dev.tsv")
+    add("--shortlist", metavar="TSV", help="pairs for `served` to have one")
     add("--bleu", metavar="TSV", help="pairs to measure BLEU on, with --run")
     add("--sentences", type=int, default=640)
     add("--batch", type=int, nargs="+", default=[1, 64])
