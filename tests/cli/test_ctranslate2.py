@@ -422,7 +422,8 @@ def test_the_guides_commands_run(toy, tmp_path, monkeypatch, here):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(toy, tmp_path / "runs" / "en-zh")
     (tmp_path / "in.txt").write_text("aaa bbb\n")
-    (tmp_path / "test.tsv").write_text("aaa bbb\tab\n")
+    for name in ("train.tsv", "dev.tsv", "test.tsv"):
+        (tmp_path / name).write_text("aaa bbb\tab\n")
     for words in guide_commands("en"):
         # The server is started by tests/cli/test_serve_ctranslate2.py, int8
         # of TensorFlow's exported by tests/export/test_int8.py, and students
