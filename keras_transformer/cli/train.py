@@ -83,7 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="initial",
         metavar="RUN",
         help="start from that run's best weights: same tokenizers, same model, "
-        "and its decoding unless --set or a named preset says otherwise",
+        "and its decoding unless --set or a named preset says otherwise; with "
+        "other numbers of layers, some are left out or copied",
     )
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run in --out"

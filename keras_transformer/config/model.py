@@ -49,6 +49,11 @@ class ModelConfig(Section):
     # positions, start and end tokens included
     max_length: Annotated[int, _AT_LEAST_4, at_most(1 << 20)] = 256
 
+    @property
+    def depths(self) -> tuple[int, int]:
+        """Layers of the encoder, of the decoder."""
+        return self.num_encoder_layers, self.num_decoder_layers
+
     def __post_init__(self) -> None:
         super().__post_init__()
         heads = f"divisible by model.num_heads ({self.num_heads})"

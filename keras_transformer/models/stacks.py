@@ -1,10 +1,13 @@
 """The encoder's and the decoder's stack, and models of only one of them.
 
+Also a model's weights in a model with other numbers of layers.
+
 Axes: B batch, S source, T target positions, D model width, V vocabulary.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import keras
@@ -25,6 +28,9 @@ from keras_transformer.layers.transformer_layers import (
     EncoderLayer,
 )
 from keras_transformer.tensors import Tensor
+
+# What a sublayer adds to the residual stream: of attention, of feed-forward.
+_OUTPUT_PROJECTION = re.compile(r"attention/output/|/outer/")
 
 
 def build_encoder(
@@ -201,6 +207,56 @@ def logits(
         x = target_embedding(x, reverse=True)
     # Whatever the policy computes in, loss and search see float32.
     return layers.Activation("linear", dtype="float32", name="scores")(x)
+
+
+def copy_to_other_depth(source: keras.Model, target: keras.Model) -> None:
+    """Copies a model's weights into a model with other numbers of layers.
+
+    The layers of a stack come from layers at equal distances in the other one,
+    first and last among them. Where it grows, a layer is followed by its copies;
+    with pre-norm their output projections are zero, so that they leave the
+    residual stream as it is until training changes them: a model that only
+    grows computes at first what the other one does.
+
+    Args:
+        source: built model of `build_transformer`.
+        target: another one, which differs in its numbers of layers alone.
+
+    References: Shleifer and Rush 2020, "Pre-trained Summarization
+    Distillation", section 3 (fewer layers); Wu et al. 2024, "LLaMA Pro",
+    section 3 (more).
+    """
+    values = {weight.path: weight for weight in source.weights}
+    depths = [
+        {stack: _depth(model, stack) for stack in ("encoder", "decoder")}
+        for model in (source, target)
+    ]
+    for weight in target.weights:
+        layer, _, name = weight.path.partition("/")
+        stack, _, index = layer.rpartition("_layer_")
+        if not stack:
+            weight.assign(values[weight.path])
+            continue
+        sizes = [depth[stack] for depth in depths]
+        origin = _origin(int(index), *sizes)
+        value = values[f"{stack}_layer_{origin}/{name}"]
+        copied = index != "0" and origin == _origin(int(index) - 1, *sizes)
+        copied = copied and target.get_layer(layer).norm == "pre"
+        if copied and _OUTPUT_PROJECTION.search(name):
+            value = ops.zeros_like(value)
+        weight.assign(value)
+
+
+def _depth(model, stack):
+    names = [layer.name for layer in model.layers]
+    return sum(name.startswith(f"{stack}_layer_") for name in names)
+
+
+def _origin(index, source_depth, depth):
+    """The source's layer from which the layer `index` of `depth` comes."""
+    if depth == 1:
+        return 0
+    return round(index * (source_depth - 1) / (depth - 1))
 
 
 def _norm(config, stack):

@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 
 # START and END on a source; START on what the decoder reads.
 _FRAMES = (2, 1)
-# Settings of the model that change neither a weight nor what it means.
+# Settings of the model that change neither a weight nor what it means, and
+# the depths, to which weights are fitted.
 _FREE = (
+    "num_encoder_layers",
+    "num_decoder_layers",
     "dropout",
     "attention_dropout",
     "feedforward_dropout",

@@ -40,6 +40,7 @@ from keras_transformer.files import (
     write_text,
 )
 from keras_transformer.models import build_transformer
+from keras_transformer.models.stacks import copy_to_other_depth
 from keras_transformer.text.tokenizer import load_tokenizer
 from keras_transformer.training import hosts
 from keras_transformer.training.ownership import check_owner
@@ -119,8 +120,9 @@ class Run:
             config: model, training and decoding; the data's part is
                 replaced by what the data was prepared with.
             prepared: `PreparedData`.
-            initial: a run of the same tokenizers and model, whose best
-                weights are copied to start from; None: random weights.
+            initial: a run of the same tokenizers and model, but for the
+                numbers of layers, whose best weights are copied to start
+                from (`copy_to_other_depth`); None: random weights.
 
         Raises:
             InputError: something stands there already, or the data can't
@@ -135,17 +137,16 @@ class Run:
         )
         tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
         manifest = _new_manifest(prepared)
+        run = cls(folder, config, manifest, tokenizers)
         with new_folder(folder) as temporary:
             (temporary / "weights").mkdir()
             for side, tokenizer in zip(SIDES, tokenizers, strict=True):
                 tokenizer.save(temporary / f"{side}_tokenizer")
             if initial is not None:
-                manifest[INITIAL] = _copy_initial(
-                    initial, temporary, manifest["id"]
-                )
+                manifest[INITIAL] = _copy_initial(initial, run, temporary)
             write_text(temporary / "config.yaml", config.to_yaml())
             write_json(temporary / "manifest.json", manifest)
-        return cls(folder, config, manifest, tokenizers)
+        return run
 
     @classmethod
     def load(cls, folder: str | os.PathLike) -> Self:
@@ -369,22 +370,22 @@ def _is_of_a_run(manifest):
         return False
 
 
-def _copy_initial(initial, folder, new_id) -> dict:
+def _copy_initial(initial, run, folder) -> dict:
     """Copies a run's best weights to a new one, which then needs no other.
 
-    Args:
-        initial: `Run` that has them.
-        folder: of the new run.
-        new_id: its id.
-
-    Returns:
-        what the new run's manifest says of them.
+    Returns what the manifest of `run`, which is made in `folder`, says of them.
     """
     source = initial.weights_path("best")
     initial.check_weights("best")
-    notes = read_notes(source) | {"run": new_id}
+    notes = read_notes(source) | {"run": run.id}
     digests = notes.pop("sha256", [None])
-    copy_weights(source, weights_path(folder / "weights", INITIAL), notes)
+    path = weights_path(folder / "weights", INITIAL)
+    if initial.config.model.depths == run.config.model.depths:
+        copy_weights(source, path, notes)
+    else:
+        model = run.build_model()
+        copy_to_other_depth(initial.load_model("best"), model)
+        save_weights(path, model, notes)
     before = initial.manifest.get(INITIAL, {})
     imported = initial.manifest.get("imported") or before.get("imported")
     return {

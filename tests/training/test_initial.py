@@ -1,5 +1,6 @@
 """Runs that start from the weights of another."""
 
+import numpy as np
 import pytest
 
 from keras_transformer.config import DataConfig
@@ -92,6 +93,103 @@ def test_other_models_are_refused(parent, prepared, config, tmp_path):
     with pytest.raises(InputError, match="positions is sinusoidal there"):
         Run.create(tmp_path / "run", learned, prepared, parent)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def deep(prepared, config, tmp_path_factory):
+    """A run whose layers all differ, and which translates as no other does."""
+    shape = {"num_encoder_layers": 2, "num_decoder_layers": 3}
+    run = Run.create(
+        tmp_path_factory.mktemp("deep") / "run",
+        config.updated({"model": shape}),
+        prepared,
+    )
+    model = run.build_model()
+    random = np.random.default_rng(1)
+    model.set_weights(
+        [w + random.normal(0, 0.1, w.shape) for w in weights_of(model)]
+    )
+    run.save_weights(model, "best", 1, {})
+    return run
+
+
+def started_from(deep, prepared, config, folder, encoder, decoder, **shape):
+    """The model of a new run, as its training begins, and its manifest."""
+    shape |= {"num_encoder_layers": encoder, "num_decoder_layers": decoder}
+    config = config.updated({"model": shape})
+    run = Run.create(folder, config, prepared, deep)
+    first = OnlyFirst()
+    with pytest.raises(Interrupted):
+        fit(run, prepared, observer=first)
+    model = run.build_model()
+    model.set_weights(first.weights)
+    return model, run.manifest
+
+
+def logits(model):
+    ids = np.array([[2, 5, 6, 3, 0], [2, 7, 3, 0, 0]], "int32")
+    inputs = {"source_ids": ids, "target_ids": ids[:, :4]}
+    return model.predict(inputs, verbose=0)
+
+
+def test_a_deeper_model_begins_as_the_one_that_it_is_made_of(
+    deep, prepared, config, tmp_path
+):
+    model, manifest = started_from(
+        deep, prepared, config, tmp_path / "run", encoder=5, decoder=4
+    )
+    theirs = deep.load_model()
+    np.testing.assert_allclose(logits(model), logits(theirs), atol=1e-5)
+    named = {weight.path: weight.numpy() for weight in model.weights}
+    old = {weight.path: weight.numpy() for weight in theirs.weights}
+    kernel = "encoder_layer_{}/self_attention/query/kernel"
+    origins = [
+        next(i for i in range(2) if np.array_equal(value, old[kernel.format(i)]))
+        for value in (named[kernel.format(i)] for i in range(5))
+    ]
+    assert origins == [0, 0, 0, 1, 1]
+    kernels = [f"encoder_layer_{i}/feedforward/outer/kernel" for i in range(5)]
+    added = [not named[kernel].any() for kernel in kernels]
+    assert added == [False, True, True, False, True]
+    assert manifest["initial"]["run"] == str(deep.folder)
+
+
+@pytest.mark.parametrize(
+    ("depth", "kept"), [(1, [0]), (2, [0, 2]), (3, [0, 1, 2])]
+)
+def test_a_shallower_model_keeps_layers_at_equal_distances(
+    deep, prepared, config, tmp_path, depth, kept
+):
+    model, _ = started_from(
+        deep, prepared, config, tmp_path / "run", encoder=2, decoder=depth
+    )
+    old = {w.path: w.numpy() for w in deep.load_model().weights}
+    for weight in model.weights:
+        layer, _, rest = weight.path.partition("/")
+        stack, _, index = layer.rpartition("_layer_")
+        if stack == "decoder":
+            layer = f"decoder_layer_{kept[int(index)]}"
+        assert np.array_equal(weight.numpy(), old[f"{layer}/{rest}"])
+
+
+def test_layers_normalised_after_their_sum_are_copied_whole(
+    prepared, config, tmp_path
+):
+    """A layer of post-norm is no identity with an output of zero."""
+    post = config.updated({"model": {"norm": "post"}})
+    parent = Run.create(tmp_path / "parent", post, prepared)
+    parent.save_weights(parent.build_model(), "best", 1, {})
+    model, _ = started_from(parent, prepared, post, tmp_path / "run", 3, 1)
+    kernels = [
+        weight.numpy()
+        for weight in model.weights
+        if weight.path.startswith("encoder_layer")
+        and weight.path.endswith("output/kernel")
+    ]
+    assert len(kernels) == 3
+    for kernel in kernels:
+        assert np.array_equal(kernel, kernels[0])
+        assert kernel.any()
 
 
 def test_other_tokenizers_are_refused(parent, config, tmp_path):
