@@ -426,9 +426,11 @@ def test_the_guides_commands_run(toy, tmp_path, monkeypatch, here):
         (tmp_path / name).write_text("aaa bbb\tab\n")
     for words in guide_commands("en"):
         # The server is started by tests/cli/test_serve_ctranslate2.py, int8
-        # of TensorFlow's exported by tests/export/test_int8.py, and students
-        # are taught by tests/cli/test_distill.py.
+        # of TensorFlow's exported by tests/export/test_int8.py, a shortlist
+        # by tests/translation/test_lexicon.py, and students are taught by
+        # tests/cli/test_distill.py.
         elsewhere = words[0] in ("serve", "distill", "train")
         elsewhere = elsewhere or "--fallback" in words
+        elsewhere = elsewhere or {"export", "--shortlist"} <= set(words)
         assert elsewhere or main(words) == 0
     assert len((tmp_path / "out.txt").read_text().splitlines()) == 1
