@@ -113,17 +113,12 @@ def deep(prepared, config, tmp_path_factory):
     return run
 
 
-def started_from(deep, prepared, config, folder, encoder, decoder, **shape):
-    """The model of a new run, as its training begins, and its manifest."""
-    shape |= {"num_encoder_layers": encoder, "num_decoder_layers": decoder}
+def started_from(parent, prepared, config, folder, encoder, decoder):
+    """A new run, and the model that its training begins with."""
+    shape = {"num_encoder_layers": encoder, "num_decoder_layers": decoder}
     config = config.updated({"model": shape})
-    run = Run.create(folder, config, prepared, deep)
-    first = OnlyFirst()
-    with pytest.raises(Interrupted):
-        fit(run, prepared, observer=first)
-    model = run.build_model()
-    model.set_weights(first.weights)
-    return model, run.manifest
+    run = Run.create(folder, config, prepared, parent)
+    return run, run.load_model("initial")
 
 
 def logits(model):
@@ -135,23 +130,29 @@ def logits(model):
 def test_a_deeper_model_begins_as_the_one_that_it_is_made_of(
     deep, prepared, config, tmp_path
 ):
-    model, manifest = started_from(
+    run, model = started_from(
         deep, prepared, config, tmp_path / "run", encoder=5, decoder=4
     )
+    first = OnlyFirst()
+    with pytest.raises(Interrupted):
+        fit(run, prepared, observer=first)
+    assert difference(first.weights, weights_of(model)) == 0
     theirs = deep.load_model()
     np.testing.assert_allclose(logits(model), logits(theirs), atol=1e-5)
     named = {weight.path: weight.numpy() for weight in model.weights}
     old = {weight.path: weight.numpy() for weight in theirs.weights}
     kernel = "encoder_layer_{}/self_attention/query/kernel"
     origins = [
-        next(i for i in range(2) if np.array_equal(value, old[kernel.format(i)]))
+        next(
+            i for i in range(2) if np.array_equal(value, old[kernel.format(i)])
+        )
         for value in (named[kernel.format(i)] for i in range(5))
     ]
     assert origins == [0, 0, 0, 1, 1]
     kernels = [f"encoder_layer_{i}/feedforward/outer/kernel" for i in range(5)]
     added = [not named[kernel].any() for kernel in kernels]
     assert added == [False, True, True, False, True]
-    assert manifest["initial"]["run"] == str(deep.folder)
+    assert run.manifest["initial"]["run"] == str(deep.folder)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_a_deeper_model_begins_as_the_one_that_it_is_made_of(
 def test_a_shallower_model_keeps_layers_at_equal_distances(
     deep, prepared, config, tmp_path, depth, kept
 ):
-    model, _ = started_from(
+    _, model = started_from(
         deep, prepared, config, tmp_path / "run", encoder=2, decoder=depth
     )
     old = {w.path: w.numpy() for w in deep.load_model().weights}
@@ -179,7 +180,7 @@ def test_layers_normalised_after_their_sum_are_copied_whole(
     post = config.updated({"model": {"norm": "post"}})
     parent = Run.create(tmp_path / "parent", post, prepared)
     parent.save_weights(parent.build_model(), "best", 1, {})
-    model, _ = started_from(parent, prepared, post, tmp_path / "run", 3, 1)
+    _, model = started_from(parent, prepared, post, tmp_path / "run", 3, 1)
     kernels = [
         weight.numpy()
         for weight in model.weights
@@ -283,6 +284,7 @@ def test_scores_are_those_of_the_weights_between(between, prepared):
         assert line[f"val_{score}cross_entropy"] == pytest.approx(loss, 1e-4)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_has_the_same_weights_between(
     between, parent, prepared, interpolated, tmp_path
 ):

@@ -29,6 +29,7 @@ def test_progress_counts_tokens_of_the_corpus(prepared, config, tmp_path):
     assert 2 * tokens not in counts[-1]
 
 
+@pytest.mark.slow
 def test_it_begins_after_epochs_without_it(prepared, config, tmp_path):
     losses = {}
     for name, options in {

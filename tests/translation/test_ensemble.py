@@ -150,9 +150,8 @@ def test_evaluate_and_translate_and_distill(runs, capsys):
     assert teachers[0]["fingerprint"] != teachers[1]["fingerprint"]
 
 
-@pytest.mark.parametrize(
-    "precision", ["float32", pytest.param("int8", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_an_export_translates_together(runs, tmp_path, precision):
     if precision == "int8" and not multiplies_int8():
         pytest.skip("this processor has no VNNI")

@@ -163,6 +163,7 @@ def test_only_what_is_suggested_is_said(trained, monkeypatch):
     assert not all(said(sources, free, moved))
 
 
+@pytest.mark.slow
 def test_an_export_has_its_shortlist(trained, tmp_path, capsys):
     folder, _ = trained
     run, corpus = str(folder / "run"), str(folder / "train.tsv")
