@@ -214,9 +214,9 @@ def copy_to_other_depth(source: keras.Model, target: keras.Model) -> None:
 
     A stack's layers come from layers at equal distances in the other one, first
     and last among them (a single layer: from the first). Where it grows, a
-    layer is followed by its copies. With pre-norm these have output projections of
-    zero and leave the residual stream as it is until training changes them: a
-    model that only grows computes at first what the other one does.
+    layer is followed by its copies. With pre-norm these have output projections
+    of zero and leave the residual stream as it is until training changes them:
+    a model that only grows computes at first what the other one does.
 
     Args:
         source: built model of `build_transformer`.
