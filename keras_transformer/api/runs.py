@@ -110,7 +110,7 @@ def open_run(
     if not resume:
         created = hosts.together(
             lambda: hosts.by_chief(_create_run)(
-                load_data, out, request.config, initial
+                load_data, out, request.config, initial, say
             )
         )
 
@@ -137,7 +137,7 @@ def open_run(
     return run
 
 
-def _create_run(load_data, out, config, initial):
+def _create_run(load_data, out, config, initial, say):
     from keras_transformer.training.preflight import for_this_machine
     from keras_transformer.training.run import Run
     from keras_transformer.translation.trained_run import TrainedRun
@@ -150,7 +150,14 @@ def _create_run(load_data, out, config, initial):
     config = for_this_machine(config)
     _use_threads(config)
     initial = initial and Run.load(initial)
-    return TrainedRun.create(out, config, load_data(), initial)
+    run = TrainedRun.create(out, config, load_data(), initial)
+    if initial and initial.config.model.depths != config.model.depths:
+        theirs, ours = (
+            "{} encoder and {} decoder layers".format(*model.depths)
+            for model in (initial.config.model, config.model)
+        )
+        say(f"{initial.folder} has {theirs}, this run {ours}")
+    return run
 
 
 def _use_threads(config):

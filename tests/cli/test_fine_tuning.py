@@ -79,6 +79,20 @@ def test_training_goes_on_from_a_run(run, news, refuses, tmp_path):
     )
 
 
+def test_other_numbers_of_layers_are_told(run, news, tmp_path, capsys):
+    depths = yaml.safe_load((run / "config.yaml").read_text())["model"]
+    encoder = depths["num_encoder_layers"]
+    decoder = depths["num_decoder_layers"]
+    command = ["train", "--data", news, "--out", tmp_path / "run"]
+    command += ["--from", run, "--threads=1", "--epochs=1"]
+    command += [f"--set=model.num_encoder_layers={encoder + 1}"]
+    assert main([str(word) for word in command]) == 0
+    assert (
+        f"{run} has {encoder} encoder and {decoder} decoder layers, this run "
+        f"{encoder + 1} encoder and {decoder} decoder layers"
+    ) in capsys.readouterr().err
+
+
 def test_another_model_or_no_run_is_refused(run, news, refuses, tmp_path):
     command = ["train", "--data", news, "--out", tmp_path / "run", "--from"]
     refuses(
