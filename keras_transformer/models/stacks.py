@@ -227,20 +227,20 @@ def copy_to_other_depth(source: keras.Model, target: keras.Model) -> None:
     section 3 (more).
     """
     values = {weight.path: weight for weight in source.weights}
-    depths = [
-        {stack: _depth(model, stack) for stack in ("encoder", "decoder")}
-        for model in (source, target)
-    ]
+    depths = {
+        stack: (_depth(source, stack), _depth(target, stack))
+        for stack in ("encoder", "decoder")
+    }
     for weight in target.weights:
         layer, _, name = weight.path.partition("/")
         stack, _, index = layer.rpartition("_layer_")
         if not stack:
             weight.assign(values[weight.path])
             continue
-        sizes = [depth[stack] for depth in depths]
-        origin = _origin(int(index), *sizes)
+        origin = _origin(int(index), *depths[stack])
         value = values[f"{stack}_layer_{origin}/{name}"]
-        copied = index != "0" and origin == _origin(int(index) - 1, *sizes)
+        before = _origin(int(index) - 1, *depths[stack])
+        copied = index != "0" and origin == before
         copied = copied and target.get_layer(layer).norm == "pre"
         if copied and _OUTPUT_PROJECTION.search(name):
             value = ops.zeros_like(value)

@@ -97,7 +97,7 @@ def test_other_models_are_refused(parent, prepared, config, tmp_path):
 
 @pytest.fixture(scope="module")
 def deep(prepared, config, tmp_path_factory):
-    """A run whose layers all differ, and which translates as no other does."""
+    """A run whose layers all differ."""
     shape = {"num_encoder_layers": 2, "num_decoder_layers": 3}
     run = Run.create(
         tmp_path_factory.mktemp("deep") / "run",
