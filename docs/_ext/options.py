@@ -100,7 +100,7 @@ class PresetValues(SphinxDirective):
 
 
 class CommandHelp(SphinxDirective):
-    """What a subcommand answers to `--help`.
+    """What a subcommand and each of its actions answer to `--help`.
 
     Its content is a line for those who read the page's file, as on GitHub.
     """
@@ -109,9 +109,15 @@ class CommandHelp(SphinxDirective):
     has_content = True
 
     def run(self):
-        parser = build_parser()._subparsers._group_actions[0].choices
-        text = parser[self.arguments[0]].format_help()
-        return [_block(text, "text")]
+        parser = _actions(build_parser())[self.arguments[0]]
+        parsers = [parser, *_actions(parser).values()]
+        return [_block(one.format_help(), "text") for one in parsers]
+
+
+def _actions(parser):
+    """The parsers of a command's own actions, by name: `versions publish`."""
+    groups = parser._subparsers._group_actions if parser._subparsers else []
+    return groups[0].choices if groups else {}
 
 
 def _block(text, language):

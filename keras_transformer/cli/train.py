@@ -8,7 +8,8 @@ example:
   keras-transformer train --data data/en-zh --preset notebook --out runs/en-zh
   keras-transformer train --data data/en-zh --out runs/en-zh --resume
   keras-transformer train --preset small --epochs 20 --print-config
-  keras-transformer train --data data/news --from runs/en-zh --out runs/news
+  keras-transformer train --data data/news --preset finetune \\
+      --from runs/en-zh --out runs/news
   srun keras-transformer train --backend jax --hosts --data data/en-zh \\
       --out runs/en-zh
 """

@@ -7,7 +7,8 @@ files for the server, they are written anew after each change.
 
 example:
   keras-transformer versions saved_models/en-zh list
-  keras-transformer versions saved_models/en-zh publish elsewhere/en-zh/7
+  keras-transformer versions saved_models/en-zh publish elsewhere/en-zh/7 \
+      --model-version 7
   keras-transformer versions saved_models/en-zh label stable 7
   keras-transformer versions saved_models/en-zh rollback stable
   keras-transformer versions saved_models/en-zh prune --keep 3
@@ -46,8 +47,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "prune",
         help="remove old versions, never a served one or the latest",
     )
-    action.add_argument("--keep", type=int, default=3, metavar="N")
-    action.add_argument("--dry-run", action="store_true")
+    action.add_argument(
+        "--keep",
+        type=int,
+        default=3,
+        metavar="N",
+        help="so many of the newest stay (default: 3)",
+    )
+    action.add_argument(
+        "--dry-run", action="store_true", help="only say which would go"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
