@@ -56,6 +56,10 @@ def check_file(
         now = content and checksum(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; {remedy}") from None
+    except ValueError:  # NUL, half of a surrogate pair
+        raise InputError(
+            f"{os.fspath(path)!a}: no possible name; {remedy}"
+        ) from None
     if size != described["bytes"]:
         problem = f"{size} bytes and not {described['bytes']}"
     elif now and now != described["sha256"]:

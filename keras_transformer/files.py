@@ -13,7 +13,7 @@ import os
 import pathlib
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_transformer.errors import InputError
@@ -29,15 +29,29 @@ _LARGEST_JSON, _LARGEST_YAML = 1 << 28, 1 << 18
 _RESOURCE_EXHAUSTED = 8
 
 
+def several(
+    paths: str | os.PathLike | Iterable[str | os.PathLike] | None,
+) -> tuple[str | os.PathLike, ...]:
+    """The paths where one, several or none may be given."""
+    if isinstance(paths, str | os.PathLike):
+        return (paths,)
+    return tuple(paths or ())
+
+
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike) -> Iterator[pathlib.Path]:
+def replacing(
+    path: str | os.PathLike, follow: bool = True
+) -> Iterator[pathlib.Path]:
     """A temporary path whose file replaces that at `path` on success.
 
     Its name ends as that of `path` does, for writers that look at it.
 
     Args:
-        path: the target; what stands there stays until the end. A link is
-            followed, and a device or pipe is written to as it is.
+        path: the target; what stands there stays until the end. A device or
+            pipe is written to as it is.
+        follow: whether a link is followed, as for a path that a person named.
+            Otherwise it is replaced: a folder from elsewhere may have links
+            to what isn't its own.
 
     Yields:
         a path in the target's folder. On an error its file is removed.
@@ -45,10 +59,12 @@ def replacing(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     Raises:
         OSError: of writing, with the target as `filename` if it had none.
     """
-    path = pathlib.Path(os.path.realpath(path))
-    if path.exists() and not path.is_file():
-        yield path
-        return
+    path = pathlib.Path(path)
+    if follow:
+        path = pathlib.Path(os.path.realpath(path))
+        if path.exists() and not path.is_file():
+            yield path
+            return
     sweep(path.parent)
     temporary = hidden(path)
     try:
@@ -201,19 +217,21 @@ def require_space(path: pathlib.Path, size: int) -> None:
             os.posix_fallocate(file.fileno(), 0, size)
 
 
-def write_bytes(path: str | os.PathLike, content: bytes) -> None:
-    """Replaces the file's content at once."""
-    with replacing(path) as temporary:
+def write_bytes(
+    path: str | os.PathLike, content: bytes, follow: bool = False
+) -> None:
+    """Replaces the file at once; `follow` as in `replacing`."""
+    with replacing(path, follow) as temporary:
         temporary.write_bytes(content)
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
-    """Replaces the file's content at once, as UTF-8."""
+    """Replaces the file at once by one of this text, as UTF-8."""
     write_bytes(path, text.encode())
 
 
 def write_json(path: str | os.PathLike, value: object) -> None:
-    """Replaces the file's content at once by `value` as JSON."""
+    """Replaces the file at once by one of `value` as JSON."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -240,6 +258,13 @@ def read_bytes(
     except OSError as error:
         raise InputError(
             f"{path}: {error.strerror}{_accepted(accepted)}"
+        ) from None
+    except InputError:  # A `ValueError`, too.
+        raise
+    except ValueError:
+        # Of a name that another file says: NUL, half of a surrogate pair.
+        raise InputError(
+            f"{os.fspath(path)!a}: no possible name{_accepted(accepted)}"
         ) from None
     if largest is not None and max(size, len(content)) > largest:
         raise InputError(

@@ -61,7 +61,7 @@ def _taken(path, busy, deadline):
     """The lock's file, opened and locked; see `locked`."""
     while True:
         with writing(path):
-            file = path.open("a+b")
+            file = open(path, "a+b", opener=_opened)
         try:
             # A lock is of an opened file: it keeps threads away as well.
             if _lock(file):
@@ -77,10 +77,15 @@ def _taken(path, busy, deadline):
         file.close()
 
 
+def _opened(path, flags):
+    """The file, not one that a link in a stranger's folder names."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
 def _is_current(file, path) -> bool:
     """Whether the file still has its name: who had the lock removed it."""
     try:
-        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+        return os.path.samestat(path.lstat(), os.fstat(file.fileno()))
     except FileNotFoundError:
         return False
 

@@ -121,8 +121,9 @@ def known(
 
 
 def _name(name):
-    """A key as messages repeat it."""
-    return name[:60] if isinstance(name, str) else shown(name, 60)
+    """A key as messages repeat it: a name as it is, all else as `repr`."""
+    is_name = isinstance(name, str) and name.isprintable()
+    return name[:60] if is_name else shown(name, 60)
 
 
 def typed(where: str, value: Any, annotation: Any) -> Any:

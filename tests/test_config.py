@@ -133,6 +133,14 @@ def test_settings_that_fit_only_together_are_taken_together():
         ),
         ({"training": {"ema": 1.0}}, "training.ema must be at least 0, below"),
         ({"training": {"r_drop": -1}}, "training.r_drop must be 0 or more"),
+        (
+            {"training": {"r_drop": 1, "r_drop_after": 20, "epochs": 20}},
+            "r_drop_after must be less than 20 .training.epochs.",
+        ),
+        (
+            {"training": {"r_drop_after": 3}},
+            "r_drop_after must be 0 without training.r_drop",
+        ),
         ({"training": {"average_epochs": -1}}, "average_epochs must be 0 or"),
         ({"decoding": {"beam_size": 0}}, "decoding.beam_size"),
     ],

@@ -5,6 +5,7 @@ import pathlib
 import pytest
 import tensorflow as tf
 
+from keras_transformer.checksums import check_file
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
     check_free,
@@ -59,6 +60,32 @@ def test_a_link_is_followed(tmp_path):
         temporary.write_text("new")
     assert link.is_symlink()
     assert target.read_text() == "new"
+
+
+def test_a_link_in_a_folder_from_elsewhere_is_replaced(tmp_path):
+    other, link = tmp_path / "other", tmp_path / "manifest.json"
+    other.write_text("mine")
+    link.symlink_to(other)
+    write_json(link, {})
+    assert other.read_text() == "mine"
+    assert link.read_text() == "{}\n"
+    link.unlink()
+    link.symlink_to(tmp_path / "new")
+    with replacing(link, follow=False) as temporary:
+        temporary.write_text("here")
+    assert not (tmp_path / "new").exists()
+    assert link.read_text() == "here"
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+def test_a_name_that_no_file_can_have_is_told(tmp_path, name):
+    says = r"a\\\w+b': no possible name"
+    with pytest.raises(InputError, match=says) as error:
+        read_json(tmp_path / name)
+    assert str(error.value).isascii()
+    described = {"bytes": 1, "sha256": "x"}
+    with pytest.raises(InputError, match="no possible name; again"):
+        check_file(tmp_path / name, described, "again", content=True)
 
 
 def test_a_device_is_written_to_and_stays_one():

@@ -47,6 +47,19 @@ def holder(tmp_path):
     process.stdout.close()
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_that_a_link_names_is_left_alone(tmp_path, there):
+    other, path = tmp_path / "other", tmp_path / "lock"
+    if there:
+        other.write_text("mine")
+    path.symlink_to(other)
+    with pytest.raises(InputError, match="lock: can't be written"):
+        with locked(path, busy):
+            pass
+    assert other.exists() == there
+    assert not there or other.read_text() == "mine"
+
+
 def test_another_process_is_named(holder, tmp_path):
     says = f"taken by process {holder.pid} on .*, since 20"
     with pytest.raises(InputError, match=says):

@@ -17,6 +17,7 @@ from keras_transformer.export.ctranslate2_folder import MODEL
 from keras_transformer.export.ctranslate2_translator import (
     CTranslate2Translator,
 )
+from keras_transformer.files import several
 from keras_transformer.machine import usable_cores
 from keras_transformer.training.run import Run
 from keras_transformer.translation.trained_run import TrainedRun
@@ -30,7 +31,7 @@ def evaluate(
     decoding: DecodingConfig | None = None,
     scoring: Scoring | None = None,
     progress: Callable[[int], None] | None = None,
-    ensemble: Sequence[str | os.PathLike] = (),
+    ensemble: Sequence[str | os.PathLike] | str | os.PathLike = (),
     shortlist: Pairs | None = None,
 ) -> Evaluation:
     """Cross-entropy, BLEU and chrF of a model on a test set.
@@ -70,7 +71,7 @@ def evaluate(
             decoding=decoding,
             scoring=scoring,
             progress=progress,
-            ensemble=ensemble,
+            ensemble=several(ensemble),
             shortlist=shortlist,
         )
     if ensemble:

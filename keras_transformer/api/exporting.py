@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.errors import InputError
+from keras_transformer.files import several
 
 if TYPE_CHECKING:
     from keras_transformer.config.decoding import DecodingConfig
@@ -45,7 +46,7 @@ def export(
     out: str | os.PathLike,
     *,
     format: str | None = None,
-    which: str = "best",
+    which: str | None = None,
     version: int | None = None,
     decoding: DecodingConfig | None = None,
     precision: str | None = None,
@@ -54,7 +55,7 @@ def export(
     warmup_texts: Sequence[str] | None = None,
     quantization: str | None = None,
     progress: Callable[[str], None] | None = None,
-    ensemble: Sequence[str | os.PathLike] = (),
+    ensemble: Sequence[str | os.PathLike] | str | os.PathLike = (),
     shortlist: Pairs | None = None,
 ) -> ExportReport | KerasReport | CTranslate2Report:
     """Writes a run as a SavedModel for TensorFlow Serving, or otherwise.
@@ -69,9 +70,10 @@ def export(
         format: None: a SavedModel; "tfserving": also what a server starts
             with, beside `out`; "keras": a folder with model.keras;
             "ctranslate2": a folder for CTranslate2.
-        which: weights, "best", "last" or "average".
+        which: weights, "best", "last" or "average"; None: those that the run
+            translates by.
         version: number of a SavedModel; None: one above the highest there.
-        decoding: the search; None: the run's own.
+        decoding: the search; None: that by which the run translates.
         precision: of a SavedModel's products with weights: "float32",
             "bfloat16", "int8", or "auto", which measures speed and BLEU on
             `dev`; None: the search's.
@@ -85,10 +87,10 @@ def export(
         progress: called with a line before each long step.
         ensemble: with a SavedModel, folders of runs that translate together
             with this one, by the mean of their probabilities; trained on the
-            same prepared data.
+            same prepared data. Empty: those that the run translates with.
         shortlist: with a SavedModel, pairs of sentences, or files of them:
             translations are searched among tokens that these suggest; None:
-            among all.
+            as the run translates.
 
     Returns:
         a report, with the `path` of what was published, its `size` in bytes
@@ -105,7 +107,16 @@ def export(
     """
     from keras_transformer.training.run import Run
     from keras_transformer.translation.lexicon import lexicon_of
+    from keras_transformer.translation.trained_run import TrainedRun
 
+    if isinstance(run, str | os.PathLike):
+        run = Run.load(run)
+    if isinstance(run, TrainedRun):
+        ensemble = ensemble or run.ensemble
+        shortlist = run.shortlist if shortlist is None else shortlist
+        which = which or run.which
+        if "decoding" in ARGUMENTS.get(format, ()):
+            decoding = decoding or run.decoding
     _check(
         format,
         version=version,
@@ -131,9 +142,7 @@ def export(
         # Before the long work.
         require_model_name(out)
     progress = progress or _ignore
-    if isinstance(run, str | os.PathLike):
-        run = Run.load(run)
-    common: dict[str, Any] = {"which": which, "progress": progress}
+    common: dict[str, Any] = {"which": which or "best", "progress": progress}
     if format == CTRANSLATE2:
         from keras_transformer.export.writer.ctranslate2 import (
             export_ctranslate2,
@@ -147,6 +156,7 @@ def export(
         from keras_transformer.export.writer.keras_file import export_keras
 
         return export_keras(run, out, **common)
+    common["lexicon"] = lexicon_of(run, shortlist)
     decoding, quantized = _with_precision(
         run, decoding or run.config.decoding, precision, dev, fallback, common
     )
@@ -158,8 +168,7 @@ def export(
         {
             "version": version,
             "warmup_texts": warmup_texts,
-            "ensemble": ensemble,
-            "lexicon": lexicon_of(run, shortlist),
+            "ensemble": several(ensemble),
             **common,
         },
         quantized,
@@ -230,7 +239,7 @@ def _with_precision(run, decoding, precision, dev, fallback, common):
     return _measured(run, decoding, precision, dev, **common)
 
 
-def _measured(run, decoding, precision, dev, which, progress):
+def _measured(run, decoding, precision, dev, which, lexicon, progress):
     """As `_with_precision`, with what the pairs of a dev set tell."""
     from keras_transformer.data.corpus import sentence_pairs
     from keras_transformer.export.writer.precision import (
@@ -245,7 +254,12 @@ def _measured(run, decoding, precision, dev, which, progress):
         limits = activation_limits(run, model, pairs, decoding)
         return decoding, {"limits": limits}
     choice = choose_precision(
-        run, pairs, which=which, decoding=decoding, progress=progress
+        run,
+        pairs,
+        which=which,
+        decoding=decoding,
+        lexicon=lexicon,
+        progress=progress,
     )
     for name, one in choice.measured.items():
         progress(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
+from keras_transformer.files import several
 from keras_transformer.translation.request import BLANK, Translation
 from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.texts import TextTranslator
@@ -44,7 +45,7 @@ def load(
     version: int | None = None,
     label: str | None = None,
     timeout: float = SERVER_TIMEOUT,
-    ensemble: Sequence[str | os.PathLike] | None = None,
+    ensemble: Sequence[str | os.PathLike] | str | os.PathLike | None = None,
     shortlist: Pairs | None = None,
 ) -> TextTranslator:
     """Opens what translates: a run, an export, or a model on a server.
@@ -131,7 +132,7 @@ def _run(folder, which, decoding, ensemble, shortlist):
     run = TrainedRun.load(folder)
     run.which = which or "best"
     run.decoding = decoding
-    run.ensemble = tuple(ensemble)
+    run.ensemble = several(ensemble)
     run.shortlist = shortlist
     run.check_weights(run.which)
     return run

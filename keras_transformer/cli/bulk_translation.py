@@ -17,6 +17,7 @@ from keras_transformer.cli.options import (
     check_engine_options,
 )
 from keras_transformer.cli.translation_output import format_translation
+from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError
 from keras_transformer.translation.bulk import (
     LocalAttempt,
@@ -170,7 +171,8 @@ def translate_in_shards(
 def _job(arguments, request, factory, batch_size) -> BulkJob:
     """The job that the options describe."""
     options = dataclasses.asdict(factory)
-    for name in ("folder", "request"):
+    # The fingerprint stands for what is read, wherever it lies.
+    for name in ("folder", "request", "ensemble", "shortlist"):
         options.pop(name, None)
     options |= options.pop("decoding", {})
     options |= dataclasses.asdict(request)
@@ -263,14 +265,23 @@ def _by_spark(arguments, folder, task, progress):
 
 def _anywhere(value):
     """A job or a factory whose paths mean the same in every folder."""
-    names = ("input", "prefixes", "output", "folder")
     paths = {
-        # `Path.resolve` would follow links.
-        field.name: os.path.abspath(getattr(value, field.name))  # noqa: PTH100
-        for field in dataclasses.fields(value)
-        if field.name in names and getattr(value, field.name) is not None
+        name: _absolute(getattr(value, name))
+        for name in ("input", "prefixes", "output", "folder", "ensemble")
+        if getattr(value, name, None) is not None
     }
+    if getattr(value, "shortlist", None) is not None:
+        files = CorpusFile.parse(value.shortlist).paths
+        paths["shortlist"] = ",".join(_absolute(tuple(map(str, files))))
     return dataclasses.replace(value, **paths)
+
+
+def _absolute(path):
+    """A path, or each of several; an address stays as it is."""
+    if isinstance(path, tuple):
+        return tuple(map(_absolute, path))
+    # `Path.resolve` would follow links.
+    return path if "://" in path else os.path.abspath(path)  # noqa: PTH100
 
 
 def _say_truncated(path, line):

@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Any, Self, TextIO
 
@@ -27,7 +28,39 @@ PROGRAM = "keras-transformer"
 # Characters of an error: lists of what is accepted may be long, what was
 # received is not to be.
 _LONGEST_ERROR = 2000
+# Control and formatting characters, surrogates, and what ends a line or a
+# paragraph: a terminal obeys some, and others hide or turn what stands there.
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+# Without the joiners, Persian, the languages of India and emoji are spelt
+# wrong; they only change the forms of their neighbours.
+_JOINERS = "\u200c\u200d"
 _speaker = ""
+
+
+def visible(text: str, kept: str = "") -> str:
+    """A text that a terminal shows and doesn't obey.
+
+    Names, keys and messages may come from files and servers that nobody has
+    looked at.
+
+    Args:
+        text: any.
+        kept: characters that stay in any case, such as line ends.
+
+    Returns:
+        the same with control, formatting and separating characters and
+        surrogates as `\\x1b`, `\\u202e` or `\\U000e0041`; the joiners of
+        ordinary text, U+200C and U+200D, stay.
+    """
+    if text.isprintable():
+        return text
+    kept += _JOINERS
+    return "".join(
+        character.encode("unicode_escape").decode()
+        if unicodedata.category(character) in _UNSEEN and character not in kept
+        else character
+        for character in text
+    )
 
 
 def say(text: str) -> None:
@@ -36,8 +69,9 @@ def say(text: str) -> None:
     Work goes on where nobody can read it any more: a terminal that was closed,
     a pipe whose reader has ended, a full disk.
     """
+    line = visible(f"{_speaker}{text}", "\n\t")
     with contextlib.suppress(OSError):
-        print(f"{_speaker}{text}", file=sys.stderr, flush=True)
+        print(line, file=sys.stderr, flush=True)
 
 
 def say_as(speaker: str) -> None:
@@ -48,14 +82,12 @@ def say_as(speaker: str) -> None:
 
 def tell_error(message: str) -> None:
     """The one line with which a command ends that can't go on."""
-    line = " ".join(message.split())
+    line = visible(" ".join(f"{_speaker}{message}".split()))
     if len(line) > _LONGEST_ERROR:
         half = _LONGEST_ERROR // 2
         line = f"{line[:half]} ... {line[-half:]}"
     with contextlib.suppress(OSError):
-        print(
-            f"{PROGRAM}: error: {_speaker}{line}", file=sys.stderr, flush=True
-        )
+        print(f"{PROGRAM}: error: {line}", file=sys.stderr, flush=True)
 
 
 class Closing(abc.ABC):
@@ -229,7 +261,8 @@ def _quiet_stderr():
 
 
 def table(rows: list[tuple[str, str]]) -> str:
-    """Two aligned columns."""
+    """Two aligned columns, a line each row."""
+    rows = [(visible(name), visible(value)) for name, value in rows]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 

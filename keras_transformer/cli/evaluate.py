@@ -138,7 +138,10 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputError(f"{names}: empty, no sentence pair to evaluate on")
     data = _training_data(arguments, model)
     tests, scoring = _tests(arguments), _scoring(arguments, len(pairs))
-    others = [_other(name, model, len(pairs)) for name in arguments.against]
+    others = [
+        _other(name, model, len(pairs), options.get("which"))
+        for name in arguments.against
+    ]
     count = len(pairs) * (1 + sum(isinstance(o, str) for o in others))
     with Progress("translating", count, "sentences") as progress:
         options |= {"scoring": scoring, "progress": progress.advance}
@@ -147,7 +150,6 @@ def run(arguments: argparse.Namespace) -> None:
             pairs,
             **options,
             ensemble=arguments.ensemble,
-            shortlist=arguments.shortlist,
         )
         systems = {_name(arguments): evaluation.texts.translations}
         for name, other in zip(arguments.against, others, strict=True):
@@ -237,7 +239,7 @@ def _scoring(arguments, sentences):
     return Scoring(arguments.tokenize, arguments.lowercase, resampling)
 
 
-def _other(name, model, sentences):
+def _other(name, model, sentences, weights):
     """A run's folder, checked, or the translations in a file.
 
     Raises:
@@ -248,9 +250,9 @@ def _other(name, model, sentences):
     from keras_transformer.training.run import Run
 
     if pathlib.Path(name).is_dir():
-        languages = [
-            one.config.data.target_language for one in (Run.load(name), model)
-        ]
+        run = Run.load(name)
+        run.check_weights(weights or "best")
+        languages = [one.config.data.target_language for one in (run, model)]
         if len(set(map(base_language, languages))) > 1:
             raise InputError(
                 f"{name}: a run into {languages[0]}. Accepted: one into "
@@ -354,10 +356,15 @@ def _model(arguments):
     from keras_transformer.training.run import Run
 
     if arguments.ctranslate2:
-        return _ctranslate2_translator(arguments), {}
+        options = {"shortlist": arguments.shortlist}  # which is refused
+        return _ctranslate2_translator(arguments), options
     run = Run.load(arguments.run)
     decoding = decoding_config(run.config, arguments)
-    return run, {"which": arguments.weights, "decoding": decoding}
+    return run, {
+        "which": arguments.weights,
+        "decoding": decoding,
+        "shortlist": arguments.shortlist,
+    }
 
 
 def _ctranslate2_translator(arguments):

@@ -10,6 +10,7 @@ import pathlib
 
 import yaml
 
+from keras_transformer.cli.console import visible
 from keras_transformer.cli.options import add_json_option
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_json
@@ -32,10 +33,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     kind, content = describe(pathlib.Path(arguments.folder))
     if arguments.json:
-        print(json.dumps({"kind": kind, **content}, ensure_ascii=False))
-    else:
-        print(f"{arguments.folder}: {kind}")
-        print(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+        # In ASCII: a file may hold halves of characters, which JSON can say
+        # and UTF-8 can't.
+        print(json.dumps({"kind": kind, **content}))
+        return
+    try:
+        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    except RecursionError:
+        raise InputError(
+            f"{arguments.folder}: what it says of itself is nested too deeply. "
+            "Accepted: an object of a few levels, or --json"
+        ) from None
+    print(visible(f"{arguments.folder}: {kind}"))
+    print(visible(text, "\n"))
 
 
 def describe(folder: pathlib.Path) -> tuple[str, dict]:

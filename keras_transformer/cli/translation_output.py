@@ -150,7 +150,7 @@ def format_tokens(
 
 
 def _columns(hypothesis: Hypothesis, translation, request):
-    columns = [hypothesis.text]
+    columns = [hypothesis.line]
     if request.scores:
         columns.append(f"{hypothesis.score:.4f}")
     if request.token_scores:

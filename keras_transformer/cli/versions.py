@@ -19,6 +19,8 @@ import json
 
 from keras_transformer.cli.console import say, table
 from keras_transformer.cli.options import add_json_option, add_number
+from keras_transformer.contract import layout
+from keras_transformer.errors import InputError, shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,6 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.action != "list":
         _refresh(arguments)
     releases = list_releases(arguments.base)
+    _require_dates(releases)
     if arguments.json:
         versions = [release.to_dict() for release in releases]
         print(json.dumps({**values, "versions": versions}))
@@ -118,6 +121,17 @@ def _refresh(arguments):
 
     for path in refresh_server_files(arguments.base):
         say(f"{path} is up to date")
+
+
+def _require_dates(releases):
+    """Refuses a description whose date isn't text."""
+    for release in releases:
+        if not isinstance(release.created, str):
+            raise InputError(
+                f"{release.path / layout.DESCRIPTION}: created is "
+                f"{shown(release.created)}. Accepted: a date as text, such as "
+                "2026-01-02T03:04:05+00:00"
+            )
 
 
 def _row(release):

@@ -54,6 +54,22 @@ class ModelConfig(Section):
         """Layers of the encoder, of the decoder."""
         return self.num_encoder_layers, self.num_decoder_layers
 
+    def least_parameters(self, source_size: int, target_size: int) -> int:
+        """Kernels and embeddings of a model with vocabularies of these sizes.
+
+        Without biases, norms and whatever else a model may have.
+        """
+        shared = self.tied_embeddings == "all"
+        rows = target_size + (0 if shared else source_size)
+        attention = 4 * self.d_model**2
+        feedforward = 2 * self.d_model * self.d_ff
+        encoder, decoder = self.depths
+        return (
+            rows * self.d_model
+            + encoder * (attention + feedforward)
+            + decoder * (2 * attention + feedforward)
+        )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         heads = f"divisible by model.num_heads ({self.num_heads})"

@@ -104,6 +104,16 @@ class TrainingConfig(Section):
             self.best_by != "bleu" or 1 <= self.bleu_every <= self.epochs,
         )
         self.require(
+            "r_drop_after",
+            f"less than {self.epochs} (training.epochs) with training.r_drop",
+            self.r_drop == 0 or self.r_drop_after < self.epochs,
+        )
+        self.require(
+            "r_drop_after",
+            "0 without training.r_drop",
+            self.r_drop > 0 or self.r_drop_after == 0,
+        )
+        self.require(
             "early_stopping",
             "0 with training.best_by last, by which each epoch is better",
             self.best_by != "last" or not self.early_stopping,

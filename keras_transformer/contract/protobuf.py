@@ -13,6 +13,7 @@ tensor,framework/tensor_shape,protobuf/meta_graph}.proto of TensorFlow 2.21.
 
 import array
 import functools
+import itertools
 import math
 import sys
 
@@ -93,6 +94,9 @@ _DTYPES = {
     10: ("bool_val", "b"),
 }
 _STRING, _BOOL = 7, 10
+# Axes of a tensor and places on each, at most. No output has more, and a shape
+# of some bytes costs nobody what it says.
+_MOST_AXES, _LONGEST_AXIS = 8, 2**31 - 1
 
 
 @functools.cache
@@ -111,15 +115,22 @@ def string_tensor(texts: list[str]) -> Message:
     return tensor
 
 
-def tensor_values(tensor: Message) -> list:
+def tensor_values(tensor: Message, rows: int) -> list:
     """The values of a `Tensor` message, nested as its shape says.
+
+    A message of few values may stand for many: the last one for all that
+    follow, and a shape such as `(N, 0)` for N empty lists. What it becomes here
+    is bounded by what came or what was asked, whichever is more.
 
     Args:
         tensor: float32, float64, int32, int64, bool or string.
+        rows: of the request.
 
     Raises:
-        ValueError: another type, or not as many values as the shape wants.
+        ValueError: another type, not as many values as the shape wants, or a
+            shape of more than `rows` without a value for each.
     """
+    sizes = _sizes(tensor.tensor_shape)
     if tensor.dtype not in _DTYPES:
         raise ValueError(f"a tensor of type {tensor.dtype}")
     field, code = _DTYPES[tensor.dtype]
@@ -130,8 +141,13 @@ def tensor_values(tensor: Message) -> list:
         flat = [bool(value) for value in flat]
     if tensor.dtype == _STRING:
         flat = [value.decode("utf-8", "replace") for value in flat]
-    sizes = [dimension.size for dimension in tensor.tensor_shape.dim]
     count = math.prod(sizes)
+    # Of elements, or of empty lists where an axis has no place.
+    made = math.prod(itertools.takewhile(bool, sizes))
+    if made > max(len(flat), rows, 1):
+        raise ValueError(
+            f"{len(flat)} values for the shape {sizes} and {rows} rows"
+        )
     # The last value stands for all that follow.
     if 0 < len(flat) < count:
         flat += [flat[-1]] * (count - len(flat))
@@ -181,6 +197,16 @@ def _add_field(owner, name, number, kind, many=False):
     else:
         added.type = _FIELD.TYPE_MESSAGE
         added.type_name = f".{_PACKAGE}.{kind}"
+
+
+def _sizes(shape):
+    """The sizes of a shape's axes, checked."""
+    if len(shape.dim) > _MOST_AXES:
+        raise ValueError(f"a shape of {len(shape.dim):,} axes")
+    sizes = [axis.size for axis in shape.dim]
+    if not all(0 <= size <= _LONGEST_AXIS for size in sizes):
+        raise ValueError(f"the shape {sizes}")
+    return sizes
 
 
 def _unpacked(content, code):

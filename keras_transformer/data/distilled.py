@@ -55,7 +55,7 @@ def write_sources(prepared: PreparedData, path: pathlib.Path) -> None:
     """
     tokenizer = prepared.source_tokenizer
     total = sum(prepared.shard_sizes(_TRAIN))
-    with replacing(path) as temporary:
+    with replacing(path, follow=False) as temporary:
         with temporary.open("w", encoding="utf-8") as file:
             for _, sources, _ in _records(prepared, 0, total):
                 for text in tokenizer.detokenize(sources).numpy():

@@ -184,8 +184,8 @@ def evaluate_run(
         scoring: None: by the language's tokenizer, with intervals.
         progress: called with the number of sentences just translated.
         ensemble: folders of runs that translate together with it.
-        shortlist: pairs that suggest which tokens are searched; None: all
-            are. The cross-entropy is among all.
+        shortlist: pairs that suggest which tokens are searched; None: all.
+            The cross-entropy is among all.
 
     Raises:
         InputError: there is no pair, the weights are damaged, or scores
@@ -199,10 +199,13 @@ def evaluate_run(
         zip(sources, references, strict=True),
         with_prefix(run.source_tokenizer, decoding),
         run.target_tokenizer,
-        run.config.model.max_length,
+        min(
+            one.get_layer("target_embedding").max_length
+            for one in (model, *others)
+        ),
     )
-    loss, tokens = cross_entropy(_together([model, *others]), batches)
     lexicon = lexicon_of(run, shortlist)
+    loss, tokens = cross_entropy(_together([model, *others]), batches)
     translator = Translator.from_run(
         run, model, decoding, others=others, lexicon=lexicon
     )

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.normalization import squeeze
+from keras_transformer.text.options import require_boolean
 
 # How a space is written as a token; in text it counts as one, as in
 # SentencePiece.
@@ -54,6 +55,7 @@ class CharacterTokenizer(LookupTokenizer):
         keep_latin_runs: bool = False,
         **normalization: Any,
     ) -> None:
+        require_boolean("keep_latin_runs", keep_latin_runs)
         super().__init__(tokens, **normalization)
         self.keep_latin_runs = keep_latin_runs
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.text.normalization import MARK
+from keras_transformer.text.options import OptionError
 from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
 from keras_transformer.text.vocabulary_training import (
@@ -31,8 +32,8 @@ class LookupTokenizer(Tokenizer):
         **normalization: `tags`, and see `Normalizer`.
 
     Raises:
-        InputError: the reserved tokens don't come first, or a token is
-            empty or repeated.
+        InputError: the reserved tokens don't come first, a token is empty or
+            repeated, or an option isn't as accepted (`OptionError`).
     """
 
     content_file = "vocabulary.txt"
@@ -145,6 +146,8 @@ class LookupTokenizer(Tokenizer):
             raise InputError(f"{path}: cut off in line {len(lines) + 1}")
         try:
             return cls(lines, **options)
+        except OptionError:
+            raise
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_transformer.chinese import simplified
 from keras_transformer.languages import base_language, is_english
+from keras_transformer.text.options import require_boolean, require_option
 
 # Members of a character class for RE2, whose own \s knows ASCII only.
 WHITE_SPACE = (
@@ -93,6 +94,9 @@ class Normalizer(tf.Module):
         moses_language: tag of the text's language, by whose rules
             punctuation is normalised (see `moses_punctuation`); None: it
             isn't.
+
+    Raises:
+        OptionError: an `InputError`: one of them isn't as accepted.
     """
 
     def __init__(
@@ -104,6 +108,15 @@ class Normalizer(tf.Module):
         moses_language: str | None = None,
     ) -> None:
         super().__init__()
+        require_boolean("nfc", nfc)
+        require_boolean("remove_control", remove_control)
+        require_boolean("simplify", simplify)
+        require_option(
+            moses_language is None or isinstance(moses_language, str),
+            "moses_language",
+            "the tag of a language, such as en",
+            moses_language,
+        )
         self.moses_language = moses_language
         self.nfc = nfc
         self.remove_control = remove_control

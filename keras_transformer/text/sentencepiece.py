@@ -13,6 +13,7 @@ from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_bytes
 from keras_transformer.text.normalization import Normalizer, squeeze
+from keras_transformer.text.options import OptionError, require_option
 from keras_transformer.text.subword_sampler import SPACE, SubwordSampler
 from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
@@ -31,15 +32,16 @@ class SentencePieceTokenizer(Tokenizer):
     Args:
         model: a SentencePiece model, the path of its file or its bytes, whose
             ids 0 to 3 are the reserved ones; `train` makes one.
-        known: int, how many of the pieces are tokens; those after them
-            make the unknown one. None: all of them.
+        known: int, how many of the pieces are tokens, the reserved ones
+            included; those after them make the unknown one. None: all.
         prefix: string, such as the language code `>>cmn_Hans<<`, that goes
             before each text that has no language code of its own.
         **normalization: `nfc`, `remove_control`, `simplify`; see
             `Normalizer`.
 
     Raises:
-        InputError: `model` isn't such a model.
+        InputError: `model` isn't such a model, or an option isn't as accepted
+            (`OptionError`).
     """
 
     kind = "sentencepiece"
@@ -57,6 +59,7 @@ class SentencePieceTokenizer(Tokenizer):
             model = _read(model)
         self._model = model
         self._processor = _processor(model)
+        _require_options(known, self._processor.get_piece_size(), prefix)
         self._known = known
         self._prefix = prefix
         self._has_codes = known is not None and any(
@@ -119,8 +122,9 @@ class SentencePieceTokenizer(Tokenizer):
     @property
     def vocabulary_size(self) -> int:
         """See `Tokenizer.vocabulary_size`."""
-        size = self._processor.get_piece_size()
-        return size if self._known is None else min(self._known, size)
+        if self._known is not None:
+            return self._known
+        return self._processor.get_piece_size()
 
     def language_codes(self) -> list[str]:
         """Tokens such as `>>cmn_Hans<<`, which name the target's language."""
@@ -234,6 +238,8 @@ class SentencePieceTokenizer(Tokenizer):
     ) -> "Tokenizer":
         try:
             return cls(content, **options)
+        except OptionError:
+            raise
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -241,6 +247,18 @@ class SentencePieceTokenizer(Tokenizer):
 def _read(path):
     accepted = "a SentencePiece model, its path or its bytes"
     return read_bytes(path, accepted, _LARGEST_MODEL)
+
+
+def _require_options(known, size, prefix):
+    """Refuses a number that the model's pieces haven't, and no string."""
+    lowest = len(SPECIAL_TOKENS)
+    require_option(
+        known is None or (type(known) is int and lowest <= known <= size),
+        "known",
+        f"{lowest} to {size}, the number of the model's pieces",
+        known,
+    )
+    require_option(isinstance(prefix, str), "prefix", "a string", prefix)
 
 
 def _processor(model):

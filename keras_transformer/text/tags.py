@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.constants import SPECIAL_TOKENS, TAG
 from keras_transformer.errors import InputError
 from keras_transformer.text.normalization import WHITE_SPACE
+from keras_transformer.text.options import require_option
 
 
 def split_tags(
@@ -53,6 +54,27 @@ def tag_ids(tags: tf.Tensor, known: Sequence[str]) -> tf.Tensor:
     same = tags[:, tf.newaxis] == tf.constant(known)  # (M, number of tags)
     indices = tf.argmax(tf.cast(same, tf.int32), axis=1, output_type=tf.int32)
     return indices + len(SPECIAL_TOKENS)
+
+
+def require_tags(tags: object) -> None:
+    """Refuses what can't be tags, which the code above would misread.
+
+    Args:
+        tags: whatever a tokenizer is told.
+
+    Raises:
+        OptionError: says what would be accepted.
+    """
+    require_option(
+        isinstance(tags, list | tuple)
+        and all(isinstance(t, str) and re.fullmatch(TAG, t) for t in tags)
+        and not set(tags) & set(SPECIAL_TOKENS)
+        and len(tags) == len(set(tags)),
+        "tags",
+        "different strings of letters, digits, _ and - between < and >, such "
+        "as <BT>, and none of " + " ".join(SPECIAL_TOKENS),
+        tags,
+    )
 
 
 def check_tags(tokens: Sequence[str], tags: Sequence[str]) -> None:

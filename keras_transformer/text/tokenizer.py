@@ -14,7 +14,8 @@ from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
 from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_bytes, read_json_value, write_bytes
 from keras_transformer.text.normalization import Normalizer, squeeze
-from keras_transformer.text.tags import split_tags, tag_ids
+from keras_transformer.text.options import OptionError
+from keras_transformer.text.tags import require_tags, split_tags, tag_ids
 
 # How an unknown token is shown: DOUBLE QUESTION MARK, as in SentencePiece.
 UNKNOWN = "⁇"
@@ -67,6 +68,9 @@ class Tokenizer(tf.Module):
     Args:
         tags: tokens that may stand before a text, see `tags`.
         nfc, remove_control, simplify, moses_language: see `Normalizer`.
+
+    Raises:
+        OptionError: an `InputError`: one of them isn't as accepted.
     """
 
     kind: str = ""
@@ -87,6 +91,7 @@ class Tokenizer(tf.Module):
         moses_language: str | None = None,
     ) -> None:
         super().__init__()
+        require_tags(tags)
         # An array, as tf.Module would wrap a list.
         self._tags = np.array(tags, dtype=object)
         self.normalizer = Normalizer(
@@ -294,6 +299,7 @@ class Tokenizer(tf.Module):
         """The tokenizer that `_content` and `options` describe.
 
         Raises:
+            OptionError: of `options`.
             InputError: naming `path`, where the content is damaged.
         """
         raise NotImplementedError
@@ -320,6 +326,8 @@ def load_tokenizer(folder: str | os.PathLike) -> Tokenizer:
         tokenizer = kind._from_content(
             content, str(content_path), description["options"]
         )
+    except OptionError as error:
+        raise InputError(f"{path}: {error}") from None
     except InputError:
         raise
     except (TypeError, ValueError, AttributeError):

@@ -14,6 +14,7 @@ _ACCEPTED = "Accepted: word2vec text or binary, or GloVe text"
 # Bytes. No sound file has longer ones; a damaged one can't fill the memory.
 _LONGEST_TOKEN = 4096
 _LONGEST_LINE = 1 << 20
+_LONGEST_COUNT = 18  # digits
 
 
 def load_vectors(
@@ -73,7 +74,7 @@ def _open(path):
 def _read(file, path, rows, width) -> Iterator[tuple[bytes, np.ndarray]]:
     """The vectors of those tokens in the file that are in `rows`."""
     header = file.readline(_LONGEST_LINE).split()
-    if len(header) != 2 or not all(part.isdigit() for part in header):
+    if len(header) != 2 or not all(map(_is_count, header)):
         file.seek(0)
         yield from _read_text(file, path, rows, width, line_number=1)
         return
@@ -89,6 +90,11 @@ def _read(file, path, rows, width) -> Iterator[tuple[bytes, np.ndarray]]:
         yield from _read_text(file, path, rows, width, 2, count)
     else:
         yield from _read_binary(file, path, rows, width, count)
+
+
+def _is_count(field):
+    # Python refuses to read a number of thousands of digits.
+    return field.isdigit() and len(field) <= _LONGEST_COUNT
 
 
 def _read_text(file, path, rows, width, line_number, count=None):

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.normalization import MARK, WHITE_SPACE
+from keras_transformer.text.options import require_boolean
 
 # Members of a word, as NLTK's quotes see it (the property that Unicode's
 # regular expressions call \w): circled letters are alphabetic symbols.
@@ -168,6 +169,7 @@ class WordTokenizer(LookupTokenizer):
         lowercase: bool = True,
         **normalization: Any,
     ) -> None:
+        require_boolean("lowercase", lowercase)
         super().__init__(tokens, **normalization)
         self.lowercase = lowercase
 

@@ -195,12 +195,17 @@ class DevScores(keras.callbacks.Callback):
         return hosts.from_chief(hosts.by_chief(self._measure)(model))
 
 
+def _are_finite(scores, *names):
+    """Whether those of the scores that there are are numbers."""
+    return all(math.isfinite(scores.get(name, 0.0)) for name in names)
+
+
 class KeepBest(keras.callbacks.Callback):
     """Saves the best and the newest weights; stops when no better come.
 
     What is best is decided by `training.best_by`, without a dev set by the
-    training loss. An average of epochs that scores better than each epoch
-    so far becomes the best; where the newest is the best, so does each.
+    training cross-entropy. An average of epochs that scores better than each
+    epoch so far becomes the best; where the newest is the best, so does each.
 
     Args:
         run: `Run`.
@@ -225,10 +230,15 @@ class KeepBest(keras.callbacks.Callback):
         own = scores.get(f"val_{self._score}")
         average = scores.get(f"val_average_{self._score}")
         if self._score == "epoch":
-            own = float(epoch)
-            average = epoch + 0.5 if self._averages else None
+            # The newest, unless training has diverged.
+            good = _are_finite(scores, "loss", "val_cross_entropy")
+            own = float(epoch) if good else None
+            mean = _are_finite(scores, "val_average_cross_entropy")
+            averaged = self._averages and good and mean
+            average = epoch + 0.5 if averaged else None
         if own is None and self._score == "cross_entropy":
-            own = scores["loss"]
+            # Not the loss, which grows when R-Drop sets in.
+            own = scores["cross_entropy"]
         if own is not None:
             self.memory["scored"] = epoch
         if self._improves(own, epoch):

@@ -140,7 +140,7 @@ def save_checkpoint(
     }
     text = json.dumps({"format": FORMAT, **note})
     arrays[_NOTE] = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
-    with replacing(path) as temporary:
+    with replacing(path, follow=False) as temporary:
         np.savez(temporary, **arrays)
 
 

@@ -55,6 +55,7 @@ from keras_transformer.training.weights import (
     load_weights,
     owner,
     read_notes,
+    require_size,
     save_weights,
     weights_path,
 )
@@ -91,6 +92,8 @@ class Run:
         self.config = config
         self.manifest = manifest
         self.source_tokenizer, self.target_tokenizer = tokenizers
+        source, target = tokenizers
+        self._sizes = source.vocabulary_size, target.vocabulary_size
 
     def __repr__(self) -> str:
         data, best = self.config.data, self.manifest["scores"].get("best", {})
@@ -185,10 +188,7 @@ class Run:
         keras.config.set_dtype_policy(self.config.training.precision)
         try:
             return build_transformer(
-                self.config.model,
-                self.source_tokenizer.vocabulary_size,
-                self.target_tokenizer.vocabulary_size,
-                **training_options,
+                self.config.model, *self._sizes, **training_options
             )
         finally:
             keras.config.set_dtype_policy(policy)
@@ -203,16 +203,18 @@ class Run:
         Raises:
             InputError: no such weights, or they are damaged or don't fit.
         """
+        self.check_weights(which)
+        path = self.weights_path(which)
+        require_size(path, self.config.model.least_parameters(*self._sizes))
         model = self.build_model()
-        self.load_weights(which, model)
+        load_weights(path, model, checked=True)
         return model
 
     def load_weights(self, which: str, model: keras.Model) -> None:
         """Puts the weights `which` into a model of the run's shape.
 
         Raises:
-            InputError: no such weights, or they are damaged, don't fit or
-                are another run's.
+            InputError: none there, damaged, of another shape or another run.
         """
         self.check_weights(which)
         load_weights(self.weights_path(which), model, checked=True)
@@ -371,9 +373,9 @@ def _is_of_a_run(manifest):
 
 
 def _copy_initial(initial, run, folder) -> dict:
-    """Copies a run's best weights to a new one, which then needs no other.
+    """Copies a run's best weights to a new one, made in `folder`.
 
-    Returns what the manifest of `run`, which is made in `folder`, says of them.
+    Returns what the manifest of `run` says of them.
     """
     source = initial.weights_path("best")
     initial.check_weights("best")

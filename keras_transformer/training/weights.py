@@ -136,6 +136,24 @@ def check_weights(path: pathlib.Path, sealed: bool = False) -> None:
         )
 
 
+def require_size(path: pathlib.Path, least: int) -> None:
+    """Refuses a file that is too small for a model, before that is built.
+
+    Args:
+        path: of weights that are there, float32 and not compressed.
+        least: parameters that the model has at least.
+
+    Raises:
+        InputError: names the file.
+    """
+    size = path.stat().st_size
+    if size < 4 * least:
+        raise InputError(
+            f"{path}: damaged weights, or of another model: {size:,} bytes "
+            f"for {least:,} parameters"
+        )
+
+
 def owner(path: pathlib.Path) -> str | None:
     """The id of the run that wrote a file of weights, as far as it says.
 
@@ -172,7 +190,7 @@ def _bare(model):
 
 def _replace(path, write, notes):
     known = _digests(path, read_notes(path))
-    with replacing(path) as temporary:
+    with replacing(path, follow=False) as temporary:
         write(temporary)
         _seal(temporary, notes.get("run"))
         digest = checksum(temporary)
@@ -246,7 +264,7 @@ def _check_seal(path, required):
     with _opened(path) as file:
         told = file.attrs.get(_DIGEST)
         content = None if told is None else _content_digest(file)
-    if content != told:
+    if not isinstance(told, str | None) or content != told:
         raise InputError(
             f"{path}: damaged weights (SHA-256 of its tensors is not the one "
             "in it)"

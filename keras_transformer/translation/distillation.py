@@ -26,7 +26,7 @@ from keras_transformer.data.distilled import (
 from keras_transformer.data.mixing import Mix
 from keras_transformer.data.prepared import MANIFEST, PreparedData
 from keras_transformer.errors import InputError
-from keras_transformer.files import check_free, new_folder, write_json
+from keras_transformer.files import check_free, new_folder, several, write_json
 from keras_transformer.languages import same_language
 from keras_transformer.locks import locked
 from keras_transformer.machine import set_threads
@@ -75,7 +75,7 @@ def distill(
     progress: Callable[[str, int, int | None], None] | None = None,
     tell: Callable[[str], None] | None = None,
     load: Callable[[], None] | None = None,
-    ensemble: Sequence[str | os.PathLike] = (),
+    ensemble: Sequence[str | os.PathLike] | str | os.PathLike = (),
 ) -> PreparedData:
     """Has a teacher translate the training sources of prepared data.
 
@@ -106,21 +106,19 @@ def distill(
         retries: how often a part that failed is tried again.
         progress: called with (stage, done, total or None), in sentences.
         tell: called with a line for what a person should know.
-        load: called in each process before TensorFlow is used; anything
-            that can be pickled by its name.
+        load: called in each process before TensorFlow is used; picklable.
         ensemble: folders of runs that translate together with the teacher, by
             the mean of their probabilities (Freitag et al. 2017).
 
     Returns:
         The distilled data. Its manifest's `distilled` says what it was made
-        of, and its `report` counts what became of the pairs, as that of
-        `prepare`.
+        of, its `report` what became of the pairs, as that of `prepare`.
 
     Raises:
-        InputError: `out` is taken or can't be written, the data is damaged,
-            the teacher is damaged, untrained, or of other languages or tags,
-            `n_best` is more than the beam has, the folder that is there
-            already is of other arguments, or nothing is left.
+        InputError: `out` is taken or can't be written, data or teacher are
+            damaged, the teacher is untrained or of other languages or tags,
+            `n_best` is more than the beam has, what is there already is of
+            other arguments, or nothing is left.
     """
     progress = progress or (lambda stage, done, total: None)
     tell = tell or (lambda line: None)
@@ -137,7 +135,7 @@ def distill(
         n_best,
         Mix.parse(mix),
         threads,
-        tuple(Run.load(folder) for folder in ensemble),
+        tuple(map(Run.load, several(ensemble))),
     )
     job.check()
     work = out.with_name(f"{out.name}.distilling")
@@ -207,6 +205,11 @@ class _Job:
         """A digest of the training split."""
         split = self.prepared.manifest["splits"]["train"]
         return digest(json.dumps(split, sort_keys=True).encode())
+
+    @property
+    def file_name(self) -> str:
+        """Of the file of sources; other data has another one."""
+        return f"sources-{self.data[:16]}.txt"
 
     def check(self):
         """Refuses what doesn't go together."""
@@ -280,8 +283,7 @@ class _Job:
 
 def _open(job, work) -> ShardFolder:
     """The folder of the translations, made if it isn't there."""
-    sources = work / f"sources-{job.data[:16]}.txt"
-    if not sources.is_file():
+    if not (sources := work / job.file_name).is_file():
         write_sources(job.prepared, sources)
     # As it is read back.
     options = json.loads(json.dumps(dataclasses.asdict(job.decoding)))
@@ -314,7 +316,7 @@ def _translate(job, folder, workers, retries, progress, tell, load):
     batch_size = job.decoding.batch_size
     count = choose_workers(workers, total - done, batch_size)
     with (
-        ShardReader(next(folder.path.parent.glob("sources-*.txt"))) as reader,
+        ShardReader(folder.path.parent / job.file_name) as reader,
         LocalAttempt(
             folder,
             reader,

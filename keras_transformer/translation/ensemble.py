@@ -18,6 +18,7 @@ import tensorflow as tf
 from keras_transformer.errors import InputError
 from keras_transformer.inference.cache import Cache
 from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.languages import same_language
 from keras_transformer.training.run import Run
 
 
@@ -188,15 +189,28 @@ def load_members(
 
 
 def check_same_tokens(run: Run, others: Sequence[Run]) -> None:
-    """Refuses an ensemble whose members don't count the same tokens.
+    """Refuses an ensemble of other languages, or of other tokens.
 
     Raises:
         InputError: names the run that is to blame.
     """
+    ours, *rest = [one.config.data for one in (run, *others)]
+    for other, theirs in zip(others, rest, strict=True):
+        # Opposite directions with a shared vocabulary have the same tokens.
+        if not (
+            same_language(ours.source_language, theirs.source_language)
+            and same_language(ours.target_language, theirs.target_language)
+        ):
+            raise InputError(
+                f"{other.folder}: translates {theirs.source_language} to "
+                f"{theirs.target_language}, {run.folder} "
+                f"{ours.source_language} to {ours.target_language}. Accepted "
+                "in an ensemble: runs of the same languages"
+            )
     for other in others:
-        for side, ours in run.manifest["tokenizers"].items():
-            theirs = other.manifest["tokenizers"][side]
-            if theirs["fingerprint"] != ours["fingerprint"]:
+        for side, tokens in run.manifest["tokenizers"].items():
+            fingerprint = other.manifest["tokenizers"][side]["fingerprint"]
+            if fingerprint != tokens["fingerprint"]:
                 raise InputError(
                     f"{other.folder}: its {side} tokens are not those of "
                     f"{run.folder}. Accepted in an ensemble: runs that were "

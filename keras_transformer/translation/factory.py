@@ -16,6 +16,7 @@ from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
+from keras_transformer.remote import RemotePath
 from keras_transformer.translation.request import (
     Translation,
     TranslationRequest,
@@ -61,8 +62,12 @@ class RunTranslatorFactory:
         """
         first, *others = map(self._fingerprint, (self.folder, *self.ensemble))
         if self.shortlist is not None:
-            files = CorpusFile.parse(self.shortlist).paths
-            others += [checksum(pathlib.Path(path)) for path in files]
+            others += [
+                path.describe()["sha256"]
+                if isinstance(path, RemotePath)
+                else checksum(path)
+                for path in CorpusFile.parse(self.shortlist).paths
+            ]
         if not others:
             return first
         return digest(json.dumps([first, *others]).encode())

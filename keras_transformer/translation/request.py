@@ -1,6 +1,7 @@
 """Translation requests and results: plain data, without TensorFlow."""
 
 import dataclasses
+import numbers
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -61,6 +62,11 @@ class Hypothesis(NamedTuple):
     tokens: list[str] | None = None
     token_log_probabilities: list[float] | None = None
     alignment: list[list[float]] | None = None
+
+    @property
+    def line(self) -> str:
+        """The translation without line ends, which a model may have learnt."""
+        return " ".join(self.text.splitlines())
 
 
 class Translation(NamedTuple):
@@ -152,24 +158,61 @@ def translations_of(
         count: hypotheses of a line that are requested.
 
     Raises:
-        InputError: the export's beam has fewer.
+        InputError: the export's beam has fewer, or what was given isn't so, as
+            a server may answer anything.
     """
-    if scores and len(scores[0]) < count:
-        raise InputError(
-            f"n-best must be 1 to {len(scores[0])}, the beam size of this "
-            f"export. Received: {count}"
-        )
-    return [
-        Translation(
-            line,
-            [
-                Hypothesis(text, score)
-                for i, (text, score) in enumerate(zip(row, values, strict=True))
-                if i < count and (score > NO_SCORE or i == 0)
-            ],
-            lost,
-        )
-        for line, row, values, lost in zip(
-            lines, texts, scores, truncated or [False] * len(lines), strict=True
-        )
-    ]
+    results = []
+    for line, row, values, lost in zip(
+        lines, texts, scores, truncated or [False] * len(lines), strict=True
+    ):
+        if not _are_hypotheses(row, values) or not isinstance(lost, bool):
+            raise InputError(
+                f"the answer to {shown(line)} has translations {shown(row)}, "
+                f"scores {shown(values)}, truncated {shown(lost)}. Accepted: "
+                "texts, as many numbers, a boolean"
+            )
+        if len(values) < count:
+            raise InputError(
+                f"n-best must be 1 to {len(values)}, the beam size of this "
+                f"export. Received: {count}"
+            )
+        hypotheses = [
+            Hypothesis(text, float(score))
+            for i, (text, score) in enumerate(zip(row, values, strict=True))
+            if i < count and (score > NO_SCORE or i == 0)
+        ]
+        results.append(Translation(line, hypotheses, lost))
+    return results
+
+
+def _are_hypotheses(texts, scores):
+    """Whether a line's are texts, and as many numbers."""
+    return (
+        isinstance(texts, list | tuple)
+        and isinstance(scores, list | tuple)
+        and 0 < len(texts) == len(scores)
+        and all(map(_is_text, texts))
+        and all(map(_is_number, scores))
+    )
+
+
+def _is_text(value):
+    """Whether it is a string that can be written as UTF-8."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # Half of a character, as JSON may have it.
+        return False
+    return True
+
+
+def _is_number(value):
+    """Whether it is a number that fits a float."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True

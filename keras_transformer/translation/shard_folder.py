@@ -172,7 +172,7 @@ class ShardFolder:
         path = self.shard_path(number)
         if self._claims.are_kept:
             remove_leftovers_of(path)
-        with replacing(path) as temporary:
+        with replacing(path, follow=False) as temporary:
             with temporary.open("w", encoding="utf-8") as file:
                 yield file
 

@@ -285,6 +285,9 @@ def test_a_killed_process_is_gone_on_from(command, run, data, tmp_path, capsys):
     done = 32 * len(list(folder.glob("[0-9]*-of-*")))
     assert 64 <= done < 200
     assert not out.exists()
+    # Of a command that named other data by mistake, and was refused.
+    for name in ("sources-0.txt", "sources-z.txt"):
+        (folder.parent / name).write_text("\n" * 200)
     assert files_of(command()) == expected
     err = capsys.readouterr().err
     assert f"{done} of 200 sentences were translated already" in err

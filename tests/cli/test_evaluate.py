@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 import sacrebleu
@@ -149,6 +150,11 @@ def test_what_does_not_fit_is_refused_before_translating(
     words = ["evaluate", "--run", run, "--input", pairs]
     short = tmp_path / "short.txt"
     short.write_text("one line\n")
+    no_average = tmp_path / "no-average"
+    shutil.copytree(run, no_average)
+    (no_average / "weights" / "last.weights.h5").unlink()
+    says = [no_average, "no such weights"]
+    refuses(*words, "--weights=last", "--against", no_average, says=says)
     says = [short, "1 lines", "each of the 12 pairs"]
     refuses(*words, "--against", short, says=says)
     refuses(*words, "--against", "no such", says=["no such"])
@@ -167,8 +173,6 @@ def test_what_does_not_fit_is_refused_before_translating(
 def test_a_run_into_another_language_is_refused(
     run, pairs, tmp_path, refuses, corpus
 ):
-    import shutil
-
     other = shutil.copytree(run, tmp_path / "other")
     config = other / "config.yaml"
     text = config.read_text()

@@ -8,7 +8,9 @@ import time
 
 import pytest
 
+from keras_transformer.cli import bulk_translation as bulk
 from keras_transformer.cli.main import main
+from keras_transformer.config import DecodingConfig
 from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import Hypothesis, Translation
 from scripts.benchmarks.bulk_translation import __main__ as bulk_translation
@@ -38,6 +40,22 @@ def source(tmp_path):
     path = tmp_path / "in.txt"
     path.write_text(text(350))
     return path
+
+
+def test_paths_mean_the_same_on_other_machines(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    factory = RunTranslatorFactory(
+        "runs/a",
+        "best",
+        DecodingConfig(),
+        ensemble=("runs/b",),
+        shortlist="in.en,gs://bucket/in.zh",
+    )
+    found = bulk._anywhere(factory)
+    here = str(tmp_path)
+    assert found.folder == f"{here}/runs/a"
+    assert found.ensemble == (f"{here}/runs/b",)
+    assert found.shortlist == f"{here}/in.en,gs://bucket/in.zh"
 
 
 def shout(lines):

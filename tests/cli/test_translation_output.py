@@ -5,6 +5,12 @@ import json
 import pytest
 
 from keras_transformer.cli.main import main
+from keras_transformer.cli.translation_output import format_translation
+from keras_transformer.translation.request import (
+    Hypothesis,
+    Translation,
+    TranslationRequest,
+)
 
 LINES = ["one two", "", "three four five zero", "two one"]
 
@@ -28,6 +34,27 @@ def translate(run, source, capsys):
         return said.out.splitlines(), said.err
 
     return call
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({}, "a b c\n"),
+        ({"n_best": 1, "scores": True}, "7\ta b c\t-1.0000\n"),
+    ],
+)
+def test_a_translation_is_one_line(options, line):
+    """Else all lines that follow would be another source's."""
+    translation = Translation("x", [Hypothesis("a\nb\r\nc", -1.0)])
+    request = TranslationRequest(**options)
+    assert format_translation(translation, request, 7) == line
+
+
+def test_json_keeps_line_ends():
+    translation = Translation("x", [Hypothesis("a\nb", -1.0)])
+    line = format_translation(translation, TranslationRequest(json=True), 1)
+    assert line.count("\n") == 1
+    assert json.loads(line)["translations"][0]["text"] == "a\nb"
 
 
 def parsed(lines):

@@ -68,6 +68,23 @@ def test_prune_says_what_it_removed(versions):
     assert [v["version"] for v in found["versions"]] == [1, 4, 5]
 
 
+@pytest.mark.parametrize("created", [[1], {"a": 1}, 10**30, None])
+def test_a_date_that_is_none_is_named(base, refuses, created):
+    path = base / "3" / "assets.extra" / "keras_transformer.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"created": created}))
+    says = [f"{path}: created is", "Accepted: a date as text"]
+    refuses("versions", base, "list", says=says)
+
+
+def test_a_terminal_obeys_no_description(base, capsys):
+    path = base / "3" / "assets.extra" / "keras_transformer.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"created": "\x1b[2J"}))
+    assert main(["versions", str(base), "list"]) == 0
+    assert "  \\x1b[2J  " in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_published_version_is_labelled(export, tmp_path, capsys):
     base = str(tmp_path / "models")

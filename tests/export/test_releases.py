@@ -176,3 +176,31 @@ def test_folder_that_holds_no_versions_is_refused(base, tmp_path, name):
     for function in (list_releases, lambda path: prune(path, keep=1)):
         with pytest.raises(InputError, match="holds a model's versions"):
             function(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "target", ["/dev/zero", "../../secret", ".", "missing"]
+)
+def test_what_a_link_names_elsewhere_is_not_published(base, unchecked, target):
+    (base.parent / "secret").write_text("mine")
+    source = base.parent / "source"
+    (source / "assets.extra").mkdir(parents=True)
+    (source / layout.SAVED_MODEL).write_text("x")
+    link = source / "assets.extra" / "vocab"
+    link.symlink_to(target)
+    with pytest.raises(InputError, match="vocab: not a file of this folder"):
+        publish(source, base)
+    assert not (base / "7").exists()
+    assert not unchecked
+    link.unlink()
+    link.symlink_to(f"../{layout.SAVED_MODEL}")
+    assert publish(source, base) == base / "7"
+
+
+def test_a_pipe_is_not_waited_for(base, unchecked):
+    source = base.parent / "source"
+    source.mkdir()
+    (source / layout.SAVED_MODEL).write_text("x")
+    os.mkfifo(source / "pipe")
+    with pytest.raises(InputError, match="pipe: not a file of this folder"):
+        publish(source, base)

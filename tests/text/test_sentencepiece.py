@@ -1,8 +1,10 @@
+import json
+
 import pytest
 
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
-from keras_transformer.text import SentencePieceTokenizer
+from keras_transformer.text import SentencePieceTokenizer, load_tokenizer
 from keras_transformer.text.vocabulary_training import train_sentencepiece
 
 LINES = [
@@ -103,6 +105,39 @@ def test_the_model_names_no_path():
 def test_what_is_no_model_is_refused(model):
     with pytest.raises(InputError, match="not a SentencePiece model"):
         SentencePieceTokenizer(model)
+
+
+@pytest.mark.parametrize(
+    "known", [-5, 0, 3, True, "9", 9.0, 10**30], ids=lambda known: repr(known)
+)
+def test_a_number_of_pieces_that_there_are_not(tmp_path, known):
+    """It made every token unknown, or failed where text was translated."""
+    SentencePieceTokenizer(train_sentencepiece(LINES, 50)).save(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    description = json.loads(path.read_text())
+    size = description["vocabulary_size"]
+    description["options"]["known"] = known
+    if type(known) is int:
+        description["vocabulary_size"] = min(known, size)
+    path.write_text(json.dumps(description))
+    says = f"tokenizer.json: option known is .* Accepted: 4 to {size}"
+    with pytest.raises(InputError, match=says):
+        load_tokenizer(tmp_path)
+
+
+def test_as_many_pieces_as_there_are():
+    model = train_sentencepiece(LINES, 50)
+    size = SentencePieceTokenizer(model).vocabulary_size
+    for known in (4, size):
+        tokenizer = SentencePieceTokenizer(model, known=known)
+        assert tokenizer.vocabulary_size == known
+    with pytest.raises(InputError, match=f"known is {size + 1}"):
+        SentencePieceTokenizer(model, known=size + 1)
+
+
+def test_a_prefix_that_is_no_text():
+    with pytest.raises(InputError, match="option prefix is 5"):
+        SentencePieceTokenizer(train_sentencepiece(LINES, 50), prefix=5)
 
 
 def test_reserved_text_in_training_teaches_no_reserved_id():

@@ -6,7 +6,12 @@ import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, SPECIAL_TOKENS, START_ID
 from keras_transformer.errors import InputError
-from keras_transformer.text import frame, load_tokenizer
+from keras_transformer.text import (
+    CharacterTokenizer,
+    WordTokenizer,
+    frame,
+    load_tokenizer,
+)
 
 TEXT = ["看！ I see, the books.", "", "   ", "他说"]
 
@@ -129,6 +134,49 @@ def test_a_damaged_description_is_refused(tokenizer, tmp_path, change, message):
     with pytest.raises(InputError, match="tokenizer.json: " + message) as error:
         load_tokenizer(tmp_path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"nfc": 1}, "option nfc is 1. Accepted: true or false"),
+        ({"remove_control": "no"}, "option remove_control is 'no'"),
+        ({"simplify": None}, "option simplify is None"),
+        ({"moses_language": 5}, "option moses_language is 5. Accepted: the"),
+        ({"tags": {"a": 1}}, "option tags is {'a': 1}. Accepted: different"),
+        ({"tags": ["a", "b"]}, r"option tags is \['a', 'b'\]"),
+        ({"tags": "<a>"}, "option tags is '<a>'"),
+        ({"tags": ["<a>", 5]}, "option tags is"),
+        ({"tags": ["<a>", "<a>"]}, "option tags is"),
+        ({"tags": ["<s>"]}, "option tags is"),
+    ],
+    ids=str,
+)
+def test_options_are_checked_before_there_is_text(
+    tokenizer, tmp_path, options, message
+):
+    tokenizer.save(tmp_path)
+    refused(tmp_path, options, message)
+
+
+def refused(folder, options, message, **others):
+    """With other options a tokenizer can't be loaded, in one line."""
+    path = folder / "tokenizer.json"
+    description = json.loads(path.read_text())
+    description["options"] |= options
+    path.write_text(json.dumps(description | others))
+    with pytest.raises(InputError, match="tokenizer.json: " + message) as error:
+        load_tokenizer(folder)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(WordTokenizer, "lowercase"), (CharacterTokenizer, "keep_latin_runs")],
+)
+def test_options_of_a_kind_are_checked(kind, name, tmp_path):
+    kind([*SPECIAL_TOKENS, "a"]).save(tmp_path)
+    refused(tmp_path, {name: "no"}, f"option {name} is 'no'. Accepted: true")
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tokenizer, tmp_path):

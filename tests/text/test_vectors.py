@@ -77,6 +77,8 @@ DAMAGED = {
     "wrong width in word2vec": (b"5 4\n", "line 1: vectors of 4 numbers"),
     "not a number": (b"a 1 2 3\nthe 1 x 3\n", "line 2: not a vector"),
     "not finite": (b"the 1 nan 3\n", "line 1: not a vector"),
+    "a count without end": (b"9" * 5000 + b" 3\n", "line 1: vectors of 1 num"),
+    "a width without end": (b"5 " + b"9" * 5000, "line 1: vectors of 1 num"),
     "prose": (b"It was a dark night.\n", "line 1: not a vector"),
     "cut text": (b"5 3\n" + _text()[:-20], "line 5: vectors of|announces 5"),
     "cut text at a line": (b"9 3\n" + _text(), "line 1: announces 9 vectors"),

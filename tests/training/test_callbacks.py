@@ -34,7 +34,8 @@ def watch(epochs, **training):
     keep_best.set_model(model)
     stopped = None
     for epoch, logs in enumerate(epochs):
-        keep_best.on_epoch_end(epoch, {"loss": 5.0, **logs})
+        both = {"loss": 5.0, "cross_entropy": 5.0}
+        keep_best.on_epoch_end(epoch, both | logs)
         assert run.last == epoch + 1
         if model.stop_training:
             stopped = epoch + 1
@@ -51,8 +52,13 @@ def test_the_lowest_loss_is_the_best():
     assert watch(epochs) == (2, None)
 
 
-def test_without_dev_the_training_loss_decides():
-    assert watch(logs("loss", 3.0, 1.0, 2.0)) == (2, None)
+def test_without_dev_the_training_cross_entropy_decides():
+    epochs = logs("cross_entropy", 3.0, 1.0, 2.0)
+    assert watch(epochs) == (2, None)
+    # The loss grows when R-Drop sets in.
+    for epoch, loss in zip(epochs, (2.0, 9.0, 8.0), strict=True):
+        epoch["loss"] = loss
+    assert watch(epochs) == (2, None)
 
 
 def test_the_highest_bleu_is_the_best_whatever_the_loss():
@@ -71,6 +77,22 @@ def test_the_newest_is_the_best_where_that_is_asked():
         epoch["val_average_cross_entropy"] = 9.0
     expected = ("average at 3", None)  # What was the last before it.
     assert watch(epochs, best_by="last", average_epochs=2) == expected
+
+
+@pytest.mark.parametrize("name", ["loss", "val_cross_entropy"])
+def test_the_newest_is_not_the_best_once_training_has_diverged(name):
+    nan = float("nan")
+    epochs = logs(name, 3.0, 2.0, nan, nan)
+    assert watch(epochs, best_by="last") == (2, None)
+    assert watch(epochs, best_by="last", average_epochs=2) == (
+        "average at 1",
+        None,
+    )
+
+
+def test_a_mean_with_weights_that_are_no_numbers_is_not_the_best():
+    epochs = logs("val_average_cross_entropy", 3.0, float("nan"))
+    assert watch(epochs, best_by="last", average_epochs=2) == (2, None)
 
 
 def test_a_loss_that_is_no_number_is_never_the_best_and_uses_up_patience():

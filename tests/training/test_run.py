@@ -7,6 +7,7 @@ import pytest
 
 from keras_transformer.checksums import checksum
 from keras_transformer.errors import InputError
+from keras_transformer.models.transformer import build_transformer
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import load_weights
 
@@ -100,6 +101,28 @@ def test_a_full_disk_is_told_before_weights_are_written(run, monkeypatch):
     run.load_model("best")
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_no_model_is_built_that_the_weights_can_not_fill(
+    run, config, monkeypatch, there
+):
+    if there:
+        run.save_weights(run.build_model(), "best", 1, {})
+    changed = config.updated({"model": {"d_model": 65536, "d_ff": 262144}})
+    (run.folder / "config.yaml").write_text(changed.to_yaml())
+    monkeypatch.setattr(Run, "build_model", None)
+    says = "damaged weights, or of another" if there else "no such weights"
+    with pytest.raises(InputError, match=says):
+        Run.load(run.folder).load_model("best")
+
+
+@pytest.mark.parametrize("tied", ["none", "target", "all"])
+def test_a_model_has_the_least_parameters_and_few_more(config, tied):
+    shape = config.updated({"model": {"tied_embeddings": tied}}).model
+    least = shape.least_parameters(9, 9)
+    count = build_transformer(shape, 9, 9).count_params()
+    assert 0.8 * count < least <= count
+
+
 def test_missing_weights_are_named(run):
     with pytest.raises(InputError, match="last.weights.h5: no such weights"):
         run.load_model("last")
@@ -126,6 +149,16 @@ def test_weights_of_another_shape_are_named(
     model = other.build_model()
     with pytest.raises(InputError, match="best.weights.h5: damaged weights"):
         load_weights(run.weights_path("best"), model)
+
+
+def test_a_checksum_inside_that_is_no_text(run):
+    path = run.weights_path("best")
+    run.save_weights(run.build_model(), "best", 1, {})
+    path.with_name("best.json").unlink()
+    with h5py.File(path, "r+") as file:
+        file.attrs["sha256"] = [1, 2]
+    with pytest.raises(InputError, match="best.weights.h5: damaged weights"):
+        run.load_model("best")
 
 
 @pytest.mark.parametrize("line", ['{"epo', '{"epocg": 2}', '{"epoch": ""}'])

@@ -1,10 +1,12 @@
 """Several models that translate as one."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
+import yaml
 
 from keras_transformer import distill, evaluate, load
 from keras_transformer.cli.main import main
@@ -182,6 +184,49 @@ def test_an_export_of_an_ensemble_is_a_saved_model(runs, capsys):
     )
     assert main([*words, "--precision=auto", "--dev", data]) == 2
     assert "measures one run" in capsys.readouterr().err
+
+
+def copy_of(runs, name, section, **values):
+    """A copy of the first run whose configuration says something else."""
+    copy = shutil.copytree(runs / "run-1", runs / name)
+    config = yaml.safe_load((copy / "config.yaml").read_text())
+    config[section] |= values
+    (copy / "config.yaml").write_text(yaml.safe_dump(config))
+    return str(copy)
+
+
+def test_refuses_the_opposite_direction(runs, capsys):
+    # A shared vocabulary has the same tokens on both sides.
+    languages = {"source_language": "fr", "target_language": "en"}
+    other = copy_of(runs, "opposite", "data", **languages)
+    words = ["translate", "--run", str(runs / "run-1"), "--ensemble", other]
+    assert main([*words, "a"]) == 2
+    assert "opposite: translates fr to en" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("first", ["run-1", "short"])
+def test_references_are_cut_at_the_positions_that_all_have(runs, first):
+    short = runs / "short"
+    if not short.exists():
+        words = ["train", "--data", runs / "data", "--out", short]
+        words += ["--epochs=1", "--set=model.num_encoder_layers=1"]
+        words += ["--set=model.num_decoder_layers=1", "--set=model.d_model=16"]
+        words += ["--set=model.num_heads=2", "--set=model.max_length=6"]
+        assert main([str(word) for word in words]) == 0
+    (second,) = {"run-1", "short"} - {first}
+    pairs = [("one four six", " ".join(["six"] * 9)), ("two", "two")]
+    result = evaluate_run(load(runs / first), pairs, ensemble=[runs / second])
+    assert result.tokens == 6 + 2
+
+
+def test_one_other_run_may_be_given_by_itself(runs):
+    one, two = runs / "run-1", runs / "run-2"
+    pairs = [("one four six", "six four one")]
+    expected = evaluate(str(one), pairs, ensemble=[two]).cross_entropy
+    for other in (two, str(two)):
+        found = evaluate(str(one), pairs, ensemble=other).cross_entropy
+        assert found == expected
+        assert load(one, ensemble=other).ensemble == (other,)
 
 
 def test_refuses_runs_of_other_tokens(runs, capsys):

@@ -1,18 +1,24 @@
 """What pairs of sentences say about tokens, and translating by it."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 from nltk.translate import AlignedSent, IBMModel1
 
-from keras_transformer import evaluate, load
+from keras_transformer import evaluate, export, load
+from keras_transformer.api import exporting
 from keras_transformer.cli.main import main
+from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
+from keras_transformer.evaluation import run_evaluation
+from keras_transformer.export.writer import precision
 from keras_transformer.files import read_json
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.translation import lexicon as lexica
+from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.lexicon import learn_lexicon, link, model_1
 from tests.toy_models import DIGITS, pairs
 from tests.toy_runs import prepare_words
@@ -217,6 +223,87 @@ def test_files_that_are_none(trained, tmp_path, capsys, content, says):
 def test_goes_with_runs_alone(words, capsys):
     assert main([*words, "--shortlist=pairs.tsv"]) == 2
     assert "--shortlist" in capsys.readouterr().err
+
+
+def test_the_run_that_is_compared_has_the_same_shortlist(
+    trained, tmp_path, monkeypatch, capsys
+):
+    folder, _ = trained
+    other = shutil.copytree(folder / "run", tmp_path / "other")
+    given = []
+    real = run_evaluation.lexicon_of
+
+    def note(run, pairs):
+        given.append((run.folder, pairs))
+        return real(run, pairs)
+
+    monkeypatch.setattr(run_evaluation, "lexicon_of", note)
+    pairs = str(folder / "train.tsv")
+    words = ["evaluate", "--run", str(folder / "run"), "--input", pairs]
+    words += ["--against", str(other), "--shortlist", pairs]
+    assert main([*words, "--paired-bs", "--paired-bs-n=40"]) == 0
+    assert given == [(folder / "run", pairs), (other, pairs)]
+
+
+def test_a_shortlist_is_measured_where_a_precision_is_chosen(
+    trained, tmp_path, monkeypatch
+):
+    folder, _ = trained
+    given = []
+
+    def note(run, model, config, **options):
+        given.append(options["lexicon"])
+        raise InputError("enough")
+
+    monkeypatch.setattr(precision.Translator, "from_run", note)
+    pairs = folder / "train.tsv"
+    with pytest.raises(InputError, match="enough"):
+        export(
+            load(folder / "run"),
+            tmp_path / "model",
+            precision="auto",
+            dev=pairs,
+            shortlist=pairs,
+        )
+    assert given[0] is not None
+
+
+def test_an_export_is_of_the_search_that_was_opened(
+    trained, tmp_path, monkeypatch
+):
+    folder, _ = trained
+    given = []
+
+    def note(run, out, decoding, fallback, common, quantized):
+        given.append((decoding, common))
+        raise InputError("enough")
+
+    monkeypatch.setattr(exporting, "_published", note)
+    pairs = folder / "train.tsv"
+    greedy = DecodingConfig(beam_size=1)
+    run = load(folder / "run", which="last", decoding=greedy, shortlist=[pairs])
+    with pytest.raises(InputError, match="enough"):
+        export(run, tmp_path / "model")
+    ((decoding, common),) = given
+    assert decoding.beam_size == 1
+    assert common["which"] == "last"
+    assert common["lexicon"] is not None
+    with pytest.raises(InputError, match="shortlist doesn't go with"):
+        export(run, tmp_path / "model", format="keras")
+
+
+def test_the_fingerprint_is_of_what_an_address_holds(trained):
+    pytest.importorskip("pyarrow")  # of the extra [spark]
+    folder, _ = trained
+    decoding = DecodingConfig()
+    path = folder / "train.tsv"
+    found = {
+        RunTranslatorFactory(
+            str(folder / "run"), "best", decoding, shortlist=spec
+        ).fingerprint()
+        for spec in (str(path), path.as_uri())
+    }
+    assert len(found) == 1
 
 
 def test_an_ensemble_has_none(trained, capsys):

@@ -48,6 +48,40 @@ def test_every_line_has_a_hypothesis():
     assert translation.hypotheses == [Hypothesis("", NO_SCORE)]
 
 
+@pytest.mark.parametrize(
+    ("texts", "scores", "truncated"),
+    [
+        (["a"], ["x"], False),
+        (["a"], [None], False),
+        (["a"], [True], False),
+        (["a"], [10**400], False),
+        ([5], [0.0], False),
+        (["\ud800"], [0.0], False),
+        (["a", "b"], [0.0], False),
+        ([], [], False),
+        ("a", [0.0], False),
+        (5, 5, False),
+        (["a"], [0.0], "no"),
+    ],
+)
+def test_what_a_server_may_answer_is_refused(texts, scores, truncated):
+    with pytest.raises(InputError, match="answer to 'one' has .* Accepted:"):
+        translations_of(["one"], [texts], [scores], [truncated])
+
+
+def test_scores_are_floats():
+    (translation,) = translations_of(["one"], [["a"]], [[-1]])
+    assert repr(translation.hypotheses[0].score) == "-1.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("a b", "a b"), ("a\nb\r\nc", "a b c"), ("a\n", "a"), ("", "")],
+)
+def test_a_line_has_no_line_ends(text, line):
+    assert Hypothesis(text, 0.0).line == line
+
+
 def test_more_than_the_beam_has_is_refused():
     with pytest.raises(
         InputError, match="n-best must be 1 to 2, .* Received: 3"

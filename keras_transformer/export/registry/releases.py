@@ -122,6 +122,7 @@ def publish(
     source = find_saved_model(source)
     version = choose_version(base, version)
     target = pathlib.Path(base) / str(version)
+    _require_own_files(source)
     with new_folder(target) as folder:
         progress(f"copying {source} to {target}")
         shutil.copytree(source, folder, dirs_exist_ok=True)
@@ -129,6 +130,25 @@ def publish(
         problem = f"{source} was refused, nothing was published"
         require_passed(check_in_fresh_process(folder, problem), problem)
     return target
+
+
+def _require_own_files(folder):
+    """Refuses what a copy would take from elsewhere, or wait for for ever.
+
+    Raises:
+        InputError: names a link out of the folder or to a folder, a pipe, a
+            socket or a device.
+    """
+    root = pathlib.Path(os.path.realpath(folder))
+    for path in root.rglob("*"):
+        target = pathlib.Path(os.path.realpath(path))
+        is_folder = path.is_dir() and not path.is_symlink()
+        is_own_file = target.is_file() and target.is_relative_to(root)
+        if not (is_folder or is_own_file):
+            raise InputError(
+                f"{path}: not a file of this folder. Accepted: folders, files "
+                "and links to files in it"
+            )
 
 
 def prune(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import statistics
 import time
 from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ from keras_transformer.inference.quantization import (
 )
 from keras_transformer.training.run import Run
 from keras_transformer.translation.details import text_translator
+from keras_transformer.translation.lexicon import Lexicon
 from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.translator import Translator, with_prefix
 
@@ -124,6 +126,7 @@ def choose_precision(
     *,
     which: str = "best",
     decoding: DecodingConfig | None = None,
+    lexicon: Lexicon | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> PrecisionChoice:
     """The precision that is fastest on this processor and as good.
@@ -137,6 +140,7 @@ def choose_precision(
         pairs: source and reference sentences, some hundred at least.
         which: weights, "best", "last" or "average".
         decoding: the search; None: the run's own.
+        lexicon: for a search with a shortlist; None: there is none.
         progress: called with a line before each measurement.
 
     Raises:
@@ -154,8 +158,11 @@ def choose_precision(
         without = f"; {str(error).partition('. Accepted')[0]}"
     else:
         limits = activation_limits(run, model, pairs, decoding)
+    translator = functools.partial(
+        Translator.from_run, run, model, limits=limits, lexicon=lexicon
+    )
     measured = _measure(
-        run, model, columns, decoding, precisions, limits, progress
+        run, translator, columns, decoding, precisions, progress
     )
     least = measured["float32"].bleu - MAX_LOSS
     good = [
@@ -175,14 +182,22 @@ def choose_precision(
     )
 
 
-def _measure(run, model, columns, decoding, precisions, limits, progress):
-    """A `Measurement` of each precision, by name."""
+def _measure(run, translator, columns, decoding, precisions, progress):
+    """A `Measurement` of each precision, by name.
+
+    Args:
+        run: gives the target's language.
+        translator: makes the one of a search.
+        columns: sources and references.
+        decoding: the search, in another precision each time.
+        precisions: names of them.
+        progress: told before each is measured; or None.
+    """
     sources, references = columns
     translators = {}
     for name in precisions:
         config = dataclasses.replace(decoding, precision=name)
-        translator = Translator.from_run(run, model, config, limits=limits)
-        translators[name] = text_translator(translator.translate)
+        translators[name] = text_translator(translator(config).translate)
 
     def translate(name):
         return list(

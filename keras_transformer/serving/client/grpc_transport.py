@@ -4,7 +4,6 @@ Of packages it needs grpcio and protobuf: the messages are declared in
 `contract.protobuf`, so that TensorFlow isn't imported.
 """
 
-import contextlib
 import time
 
 from keras_transformer.contract import protobuf
@@ -17,7 +16,11 @@ from keras_transformer.serving.client.request_errors import (
     deadline_error,
     request_error,
 )
-from keras_transformer.serving.client.transport import Target, VersionStatus
+from keras_transformer.serving.client.transport import (
+    Target,
+    VersionStatus,
+    seconds_of,
+)
 
 _OPTIONS = [
     # The usual limit of 4 MB is for servers that nobody trusts.
@@ -67,10 +70,11 @@ class GrpcTransport:
         )
         for name, texts in inputs.items():
             request.inputs[name].CopyFrom(protobuf.string_tensor(texts))
+        rows = max(map(len, inputs.values()), default=0)
         response = self._call(self._predict, request, deadline)
         try:
             return {
-                name: protobuf.tensor_values(tensor)
+                name: protobuf.tensor_values(tensor, rows)
                 for name, tensor in response.outputs.items()
             }
         except ValueError as error:
@@ -137,10 +141,8 @@ def _request_error(error, where) -> RequestError:
     # gRPC's words for what is over a limit of size, which stays over it.
     if code is Code.RESOURCE_EXHAUSTED and "larger than max" in message:
         return InvalidRequestError(code, message, where)
-    wait = None
     metadata = dict(error.trailing_metadata() or ())
-    with contextlib.suppress(KeyError, ValueError):
-        wait = max(0, int(metadata[_PUSHBACK])) / 1000
+    wait = seconds_of(metadata.get(_PUSHBACK), 1000)
     return request_error(code, message, where, None, wait)
 
 

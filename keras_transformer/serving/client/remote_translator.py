@@ -97,7 +97,10 @@ class RemoteTranslator:
         if not is_nbest:
             texts, scores = ([[v] for v in row] for row in (texts, scores))
         truncated = outputs.get(layout.TRUNCATED)
-        return translations_of(lines, texts, scores, truncated, self.count)
+        try:
+            return translations_of(lines, texts, scores, truncated, self.count)
+        except InputError as error:
+            raise InputError(f"{target}: {error}") from None
 
 
 @contextlib.contextmanager

@@ -23,7 +23,12 @@ from keras_transformer.serving.client.request_errors import (
     deadline_error,
     request_error,
 )
-from keras_transformer.serving.client.transport import Target, VersionStatus
+from keras_transformer.serving.client.transport import (
+    LONGEST_WAIT,
+    Target,
+    VersionStatus,
+    seconds_of,
+)
 
 # Of idle connections; a client has no more requests at once.
 _MOST_KEPT = 256
@@ -73,7 +78,7 @@ class RestTransport:
                 )
                 for row in answer["model_version_status"]
             ]
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
             raise self._unreadable(answer) from None
 
     def close(self) -> None:
@@ -89,8 +94,8 @@ class RestTransport:
             try:
                 definition = answer["metadata"]["signature_def"]
                 outputs = definition["signature_def"][signature]["outputs"]
-                (self._output_names[signature],) = outputs
-            except (KeyError, TypeError, ValueError):
+                (self._output_names[signature],) = outputs.keys()
+            except (KeyError, TypeError, ValueError, AttributeError):
                 raise self._unreadable(answer) from None
         return self._output_names[signature]
 
@@ -271,12 +276,11 @@ def _short(answer):
 
 def _seconds_to_wait(text):
     """What a header `Retry-After` says: seconds, or a date; else None."""
-    if text is None:
-        return None
-    if text.strip().isdigit():
-        return float(text)
+    seconds = seconds_of(text)
+    if text is None or seconds is not None:
+        return seconds
     try:
         when = email.utils.parsedate_to_datetime(text).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, when - time.time())
+    return min(max(0.0, when - time.time()), LONGEST_WAIT)

@@ -13,6 +13,8 @@ _SCHEMES = {
     "grpc": (False, 8500),
     "grpcs": (True, 443),
 }
+# Of what a server asks for, in seconds: a day is longer than any call.
+LONGEST_WAIT = 86_400.0
 _ACCEPTED = (
     "Accepted: http://HOST:8501, https://HOST, grpc://HOST:8500 or grpcs://HOST"
 )
@@ -96,6 +98,23 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Ends all connections."""
+
+
+def seconds_of(text: str | None, parts: int = 1) -> float | None:
+    """The time that a server asks to wait, in seconds.
+
+    Args:
+        text: what it says.
+        parts: how many of its units are a second.
+
+    Returns:
+        at most `LONGEST_WAIT`; None: it doesn't say, or it is no number of
+        ASCII's digits.
+    """
+    digits = (text or "").strip()
+    if not (digits.isascii() and digits.isdecimal()):
+        return None
+    return min(float(digits) / parts, LONGEST_WAIT)
 
 
 def parse_target(

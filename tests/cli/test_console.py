@@ -1,0 +1,101 @@
+"""What is said on a terminal, which obeys no file and no server."""
+
+import argparse
+import json
+
+import pytest
+
+from keras_transformer.cli import console, info
+from keras_transformer.config import Config
+from keras_transformer.errors import InputError
+from keras_transformer.yaml_text import load_yaml
+
+# It names the window, clears the screen, and turns the direction of writing.
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202e"
+SHOWN = r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202e"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a plain text, 狗", "a plain text, 狗"),
+        (HOSTILE, SHOWN),
+        ("a\nb\tc\rd", r"a\nb\tc\rd"),
+        ("\ud800 \u2028 \ufeff \U000e0041", r"\ud800 \u2028 \ufeff \U000e0041"),
+        # The joiners of Persian and of emoji.
+        ("می\u200cخواهم 👩\u200d🔬", "می\u200cخواهم 👩\u200d🔬"),
+        # What is there stays, and so does what Unicode got later.
+        ("C:\\x1b \u00a0\u3000\U0010fffd", "C:\\x1b \u00a0\u3000\U0010fffd"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_shown(text, shown):
+    assert console.visible(text) == shown
+
+
+def test_errors_obey_nothing(capsys):
+    console.tell_error(f"{HOSTILE}: no\n such\tfile\ud800")
+    assert capsys.readouterr().err == (
+        f"keras-transformer: error: {SHOWN}: no such file\\ud800\n"
+    )
+
+
+def test_a_long_error_stays_short(capsys):
+    console.tell_error("\x1b" * 10**5)
+    assert len(capsys.readouterr().err) < 2100
+
+
+def test_lines_obey_nothing_but_their_ends(capsys, monkeypatch):
+    monkeypatch.setattr(console, "_speaker", "")
+    console.say_as("host\x1b")
+    console.say(f"{HOSTILE}\r\none\ttwo")
+    said = capsys.readouterr().err
+    assert said == f"host\\x1b: {SHOWN}\\r\none\ttwo\n"
+
+
+def test_a_table_has_a_line_a_row():
+    rows = [("a\x1b", f"{HOSTILE}\n"), ("a long name", "b")]
+    assert console.table(rows).split("\n") == [
+        f"a\\x1b        {SHOWN}\\n",
+        "a long name  b",
+    ]
+
+
+def test_a_key_is_one_line_in_the_message_itself():
+    values = load_yaml('"\\e]0;owned\\a\\n\\e[2J": 1')
+    with pytest.raises(InputError, match="unknown key") as raised:
+        Config().updated(values, "config.yaml")
+    assert str(raised.value).isprintable()
+    assert r"'\x1b]0;owned\x07\n\x1b[2J'" in str(raised.value)
+
+
+@pytest.fixture
+def described(tmp_path, capsys):
+    """Runs `info` on an export that says of itself what it is given."""
+
+    def run(description, as_json):
+        path = tmp_path / "1" / "assets.extra" / "keras_transformer.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(description))
+        info.run(argparse.Namespace(folder=path.parents[1], json=as_json))
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_info_is_printable(described, as_json):
+    said = {"format": HOSTILE, "a": ["\ud800", "\u202e", "狗"]}
+    out = described(said, as_json)
+    assert out.replace("\n", "").isprintable()
+    if as_json:
+        assert json.loads(out) == {"kind": "export", **said}
+    else:
+        assert "狗" in out
+
+
+def test_info_of_too_many_levels(described):
+    said = {"format": 1, "a": []}
+    for _ in range(500):
+        said["a"] = [said["a"]]
+    with pytest.raises(InputError, match="nested too deeply. Accepted"):
+        described(said, False)

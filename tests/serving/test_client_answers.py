@@ -1,0 +1,148 @@
+"""Servers that are hostile or broken: what a client makes of their answers."""
+
+import time
+
+import grpc
+import pytest
+
+from keras_transformer.contract.protobuf import message
+from keras_transformer.errors import InputError
+from keras_transformer.serving import (
+    Backoff,
+    Client,
+    OverloadedError,
+    ServerFailedError,
+)
+from keras_transformer.serving.client.grpc_transport import GrpcTransport
+from keras_transformer.serving.client.remote_translator import RemoteTranslator
+from keras_transformer.serving.client.rest_transport import RestTransport
+from keras_transformer.serving.client.transport import (
+    LONGEST_WAIT,
+    parse_target,
+    seconds_of,
+)
+from tests.serving.scripted import ScriptedGrpc, ScriptedRest
+
+
+@pytest.fixture
+def scripted():
+    """Starts scripted servers; they end with the test."""
+    started = []
+
+    def start(kind, *steps):
+        started.append(kind(*steps))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.close()
+
+
+def test_a_tensor_of_bytes_becomes_no_more_than_the_rows(monkeypatch):
+    response = message("PredictResponse")()
+    tensor = response.outputs["score"]
+    tensor.dtype = 1
+    tensor.float_val.append(1.0)
+    size = tensor.tensor_shape.dim.add(size=3)
+    target = parse_target("grpc://127.0.0.1:1", "toy")
+    transport = GrpcTransport(target)
+    monkeypatch.setattr(transport, "_call", lambda *_: response)
+    asked = {"text": ["a", "b", "c"]}, time.monotonic() + 9
+    assert transport.predict("", *asked) == {"score": [1.0] * 3}
+    size.size = 30_000_000
+    with pytest.raises(ServerFailedError, match="can't be read: 1 values for"):
+        transport.predict("", *asked)
+    transport.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("7", 7.0),
+        (" 7 ", 7.0),
+        ("9" * 5000, LONGEST_WAIT),
+        ("²", None),
+        ("٣", None),
+        ("-1", None),
+        ("1_0", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_waits_are_numbers_of_ascii(text, seconds):
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "attempts"),
+    [
+        # Sent in Latin-1, as headers are.
+        ("²", 2),
+        ("Mon, 01 Jan 2001 00:00:00 +99999999999999", 2),
+        ("9" * 400, 1),
+        ("Mon, 01 Jan 9999 00:00:00 GMT", 1),
+    ],
+    ids=["superscript", "zone", "number", "date"],
+)
+def test_a_wait_that_is_none_is_not_believed(scripted, text, attempts):
+    told = 429, {"error": "later"}, ("Retry-After", text)
+    server = scripted(ScriptedRest, lambda request: told)
+    with Client(server.url, "m", backoff=Backoff(0, 0, 1)) as client:
+        with pytest.raises(OverloadedError, match="later") as raised:
+            client.predict({"text": ["a"]})
+    assert raised.value.retry_after in (None, LONGEST_WAIT)
+    assert len(server.requests) == attempts
+
+
+def test_nor_is_that_of_grpc(scripted):
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+    step = [code, ("grpc-retry-pushback-ms", "9" * 12)]
+    server = scripted(ScriptedGrpc, step)
+    with Client(server.url, "m", backoff=Backoff(0, 0, 1)) as client:
+        with pytest.raises(OverloadedError) as raised:
+            client.predict({"text": ["a"]})
+    assert raised.value.retry_after == LONGEST_WAIT
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        {"translation": ["a"], "score": ["x"]},
+        {"translation": ["a"], "score": [None]},
+        {"translation": [5], "score": [0.0]},
+        {"translation": [["a"]], "score": [[0.0]]},
+        {"translation": ["a"], "score": [0.0], "truncated": ["no"]},
+    ],
+    ids=str,
+)
+def test_no_translation_is_told_with_the_server(scripted, monkeypatch, outputs):
+    server = scripted(ScriptedRest, lambda request: (200, {"outputs": outputs}))
+    monkeypatch.setattr(Client, "versions", lambda self: [])
+    translator = RemoteTranslator(server.url, "toy", None, None, 60.0)
+    with translator.opened(False) as translate_batches:
+        with pytest.raises(InputError) as raised:
+            list(translate_batches(iter([["one"]])))
+    assert str(raised.value).startswith(
+        f"{translator.url}, model toy: the answer to 'one' has translations"
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("versions", {"model_version_status": [{"version": float("inf")}]}),
+        ("versions", {"model_version_status": [{"version": "9" * 5000}]}),
+        ("predict", {"outputs": [[{"a": 1}]]}),
+    ],
+    ids=["infinite", "digits", "names"],
+)
+def test_answers_that_no_server_gives(monkeypatch, method, answer):
+    if method == "predict":
+        (signature,) = answer["outputs"]
+        definition = {"signature_def": {"": {"outputs": signature}}}
+        answer |= {"metadata": {"signature_def": definition}}
+    transport = RestTransport(parse_target("http://127.0.0.1:1", "toy"))
+    monkeypatch.setattr(transport, "_ask", lambda *_: answer)
+    given = ["", {}] if method == "predict" else []
+    with pytest.raises(ServerFailedError, match="not an answer of TensorFlow"):
+        getattr(transport, method)(*given, time.monotonic() + 9)
