@@ -9,13 +9,11 @@ import pathlib
 import re
 from typing import Any
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_json
 from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
-from keras_transformer.importing.tensors import (
-    read_safetensors,
-    read_state_dict,
-)
+from keras_transformer.importing.raw_tensors import read_safetensors
+from keras_transformer.importing.tensors import read_state_dict
 from keras_transformer.importing.vocabulary import read_vocabulary
 
 CONFIG = "config.json"
@@ -154,8 +152,8 @@ def _read_m2m100(folder):
     ):
         if value != accepted:
             raise InputError(
-                f"{folder}: {key} is {value!r:.60}, which isn't understood. "
-                f"Accepted: {accepted}"
+                f"{folder}: {key} is {shown(value, 60)}, which isn't "
+                f"understood. Accepted: {accepted}"
             )
     return ForeignModel(
         folder=folder,
@@ -192,7 +190,7 @@ def _m2m100_tokens(folder, described, vocabulary):
     name = described.get("language_codes", "m2m100")
     if name not in [*_LANGUAGES]:
         raise InputError(
-            f"{folder}: language_codes is {name!r:.60}. Accepted: "
+            f"{folder}: language_codes is {shown(name, 60)}. Accepted: "
             f"{' or '.join(_LANGUAGES)}"
         )
     tokens = {number: token for token, number in vocabulary.items()}
@@ -228,8 +226,8 @@ def _with_codes(path, tokens, size):
     count = len(tokens)
     if type(size) is not int or not count <= size <= _LARGEST_VOCABULARY:
         raise InputError(
-            f"{path.parent / CONFIG}: vocab_size is {size!r:.60}. Accepted: "
-            f"{count}, as many as there are tokens, or a few more"
+            f"{path.parent / CONFIG}: vocab_size is {shown(size, 60)}. "
+            f"Accepted: {count}, as many as there are tokens, or a few more"
         )
     try:
         "".join(tokens.values()).encode()
@@ -279,27 +277,29 @@ def _check(path, config, understood):
         value = config.get(key, accepted[0])
         if value not in accepted:
             raise InputError(
-                f"{path}: {key} is {value!r:.60}, which isn't understood. "
+                f"{path}: {key} is {shown(value, 60)}, which isn't understood. "
                 f"Accepted: {accepted[0]!r}"
             )
     if config["activation_function"] not in [*ACTIVATIONS]:
         raise InputError(
             f"{path}: activation_function is "
-            f"{config['activation_function']!r:.60}. Accepted: "
+            f"{shown(config['activation_function'], 60)}. Accepted: "
             f"{', '.join(ACTIVATIONS)}"
         )
     for key in (*_SIZES.values(), _POSITIONS):
         value = config.get(key)
         if type(value) is not int or not 1 <= value <= _LARGEST:
             raise InputError(
-                f"{path}: {key} is {value!r:.60}. Accepted: 1 to {_LARGEST}"
+                f"{path}: {key} is {shown(value, 60)}. Accepted: 1 to "
+                f"{_LARGEST}"
             )
     for key in ("attention_heads", "ffn_dim"):
         sides = [config.get(f"{s}_{key}") for s in ("encoder", "decoder")]
         if sides[0] != sides[1]:
             raise InputError(
                 f"{path}: {key} of encoder and decoder differ "
-                f"({sides[0]} and {sides[1]}), which isn't understood"
+                f"({shown(sides[0], 60)} and {shown(sides[1], 60)}), which "
+                "isn't understood"
             )
 
 
@@ -313,7 +313,7 @@ def _dropouts(path, config):
     for name, rate in rates.items():
         if type(rate) not in (int, float) or not 0 <= rate < 1:
             raise InputError(
-                f"{path}: {_DROPOUTS[name]} is {rate!r:.60}. Accepted: at "
+                f"{path}: {_DROPOUTS[name]} is {shown(rate, 60)}. Accepted: at "
                 "least 0, below 1"
             )
     return rates
@@ -330,8 +330,8 @@ def _start(folder, config, vocabulary):
     start = config.get("decoder_start_token_id", vocabulary.get("<pad>"))
     if type(start) is not int or not 0 <= start < len(vocabulary):
         raise InputError(
-            f"{folder / CONFIG}: decoder_start_token_id is {start!r:.60}, no "
-            "id of the vocabulary"
+            f"{folder / CONFIG}: decoder_start_token_id is "
+            f"{shown(start, 60)}, no id of the vocabulary"
         )
     return start
 

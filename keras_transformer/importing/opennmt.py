@@ -11,11 +11,17 @@ import ast
 import pathlib
 import re
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_bytes
+from keras_transformer.importing.folders import (
+    LARGEST_YAML,
+    check_files,
+    inside,
+    read_head,
+    yaml_mapping,
+)
 from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
-from keras_transformer.importing.original import yaml_mapping
-from keras_transformer.importing.tensors import read_checkpoint
+from keras_transformer.importing.raw_tensors import read_checkpoint
 from keras_transformer.importing.vocabulary import read_lines
 
 _DESCRIPTION = "model_description.py"
@@ -86,7 +92,7 @@ def find_settings(folder: pathlib.Path) -> pathlib.Path | None:
     named = [
         path
         for path in sorted((*folder.glob("*.yml"), *folder.glob("*.yaml")))
-        if b"source_vocabulary" in read_bytes(path)
+        if "source_vocabulary" in read_head(path, LARGEST_YAML)
     ]
     if len(named) > 1:
         raise InputError(
@@ -111,7 +117,7 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
     path = find_settings(folder)
     if path is None:
         raise InputError(f"{folder}: no YAML file tells of vocabularies")
-    settings = yaml_mapping(read_bytes(path), path, "OpenNMT-tf")
+    settings = _read_settings(path)
     data = settings.get("data")
     if not isinstance(data, dict):
         raise InputError(f"{path}: no section data")
@@ -120,7 +126,7 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
     arguments = _read_description(description)
     tensors = _renamed(checkpoint, read_checkpoint(checkpoint))
     names = [
-        _inside(folder, path, f"{side}_vocabulary", data)
+        inside(folder, path, f"{side}_vocabulary", data)
         for side in ("source", "target")
     ]
     source, target = (read_lines(name, _SPECIAL) for name in names)
@@ -167,28 +173,18 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
     )
 
 
-def _inside(folder, path, key, section):
-    """A file that the settings name, within the folder."""
-    name = section.get(key)
-    if not isinstance(name, str) or not name:
-        raise InputError(
-            f"{path}: {key} is {name!r:.60}. Accepted: a file name"
-        )
-    target = (folder / name).resolve()
-    if not target.is_relative_to(folder.resolve()):
-        raise InputError(
-            f"{path}: {key} is {name!r:.60}, outside the folder. Accepted: a "
-            "path within it, relative to it"
-        )
-    return target
+def _read_settings(path):
+    content = read_bytes(path, largest=LARGEST_YAML)
+    return yaml_mapping(content, path, "OpenNMT-tf")
 
 
 def _find_checkpoint(folder, path, settings):
     """The prefix of the latest checkpoint's files."""
     folders = [folder]
     if settings.get("model_dir"):
-        folders.append(_inside(folder, path, "model_dir", settings))
+        folders.append(inside(folder, path, "model_dir", settings))
     for candidate in folders:
+        check_files(candidate)
         steps = [
             int(match[1])
             for file in candidate.glob("ckpt-*.index")
@@ -225,8 +221,8 @@ def _renamed(prefix, variables):
     if left:
         raise InputError(
             f"{prefix}: {len(left)} variables that aren't understood, such as "
-            f"{left[0]:.100}. Accepted: a Transformer with word embeddings and "
-            "sinusoidal positions"
+            f"{shown(left[0])}. Accepted: a Transformer with word embeddings "
+            "and sinusoidal positions"
         )
     given = [name for name in (_SOURCE, _TARGET) if name in tensors]
     if not given:
@@ -272,10 +268,9 @@ def _read_description(path):
         InputError: there is no such call, or more than one, or it asks for
             something that isn't understood.
     """
-    content = read_bytes(path, f"{_DESCRIPTION} beside the checkpoint")
+    wanted = f"{_DESCRIPTION} beside the checkpoint"
+    content = read_bytes(path, wanted, _LARGEST_DESCRIPTION)
     try:
-        if len(content) > _LARGEST_DESCRIPTION:
-            raise ValueError
         tree = ast.parse(content)
         calls = [c for node in ast.walk(tree) if (c := _model_of(node))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -292,7 +287,7 @@ def _read_description(path):
     activation = given.get("ffn_activation", "relu")
     if activation not in ACTIVATIONS:
         raise InputError(
-            f"{path}: ffn_activation is {activation!r:.60}. Accepted: "
+            f"{path}: ffn_activation is {shown(activation, 60)}. Accepted: "
             f"{', '.join(ACTIVATIONS)}"
         )
     for key, accepted in (
@@ -301,7 +296,7 @@ def _read_description(path):
     ):
         if given.get(key, accepted) != accepted:
             raise InputError(
-                f"{path}: {key} is {given[key]!r:.60}, which isn't "
+                f"{path}: {key} is {shown(given[key], 60)}, which isn't "
                 f"understood. Accepted: {accepted}"
             )
     dropout = given.get("dropout")
@@ -346,8 +341,8 @@ def _sentencepiece(folder, path, data, side):
     if value is None:
         return None
     if isinstance(value, str):
-        path = _inside(folder, path, key, data)
-        value = yaml_mapping(read_bytes(path), path, "OpenNMT-tf")
+        path = inside(folder, path, key, data)
+        value = _read_settings(path)
     kind, params = "OpenNMTTokenizer", value
     if isinstance(value, dict) and "type" in value:
         kind, params = value["type"], value.get("params") or {}
@@ -356,12 +351,12 @@ def _sentencepiece(folder, path, data, side):
     if isinstance(params, dict):
         extra = params.keys() - {"mode", "sp_model_path", "model"}
         if kind == "SentencePieceTokenizer" and not extra:
-            return _inside(folder, path, "model", params)
+            return inside(folder, path, "model", params)
         plain = params.get("mode") == "none" and "sp_model_path" in params
         if kind == "OpenNMTTokenizer" and plain and not extra:
-            return _inside(folder, path, "sp_model_path", params)
+            return inside(folder, path, "sp_model_path", params)
     raise InputError(
-        f"{path}: {key} is {value!r:.100}, which isn't understood. Accepted: "
+        f"{path}: {key} is {shown(value)}, which isn't understood. Accepted: "
         "none, SpaceTokenizer, SentencePieceTokenizer, or OpenNMTTokenizer of "
         "mode none with sp_model_path alone"
     )

@@ -6,14 +6,17 @@ References: marian-dev's `src/models/transformer.h` and `src/layers/generic.h`.
 import pathlib
 import re
 
-import yaml
-
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_bytes
+from keras_transformer.importing.folders import (
+    LARGEST_YAML,
+    check_name,
+    read_head,
+    yaml_mapping,
+)
 from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
 from keras_transformer.importing.tensors import read_npz
 from keras_transformer.importing.vocabulary import read_vocabulary
-from keras_transformer.yaml_text import YAML_ERRORS
 
 DECODER = "decoder.yml"
 _SETTINGS = "special:model.yml"
@@ -64,7 +67,8 @@ def read_original(folder: pathlib.Path) -> ForeignModel:
         InputError: a file is missing or damaged, or says something that
             isn't understood.
     """
-    decoder = yaml_mapping(read_bytes(folder / DECODER), folder / DECODER)
+    path = folder / DECODER
+    decoder = yaml_mapping(read_bytes(path, largest=LARGEST_YAML), path)
     weights, names = _named_files(folder, decoder)
     arrays = read_npz(weights)
     settings = _settings(weights, arrays)
@@ -86,7 +90,7 @@ def read_original(folder: pathlib.Path) -> ForeignModel:
         languages=_languages(folder),
         punctuation=_punctuation(folder),
         files=(
-            folder / DECODER,
+            path,
             weights,
             *(folder / name for name in dict.fromkeys(names)),
             *spm,
@@ -102,21 +106,26 @@ def _named_files(folder, decoder):
         fits = isinstance(value, list) and len(value) == count
         if not fits or not all(isinstance(name, str) for name in value):
             raise InputError(
-                f"{path}: {key} is {value!r:.60}. Accepted: {count} file "
+                f"{path}: {key} is {shown(value, 60)}. Accepted: {count} file "
                 f"name{'s' * (count > 1)}"
             )
     for name in (*models, *names):
+        said = f"{path}: {shown(name, 60)}"
+        check_name(name, said)
         if pathlib.PurePath(name).name != name:
-            raise InputError(f"{path}: {name!r:.60} is outside the folder")
+            raise InputError(
+                f"{said} is outside the folder. Accepted: a file name"
+            )
     if not models[0].endswith(".npz"):
         raise InputError(
-            f"{path}: {models[0]}, as of quantised models. Accepted: .npz"
+            f"{path}: {shown(models[0], 60)}, as of quantised models. "
+            "Accepted: .npz"
         )
     factored = [n for n in names if not n.endswith((".yml", ".yaml"))]
     if factored:
         raise InputError(
-            f"{path}: {factored[0]}, a vocabulary with factors or of another "
-            "kind. Accepted: .yml"
+            f"{path}: {shown(factored[0], 60)}, a vocabulary with factors or "
+            "of another kind. Accepted: .yml"
         )
     return folder / models[0], names
 
@@ -132,48 +141,22 @@ def _settings(path, arrays):
         value = settings.get(key, accepted)
         if value != accepted and (value or accepted):
             raise InputError(
-                f"{path}: {key} is {value!r:.60}, which isn't understood. "
+                f"{path}: {key} is {shown(value, 60)}, which isn't understood. "
                 f"Accepted: {accepted!r}"
             )
     activation = settings.get("transformer-ffn-activation", "swish")
-    if activation not in ACTIVATIONS or activation == "gelu":
+    if activation not in [*ACTIVATIONS] or activation == "gelu":
         raise InputError(
-            f"{path}: transformer-ffn-activation is {activation!r:.60}. "
+            f"{path}: transformer-ffn-activation is {shown(activation, 60)}. "
             "Accepted: relu, swish"
         )
     for key in _SIZES.values():
         if type(settings.get(key)) is not int or settings[key] < 1:
             raise InputError(
-                f"{path}: {key} is {settings.get(key)!r:.60}. Accepted: 1 or "
-                "more"
+                f"{path}: {key} is {shown(settings.get(key), 60)}. Accepted: "
+                "1 or more"
             )
     return {**settings, "transformer-ffn-activation": activation}
-
-
-def yaml_mapping(content: bytes, where: object, writer: str = "Marian") -> dict:
-    """YAML as a program writes it, without aliases.
-
-    They could make a few lines of text a value without end.
-
-    Args:
-        content: bytes.
-        where: what is said of its place in an error.
-        writer: the program.
-
-    Raises:
-        InputError: it isn't a mapping.
-    """
-    try:
-        text = content.decode()
-        for event in yaml.parse(text, yaml.CSafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                raise ValueError
-        value = yaml.load(text, yaml.CSafeLoader)
-    except YAML_ERRORS:
-        value = None
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: damaged, not the YAML of {writer}")
-    return value
 
 
 def _tied(path, settings):
@@ -242,7 +225,7 @@ def _renamed_embeddings(path, arrays):
     if arrays:
         raise InputError(
             f"{path}: {len(arrays)} tensors that aren't understood, such as "
-            f"{next(iter(arrays))}"
+            f"{shown(next(iter(arrays)))}"
         )
     return tensors
 
@@ -251,7 +234,7 @@ def _decoding(folder, decoder):
     if decoder.get("word-penalty"):
         raise InputError(
             f"{folder / DECODER}: word-penalty is "
-            f"{decoder['word-penalty']!r:.60}, which isn't understood. "
+            f"{shown(decoder['word-penalty'], 60)}, which isn't understood. "
             "Accepted: 0"
         )
     alpha = decoder.get("normalize", 0)
@@ -274,5 +257,5 @@ def _punctuation(folder):
     script = folder / "preprocess.sh"
     if not script.is_file():
         return "none"
-    text = script.read_text(encoding="utf-8", errors="replace")
-    return "moses" if "normalize-punctuation" in text else "none"
+    said = "normalize-punctuation" in read_head(script)
+    return "moses" if said else "none"

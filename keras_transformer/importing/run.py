@@ -8,7 +8,6 @@ folder `imported/`.
 import os
 import pathlib
 import re
-import shutil
 
 from keras_transformer.checksums import describe_file
 from keras_transformer.config import Config
@@ -16,8 +15,15 @@ from keras_transformer.constants import SIDES
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
     new_folder,
+    read_bytes,
+    write_bytes,
     write_json,
     write_text,
+)
+from keras_transformer.importing.folders import (
+    check_files,
+    is_own,
+    read_head,
 )
 from keras_transformer.importing.foreign import ForeignModel, weights_of
 from keras_transformer.importing.hugging_face import CONFIG, read_hugging_face
@@ -33,7 +39,10 @@ IMPORTED = "imported"
 POSITIONS = ("tensor2tensor", "sinusoidal")
 PUNCTUATION = ("auto", "none", "moses")
 _NOTICES = ("README*", "LICEN[CS]E*", "NOTICE*", "CITATION*")
-_LICENSE = re.compile(r"^license:\s*(\S.*?)\s*$", re.M)
+_LARGEST_NOTICE = 1 << 22  # bytes
+# Of several, the first.
+_LICENSE = re.compile(r"^license:[ \t]*(?:\n[ \t]*-)?(.*)$", re.M)
+_LONGEST_LICENSE = 100
 
 
 def read_model(folder: str | os.PathLike) -> ForeignModel:
@@ -43,7 +52,7 @@ def read_model(folder: str | os.PathLike) -> ForeignModel:
         InputError: it is none of them, damaged, or not understood.
     """
     folder = pathlib.Path(folder)
-    _check_files(folder)
+    check_files(folder)
     if (folder / DECODER).is_file():
         return read_original(folder)
     if (folder / CONFIG).is_file():
@@ -55,15 +64,6 @@ def read_model(folder: str | os.PathLike) -> ForeignModel:
         "source_vocabulary. Accepted: a folder of a model of Hugging Face's, "
         "of Marian or of OpenNMT-tf"
     )
-
-
-def _check_files(folder):
-    """Refuses pipes and devices, which might have no end."""
-    if not folder.is_dir():
-        return
-    for path in folder.iterdir():
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise InputError(f"{path}: neither a file nor a folder")
 
 
 def import_run(
@@ -232,20 +232,27 @@ def _manifest(model, tokenizers):
 def _license(folder):
     """What the model card says; None: nothing."""
     card = folder / "README.md"
-    if not card.is_file():
+    if not is_own(card):
         return None
-    text = card.read_text(encoding="utf-8", errors="replace")
+    text = read_head(card)
     parts = text.split("---")
     if not text.startswith("---") or len(parts) < 3:
         return None
     match = _LICENSE.search(parts[1])
-    return match[1] if match else None
+    said = match[1].strip() if match else ""
+    # It is shown on a terminal.
+    plain = (c if c.isprintable() else "\ufffd" for c in said)
+    return "".join(plain)[:_LONGEST_LICENSE] or None
 
 
 def _copy_notices(folder, target):
-    """Licence and model card, as their terms mostly ask for."""
+    """Licence and model card, as their terms mostly ask for.
+
+    Links to what lies outside would make a private file part of the run.
+    """
     for pattern in _NOTICES:
         for path in sorted(folder.glob(pattern)):
-            if path.is_file():
+            if is_own(path):
+                content = read_bytes(path, largest=_LARGEST_NOTICE)
                 target.mkdir(exist_ok=True)
-                shutil.copyfile(path, target / path.name)
+                write_bytes(target / path.name, content)

@@ -1,35 +1,32 @@
-"""Tensors of other programs' files, read as data: nothing in them is run.
+"""Tensors of zip files, read as data: nothing in them is run.
 
-safetensors, the zip files of `torch.save`, NumPy's `.npz`, and TensorFlow's
-checkpoints. Every size that a file claims is checked against the file before
-memory is taken for it. The pickle in PyTorch's files can call any function
-there is; its reader knows the four that a dictionary of tensors needs, by
-stand-ins, and refuses all others.
+The files of `torch.save` and NumPy's `.npz`. Every size that a file claims is
+checked against the file before memory is taken for it. The pickle in PyTorch's
+files can call any function there is, and Python's own reader can be kept busy
+for ever. So it is read here, by the few opcodes and the three functions that a
+dictionary of tensors needs; all others are refused.
 """
 
 import io
-import json
 import math
 import pathlib
-import pickle
 import pickletools
-import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
+from keras_transformer.importing.raw_tensors import (
+    DAMAGE,
+    as_array,
+    as_float32,
+    damaged,
+)
 
-_SAFETENSORS = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "BF16": "bfloat16",
-    "I64": "<i8",
-    "I32": "<i4",
-}
 _STORAGES = {
     "FloatStorage": "<f4",
     "HalfStorage": "<f2",
@@ -38,71 +35,13 @@ _STORAGES = {
     "IntStorage": "<i4",
     "BFloat16Storage": "bfloat16",
 }
-# A header of 100 MB is the format's own limit.
-_LARGEST_HEADER = 100_000_000
 # Trained weights hardly compress, and few names share a tensor.
 _LARGEST_RATIO = 20
-# Bytes of a pickle: names, shapes and places of tensors.
-_LARGEST_PICKLE = 1 << 25
-# How the variables of a model are called in a checkpoint of TensorFlow's.
-_MODEL, _VALUE = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
-_SLOT = "/.OPTIMIZER_SLOT/"  # What an optimizer keeps of a variable.
-_DAMAGE = (
-    EOFError,
-    KeyError,
-    NotImplementedError,
-    OverflowError,
-    RecursionError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-
-
-def read_safetensors(path: pathlib.Path) -> dict[str, np.ndarray]:
-    """The tensors of a safetensors file, by their names.
-
-    Returns:
-        arrays that are read from the disk when they are used; bfloat16 and
-        float16 as float32.
-
-    Raises:
-        InputError: it can't be read, is damaged, or is quantised.
-    """
-    path = pathlib.Path(path)
-    try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            if length > min(size - 8, _LARGEST_HEADER):
-                raise ValueError(f"a header of {length} bytes in {size}")
-            header = json.loads(file.read(length))
-        header.pop("__metadata__", None)
-        data = np.zeros(0, np.uint8)
-        if size > 8 + length:
-            data = np.memmap(path, np.uint8, "r", offset=8 + length)
-        return {
-            name: _safetensor(name, entry, data)
-            for name, entry in header.items()
-        }
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except (*_DAMAGE, AttributeError) as error:
-        raise _damaged(path, "a safetensors file", error) from None
-
-
-def _safetensor(name, entry, data):
-    begin, end = entry["data_offsets"]
-    dtype = entry["dtype"]
-    if dtype not in _SAFETENSORS:
-        raise ValueError(f"{name} is {dtype}, as in quantised models")
-    return _as_array(
-        name, data[begin:end], _SAFETENSORS[dtype], entry["shape"], end - begin
-    )
+# Of a pickle, which has names, shapes and places of tensors: bytes, opcodes,
+# and axes of a tensor, NumPy's limit.
+_LARGEST_PICKLE, _MOST_OPCODES, _MOST_AXES = 1 << 25, 1 << 20, 64
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_DAMAGE = (*DAMAGE, zipfile.BadZipFile, zlib.error)
 
 
 def read_npz(path: pathlib.Path) -> dict[str, np.ndarray]:
@@ -120,7 +59,7 @@ def read_npz(path: pathlib.Path) -> dict[str, np.ndarray]:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except _DAMAGE as error:
-        raise _damaged(path, "an .npz file", error) from None
+        raise damaged(path, "an .npz file", error) from None
 
 
 def _npy(name, content):
@@ -130,12 +69,15 @@ def _npy(name, content):
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
     }[version]
-    shape, by_columns, dtype = read(file)
+    try:
+        shape, by_columns, dtype = read(file)
+    except (MemoryError, tokenize.TokenError):  # Python's parser has these.
+        raise ValueError(f"{shown(name)} has no header") from None
     if dtype.kind not in "fiu":
-        raise ValueError(f"{name} is {dtype}")
+        raise ValueError(f"{shown(name)} is {shown(str(dtype))}")
     rest = np.frombuffer(content, np.uint8, offset=file.tell())
     order = shape[::-1] if by_columns else shape
-    values = _as_array(name, rest, dtype.str, order, len(rest))
+    values = as_array(name, rest, dtype.str, order, len(rest))
     return values.T if by_columns else values
 
 
@@ -150,17 +92,16 @@ def read_state_dict(path: pathlib.Path) -> dict[str, np.ndarray]:
         with _open_archive(path) as archive:
             (name,) = (n for n in archive.namelist() if n.endswith("/data.pkl"))
             if archive.getinfo(name).file_size > _LARGEST_PICKLE:
-                raise ValueError(f"{name} of more than {_LARGEST_PICKLE} bytes")
-            content = archive.read(name)
-            _check_memo(content)
+                raise ValueError(
+                    f"a pickle of more than {_LARGEST_PICKLE} bytes"
+                )
             root = name.removesuffix("data.pkl")
-            state = _Unpickler(io.BytesIO(content), archive, root).load()
-            if not isinstance(state, dict) or not all(
-                isinstance(k, str) and isinstance(v, np.ndarray)
-                for k, v in state.items()
+            state = _Unpickler(archive, root).load(archive.read(name))
+            if type(state) is not dict or not all(
+                type(value) is np.ndarray for value in state.values()
             ):
                 raise ValueError("no dictionary of tensors")
-            return dict(state)
+            return state
     except zipfile.BadZipFile:
         raise InputError(
             f"{path}: no zip file. Files of torch.save before PyTorch 1.6 "
@@ -169,71 +110,131 @@ def read_state_dict(path: pathlib.Path) -> dict[str, np.ndarray]:
         ) from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
-    except (
-        *_DAMAGE,
-        AttributeError,
-        IndexError,
-        pickle.UnpicklingError,
-    ) as error:
-        raise _damaged(
+    except _DAMAGE as error:
+        raise damaged(
             path, "a state dictionary that torch.save wrote", error
         ) from None
 
 
-def _check_memo(content):
-    """Refuses a pickle that keeps a value under a number of billions.
+class _Storage(NamedTuple):
+    """Numbers of which tensors are made, as they lie in the file.
 
-    Its reader has a list of so many, whatever was kept before.
+    Nothing else is taken for one: a tensor may have a first axis of any
+    length, without a number in it.
     """
-    for opcode, number, _ in pickletools.genops(content):
-        keeps = opcode.name in ("PUT", "BINPUT", "LONG_BINPUT")
-        if keeps and int(number or 0) > len(content):
-            raise ValueError(f"a pickle that keeps a value {number}")
+
+    values: np.ndarray  # (n,)
 
 
-class _StateDict(dict):
-    """Stands for OrderedDict, whose pickle sets an attribute."""
+class _Unpickler:
+    """Reads tensors and their dictionary, and nothing else.
 
+    Values are never compared, hashed or shown before their types are known:
+    a few opcodes make tuples that would take for ever.
+    """
 
-class _Function:
-    """A function that a pickle may call and not change."""
-
-    __slots__ = ("function",)
-    function: Callable
-
-    def __init__(self, function):
-        object.__setattr__(self, "function", function)
-
-    def __call__(self, *arguments):
-        return self.function(*arguments)
-
-    def __setattr__(self, name, value):
-        raise pickle.UnpicklingError("a pickle that changes a function")
-
-
-class _Unpickler(pickle.Unpickler):
-    """Reads tensors and their dictionary, and nothing else."""
-
-    def __init__(self, file, archive, root):
-        super().__init__(file)
+    def __init__(self, archive, root):
         self._archive = archive
         self._root = root
-        self._storages = {}
+        self._stack: list[Any] = []
+        self._marks: list[int] = []
+        self._kept: dict[int, Any] = {}
+        self._storages: dict[tuple[str, str], _Storage] = {}
         unpacked = sum(entry.file_size for entry in archive.infolist())
         self._left = _LARGEST_RATIO * unpacked  # bytes of all tensors
 
+    def load(self, content):
+        """The value of a pickle."""
+        steps = enumerate(pickletools.genops(content))
+        for count, (opcode, argument, _) in steps:
+            if count > _MOST_OPCODES:
+                raise ValueError(f"a pickle of more than {_MOST_OPCODES} steps")
+            self._step(opcode.name, argument)
+        return self._stack.pop()
+
+    def _step(self, opcode, argument):
+        """What an opcode does, of those that torch.save writes."""
+        stack = self._stack
+        match opcode:
+            case "PROTO" | "STOP":
+                pass
+            case "BINUNICODE" | "BININT" | "BININT1" | "BININT2" | "LONG1":
+                stack.append(argument)
+            case "NONE" | "NEWFALSE" | "NEWTRUE":
+                stack.append({"NEWFALSE": False, "NEWTRUE": True}.get(opcode))
+            case "EMPTY_DICT":
+                stack.append({})
+            case "MARK":
+                self._marks.append(len(stack))
+            case "EMPTY_TUPLE":
+                stack.append(())
+            case "TUPLE1" | "TUPLE2" | "TUPLE3":
+                stack.append(self._popped(len(stack) - int(opcode[-1])))
+            case "TUPLE":
+                stack.append(self._popped(self._marks.pop()))
+            case "SETITEM":
+                self._set_items(self._popped(len(stack) - 2))
+            case "SETITEMS":
+                self._set_items(self._popped(self._marks.pop()))
+            case "GLOBAL":
+                stack.append(self.find_class(*argument.split(" ", 1)))
+            case "BINPERSID":
+                stack.append(self._storage(stack.pop()))
+            case "REDUCE":
+                arguments = stack.pop()
+                stack.append(_called(stack.pop(), arguments))
+            case "BUILD":
+                stack.pop()  # Attributes, such as PyTorch's _metadata.
+            case "BINPUT" | "LONG_BINPUT":
+                self._kept[argument] = stack[-1]
+            case "BINGET" | "LONG_BINGET":
+                stack.append(self._kept[argument])
+            case _:
+                raise ValueError(
+                    f"{opcode} in a pickle, which no dictionary of tensors has"
+                )
+
+    def _popped(self, begin):
+        """The values from a place of the stack on, a tuple."""
+        if begin < 0:
+            raise ValueError("a pickle that takes what isn't there")
+        values = tuple(self._stack[begin:])
+        del self._stack[begin:]
+        return values
+
+    def _set_items(self, items):
+        target = self._stack[-1]
+        if type(target) is not dict:
+            raise ValueError("a pickle that fills what is no dictionary")
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            if type(key) is not str:
+                raise ValueError("a dictionary whose keys aren't text")
+            target[key] = value
+
     def find_class(self, module, name):
-        if (module, name) == ("collections", "OrderedDict"):
-            return _Function(_StateDict)
-        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return _Function(self._tensor)
-        if (module, name) == ("torch._utils", "_rebuild_parameter"):
-            return _Function(lambda data, *_: data)
+        """What stands for a function or class in here."""
+        functions: dict[tuple[str, str], Callable] = {
+            ("collections", "OrderedDict"): dict,
+            ("torch._utils", "_rebuild_tensor_v2"): self._tensor,
+            ("torch._utils", "_rebuild_parameter"): lambda data, *_: data,
+        }
+        if (module, name) in functions:
+            return functions[module, name]
         if module == "torch" and name in _STORAGES:
             return _STORAGES[name]
-        raise pickle.UnpicklingError(
-            f"it asks for {module}.{name}, which no tensor needs"
-        )
+        raise ValueError(f"it asks for {module}.{name}, which no tensor needs")
+
+    def _storage(self, key):
+        _, dtype, name, _, _ = key
+        if type(dtype) is not str or type(name) is not str:
+            raise ValueError("a storage without a name")
+        if dtype not in _STORAGES.values():
+            raise ValueError(f"a storage of {shown(dtype)}")
+        if (name, dtype) not in self._storages:
+            content = self._archive.read(f"{self._root}data/{name}")
+            data = np.frombuffer(content, np.uint8)
+            self._storages[name, dtype] = _Storage(as_float32(data, dtype))
+        return self._storages[name, dtype]
 
     def _tensor(self, *arguments):
         tensor = _tensor(*arguments)
@@ -242,32 +243,34 @@ class _Unpickler(pickle.Unpickler):
             raise ValueError("tensors that share what is there too often")
         return tensor
 
-    def persistent_load(self, key):
-        _, dtype, name, _, _ = key
-        if dtype not in _STORAGES.values():
-            raise ValueError(f"a storage of {dtype!r:.60}")
-        if (name, dtype) not in self._storages:
-            content = self._archive.read(f"{self._root}data/{name}")
-            data = np.frombuffer(content, np.uint8)
-            self._storages[name, dtype] = _as_float32(data, dtype)
-        return self._storages[name, dtype]
+
+def _called(function, arguments):
+    if not callable(function) or type(arguments) is not tuple:
+        raise ValueError("a pickle that calls what is no function")
+    if function is dict and arguments:
+        raise ValueError("a dictionary that is made of something")
+    return function(*arguments)
 
 
 def _tensor(storage, offset, shape, strides, *_):
     """A tensor within its storage; no stride reaches beyond it."""
-    numbers = (offset, *shape, *strides)
-    if len(shape) != len(strides) or any(
-        type(n) is not int or n < 0 for n in numbers
+    if type(storage) is not _Storage:
+        raise ValueError("a tensor of what is no storage")
+    if type(shape) is not tuple or type(strides) is not tuple:
+        raise ValueError("a tensor without a shape")
+    if not len(shape) == len(strides) <= _MOST_AXES or any(
+        type(n) is not int or n < 0 for n in (offset, *shape, *strides)
     ):
-        raise ValueError(f"a tensor of shape {shape!r:.60}")
+        raise ValueError("a tensor of shape or strides that can't be")
+    values = storage.values
     count = math.prod(shape)
     steps = zip(shape, strides, strict=True)
     last = offset + sum((n - 1) * stride for n, stride in steps)
-    if count > len(storage) or (count and last >= len(storage)):
-        raise ValueError(f"a tensor of shape {shape} beyond its storage")
-    width = storage.itemsize
+    if count > len(values) or (count and last >= len(values)):
+        raise ValueError(f"a tensor of shape {shown(shape)} beyond its storage")
+    width = values.itemsize
     return np.lib.stride_tricks.as_strided(
-        storage[offset:], shape, [stride * width for stride in strides]
+        values[offset:], shape, [stride * width for stride in strides]
     ).copy()
 
 
@@ -276,6 +279,7 @@ def _open_archive(path) -> zipfile.ZipFile:
 
     Raises:
         InputError: it does.
+        ValueError: it is compressed as neither program compresses.
         zipfile.BadZipFile: it isn't one.
     """
     size = pathlib.Path(path).stat().st_size
@@ -287,79 +291,7 @@ def _open_archive(path) -> zipfile.ZipFile:
             f"{path}: {size} bytes that unpack to {unpacked}. Accepted: at "
             f"most {_LARGEST_RATIO} times as many"
         )
+    if any(e.compress_type not in _COMPRESSIONS for e in archive.infolist()):
+        archive.close()
+        raise ValueError("compressed otherwise than zip files mostly are")
     return archive
-
-
-def _as_array(name, data, dtype, shape, size) -> np.ndarray:
-    """Bytes as an array of numbers.
-
-    Args:
-        name: of the tensor, for errors.
-        data: uint8 array.
-        dtype: of NumPy, or "bfloat16".
-        shape: that the file claims.
-        size: in bytes, that the file claims.
-
-    Raises:
-        ValueError: the sizes don't fit.
-    """
-    width = 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
-    if any(type(n) is not int or n < 0 for n in shape):
-        raise ValueError(f"{name} has the shape {list(shape)!r:.60}")
-    expected = math.prod(shape) * width
-    if not len(data) == size == expected:
-        raise ValueError(
-            f"{name} takes {expected} bytes, of which {len(data)} are there"
-        )
-    return _as_float32(data, dtype).reshape(shape)
-
-
-def _as_float32(data, dtype) -> np.ndarray:
-    """A uint8 array as numbers; half precision as float32."""
-    if dtype == "bfloat16":  # The upper half of a float32.
-        return (data.view("<u2").astype("<u4") << 16).view("<f4")
-    values = data.view(dtype)
-    return values.astype(np.float32) if values.dtype == "<f2" else values
-
-
-def read_checkpoint(prefix: pathlib.Path) -> dict[str, np.ndarray]:
-    """The model's variables of a TensorFlow 2 checkpoint, by their names.
-
-    Args:
-        prefix: path of the checkpoint, `ckpt-1000` for example.
-
-    Raises:
-        InputError: it can't be read, or claims more than its files hold.
-    """
-    import tensorflow as tf  # Nobody else here needs it.
-
-    prefix = pathlib.Path(prefix)
-    try:
-        reader = tf.train.load_checkpoint(str(prefix))
-        shapes = reader.get_variable_to_shape_map()
-        types = reader.get_variable_to_dtype_map()
-        names = {
-            name[len(_MODEL) : -len(_VALUE)]: name
-            for name in sorted(shapes)
-            if name.startswith(_MODEL)
-            and name.endswith(_VALUE)
-            and _SLOT not in name
-        }
-        numbers = sum(math.prod(shapes[name]) for name in names.values())
-        files = prefix.parent.glob(f"{prefix.name}.data-*")
-        if numbers > sum(file.stat().st_size for file in files):
-            raise ValueError("variables larger than its files")
-        if not all(types[name].is_floating for name in names.values()):
-            raise ValueError("variables that aren't numbers of a model")
-        return {
-            short: reader.get_tensor(name).astype(np.float32)
-            for short, name in names.items()
-        }
-    except (tf.errors.OpError, ValueError, RuntimeError, TypeError) as error:
-        raise _damaged(prefix, "a checkpoint", error) from None
-
-
-def _damaged(path, kind, error) -> InputError:
-    """What is said of a file that isn't what it should be."""
-    reason = " ".join(str(error).split())[:200] or type(error).__name__
-    return InputError(f"{path}: damaged, or not {kind}: {reason}")

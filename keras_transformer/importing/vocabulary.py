@@ -13,7 +13,7 @@ from typing import Any
 from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.constants import END_ID, SPECIAL_TOKENS, UNK_ID
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_bytes, read_json
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.space import SpaceTokenizer
@@ -81,8 +81,8 @@ def read_lines(path: pathlib.Path, special: tuple[str, ...]) -> dict[str, int]:
     tokens = [token.rstrip("\r") for token in tokens]
     if tuple(tokens[: len(special)]) != special:
         raise InputError(
-            f"{path}: begins with {' '.join(tokens[: len(special)])!r:.60}. "
-            f"Accepted: {' '.join(special)}"
+            f"{path}: begins with {shown(' '.join(tokens[: len(special)]), 60)}"
+            f". Accepted: {' '.join(special)}"
         )
     tokens.append(_UNKNOWN)
     vocabulary = {token: number for number, token in enumerate(tokens)}
@@ -123,7 +123,7 @@ def _read_yaml_lines(path):
         except (ValueError, TypeError):
             raise InputError(
                 f"{path}, line {number}: not TOKEN: ID, or a token that stands "
-                f"there before. Received: {line[:60]!r}"
+                f"there before. Received: {shown(line, 60)}"
             ) from None
     return vocabulary
 

@@ -5,6 +5,7 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 import shutil
 
@@ -139,6 +140,22 @@ def cut(name, size):
     return damage
 
 
+def halve(name):
+    def damage(folder):
+        path = next(folder.glob(name))
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+    return damage
+
+
+def add(name, text):
+    def damage(folder):
+        with (folder / name).open("a") as file:
+            file.write(text)
+
+    return damage
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
@@ -164,6 +181,12 @@ def cut(name, size):
         (cut("run/*.py", 0), "0 models"),
         (cut("run/*.index", 100), "damaged, or not a checkpoint"),
         (cut("run/*.data*", 1000), "damaged, or not a checkpoint"),
+        (halve("run/*.data*"), "damaged, or not a checkpoint"),
+        (lambda folder: os.mkfifo(folder / "run/ckpt-1.index"), "neither a fi"),
+        (lambda folder: os.mkfifo(folder / "run/ckpt-9.index"), "neither a fi"),
+        (add("config.yml", "x: " + "[" * 60000), "config.yml: damaged"),
+        (add("config.yml", "#" * 70000), "config.yml: too large"),
+        (description("num_heads=4", f"num_heads=0x{'f' * 5000}"), "num_heads"),
         (cut("*.vocab", 100), "vocabulary"),
         (cut("*.vocab", 10), "begins with"),
         (
@@ -173,6 +196,10 @@ def cut(name, size):
         (
             settings(lambda v: v["data"].update(source_vocabulary="../x")),
             "outside the folder",
+        ),
+        (
+            settings(lambda v: v["data"].update(source_vocabulary="a\0b")),
+            "source_vocabulary is 'a.x00b', which isn't text",
         ),
         (
             settings(lambda v: v["data"].update(target_vocabulary="no.vocab")),

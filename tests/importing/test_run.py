@@ -10,7 +10,12 @@ import tensorflow as tf
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.export.writer.signatures import TracedSignatures
-from keras_transformer.importing.run import import_run
+from keras_transformer.importing.run import (
+    _copy_notices,
+    _license,
+    import_run,
+    read_model,
+)
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.training.run import Run
 from keras_transformer.translation.translator import Translator
@@ -242,3 +247,82 @@ def test_dropout_that_is_no_share_is_refused(rate, copy, tmp_path):
     with pytest.raises(InputError, match="attention_dropout is .*Accepted"):
         import_run(folder, tmp_path / "run", **LANGUAGES)
     assert not (tmp_path / "run").exists()
+
+
+CARDS = {
+    "license: apache-2.0": "apache-2.0",
+    "license:   mit\t": "mit",
+    "license:\n- mit\n- gpl": "mit",
+    "license:\ntags: [a]": None,
+    "license: \x1b[2Jmit": "\ufffd[2Jmit",
+    f"license: {'x' * 500}": "x" * 100,
+    f"license: a{' ' * 30000}b": f"a{' ' * 99}",
+    f"a: {'x' * (1 << 16)}\nlicense: mit": None,
+    "\n" * 30000 + "license: mit": "mit",
+    "license:\n" * 3000: None,
+}
+
+
+@pytest.mark.parametrize(("card", "said"), CARDS.items(), ids=range(len(CARDS)))
+def test_the_licence_is_a_short_text(card, said, tmp_path):
+    (tmp_path / "README.md").write_text(f"---\n{card}\n---\n# Model\n")
+    assert _license(tmp_path) == said
+
+
+def test_no_private_file_becomes_a_notice(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    secret = tmp_path / "secret"
+    secret.write_text("---\nlicense: key\n---\n")
+    (folder / "README-x").symlink_to(secret)
+    (folder / "NOTICE").write_text("notice")
+    (folder / "LICENSE").symlink_to("NOTICE")
+    (folder / "README.md").symlink_to(secret)
+    copies = tmp_path / "imported"
+    _copy_notices(folder, copies)
+    assert {path.name for path in copies.iterdir()} == {"NOTICE", "LICENSE"}
+    assert not (copies / "LICENSE").is_symlink()
+    assert _license(folder) is None
+    (folder / "NOTICE").write_bytes(bytes(1 << 23))
+    with pytest.raises(
+        InputError, match="NOTICE: too large|LICENSE: too large"
+    ):
+        _copy_notices(folder, copies)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('models: ["a\\0.npz"]\nvocabs: [a.yml, b.yml]\n', "which isn't text"),
+        ('models: [a.npz]\nvocabs: ["a\\0.yml", b.yml]\n', "which isn't text"),
+        ("models: [../a.npz]\nvocabs: [a.yml, b.yml]\n", "outside the folder"),
+        (f"models: {'[' * 15}{']' * 15}\n", "models is .*Accepted: 1 file"),
+        (f"models: {'[' * 30000}{']' * 30000}\n", "decoder.yml: damaged"),
+        (f"models: {'[' * 60000}", "decoder.yml: damaged"),
+        ("#" * 70000, "decoder.yml: too large"),
+        (f"models: 0x{'f' * 9000}\n", "models is a value of type int"),
+        ('models: ["\\e[2J.bin"]\nvocabs: [a.yml, b.yml]\n', "'.x1b.2J.bin'"),
+    ],
+)
+def test_hostile_settings_of_marian_are_refused(text, reason, tmp_path):
+    (tmp_path / "decoder.yml").write_text(text)
+    with pytest.raises(InputError, match=reason) as error:
+        read_model(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (f"x: {'[' * 30000}{']' * 30000}", "special:model.yml: damaged"),
+        ("#" * 70000, "special:model.yml: 70,000 bytes"),
+        ("transformer-ffn-activation: [relu]", r"activation is \['relu'\]"),
+        ("dim-emb: [[1]]", r"dim-emb is \[\[1\]\]"),
+    ],
+)
+def test_hostile_settings_in_weights_are_refused(settings, reason, copy):
+    folder = copy("original")
+    content = np.frombuffer(settings.encode(), np.int8)
+    np.savez(folder / "model.npz", **{"special:model.yml": content})
+    with pytest.raises(InputError, match=reason):
+        read_model(folder)

@@ -1,0 +1,153 @@
+"""Folders that somebody else made: which of their files are read, and how.
+
+What their settings say may be hostile: names that lead out of the folder, YAML
+that is nested without end, files that never end.
+"""
+
+import os
+import pathlib
+
+import yaml
+
+from keras_transformer.errors import InputError, shown
+from keras_transformer.pipes import open_file
+from keras_transformer.yaml_text import YAML_ERRORS
+
+# Of settings that a program writes: bytes, and lists within one another.
+LARGEST_YAML = 1 << 16
+_DEEPEST_YAML = 20
+
+
+def check_files(folder: pathlib.Path) -> None:
+    """Refuses pipes and devices in a folder, which might have no end.
+
+    Raises:
+        InputError: there is one.
+    """
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError(
+                f"{path}: neither a file nor a folder. Accepted: a folder of "
+                "files"
+            )
+
+
+def check_name(name: str, said: str) -> None:
+    """Refuses what no file is called.
+
+    Args:
+        name: that settings give.
+        said: of its place, for the error.
+
+    Raises:
+        InputError: it isn't text, or has a zero byte in it.
+    """
+    try:
+        is_text = b"\0" not in name.encode()
+    except UnicodeEncodeError:
+        is_text = False
+    if not is_text:
+        raise InputError(f"{said}, which isn't text. Accepted: a file name")
+
+
+def inside(
+    folder: pathlib.Path, path: pathlib.Path, key: str, section: dict
+) -> pathlib.Path:
+    """A file that settings name, within their folder.
+
+    Args:
+        folder: of the settings.
+        path: of the settings, for errors.
+        key: of the name.
+        section: of the settings.
+
+    Raises:
+        InputError: it isn't a name, or leads out of the folder.
+    """
+    name = section.get(key)
+    said = f"{path}: {key} is {shown(name, 60)}"
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{said}. Accepted: a file name")
+    check_name(name, said)
+    try:
+        target = (folder / name).resolve()
+    except (OSError, RuntimeError):
+        raise InputError(f"{said}: links in a circle") from None
+    if not target.is_relative_to(folder.resolve()):
+        raise InputError(
+            f"{said}, outside the folder. Accepted: a path within it, relative "
+            "to it"
+        )
+    return target
+
+
+def is_own(path: pathlib.Path) -> bool:
+    """Whether a file belongs to its folder, and isn't a link to another's.
+
+    In Hugging Face's cache all files are links to those of a folder nearby.
+    """
+    folder = path.parent.resolve()
+    if folder.parent.name == "snapshots":
+        folder = folder.parents[1]
+    try:
+        target = path.resolve()
+    except (OSError, RuntimeError):  # Links in a circle.
+        return False
+    return target.is_file() and target.is_relative_to(folder)
+
+
+def read_head(path: str | os.PathLike, size: int = 1 << 16) -> str:
+    """What a file begins with, as text.
+
+    Args:
+        path: of the file.
+        size: bytes that are read.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    try:
+        with open_file(path) as file:
+            return file.read(size).decode(errors="replace")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def yaml_mapping(content: bytes, where: object, writer: str = "Marian") -> dict:
+    """YAML as a program writes it, without aliases and hardly nested.
+
+    Aliases could make a few lines of text a value without end, and PyYAML
+    crashes where lists are nested without end.
+
+    Args:
+        content: bytes, at most `LARGEST_YAML`.
+        where: what is said of its place in an error.
+        writer: the program.
+
+    Raises:
+        InputError: it isn't a mapping, or too large.
+    """
+    if len(content) > LARGEST_YAML:
+        raise InputError(
+            f"{where}: {len(content):,} bytes. Accepted: up to "
+            f"{LARGEST_YAML:,}, the YAML of {writer}"
+        )
+    try:
+        text = content.decode()
+        depth = 0
+        for event in yaml.parse(text, yaml.CSafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > _DEEPEST_YAML:
+                raise ValueError
+        value = yaml.load(text, yaml.CSafeLoader)
+    except YAML_ERRORS:
+        value = None
+    if not isinstance(value, dict):
+        raise InputError(
+            f"{where}: damaged, not the YAML of {writer}. Accepted: a mapping, "
+            "without aliases and hardly nested"
+        )
+    return value

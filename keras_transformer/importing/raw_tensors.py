@@ -1,0 +1,360 @@
+"""Tensors that lie in a file as they are, beside a list of their places.
+
+safetensors and TensorFlow's checkpoints. Every size that a file claims is
+checked against the file before memory is taken for it. TensorFlow itself would
+end the process over a checkpoint whose list was made up, so it isn't asked.
+"""
+
+import json
+import math
+import pathlib
+import struct
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from keras_transformer.errors import InputError, shown
+from keras_transformer.files import read_bytes
+
+_SAFETENSORS = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "bfloat16",
+    "I64": "<i8",
+    "I32": "<i4",
+}
+# TensorFlow's DT_FLOAT, DT_DOUBLE, DT_BFLOAT16 and DT_HALF.
+_CHECKPOINTS = {1: "<f4", 2: "<f8", 14: "bfloat16", 19: "<f2"}
+# A header of 100 MB is the format's own limit.
+_LARGEST_HEADER = 100_000_000
+_MOST_AXES = 64  # NumPy's limit.
+# Of the list of a checkpoint: bytes, entries, and bytes of a name.
+_LARGEST_INDEX, _MOST_ENTRIES, _LONGEST_NAME = 1 << 24, 1 << 17, 1 << 12
+_FOOTER, _MAGIC = 48, bytes.fromhex("57fb808b247547db")  # Of LevelDB's tables.
+# How the variables of a model are called in a checkpoint of TensorFlow's.
+_MODEL, _VALUE = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
+_SLOT = "/.OPTIMIZER_SLOT/"  # What an optimizer keeps of a variable.
+# What Python and NumPy raise while a damaged file is read.
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+
+
+def read_safetensors(path: pathlib.Path) -> dict[str, np.ndarray]:
+    """The tensors of a safetensors file, by their names.
+
+    Returns:
+        arrays that are read from the disk when they are used; bfloat16 and
+        float16 as float32.
+
+    Raises:
+        InputError: it can't be read, is damaged, or is quantised.
+    """
+    path = pathlib.Path(path)
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            if length > min(size - 8, _LARGEST_HEADER):
+                raise ValueError(f"a header of {length} bytes in {size}")
+            header = json.loads(file.read(length))
+        header.pop("__metadata__", None)
+        data = np.zeros(0, np.uint8)
+        if size > 8 + length:
+            data = np.memmap(path, np.uint8, "r", offset=8 + length)
+        _check_apart(entry["data_offsets"] for entry in header.values())
+        return {
+            name: _safetensor(name, entry, data)
+            for name, entry in header.items()
+        }
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except DAMAGE as error:
+        raise damaged(path, "a safetensors file", error) from None
+
+
+def _safetensor(name, entry, data):
+    begin, end = entry["data_offsets"]
+    dtype = entry["dtype"]
+    if dtype not in _SAFETENSORS:
+        raise ValueError(
+            f"{shown(name)} is {shown(dtype)}, as in quantised models"
+        )
+    return as_array(
+        name, data[begin:end], _SAFETENSORS[dtype], entry["shape"], end - begin
+    )
+
+
+def _check_apart(ranges: Iterable) -> None:
+    """Refuses bytes that several tensors claim.
+
+    A few of them could be tensors without number, each of which is converted.
+
+    Args:
+        ranges: where each begins and ends.
+    """
+    last = 0
+    for begin, end in sorted(tuple(places) for places in ranges):
+        if type(begin) is not int or type(end) is not int or begin < 0:
+            raise ValueError("a tensor whose place is no number")
+        if begin < end:
+            if begin < last:
+                raise ValueError("tensors that overlap")
+            last = end
+
+
+def read_checkpoint(prefix: pathlib.Path) -> dict[str, np.ndarray]:
+    """The model's variables of a TensorFlow 2 checkpoint, by their names.
+
+    Args:
+        prefix: path of the checkpoint, `ckpt-1000` for example.
+
+    Returns:
+        float32 arrays, most of which stay on the disk until they are used.
+
+    Raises:
+        InputError: it can't be read, or claims more than its files hold.
+    """
+    prefix = pathlib.Path(prefix)
+    content = read_bytes(f"{prefix}.index", largest=_LARGEST_INDEX)
+    try:
+        entries, shards = _entries(content)
+        for shard in {entry.shard_id for entry in entries.values()}:
+            _check_apart(
+                (entry.offset, entry.offset + entry.size)
+                for entry in entries.values()
+                if entry.shard_id == shard
+            )
+        files = {}
+        variables = {}
+        for name, entry in entries.items():
+            shard = f"{entry.shard_id:05}-of-{shards:05}"
+            if shard not in files:
+                files[shard] = np.memmap(f"{prefix}.data-{shard}", mode="r")
+            variables[name] = _variable(name, entry, files[shard])
+        return variables
+    except OSError as error:
+        path = error.filename or prefix
+        raise InputError(f"{path}: {error.strerror}") from None
+    except DAMAGE as error:
+        raise damaged(prefix, "a checkpoint", error) from None
+
+
+def _entries(content):
+    """Where the model's variables lie.
+
+    Args:
+        content: of the checkpoint's list, bytes.
+
+    Returns:
+        entries by the variables' short names, and the number of files.
+    """
+    # Only here, as both take long to be imported.
+    from google.protobuf.message import DecodeError
+    from tensorflow.core.protobuf import tensor_bundle_pb2
+
+    found = {}
+    shards = 0
+    for key, value in _table(content):
+        name = key.decode()
+        try:
+            if not name:  # The first.
+                header = tensor_bundle_pb2.BundleHeaderProto.FromString(value)
+                if header.endianness != header.LITTLE:
+                    raise ValueError("numbers whose first byte is the highest")
+                shards = header.num_shards
+            is_variable = name.startswith(_MODEL) and name.endswith(_VALUE)
+            if is_variable and _SLOT not in name:
+                entry = tensor_bundle_pb2.BundleEntryProto.FromString(value)
+                found[name[len(_MODEL) : -len(_VALUE)]] = entry
+        except DecodeError:
+            raise ValueError(f"no entry of a checkpoint: {name}") from None
+    return found, shards
+
+
+def _variable(name, entry, data):
+    if entry.dtype not in _CHECKPOINTS:
+        raise ValueError(f"{name} isn't numbers of a model")
+    if entry.slices or entry.shape.unknown_rank:
+        raise ValueError(f"{name} lies there in parts")
+    shape = [axis.size for axis in entry.shape.dim]
+    own = data[entry.offset : entry.offset + entry.size]
+    dtype = _CHECKPOINTS[entry.dtype]
+    array = as_array(name, own, dtype, shape, entry.size)
+    if _masked(crc32c(own)) != entry.crc32c:
+        raise ValueError(f"{name} has another checksum")
+    return array.astype(np.float32, copy=False)
+
+
+def _table(content) -> Iterator[tuple[bytes, bytes]]:
+    """The keys and values of a table of LevelDB's."""
+    footer = content[-_FOOTER:]
+    if len(footer) < _FOOTER or not footer.endswith(_MAGIC):
+        raise ValueError("no table at its end")
+    at = 0
+    for _ in range(2):  # Of the table's filters, not used here.
+        _, at = _varint(footer, at)
+    count, left = 0, len(content)
+    for _, place in _block(content, footer, at):
+        left -= _varint(place, _varint(place, 0)[1])[0]
+        if left < 0:
+            raise ValueError("a list that is read more than once")
+        for pair in _block(content, place, 0):
+            count += 1
+            if count > _MOST_ENTRIES:
+                raise ValueError(f"more than {_MOST_ENTRIES:,} entries")
+            yield pair
+
+
+def _block(content, place, at):
+    """The keys and values of a block, the place of which stands at `at`."""
+    begin, at = _varint(place, at)
+    size, _ = _varint(place, at)
+    end = begin + size
+    block = content[begin:end]
+    kind, checksum = struct.unpack_from("<BI", content, end)
+    checked = np.frombuffer(content[begin : end + 1], np.uint8)
+    if kind or _masked(crc32c(checked)) != checksum:
+        raise ValueError("a list that is compressed or has another checksum")
+    (restarts,) = struct.unpack("<I", block[-4:])
+    end = len(block) - 4 - 4 * restarts
+    key, at = b"", 0
+    while at < end:
+        shared, at = _varint(block, at)
+        own, at = _varint(block, at)
+        length, at = _varint(block, at)
+        if shared > len(key) or shared + own > _LONGEST_NAME:
+            raise ValueError("a name that is too long")
+        if at + own + length > end:
+            raise ValueError("an entry beyond its list")
+        key = key[:shared] + block[at : at + own]
+        at += own
+        yield key, block[at : at + length]
+        at += length
+
+
+def _varint(content, at) -> tuple[int, int]:
+    """A number in groups of 7 bits, the lowest first, and where it ends."""
+    number = 0
+    for shift in range(0, 64, 7):
+        byte = content[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, at
+    raise ValueError("a number without end")
+
+
+# What two bytes leave behind, by the polynomial of Castagnoli.
+_REMAINDERS = np.arange(1 << 16, dtype=np.uint32)
+for _ in range(16):
+    _halves = _REMAINDERS >> np.uint32(1)
+    _REMAINDERS = np.where(_REMAINDERS & 1, _halves ^ 0x82F63B78, _halves)
+# What brings a remainder of 0 to the one with which CRC-32C begins.
+_BEGINNING = np.frombuffer(bytes.fromhex("54641f64"), np.uint8)
+
+
+def crc32c(data: np.ndarray) -> int:
+    """CRC-32C, by which TensorFlow checks its files.
+
+    The bytes lie in rows whose remainders are taken side by side: one byte
+    after the other would take minutes for a model. Zeros before the first byte
+    change nothing.
+
+    Args:
+        data: uint8 array `(n,)`.
+    """
+    count = len(_BEGINNING) + len(data)
+    rows = 1 << count.bit_length() // 2
+    columns = -(-count // (2 * rows))  # Of two bytes.
+    padded = np.zeros(2 * rows * columns, np.uint8)
+    padded[len(padded) - count :][: len(_BEGINNING)] = _BEGINNING
+    padded[len(padded) - len(data) :] = data
+    table = padded.view("<u2").reshape(rows, columns)
+    # Behind the rows' remainders, what becomes of each bit after a row.
+    remainders = np.zeros(rows + 32, np.uint32)
+    remainders[rows:] = 1 << np.arange(32, dtype=np.uint64)
+    for column in range(columns):
+        index = remainders.astype(np.uint16)  # The lower half.
+        index[:rows] ^= table[:, column]
+        remainders >>= np.uint32(16)
+        remainders ^= _REMAINDERS.take(index)
+    remainders, bits = remainders[:rows], remainders[rows:]
+    while len(remainders) > 1:  # Two rows become one that is twice as long.
+        remainders = _behind(remainders[::2], bits) ^ remainders[1::2]
+        bits = _behind(bits, bits)
+    return int(remainders[0]) ^ 0xFFFFFFFF
+
+
+def _behind(remainders, bits):
+    """Remainders after as many zeros as `bits` were taken after."""
+    moved = np.zeros_like(remainders)
+    for number, image in enumerate(bits):
+        moved ^= (remainders >> np.uint32(number) & 1) * image
+    return moved
+
+
+def _masked(checksum):
+    """A checksum as it is written: of bytes with their own it says little."""
+    turned = checksum >> 15 | checksum << 17
+    return (turned + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def as_array(
+    name: str, data: np.ndarray, dtype: str, shape: Iterable, size: int
+) -> np.ndarray:
+    """Bytes as an array of numbers.
+
+    Args:
+        name: of the tensor, for errors.
+        data: uint8 array.
+        dtype: of NumPy, or "bfloat16".
+        shape: that the file claims.
+        size: in bytes, that the file claims.
+
+    Raises:
+        ValueError: the sizes don't fit.
+    """
+    shape = tuple(shape)
+    width = 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
+    if len(shape) > _MOST_AXES or any(
+        type(n) is not int or n < 0 for n in shape
+    ):
+        raise ValueError(f"{shown(name)} has the shape {shown([*shape], 60)}")
+    expected = math.prod(shape) * width
+    if not len(data) == size == expected:
+        raise ValueError(
+            f"{shown(name)} takes {shown(expected)} bytes, of which "
+            f"{len(data)} are there"
+        )
+    return as_float32(data, dtype).reshape(shape)
+
+
+def as_float32(data: np.ndarray, dtype: str) -> np.ndarray:
+    """A uint8 array as numbers; half precision as float32."""
+    if dtype == "bfloat16":  # The upper half of a float32.
+        return (data.view("<u2").astype("<u4") << 16).view("<f4")
+    values = data.view(dtype)
+    return values.astype(np.float32) if values.dtype == "<f2" else values
+
+
+def damaged(path: object, kind: str, error: Exception) -> InputError:
+    """What is said of a file that isn't what it should be.
+
+    Args:
+        path: of the file.
+        kind: what it should be.
+        error: that reading it ended with.
+    """
+    said = "".join(c if c.isprintable() else " " for c in str(error)[:1000])
+    reason = " ".join(said.split())[:200] or type(error).__name__
+    return InputError(f"{path}: damaged, or not {kind}: {reason}")

@@ -1,0 +1,114 @@
+"""Folders that somebody else made: what of them is read, and what is not."""
+
+import os
+import re
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.importing.folders import (
+    LARGEST_YAML,
+    check_files,
+    check_name,
+    inside,
+    is_own,
+    read_head,
+    yaml_mapping,
+)
+
+
+def test_yaml_is_a_mapping():
+    content = b"a: [1, {b: [x]}]\nc: 2\n"
+    assert yaml_mapping(content, "x.yml") == {"a": [1, {"b": ["x"]}], "c": 2}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a: " + b"[" * 60000,
+        b"a: " + b"[" * 30000 + b"]" * 30000,
+        b"a: " + b"{b: " * 10000 + b"}" * 10000,
+        b"a:\n" + b"- " * 30000 + b"1",
+        b"a: &x [1]\nb: *x\n",
+        b"a: " + b"9" * 5000,
+        b"a: 2020-99-99",
+        b"[1]",
+        b"\xff",
+        b"",
+    ],
+)
+def test_other_yaml_is_refused(content):
+    """PyYAML crashes over some of it, or takes half a minute."""
+    with pytest.raises(InputError, match=r"x.yml: damaged.*Accepted"):
+        yaml_mapping(content, "x.yml")
+
+
+def test_yaml_of_any_size_is_refused_unread():
+    with pytest.raises(InputError, match="65,537 bytes. Accepted: up to"):
+        yaml_mapping(b"#" * (LARGEST_YAML + 1), "x.yml")
+
+
+@pytest.mark.parametrize("name", ["a\0.yml", "a\ud800.yml"])
+def test_names_that_no_file_has(name, tmp_path):
+    with pytest.raises(InputError, match="here, which isn't text"):
+        check_name(name, "here")
+    path = tmp_path / "x.yml"
+    with pytest.raises(InputError, match="model is 'a.*which isn't text"):
+        inside(tmp_path, path, "model", {"model": name})
+    check_name("文.yml", "here")
+
+
+def test_names_lead_to_files_within_the_folder(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path)
+    (folder / "one").symlink_to("other")
+    (folder / "other").symlink_to("one")
+    path = folder / "x.yml"
+    assert inside(folder, path, "a", {"a": "b/c"}) == folder / "b/c"
+    for name in ("../b", "/b", "link/b", "", 3, None):
+        with pytest.raises(InputError, match=r"x.yml: a is .*Accepted"):
+            inside(folder, path, "a", {"a": name})
+
+
+def test_pipes_are_refused(tmp_path):
+    check_files(tmp_path / "nowhere")
+    check_files(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe: neither a file nor a folder"):
+        check_files(tmp_path)
+
+
+def test_links_to_another_folder_are_not_its_own(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "secret").write_text("key")
+    (folder / "README").write_text("text")
+    (folder / "inner").symlink_to("README")
+    (folder / "outer").symlink_to("../secret")
+    (folder / "nowhere").symlink_to("nothing")
+    (folder / "circle").symlink_to("circle")
+    names = ("README", "inner", "outer", "nowhere", "circle", "nothing")
+    own = [name for name in names if is_own(folder / name)]
+    assert own == ["README", "inner"]
+
+
+def test_the_cache_of_hugging_face_has_links_to_its_own(tmp_path):
+    snapshot = tmp_path / "models--x" / "snapshots" / "123"
+    snapshot.mkdir(parents=True)
+    blob = snapshot.parents[1] / "blobs" / "456"
+    blob.parent.mkdir()
+    blob.write_text("text")
+    (tmp_path / "secret").write_text("key")
+    (snapshot / "README.md").symlink_to("../../blobs/456")
+    (snapshot / "NOTICE").symlink_to("../../../secret")
+    assert is_own(snapshot / "README.md")
+    assert not is_own(snapshot / "NOTICE")
+
+
+def test_the_head_of_a_file(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"abc\xff" + b"d" * 10)
+    assert read_head(path, 5) == "abc\ufffdd"
+    with pytest.raises(InputError, match=re.escape("nothing: No such file")):
+        read_head(tmp_path / "nothing")
