@@ -39,18 +39,30 @@ def forced(folder, precision, length, beam):
     )
 
 
+def export_beam(beam, beams):
+    """The beam of the export that is measured: each has greedy search, too.
+
+    Args:
+        beam: of the search, 1 for greedy.
+        beams: of all searches of the benchmark.
+    """
+    return beam if beam > 1 else max(2, *beams)
+
+
 def export_forced(
-    scratch, folder, precision, length, data=None, shortlist=None
+    scratch, folder, precision, length, data=None, shortlist=None, beam=4
 ) -> pathlib.Path:
     """A SavedModel whose searches give `length` tokens, in a process apart.
 
     Not through `export_run`: its checks want sentences that end. In int8 it is
     calibrated on the pairs of `dev_pairs(data)`. `shortlist` is a TSV or None.
+    Its searches are greedy and with the beam.
     """
     import multiprocessing
 
-    export = pathlib.Path(scratch) / f"{precision}-{length}"
-    arguments = str(export), str(folder), precision, length, data, shortlist
+    export = pathlib.Path(scratch) / f"{precision}-{length}-{beam}"
+    decoding = forced(folder, precision, length, beam)
+    arguments = str(export), str(folder), decoding, data, shortlist
     process = multiprocessing.get_context("spawn").Process(
         target=_export, args=arguments
     )
@@ -61,7 +73,7 @@ def export_forced(
     return export
 
 
-def _export(export, folder, precision, length, data, shortlist):
+def _export(export, folder, decoding, data, shortlist):
     from keras_transformer.export.writer.precision import activation_limits
     from keras_transformer.export.writer.signatures import TracedSignatures
     from keras_transformer.training.run import Run
@@ -69,8 +81,7 @@ def _export(export, folder, precision, length, data, shortlist):
 
     run = Run.load(folder)
     model, limits = run.load_model("best"), None
-    decoding = forced(folder, precision, length, beam=4)
-    if precision == "int8":
+    if decoding.precision == "int8":
         limits = activation_limits(run, model, dev_pairs(data), decoding)
     traced = TracedSignatures(
         model,

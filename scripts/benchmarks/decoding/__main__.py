@@ -42,7 +42,11 @@ from scripts.benchmarks.decoding.measure import (
     measure_peer,
     ratios,
 )
-from scripts.benchmarks.models import export_forced, make_run
+from scripts.benchmarks.models import (
+    export_beam,
+    export_forced,
+    make_run,
+)
 
 _PRECISIONS = ["float32", "bfloat16"] + ["int8"] * multiplies_int8()
 QUICK = {"rounds": 1, "sentences": 128, "jit": ["off"], "peer_repeats": 1}
@@ -62,11 +66,18 @@ def _measure_all(options, scratch):
     texts = source_sentences(options.input, options.sentences, options.data)
     measured = {setting: [] for setting in _settings(options)}
     exports = {
-        (precision, length): export_forced(
-            scratch, folder, precision, length, options.data, options.shortlist
+        (precision, length, beam): export_forced(
+            scratch,
+            folder,
+            precision,
+            length,
+            options.data,
+            options.shortlist,
+            beam,
         )
         for precision in options.precision
         for length in options.length
+        for beam in {export_beam(beam, options.beam) for beam in options.beam}
         if "served" in options.kind
     }
     peers = []
@@ -78,7 +89,9 @@ def _measure_all(options, scratch):
             peers.append(measure_peer(options.peers, data, *size))
         for setting in measured:
             command.say(f"round {number + 1}: {setting}")
-            export = exports.get((setting.precision, setting.cell.length))
+            cell = setting.cell
+            beam = export_beam(cell.beam, options.beam)
+            export = exports.get((setting.precision, cell.length, beam))
             measured[setting].append(measure(setting, folder, export, texts))
     rows = [_summary(*item) for item in measured.items()]
     report = {

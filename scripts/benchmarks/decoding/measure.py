@@ -19,7 +19,7 @@ class Cell:
 
     Attributes:
         batch: sentences at a time.
-        beam: beam size, 1 or 4.
+        beam: beam size, 1 for greedy search.
         length: output tokens of every sentence.
     """
 

@@ -3,7 +3,7 @@
 
     .venv/bin/python scripts/benchmarks/distillation --teacher runs/en-zh \\
         --data data/en-zh --dev dev.tsv --out runs/distillation \\
-        --shapes 6-1 8-1 4-2
+        --shapes 4-2 6-1
 
 The teacher translates the training side of the data once (`distill`). A student
 of each shape, encoder layers and decoder layers, is trained on the result, with
@@ -34,7 +34,7 @@ from keras_transformer.machine import usable_cores
 from scripts.benchmarks import command, page_parts, steps
 from scripts.benchmarks.corpus import source_sentences
 from scripts.benchmarks.decoding.measure import Cell, Setting, measure
-from scripts.benchmarks.models import export_forced
+from scripts.benchmarks.models import export_beam, export_forced
 
 _PRECISIONS = ["float32", "bfloat16", "int8"]
 _LENGTH = 20  # tokens of every sentence where speed is measured
@@ -136,20 +136,25 @@ def _speeds(runs, options):
     speeds = {name: {cell: [] for cell in options.cells} for name in runs}
     texts = source_sentences(options.dev, options.sentences)
     with tempfile.TemporaryDirectory() as scratch:
+        beams = {cell: int(cell.split("-")[1]) for cell in options.cells}
+        beams = {c: export_beam(b, beams.values()) for c, b in beams.items()}
         exports = {
-            name: export_forced(
+            (name, beam): export_forced(
                 pathlib.Path(scratch) / name,
                 run,
                 options.precision,
                 _LENGTH,
                 options.dev,
+                beam=beam,
             )
             for name, run in runs.items()
+            for beam in set(beams.values())
         }
         for number in range(options.rounds):
             for cell in options.cells:
                 for name, run in runs.items():
-                    rate = _measure(run, exports[name], cell, texts, options)
+                    export = exports[name, beams[cell]]
+                    rate = _measure(run, export, cell, texts, options)
                     speeds[name][cell].append(rate)
                     command.say(
                         f"round {number + 1}, {_cell_name(cell)}, {name}: "
@@ -216,7 +221,7 @@ def _parser():
     add(
         "--shapes",
         nargs="+",
-        default=["6-1", "8-1", "4-2"],
+        default=["4-2", "6-1"],
         metavar="ENCODER-DECODER",
         help="layers of the students",
     )
@@ -242,7 +247,7 @@ def _parser():
     add(
         "--cells",
         nargs="+",
-        default=["1-1", "64-1", "64-4"],
+        default=["1-1", "64-1", "64-2", "64-4"],
         metavar="BATCH-BEAM",
         help="what is measured",
     )
