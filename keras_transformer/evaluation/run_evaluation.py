@@ -200,8 +200,8 @@ def evaluate_run(
         with_prefix(run.source_tokenizer, decoding),
         run.target_tokenizer,
         min(
-            one.get_layer("target_embedding").max_length
-            for one in (model, *others)
+            one.config.model.max_length
+            for one in (run, *map(Run.load, ensemble))
         ),
     )
     lexicon = lexicon_of(run, shortlist)
