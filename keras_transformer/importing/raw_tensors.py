@@ -103,7 +103,7 @@ def _check_apart(ranges: Iterable) -> None:
         ranges: where each begins and ends.
     """
     last = 0
-    for begin, end in sorted(tuple(places) for places in ranges):
+    for begin, end in sorted(tuple(offsets) for offsets in ranges):
         if type(begin) is not int or type(end) is not int or begin < 0:
             raise ValueError("a tensor whose place is no number")
         if begin < end:
@@ -162,7 +162,7 @@ def _entries(content):
     from google.protobuf.message import DecodeError
     from tensorflow.core.protobuf import tensor_bundle_pb2
 
-    found = {}
+    entries = {}
     shards = 0
     for key, value in _table(content):
         name = key.decode()
@@ -175,10 +175,10 @@ def _entries(content):
             is_variable = name.startswith(_MODEL) and name.endswith(_VALUE)
             if is_variable and _SLOT not in name:
                 entry = tensor_bundle_pb2.BundleEntryProto.FromString(value)
-                found[name[len(_MODEL) : -len(_VALUE)]] = entry
+                entries[name[len(_MODEL) : -len(_VALUE)]] = entry
         except DecodeError:
             raise ValueError(f"no entry of a checkpoint: {name}") from None
-    return found, shards
+    return entries, shards
 
 
 def _variable(name, entry, data):
@@ -204,21 +204,21 @@ def _table(content) -> Iterator[tuple[bytes, bytes]]:
     for _ in range(2):  # Of the table's filters, not used here.
         _, at = _varint(footer, at)
     count, left = 0, len(content)
-    for _, place in _block(content, footer, at):
-        left -= _varint(place, _varint(place, 0)[1])[0]
+    for _, handle in _block(content, footer, at):
+        left -= _varint(handle, _varint(handle, 0)[1])[0]
         if left < 0:
             raise ValueError("a list that is read more than once")
-        for pair in _block(content, place, 0):
+        for pair in _block(content, handle, 0):
             count += 1
             if count > _MOST_ENTRIES:
                 raise ValueError(f"more than {_MOST_ENTRIES:,} entries")
             yield pair
 
 
-def _block(content, place, at):
-    """The keys and values of a block, the place of which stands at `at`."""
-    begin, at = _varint(place, at)
-    size, _ = _varint(place, at)
+def _block(content, handle, at):
+    """The keys and values of a block, the handle of which stands at `at`."""
+    begin, at = _varint(handle, at)
+    size, _ = _varint(handle, at)
     end = begin + size
     block = content[begin:end]
     kind, checksum = struct.unpack_from("<BI", content, end)

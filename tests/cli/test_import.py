@@ -144,7 +144,9 @@ class Evil:
 def hostile_pickle(folder):
     path = folder / "pytorch_model.bin"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("archive/data.pkl", pickle.dumps({"a": Evil()}))
+        # By the protocol of torch.save.
+        content = pickle.dumps({"a": Evil()}, protocol=2)
+        archive.writestr("archive/data.pkl", content)
     (folder / "model.safetensors").unlink()
 
 
@@ -180,7 +182,7 @@ def without(folder, name):
 
 DAMAGE = {
     "truncated": (truncate, "model.safetensors: damaged"),
-    "pickle": (hostile_pickle, "builtins.print"),
+    "pickle": (hostile_pickle, "__builtin__.print"),
     "legacy": (
         lambda f: replace_weights(f, pickle.dumps({})),
         "before PyTorch 1.6",
