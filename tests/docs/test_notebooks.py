@@ -131,6 +131,7 @@ def check_outputs(chapter, notebook):
             assert_same_output(output_of(cell) or "", shown.output.text, where)
 
 
+@pytest.mark.slow
 def test_a_chapter_runs_as_a_notebook(make, tmp_path):
     chapter = DOCS / "en" / "tutorial" / f"{QUICK}.md"
     notebook = make(chapter.read_text(encoding="utf-8"))
