@@ -7,7 +7,7 @@ files for the server, they are written anew after each change.
 
 example:
   keras-transformer versions saved_models/en-zh list
-  keras-transformer versions saved_models/en-zh publish elsewhere/en-zh/7 \
+  keras-transformer versions saved_models/en-zh publish elsewhere/en-zh/7 \\
       --model-version 7
   keras-transformer versions saved_models/en-zh label stable 7
   keras-transformer versions saved_models/en-zh rollback stable
