@@ -61,10 +61,11 @@ def replacing(
     """
     path = pathlib.Path(path)
     if follow:
-        path = pathlib.Path(os.path.realpath(path))
+        # /dev/stdout may lead to a pipe, whose real path opens nothing.
         if path.exists() and not path.is_file():
             yield path
             return
+        path = pathlib.Path(os.path.realpath(path))
     sweep(path.parent)
     temporary = hidden(path)
     try:

@@ -59,10 +59,14 @@ class Section:
 
     For frozen dataclasses: a field is annotated with a type, one of those
     above or `Annotated` with a `Rule` of its own, a `Literal` of strings, or
-    one of these or None. Values are checked when an instance is made.
+    one of these or None. Values are checked when an instance is made, so that
+    what a section has can be written to a file and read again.
     """
 
     def __post_init__(self) -> None:
+        for name, kind in field_types(type(self)).items():
+            value = typed(self._key(name), getattr(self, name), kind)
+            object.__setattr__(self, name, value)  # an integer as a float
         hints = typing.get_type_hints(type(self), include_extras=True)
         for name, hint in hints.items():
             value = getattr(self, name)
@@ -82,8 +86,12 @@ class Section:
         Raises:
             InputError: names the field, what is accepted, and the value.
         """
+        require(condition, self._key(name), accepted, getattr(self, name))
+
+    def _key(self, name):
+        """A field's name as messages and files have it."""
         section = type(self).__name__.removesuffix("Config").lower()
-        require(condition, f"{section}.{name}", accepted, getattr(self, name))
+        return f"{section}.{name}"
 
 
 def field_types(section: type[Section]) -> dict[str, Any]:

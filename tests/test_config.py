@@ -8,6 +8,7 @@ import yaml
 from keras_transformer.config import (
     Config,
     DataConfig,
+    DecodingConfig,
     ModelConfig,
     TrainingConfig,
 )
@@ -149,6 +150,29 @@ def test_a_wrong_value_is_named_with_what_is_accepted(values, message):
     with pytest.raises(InputError, match=message) as error:
         Config().updated(values, "my.yaml")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ModelConfig(d_model="8"), "model.d_model takes an integer"),
+        (lambda: TrainingConfig(warmup_steps=4e3), "integer. Received: 4000.0"),
+        (lambda: TrainingConfig(jit_compile="false"), "true or false"),
+        (lambda: DecodingConfig(banned_tokens="the"), "a list of strings"),
+        (lambda: ModelConfig(d_model=None), "model.d_model takes an integer"),
+    ],
+)
+def test_a_section_of_wrong_types_cannot_be_made(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_a_section_has_the_types_that_its_file_gives_back():
+    section = DecodingConfig(length_penalty=1, banned_tokens=["a"])
+    assert Config().updated(Config(decoding=section).to_dict()) == Config(
+        decoding=section
+    )
+    assert section.banned_tokens == ("a",)
 
 
 def test_numbers_as_people_write_them():

@@ -194,15 +194,17 @@ def _served(address, of_server, timeout):
     url, options = address, dict(of_server)
     if match := _OF_MODEL.fullmatch(address):
         url = match["server"]
-        named = {key: match[key] for key in options if match[key]}
+        named = {
+            key: int(match[key]) if key == "version" else match[key]
+            for key in options
+            if match[key]
+        }
         for key in named:
             if options[key] not in (None, named[key]):
                 raise InputError(
                     f"{address} names its {key}. Received: {options[key]!r}"
                 )
         options |= named
-    if options["version"] is not None:
-        options["version"] = int(options["version"])
     options["model"] = options["model"] or SERVER_MODEL
 
     def opened(n_best):

@@ -255,9 +255,16 @@ def best_epoch(run: Run) -> str:
     """A line about a run's best weights.
 
     Raises:
-        InputError: it has none, for its loss was never a number.
+        InputError: it has none: its loss was never a number, or BLEU, by
+            which it is to be chosen, was never measured.
     """
     best = run.manifest["scores"].get("best")
+    if best is None and run.config.training.best_by == "bleu":
+        raise InputError(
+            f"{run.folder}: no epoch is the best, as the dev set's BLEU was "
+            "never measured (training.bleu_every), or the loss was never a "
+            "number. Accepted: the newest weights, --weights last"
+        )
     if best is None:
         raise InputError(
             f"{run.folder}: the loss was never a number. Try a smaller "

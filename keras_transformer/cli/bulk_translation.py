@@ -103,8 +103,8 @@ def check_shard_options(arguments: argparse.Namespace) -> None:
             raise InputError(f"--shards needs --{name}, a file")
     if arguments.server:
         raise InputError(
-            "--shards goes with --run or --saved-model: a server's model may "
-            "change between two shards"
+            "--shards goes with --run, --saved-model or --ctranslate2: a "
+            "server's model may change between two shards"
         )
     if arguments.join and arguments.shard is not None:
         raise InputError("--join joins all shards. Accepted: no --shard")
@@ -265,10 +265,12 @@ def _by_spark(arguments, folder, task, progress):
 
 def _anywhere(value):
     """A job or a factory whose paths mean the same in every folder."""
+    fields = {field.name for field in dataclasses.fields(value)}
+    named = fields & {"input", "prefixes", "output", "folder", "ensemble"}
     paths = {
         name: _absolute(getattr(value, name))
-        for name in ("input", "prefixes", "output", "folder", "ensemble")
-        if getattr(value, name, None) is not None
+        for name in named
+        if getattr(value, name) is not None
     }
     if getattr(value, "shortlist", None) is not None:
         files = CorpusFile.parse(value.shortlist).paths

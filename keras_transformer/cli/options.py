@@ -171,6 +171,14 @@ def config_given(arguments: argparse.Namespace) -> bool:
     return bool(arguments.preset or arguments.config or arguments.set)
 
 
+def config_file(arguments: argparse.Namespace) -> dict:
+    """What the file of `--config` has, read once: it may be a pipe."""
+    if not hasattr(arguments, "config_file"):
+        path = arguments.config
+        arguments.config_file = read_yaml(path) if path else {}
+    return arguments.config_file
+
+
 def resolve_config(
     arguments: argparse.Namespace,
     sections: Sequence[str],
@@ -193,7 +201,7 @@ def resolve_config(
     """
     changes = []
     if arguments.config:
-        changes.append((read_yaml(arguments.config), arguments.config))
+        changes.append((config_file(arguments), arguments.config))
     # Together, since two settings may only fit in company.
     values: dict[str, dict] = {}
     for setting in arguments.set:

@@ -130,11 +130,15 @@ def _export_scorer(arguments):
 
     def score(pairs):
         outputs = translator.score(*map(list, zip(*pairs, strict=True)))
-        names = ("log_probability", "score", "tokens")
-        numbers = zip(*(outputs[name].tolist() for name in names), strict=True)
+        names = ["log_probability", "score", "tokens"]
+        columns = [outputs[name] for name in names]
+        if "truncated" in outputs:  # not in exports of earlier versions
+            either = outputs["truncated"] | outputs["translation_truncated"]
+            columns.append(either)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
         return [
             ScoredPair(*pair, *row)
-            for pair, row in zip(pairs, numbers, strict=True)
+            for pair, row in zip(pairs, rows, strict=True)
         ]
 
     return score, batch_size

@@ -45,6 +45,7 @@ from keras_transformer.cli.hosts import add_host_options, joined, meeting
 from keras_transformer.cli.options import (
     add_config_options,
     add_number,
+    config_file,
     config_given,
     resolve_config,
 )
@@ -178,7 +179,9 @@ def run(arguments: argparse.Namespace) -> None:
 def _request(arguments, config, direct):
     """The training that the options ask for."""
     values = {k: v for k, v in direct.items() if v is not None}
-    if any(text.startswith("training.epochs=") for text in arguments.set):
+    in_file = "epochs" in (config_file(arguments).get("training") or {})
+    by_set = any(text.startswith("training.epochs=") for text in arguments.set)
+    if in_file or by_set:
         values["epochs"] = config.training.epochs
     return TrainingRequest(config, config_given(arguments), values)
 

@@ -34,7 +34,8 @@ class DecodingConfig(Section):
     max_length_ratio: NonNegativeFloat = 3.0
     max_length_offset: NonNegativeInt = 20
     max_length: Annotated[PositiveInt, at_most(1 << 20)] | None = None
-    min_length: NonNegativeInt = 0  # tokens before the end may come
+    # tokens before the end may come
+    min_length: Annotated[NonNegativeInt, at_most(1 << 20)] = 0
     min_length_ratio: NonNegativeFloat = 0.0  # the same, in source tokens
     # no n-gram of this size repeats; 0: any
     no_repeat_ngram_size: Annotated[NonNegativeInt, at_most(1000)] = 0
@@ -45,7 +46,8 @@ class DecodingConfig(Section):
     replace_unknown: bool = False  # by the source word attended to most
     sampling: bool = False  # draw tokens at random, one hypothesis
     temperature: PositiveFloat = 1.0  # of sampling
-    top_k: NonNegativeInt = 0  # sample from so many tokens; 0: all
+    # sample from so many tokens; 0: all
+    top_k: Annotated[NonNegativeInt, at_most(1 << 30)] = 0
     # sample from this fraction of probability
     top_p: Annotated[float, _PROBABILITY] = 1.0
     sampling_seed: NonNegativeInt = 1  # same seed, same draws

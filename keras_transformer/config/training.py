@@ -41,7 +41,7 @@ class TrainingConfig(Section):
     # machine that the run starts on multiplies it, else float32
     precision: Precision = "float32"
     # Parts of a batch computed at the same time, a thread each. None: as many
-    # as there are cores, 1 with a GPU.
+    # as there are cores, 1 with a GPU and on JAX.
     threads: Annotated[PositiveInt, at_most(1024)] | None = None
     # XLA, on TensorFlow: a program is compiled for each shape of a batch, so it
     # wants length_buckets geometric, or a length_multiple of 8 or more.

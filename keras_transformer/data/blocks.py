@@ -15,17 +15,16 @@ from keras_transformer.data.bounded_lines import (
     next_lines,
 )
 from keras_transformer.data.corpus import (
-    ACCEPTED_LINE,
     BYTE_ORDER_MARK,
     CorpusFile,
     Pair,
     decoded,
     open_bytes,
+    pair_of_columns,
     read_errors,
     refuse_old_line_ends,
     refuse_unequal_files,
 )
-from keras_transformer.errors import InputError
 from keras_transformer.remote import size_of
 
 BLOCK_BYTES = 4 << 20
@@ -63,19 +62,9 @@ class Block(NamedTuple):
             targets = self._lines(self.target, self.file.target)
             return list(zip(sources, targets, strict=True))
         return [
-            self._columns(number, line) for number, line in enumerate(sources)
+            pair_of_columns(line, f"{self.file.source}, line {number}")
+            for number, line in enumerate(sources, self.first_line)
         ]
-
-    def _columns(self, number, line):
-        columns = line.split("\t", 2)
-        if len(columns) > 1:
-            return columns[0], columns[1]
-        if not line.strip():
-            return "", ""
-        raise InputError(
-            f"{self.file.source}, line {self.first_line + number}: one column. "
-            f"Accepted: {ACCEPTED_LINE}"
-        )
 
     def _lines(self, content, path):
         try:

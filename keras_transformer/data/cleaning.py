@@ -192,9 +192,10 @@ def not_copied(pairs: Sequence[Pair]) -> np.ndarray:
 
 
 def _is_copy(source, target):
-    sides = without_tags(source), target
-    folded = ["".join(side.casefold().split()) for side in sides]
-    return folded[0] == folded[1] and any(map(str.isalpha, target))
+    # What looks like a tag may be markup, which a copy has on both sides.
+    sides = source, without_tags(source), target
+    *sources, copy = ("".join(side.casefold().split()) for side in sides)
+    return copy in sources and any(map(str.isalpha, target))
 
 
 def _plain(text):

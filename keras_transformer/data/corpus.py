@@ -277,15 +277,21 @@ def decoded(line: bytes, path: str | os.PathLike, number: int) -> str:
 def _table_pairs(path, line_bytes, long):
     lines = read_lines(path, line_bytes, long)
     for number, line in enumerate(lines, start=1):
-        columns = line.split("\t", 2)
-        if len(columns) > 1:
-            yield columns[0], columns[1]
-        elif not line.strip():
-            yield "", ""
-        else:
-            raise InputError(
-                f"{path}, line {number}: one column. Accepted: {ACCEPTED_LINE}"
-            )
+        yield pair_of_columns(line, f"{path}, line {number}")
+
+
+def pair_of_columns(line: str, where: str) -> Pair:
+    """The first two columns of a line of TSV; of a blank line two texts "".
+
+    Raises:
+        InputError: there is one column; `where` tells the line.
+    """
+    columns = line.split("\t", 2)
+    if len(columns) > 1:
+        return columns[0], columns[1]
+    if not line.strip():
+        return "", ""
+    raise InputError(f"{where}: one column. Accepted: {ACCEPTED_LINE}")
 
 
 def _aligned_pairs(source, target, line_bytes, long):

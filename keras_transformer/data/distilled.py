@@ -140,6 +140,7 @@ class DistilledData:
         weights = sum(column.weight for column in self._columns)
         size = self._config.shard_size
         shards = max(1, math.ceil(self._sources * weights / size))
+        shards = min(shards, self._sources)
         work = folder / "work"
         work.mkdir()
         described, lengths = [], []

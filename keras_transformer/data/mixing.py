@@ -30,9 +30,9 @@ from keras_transformer.data.corpus import CorpusFile, CorpusSpec, Pair
 from keras_transformer.errors import InputError
 from keras_transformer.remote import RemotePath
 
+_LARGEST_WEIGHT = 1000
 # Of splitmix64 (Steele, Lea and Flood 2014, Fast Splittable Pseudorandom Number
 # Generators).
-_LARGEST_WEIGHT = 1000  # of a mix
 _MULTIPLIERS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
 _LARGEST_KEY = np.uint64(2**63 - 1)
 _STEP = np.uint64(int(2**63 * (math.sqrt(5) - 1) / 2))
@@ -58,10 +58,10 @@ class WeightedCorpus:
     tag: str | None = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.weight) and self.weight > 0):
+        if not 0 < self.weight <= _LARGEST_WEIGHT:
             raise InputError(
                 f"{self.file}: weight {self.weight:g}. Accepted: a number "
-                "above 0"
+                f"above 0, at most {_LARGEST_WEIGHT}"
             )
         if self.tag is not None and not re.fullmatch(TAG, self.tag):
             raise InputError(

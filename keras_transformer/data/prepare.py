@@ -76,7 +76,8 @@ def prepare(
 
     Args:
         train: a corpus or several, each with a weight and a tag if wanted;
-            see `WeightedCorpus.parse`.
+            see `WeightedCorpus.parse`. A pair of files, one a side, stands in
+            a list: `[("train.en", "train.zh")]`.
         out: the target path, a folder that doesn't exist or is empty; or an
             address, see `remote`.
         config: languages, tokenizers, cleaning; None: English to Chinese,

@@ -248,7 +248,6 @@ class CTranslate2Translator:
             # goes on until none can win, for which 2 is nearly always enough.
             "patience": 1 if decoding.early_stopping else 2,
             "length_penalty": decoding.length_penalty,
-            "min_decoding_length": decoding.min_length,
             "no_repeat_ngram_size": decoding.no_repeat_ngram_size,
             "disable_unk": UNK_ID in banned,
             "suppress_sequences": others or None,
@@ -261,6 +260,8 @@ class CTranslate2Translator:
         results = self._model.translate_batch(
             [sources[row] for row in rows],
             max_decoding_length=limit,
+            # CTranslate2 refuses a minimum above the maximum.
+            min_decoding_length=min(self.decoding.min_length, limit),
             max_input_length=0,
             num_hypotheses=min(count, self.decoding.beam_size),
             return_scores=True,

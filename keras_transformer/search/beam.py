@@ -259,6 +259,9 @@ def best(
     live: Hypotheses, finished: Hypotheses, num_hypotheses: int
 ) -> SearchResult:
     """The rows to return: finished ones first, then live ones."""
+    # By log-probability until now, coverage left out.
+    _, order = tf.math.top_k(live.scores, tf.shape(live.scores)[1])  # (B, K)
+    live = gather_beams(live, order)  # (B, K, ...)
     both = tf.nest.map_structure(
         lambda *parts: tf.concat(parts, axis=1), finished, live
     )  # (B, 2 K, ...)

@@ -269,4 +269,5 @@ def min_output_lengths(
     if not config.min_length and not config.min_length_ratio:
         return ()
     scaled = config.min_length_ratio * tf.cast(source_lengths, tf.float64)
-    return tf.maximum(tf.cast(tf.floor(scaled), tf.int32), config.min_length)
+    scaled = tf.minimum(tf.floor(scaled), tf.int32.max)
+    return tf.maximum(tf.cast(scaled, tf.int32), config.min_length)

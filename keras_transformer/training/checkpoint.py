@@ -70,9 +70,11 @@ class Checkpoint(keras.callbacks.Callback):
         self._stop_requested = stop_requested
         self._resume = False
         self._done = 0  # batches of the present epoch
+        self._is_whole = True  # whether the present epoch came to its end
 
     def on_epoch_begin(self, epoch: int, logs: dict | None = None) -> None:
         self._done = self._batches.first_batch
+        self._is_whole = True
         if self._resume:
             # Keras has just reset the metrics; the interrupted epoch's
             # sums go on instead.
@@ -84,13 +86,17 @@ class Checkpoint(keras.callbacks.Callback):
         if done == self._batches.batches_per_epoch:
             return  # the end of the epoch comes first, and saves
         stop = self._stop_requested()
-        if stop or (batch + 1) % self._every == 0:
+        # Another callback may end the epoch here. What is left of it is
+        # trained when the run is resumed.
+        self._is_whole = not self.model.stop_training
+        if stop or not self._is_whole or (batch + 1) % self._every == 0:
             self._save(self._batches.epoch, done)
         if stop:
             raise Interrupted
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
-        self._save(epoch + 1, 0)
+        if self._is_whole:
+            self._save(epoch + 1, 0)
         if self._stop_requested() and epoch + 1 < self._epochs:
             raise Interrupted
 

@@ -48,7 +48,6 @@ from keras_transformer.training.run import INITIAL
 from keras_transformer.training.step_logs import UnreadLogs
 
 if TYPE_CHECKING:
-    from keras_transformer.data.batching import TrainingBatches
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.training.run import Run
 
@@ -211,7 +210,9 @@ def _fit_locked(
                 initial_epoch=start,
                 epochs=end,
                 validation_data=dev,
-                callbacks=_callback_list(callbacks, model, end, verbose),
+                callbacks=_callback_list(
+                    callbacks, model, batches, end, verbose
+                ),
                 shuffle=False,  # the batches do that
                 verbose=verbose,
             )
@@ -231,7 +232,7 @@ def _dev_callbacks(run, dev, measure):
         yield EpochAverage(run, dev, dev_scores)
 
 
-def _callback_list(callbacks, model, epochs, verbose):
+def _callback_list(callbacks, model, batches, epochs, verbose):
     """The callbacks, on JAX in a list that doesn't read each step's logs."""
     if not hosts.on_jax():
         return callbacks
@@ -241,6 +242,7 @@ def _callback_list(callbacks, model, epochs, verbose):
         add_progbar=verbose != 0,
         model=model,
         epochs=epochs,
+        steps=batches.batches_per_epoch - batches.first_batch,
         verbose=1 if verbose == "auto" else verbose,
     )
 

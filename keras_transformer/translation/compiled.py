@@ -35,8 +35,6 @@ from keras_transformer.translation.translator import (
 if TYPE_CHECKING:
     import keras
 
-    from keras_transformer.translation.translator import Source
-
 
 # Up to here source lengths are padded to multiples of 8, then to powers of 2.
 _LONGEST_IN_STEPS_OF_8 = 64

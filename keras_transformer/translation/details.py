@@ -84,7 +84,7 @@ def details(
             prefixes = translator.target_ids(prefix, end=False)
         result = translator.search(source, num_hypotheses, prefixes)
         outputs = {
-            "translations": translator.texts(text, source, result.ids),
+            "translations": translator.texts(text, source, result.ids, prefix),
             **_numbers(result),
             "truncated": source.truncated,
         }

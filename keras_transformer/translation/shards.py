@@ -144,8 +144,8 @@ def cut(
 class ShardReader:
     """Lines of shards, from a text that stays open. A context manager.
 
-    A gzip file is decompressed once where shards are read in their order; to
-    go back is to begin anew.
+    A gzip file is decompressed from its beginning for each shard, as to go
+    back is to begin anew.
 
     Args:
         path: of the text, plain or gzip.

@@ -1,6 +1,5 @@
 """A run that translates: what training gives, and what `load` opens."""
 
-import functools
 import os
 
 import keras
@@ -53,6 +52,8 @@ class TrainedRun(TextTranslator, Run):
         self.decoding: DecodingConfig | None = None
         self.ensemble: tuple[str | os.PathLike, ...] = ()
         self.shortlist: Pairs | None = None
+        self._translator: Translator | None = None
+        self._translates_by: tuple = ()  # the attributes it was made by
         self._graphs: dict = {}  # by the number of hypotheses
 
     def _results(self, lines, n_best):
@@ -64,9 +65,7 @@ class TrainedRun(TextTranslator, Run):
             raise InputError(
                 f"n_best must be 1 to {most}, {why}. Received: {n_best}"
             )
-        if count not in self._graphs:
-            self._graphs[count] = details(self._translator, count)
-        graph = self._graphs[count]
+        graph = self._graph(count)
         return translate_lines(
             lines,
             lambda batch: translations_from(batch, graph(encoded(batch))),
@@ -74,8 +73,18 @@ class TrainedRun(TextTranslator, Run):
             blank=BLANK,
         )
 
-    @functools.cached_property
-    def _translator(self):
+    def _graph(self, count):
+        """The graph function of so many hypotheses, by the attributes now."""
+        by = self.which, self.decoding, tuple(self.ensemble), self.shortlist
+        if self._translator is None or by != self._translates_by:
+            self._translator = self._new_translator()
+            self._translates_by = by
+            self._graphs.clear()
+        if count not in self._graphs:
+            self._graphs[count] = details(self._translator, count)
+        return self._graphs[count]
+
+    def _new_translator(self):
         if keras.config.backend() != "tensorflow":
             raise InputError(
                 "translate needs KERAS_BACKEND=tensorflow. Received: "

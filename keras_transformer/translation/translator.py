@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import keras
 import tensorflow as tf
@@ -40,10 +40,6 @@ from keras_transformer.search.shortlist import (
 from keras_transformer.text.tokenizer import Tokenizer, frame
 from keras_transformer.training.run import Run
 from keras_transformer.translation.ensemble import Ensemble, step_model
-
-if TYPE_CHECKING:
-    from keras_transformer.training.run import Run
-
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
@@ -233,7 +229,11 @@ class Translator(tf.Module):
         return tf.concat([edge, surface, edge], axis=1).to_tensor("")
 
     def texts(
-        self, text: tf.Tensor, source: Source, ids: tf.Tensor
+        self,
+        text: tf.Tensor,
+        source: Source,
+        ids: tf.Tensor,
+        prefix: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """What ids spell, unknown words replaced if the search says so.
 
@@ -241,6 +241,8 @@ class Translator(tf.Module):
             text: string `(B,)`, what `source` was made of.
             source: what `prepare` made.
             ids: int32 `(B, K, T)`, as in a `SearchResult`.
+            prefix: string `(B,)`, what the ids begin with; its words stand
+                there as they are, known or not.
 
         Returns:
             string `(B, K)`.
@@ -252,8 +254,19 @@ class Translator(tf.Module):
             instead = replacements(
                 self.score_ids, source.ids, self.surface(text), ids
             )
+        if prefix is not None:
+            words = self._prefix_words(prefix, shape)  # (R, T)
+            if instead is not None:
+                words = tf.where(words == "", instead, words)
+            instead = words
         texts = self.target_tokenizer.detokenize(flat, instead)
         return tf.reshape(texts, shape[:2])  # (B, K)
+
+    def _prefix_words(self, prefix, shape):
+        """The words of prefixes `(B,)` where ids of a shape have them."""
+        words = self.target_tokenizer.surface(prefix)  # (B, ragged)
+        words = words.to_tensor("", shape=tf.stack([-1, shape[2]]))  # (B, T)
+        return tf.repeat(words, shape[1], axis=0)  # (R, T)
 
     def search(
         self,

@@ -12,6 +12,14 @@ def test_a_run_may_have_another_search(folder):
         run.translate("aaa", n_best=2)
 
 
+def test_the_search_may_change_after_a_translation(folder):
+    run = kt.load(folder, decoding=kt.DecodingConfig(beam_size=2))
+    two = run.translate("aaa bbb", n_best=2)
+    run.decoding = kt.DecodingConfig(beam_size=4, max_length=1)
+    four = run.translate("aaa bbb", n_best=4)
+    assert max(map(len, four)) == 1 < max(map(len, two))
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [
@@ -43,3 +51,8 @@ def test_what_does_not_go_with_a_run_is_told(folder, options, says):
 def test_an_address_may_name_the_model_once():
     with pytest.raises(InputError, match="names its model"):
         kt.load("http://127.0.0.1:9/v1/models/a", model="b")
+    address = "http://127.0.0.1:9/v1/models/a/versions/3"
+    with pytest.raises(InputError, match="names its version. Received: 4"):
+        kt.load(address, version=4)
+    with pytest.raises(InputError, match="127.0.0.1:9"):
+        kt.load(address, version=3, timeout=1)

@@ -215,6 +215,17 @@ def test_a_limit_is_each_sentences_own(exported, toy, translate):
     assert len(set(map(len, ours))) > 5
 
 
+def test_a_minimum_holds_up_to_the_limit(
+    exported, toy, translate
+):
+    options = [
+        *("--beam-size=1", "--decoding=max_length_ratio=1"),
+        *("--decoding=max_length_offset=1", "--decoding=min_length=6"),
+    ]
+    ours = translate("--run", toy, *options)
+    assert translate("--ctranslate2", exported, *options) == ours
+
+
 @pytest.mark.parametrize("quantization", ["int8", "int8_float32"])
 def test_int8_is_smaller_and_translates(
     quantization, exported, toy, tmp_path, here, translate

@@ -1,5 +1,6 @@
 """`serve`: its engines, its flags, and the toy export through all of it."""
 
+import csv
 import gc
 import importlib.util
 import json
@@ -101,6 +102,17 @@ def test_the_real_server_reads_its_models_again(tmp_path):
     assert "--model_config_file_poll_wait_seconds=3" in words
     assert "--allow_version_labels_for_unavailable_models=true" in words
     assert not any("model_base_path" in word for word in words)
+
+
+@pytest.mark.parametrize(
+    ("host", "published"),
+    [("localhost", "127.0.0.1"), ("::1", "[::1]"), ("0.0.0.0", "0.0.0.0")],
+)
+def test_a_container_gets_an_address_and_any_path(host, published):
+    command = engines.docker_command({"port": 85}, host, ['/a, "b"'])
+    assert command[command.index("-p") + 1] == f"{published}:85:85"
+    (fields,) = csv.reader([command[command.index("--mount") + 1]])
+    assert fields[1:3] == ['source=/a, "b"', 'target=/a, "b"']
 
 
 def test_the_container_publishes_on_the_host_that_is_asked_for(tmp_path):

@@ -48,6 +48,18 @@ def test_results_that_go_nowhere(data, change, says):
     ends_in_one_line(result, says)
 
 
+def test_results_may_go_to_stdout_by_its_path(tmp_path):
+    script = (
+        "from keras_transformer.cli.console import output_file\n"
+        "with output_file('/dev/stdout') as file: file.write('a')\n"
+        "print('b')\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True
+    )
+    assert (result.stdout, result.stderr) == (b"ab\n", b"")
+
+
 def test_a_closed_stdin_is_told_if_it_is_read(tmp_path):
     text = tmp_path / "in.txt"
     text.write_text("a\n")

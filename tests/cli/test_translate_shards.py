@@ -1,5 +1,6 @@
 """`translate --shards`: the same as without, whatever happens."""
 
+import dataclasses
 import gzip
 import json
 import os
@@ -13,6 +14,7 @@ from keras_transformer.cli.main import main
 from keras_transformer.config import DecodingConfig
 from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import Hypothesis, Translation
+from keras_transformer.translation.shard_manifest import BulkJob
 from scripts.benchmarks.bulk_translation import __main__ as bulk_translation
 from tests.cli.conftest import start
 
@@ -56,6 +58,13 @@ def test_paths_mean_the_same_on_other_machines(monkeypatch, tmp_path):
     assert found.folder == f"{here}/runs/a"
     assert found.ensemble == (f"{here}/runs/b",)
     assert found.shortlist == f"{here}/in.en,gs://bucket/in.zh"
+
+
+def test_a_jobs_paths_mean_the_same_on_other_machines(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    job = BulkJob("in.txt", None, "gs://bucket/out.txt", 3, 64, "model", {})
+    found = bulk._anywhere(job)
+    assert found == dataclasses.replace(job, input=f"{tmp_path}/in.txt")
 
 
 def shout(lines):

@@ -175,6 +175,8 @@ def test_a_language_of_no_known_script_is_not_checked():
         ("New York", "  new  york", False),
         ("STRASSE", "straße", False),
         ("你好", "你好", False),
+        ("<b>Open</b>", "<b>Open</b>", False),
+        ("<BT> Open", "open", False),
         ("Hello", "Hello!", True),
         ("1999", "1999", True),
         ("10:30 ?", "10:30 ?", True),

@@ -68,6 +68,23 @@ def test_kernels_agree_with_the_reference(name, arguments, options):
         np.testing.assert_allclose(ours, expected, atol=1e-5)
 
 
+def test_a_label_whose_probability_is_0_in_float32_has_its_loss():
+    logits = tf.constant([[[0.0, 0.0, 0.0, 200.0]]])
+    arguments = np.array([[1]]), logits
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        nll = ops.token_nll(*arguments)
+    np.testing.assert_allclose(nll, [[200.0]])
+    gradient = tape.gradient(nll, logits)
+    np.testing.assert_allclose(gradient, [[[0, -1, 0, 1]]], atol=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_logit_that_is_not_finite_makes_the_loss_so(wrong):
+    logits = tf.constant([[[0.0, 0.0, wrong, 0.0]]])
+    assert not np.isfinite(ops.token_nll(np.array([[1]]), logits))
+
+
 @pytest.fixture
 def without_kernels(monkeypatch):
     """What a backend that has no kernels runs."""

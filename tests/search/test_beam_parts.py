@@ -274,6 +274,16 @@ def test_best_puts_finished_first_then_live():
     np.testing.assert_array_equal(actual.lengths, [[2, 3]])
 
 
+def test_best_puts_live_ones_in_the_order_of_their_scores():
+    live = hypotheses([-1.0, -1.5], [[4, 4, 4], [5, 5, 5]], length=3)
+    # A penalty on coverage counts in scores only.
+    live = live._replace(scores=tf.constant([[-3.0, -2.0]]))
+    none = hypotheses([EMPTY, EMPTY], [[0, 0, 0], [0, 0, 0]])
+    actual = beam.best(live, none, 2)
+    np.testing.assert_array_equal(actual.ids[0], [[5, 5, 5], [4, 4, 4]])
+    np.testing.assert_array_equal(actual.scores, [[-2.0, -3.0]])
+
+
 @pytest.mark.parametrize("size", [640, 2910, 1009], ids=str)
 @pytest.mark.parametrize("width", [2, 8])
 def test_top_tokens_equals_top_k(size, width):

@@ -96,6 +96,21 @@ def test_an_interrupted_run_goes_on_as_if_never_stopped(
     np.testing.assert_allclose(losses, expected_losses, atol=1e-4)
 
 
+def test_an_epoch_that_a_callback_ends_is_gone_on_with(
+    prepared, config, whole, tmp_path
+):
+    class Stops(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            self.model.stop_training = batch == 4
+
+    run = Run.create(tmp_path / "run", config, prepared)
+    fit(run, prepared, callbacks=[Stops()])
+    assert len(run.history()) == 1
+    model = fit(run, prepared, resume=True)
+    assert_same_weights((whole[1], model))
+    assert [line["epoch"] for line in run.history()] == [1, 2, 3]
+
+
 def test_resume_of_a_finished_run_trains_no_more(prepared, whole):
     run, _, _ = whole
     recorder = Recorder()

@@ -97,6 +97,23 @@ def test_unknown_tokens_become_the_words_attended_to():
     assert best(subject) == ["abetab", "", "aZedb", "aΩmegab"]
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ["XaY", "", "c⁇"]),
+        ({"replace_unknown": True}, ["XaY", "", "cbeta"]),
+    ],
+)
+def test_a_prefix_stands_as_it_is(options, expected):
+    subject = scripted(6, UNK_ID, **options)
+    run = details(subject, 1, prefixed=True)
+    found = run(
+        tf.constant(["alpha beta", "", "alpha beta"]),
+        tf.constant(["XaY", "X", ""]),
+    )
+    assert text(found["translations"][:, 0].numpy()) == expected
+
+
 def test_every_hypothesis_is_replaced():
     subject = scripted(
         UNK_ID, UNK_ID, beam_size=2, replace_unknown=True, early_stopping=False

@@ -75,10 +75,7 @@ def _dropout_factor(inputs, rate, seed_generator):
     """
     keep, scale = _keep(inputs, rate, seed_generator)
 
-    def factor(*after):
-        return tf.cast(keep(*after), inputs.dtype) * scale
-
-    return factor
+    return lambda *after: _scaled(keep(*after), scale)
 
 
 def relu_dropout(
@@ -91,7 +88,7 @@ def relu_dropout(
 
     @tf.custom_gradient
     def apply(x):
-        result = tf.nn.relu(x) * (tf.cast(keep(), x.dtype) * scale)
+        result = tf.nn.relu(x) * _scaled(keep(), scale)
 
         def gradient(upstream):
             # Above 0 where the input was, and was kept.
@@ -101,6 +98,15 @@ def relu_dropout(
         return result, gradient
 
     return apply(inputs)
+
+
+def _scaled(kept, scale):
+    """The scale where a number is kept, 0 elsewhere; `scale` is `(1,)`."""
+    if scale.dtype != tf.bfloat16:
+        return tf.cast(kept, scale.dtype) * scale
+    # Selected in half the time, as a processor has to convert what it
+    # multiplies; in float16 selection takes nine times as long.
+    return tf.where(kept, scale[0], tf.zeros((), scale.dtype))
 
 
 def _keep(inputs, rate, seed_generator):

@@ -5,10 +5,13 @@ has TensorFlow or CTranslate2 run what it serves.
 """
 
 import argparse
+import csv
+import io
 import math
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 
 from keras_transformer.contract.layout import IMAGE, SAVED_MODEL
@@ -107,14 +110,32 @@ def docker_command(
         image: to run.
     """
     command = [DOCKER, "run", "--rm", "--init"]
+    address = _published_address(host)
     for name in ("port", "rest_api_port"):
         if flags.get(name):
-            command += ["-p", f"{host}:{flags[name]}:{flags[name]}"]
+            command += ["-p", f"{address}:{flags[name]}:{flags[name]}"]
     for path in paths:
-        mount = f"type=bind,source={path},target={path},readonly"
-        command += ["--mount", mount]
+        command += ["--mount", _mount(path)]
     entry = ["--entrypoint", TENSORFLOW_MODEL_SERVER]
     return [*command, *entry, image, *_flags(flags)]
+
+
+def _published_address(host):
+    """The host as Docker takes it: an address, of IPv6 in brackets."""
+    if ":" in host:
+        return f"[{host}]"
+    try:
+        return socket.gethostbyname(host)
+    except OSError as error:
+        raise InputError(f"--host {host}: {error}") from error
+
+
+def _mount(path):
+    """A line of CSV, in which a path may have commas and quotes."""
+    line = io.StringIO()
+    fields = "type=bind", f"source={path}", f"target={path}", "readonly"
+    csv.writer(line, lineterminator="").writerow(fields)
+    return line.getvalue()
 
 
 def _flags(flags):
