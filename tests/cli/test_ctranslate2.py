@@ -215,9 +215,7 @@ def test_a_limit_is_each_sentences_own(exported, toy, translate):
     assert len(set(map(len, ours))) > 5
 
 
-def test_a_minimum_holds_up_to_the_limit(
-    exported, toy, translate
-):
+def test_a_minimum_holds_up_to_the_limit(exported, toy, translate):
     options = [
         *("--beam-size=1", "--decoding=max_length_ratio=1"),
         *("--decoding=max_length_offset=1", "--decoding=min_length=6"),
@@ -428,6 +426,7 @@ def guide_commands(language):
     return [shlex.split(line)[1:] for line in lines]
 
 
+@pytest.mark.slow
 def test_the_guides_commands_run(toy, tmp_path, monkeypatch, here):
     assert guide_commands("en") == guide_commands("zh")
     monkeypatch.chdir(tmp_path)

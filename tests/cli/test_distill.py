@@ -269,6 +269,7 @@ def test_nothing_that_is_left_is_an_error(script, command, capsys, tmp_path):
     assert not (tmp_path / "distilled").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_gone_on_from(command, run, data, tmp_path, capsys):
     expected = files_of(command(out="whole"))
     out = tmp_path / "distilled"

@@ -178,6 +178,7 @@ def test_an_interrupted_preparation_leaves_nothing(preparing):
     assert ended(workers)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_told_in_one_line(preparing):
     process, workers, folder = preparing
     os.kill(next(filter(is_worker, workers)), signal.SIGKILL)

@@ -104,6 +104,7 @@ def open_file(browser, small_site):
     assert problems == []
 
 
+@pytest.mark.slow
 def test_code_has_a_button_to_copy_it_and_output_has_none(open_file):
     page = open_file(
         "index.html", permissions=["clipboard-read", "clipboard-write"]
@@ -117,6 +118,7 @@ def test_code_has_a_button_to_copy_it_and_output_has_none(open_file):
     assert copied == "x = 1\n\nprint(x)\n"
 
 
+@pytest.mark.slow
 def test_code_is_selected_where_the_browser_copies_nothing(open_file):
     page = open_file("index.html")
     page.evaluate(
@@ -127,6 +129,7 @@ def test_code_is_selected_where_the_browser_copies_nothing(open_file):
     assert "print(x)" in page.evaluate("String(getSelection())")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [10, 40, 69])
 def test_the_sidebar_shows_the_entry_of_the_page(open_file, number):
     page = open_file(f"pages/{number}.html")
@@ -135,6 +138,7 @@ def test_the_sidebar_shows_the_entry_of_the_page(open_file, number):
     assert page.evaluate("scrollY") == 0
 
 
+@pytest.mark.slow
 def test_the_search_shows_excerpts_of_files(open_file):
     page = open_file("search.html?q=zebra+number+42")
     item = page.locator("#search-results li", has_text="Page 42")
@@ -146,6 +150,7 @@ def test_the_search_shows_excerpts_of_files(open_file):
     expect(page.get_by_role("heading", level=1)).to_contain_text("Page 42")
 
 
+@pytest.mark.slow
 def test_an_excerpt_of_a_section_begins_there(open_file):
     page = open_file("search.html?q=about+zebras")
     items = page.locator("#search-results li.kind-title")
@@ -154,6 +159,7 @@ def test_an_excerpt_of_a_section_begins_there(open_file):
         assert text.startswith("About zebras Grass. ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_picture_fits_the_page(open_file, scheme):
     page = open_file("index.html", color_scheme=scheme)
@@ -165,11 +171,13 @@ def test_the_picture_fits_the_page(open_file, scheme):
     assert seen == [f"only-{scheme}"]
 
 
+@pytest.mark.slow
 def test_a_narrow_screen_scrolls_in_one_direction_only(open_file):
     page = open_file("pages/42.html", viewport={"width": 360, "height": 640})
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
+@pytest.mark.slow
 def test_a_table_of_two_columns_folds_on_a_narrow_screen(open_file):
     page = open_file("pages/42.html", viewport={"width": 360, "height": 640})
     left, right = (one.bounding_box() for one in page.locator("td").all())

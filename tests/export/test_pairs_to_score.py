@@ -83,7 +83,11 @@ def test_the_c_api_refuses(report):
     assert answered == "answered"
 
 
-@pytest.mark.parametrize("batching", [False, True], ids=["alone", "batching"])
+@pytest.mark.parametrize(
+    "batching",
+    [pytest.param(False, marks=pytest.mark.slow), True],
+    ids=["alone", "batching"],
+)
 def test_the_server_refuses(report, batching):
     reason = "needs the extra [serving]"
     pytest.importorskip("uvicorn", reason=reason)

@@ -159,6 +159,7 @@ def nodes(layers):
     return len(graph.as_graph_def().node)
 
 
+@pytest.mark.slow
 def test_a_graph_stays_small():
     # TensorFlow takes some 10 KB a node and time for each. With products of
     # three axes and Adam's scalars for every variable it is 2,288.

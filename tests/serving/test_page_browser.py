@@ -111,6 +111,7 @@ def test_an_older_answer_never_overwrites_a_newer_one(page):
     expect(translation(page)).to_have_text("NEW")
 
 
+@pytest.mark.slow
 def test_an_input_method_s_unfinished_text_is_not_translated(page):
     asked = requests_of(page)
     stop_the_clock(page)
@@ -124,6 +125,7 @@ def test_an_input_method_s_unfinished_text_is_not_translated(page):
     expect(translation(page)).to_have_text("你")
 
 
+@pytest.mark.slow
 def test_lines_are_sentences_of_one_request(page):
     asked = requests_of(page)
     translate(page, "one\n\n  two words \nthree")
@@ -138,6 +140,7 @@ def test_lines_are_sentences_of_one_request(page):
     assert rows_of(page.locator("#hypotheses"))[1][1] == "TWO WORDS"
 
 
+@pytest.mark.slow
 def test_an_empty_text_clears_the_answer(page):
     translate(page, "gone")
     page.get_by_role("button", name="Clear").click()
@@ -146,6 +149,7 @@ def test_an_empty_text_clears_the_answer(page):
     expect(page.locator("#source")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_a_text_that_is_too_long_for_the_model_says_truncated(page):
     translate(page, "short\n" + "long " * 20)
     notice = page.locator("#truncated")
@@ -156,6 +160,7 @@ def test_a_text_that_is_too_long_for_the_model_says_truncated(page):
     expect(notice).to_have_text(re.compile("^Truncated"))
 
 
+@pytest.mark.slow
 def test_an_example_is_a_click_away(page):
     example = page.get_by_role("button", name="Example: She has two cats.")
     example.click()
@@ -169,6 +174,7 @@ def test_an_example_is_a_click_away(page):
     expect(example).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_examples_are_in_the_language_of_the_model(page):
     examples = page.evaluate(
         """async () => {
@@ -201,6 +207,7 @@ def have_log_probabilities(page, *values):
     page.route(PREDICT, answer)
 
 
+@pytest.mark.slow
 def test_a_low_probability_is_said_beside_the_translation(page):
     have_log_probabilities(page, -2.0, -0.5)
     unsure = page.locator("#unsure")
@@ -213,6 +220,7 @@ def test_a_low_probability_is_said_beside_the_translation(page):
     expect(translation(page).locator(".unsure")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_sentences_of_a_low_probability_are_marked_and_numbered(page):
     asked = requests_of(page)
     have_log_probabilities(page, -0.5, -2.0, -0.4, -3.0)
@@ -233,6 +241,7 @@ def test_sentences_of_a_low_probability_are_marked_and_numbered(page):
     expect(unsure).to_contain_text("第 2 句 (14%)、第 4 句 (5%)")
 
 
+@pytest.mark.slow
 def test_models_are_shown_with_their_languages(page):
     models = page.get_by_label("Model").locator("option")
     expect(models).to_have_text(["en → zh", "toy"])
@@ -254,6 +263,7 @@ def test_models_are_shown_with_their_languages(page):
 # Details.
 
 
+@pytest.mark.slow
 def test_alternatives_have_scores(page):
     translate(page, "good day")
     expect(page.locator("#hypotheses")).to_contain_text("50%")
@@ -266,6 +276,7 @@ def test_alternatives_have_scores(page):
     expect(meaning).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_heat_map_is_a_table_with_headers_and_values(page):
     translate(page, "good day")
     table = page.locator("#alignment")
@@ -283,6 +294,7 @@ def test_the_heat_map_is_a_table_with_headers_and_values(page):
     assert strongest.all_inner_texts() == ["85", "85", "85"]
 
 
+@pytest.mark.slow
 def test_a_closed_alignment_is_not_asked_for(page):
     page.evaluate("document.getElementById('alignment-part').open = false")
     asked = requests_of(page)
@@ -312,6 +324,7 @@ def remembered(page, key, value):
 # Models and versions.
 
 
+@pytest.mark.slow
 def test_a_model_without_nbest_and_align_shows_what_it_has(page):
     page.get_by_label("Model").select_option("toy")
     translate(page, "good day")
@@ -330,6 +343,7 @@ def test_a_version_can_be_chosen(page):
     expect(page.locator("#about")).to_contain_text("toy, version 1, ")
 
 
+@pytest.mark.slow
 def test_a_language_is_guessed_where_the_model_s_name_tells_none(page):
     page.get_by_label("Model").select_option("toy")
     for text, lang in (("你好", "zh"), ("ねこ", "ja"), ("cat", "")):
@@ -340,6 +354,7 @@ def test_a_language_is_guessed_where_the_model_s_name_tells_none(page):
 # Errors.
 
 
+@pytest.mark.slow
 def test_the_server_s_own_refusal_is_shown(page):
     page.locator("#source").fill("x" * 201)
     problem = page.get_by_role("alert")
@@ -386,6 +401,7 @@ def test_errors_are_said_in_words(page):
     expect(problem).to_be_empty()
 
 
+@pytest.mark.slow
 def test_the_translation_stays_when_its_details_fail(page):
     def fail(route):
         if '"align"' in (route.request.post_data or ""):
@@ -419,6 +435,7 @@ def test_markup_is_shown_as_text(page):
     assert dialogs == []
 
 
+@pytest.mark.slow
 def test_no_string_can_become_markup(browser, page_server):
     page = browser.new_page()
     page.goto(f"http://127.0.0.1:{page_server.rest_port}/")

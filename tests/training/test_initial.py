@@ -273,6 +273,7 @@ def test_kept_weights_lie_between_the_initial_and_the_trained_ones(
     assert difference(initial, expected) > 1e-4
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_weights_between(between, prepared):
     run, _, _ = between
     dev = evaluation_batches(prepared, "dev")
