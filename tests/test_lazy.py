@@ -109,7 +109,7 @@ def test_a_compiled_model_loads_in_a_fresh_process(tmp_path):
     from keras_transformer.training.compiling import compile_model
     from tests.toy_models import small_transformer
 
-    model = small_transformer()
+    model = small_transformer(num_encoder_layers=1, num_decoder_layers=1)
     compile_model(model, Config().training, 16)
     path = tmp_path / "model.keras"
     model.save(path)

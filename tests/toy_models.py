@@ -5,6 +5,7 @@ scripts read this module in processes that have none.
 """
 
 import dataclasses
+import functools
 import math
 import os
 import pathlib
@@ -77,27 +78,31 @@ def small_transformer(variant="pre", seed=1, **changes):
         seed: of the weights.
         changes: to the configuration.
     """
-    import keras
-
     from keras_transformer.models import build_transformer
 
-    keras.utils.set_random_seed(seed)
-    options = {**VARIANTS[variant], **changes}
+    options = {
+        "num_encoder_layers": 2,
+        "num_decoder_layers": 3,
+        "d_model": 16,
+        "num_heads": 2,
+        "d_ff": 32,
+        "max_length": 64,
+        **VARIANTS[variant],
+        **changes,
+    }
     final_norm = options.pop("final_norm", None)
-    config = ModelConfig(
-        num_encoder_layers=2,
-        num_decoder_layers=3,
-        d_model=16,
-        num_heads=2,
-        d_ff=32,
-        max_length=64,
-        **options,
-    )
+    config = ModelConfig(**options)
     model = build_transformer(
         config, VOCABULARY_SIZE, VOCABULARY_SIZE, final_norm
     )
     randomise(model, seed)
     return model
+
+
+@functools.cache
+def shared_transformer(variant):
+    """`small_transformer(variant)`, made once in a process: only to be read."""
+    return small_transformer(variant)
 
 
 def randomise(model, seed):

@@ -3,7 +3,7 @@
 from keras_transformer.config import Config
 from keras_transformer.constants import SIDES, SPECIAL_TOKENS
 from keras_transformer.files import write_json, write_text
-from tests.toy_models import VARIANTS, VOCABULARY_SIZE, randomise
+from tests.toy_models import MODEL, VARIANTS, VOCABULARY_SIZE, randomise
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"[: VOCABULARY_SIZE - 4]
 # Those that a configuration can describe.
@@ -16,14 +16,17 @@ SHAPE = {
     "d_ff": 32,
     "max_length": 40,
 }
+# For what doesn't depend on how many layers there are.
+ONE_LAYER = {**SHAPE, "num_encoder_layers": 1, "num_decoder_layers": 1}
 
 
-def write_run(folder, variant, **training):
+def write_run(folder, variant, shape=SHAPE, **training):
     """A run with random weights, from words or letters to letters.
 
     Args:
         folder: of the run, new.
         variant: one of `CONFIGURABLE`.
+        shape: of its model.
         training: of its configuration.
     """
     from keras_transformer.text import CharacterTokenizer, WordTokenizer
@@ -32,7 +35,7 @@ def write_run(folder, variant, **training):
     from keras_transformer.version import versions
 
     config = Config().updated(
-        {"model": {**SHAPE, **VARIANTS[variant]}, "training": training}
+        {"model": {**shape, **VARIANTS[variant]}, "training": training}
     )
     target = CharacterTokenizer([*SPECIAL_TOKENS, *LETTERS])
     source = target
@@ -81,3 +84,31 @@ def prepare_words(folder, lines, dev):
     words += [f"--set=data.{side}_tokenizer=word" for side in SIDES]
     words += ["--out", folder / "data"]
     assert main([str(word) for word in words]) == 0
+
+
+def untrained_run(folder, data, seed=1, **model):
+    """A run of prepared data as a training leaves it, with random weights.
+
+    Args:
+        folder: of the run, new.
+        data: the folder of the data.
+        seed: of the weights.
+        model: of its configuration, where it isn't `MODEL`.
+
+    Returns:
+        the `Run`, which has no history and no checkpoint.
+    """
+    from keras_transformer.data.prepared import PreparedData
+    from keras_transformer.training.run import Run
+
+    config = Config().updated(
+        {"model": {**MODEL, **model}, "training": {"seed": seed}}
+    )
+    run = Run.create(folder, config, PreparedData.load(data))
+    built = run.build_model()
+    randomise(built, seed)
+    scores = {"val_cross_entropy": 2.0}
+    for which in ("best", "last"):
+        run.save_weights(built, which, 1, scores)
+    run.record_scores("best", {**scores, "epoch": 1})
+    return run

@@ -4,14 +4,16 @@ import pytest
 
 from keras_transformer.training.run import Run
 from tests.built_once import built_once
-from tests.toy_runs import CONFIGURABLE, write_run
+from tests.toy_runs import CONFIGURABLE, ONE_LAYER, write_run
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """Of the run; to be read only."""
     return built_once(
-        tmp_path_factory, "api_run", lambda out: write_run(out, CONFIGURABLE[0])
+        tmp_path_factory,
+        "api_run",
+        lambda out: write_run(out, CONFIGURABLE[0], ONE_LAYER),
     )
 
 

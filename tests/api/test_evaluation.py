@@ -14,18 +14,22 @@ def file(tmp_path):
     return path
 
 
-def test_a_file_is_the_pairs_in_it(run, file):
-    by_pairs = kt.evaluate(run, PAIRS, decoding=GREEDY)
+@pytest.fixture(scope="module")
+def by_pairs(run):
+    """What other ways to name the same run and pairs have to give."""
+    return kt.evaluate(run, PAIRS, decoding=GREEDY)
+
+
+def test_a_file_is_the_pairs_in_it(run, file, by_pairs):
     assert by_pairs.sentences == 2
     for given in (str(file), [file]):
         by_file = kt.evaluate_run(run, given, decoding=GREEDY)
         assert by_file.cross_entropy == by_pairs.cross_entropy
 
 
-def test_a_run_may_be_named_by_its_folder(run, folder):
+def test_a_run_may_be_named_by_its_folder(folder, by_pairs):
     by_folder = kt.evaluate(folder, PAIRS, decoding=GREEDY)
-    by_run = kt.evaluate(run, PAIRS, decoding=GREEDY)
-    assert by_folder.cross_entropy == by_run.cross_entropy
+    assert by_folder.cross_entropy == by_pairs.cross_entropy
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,14 @@ import sys
 
 import pytest
 
+from keras_transformer.api import training
+from keras_transformer.cli import train
 from keras_transformer.cli.main import main
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.export.writer import saved_model
 from tests.built_once import built_once
 from tests.toy_models import MODEL, write_corpus
+from tests.toy_runs import write_run
 
 LIMITED = """
 import resource, runpy, sys
@@ -53,12 +56,32 @@ def data(tmp_path_factory, corpus):
 @pytest.fixture(scope="session")
 def run(tmp_path_factory, data):
     """To be read only, as other processes' tests have it too."""
+    return built_once(
+        tmp_path_factory, "toy_run", lambda out: train_once(data, out)
+    )
 
-    def train(out):
-        options = ["--data", str(data), "--out", str(out), "--epochs", "1"]
-        assert main(["train", *options, *TRAIN_OPTIONS]) == 0
 
-    return built_once(tmp_path_factory, "toy_run", train)
+@pytest.fixture(scope="session")
+def other_run(tmp_path_factory, data):
+    """Another seed, one epoch as well; to be read only, too."""
+    return built_once(
+        tmp_path_factory,
+        "toy_other_run",
+        lambda out: train_once(data, out, "--set=training.seed=9"),
+    )
+
+
+def train_once(data, out, *options):
+    words = ["train", "--data", str(data), "--out", str(out), "--epochs", "1"]
+    assert main([*words, *options, *TRAIN_OPTIONS]) == 0
+
+
+@pytest.fixture(scope="session")
+def random_run(tmp_path_factory):
+    """A run with random weights, to be read only."""
+    return built_once(
+        tmp_path_factory, "random_run", lambda out: write_run(out, "pre")
+    )
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +96,13 @@ def export(tmp_path_factory, run):
             assert main(["export", "--run", str(run), "--out", str(base)]) == 0
 
     return built_once(tmp_path_factory, "toy_export", build) / "toy"
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """`train` makes or opens its run, says so, and trains nothing."""
+    monkeypatch.setattr(training, "_fit", lambda *_: None)
+    monkeypatch.setattr(train, "best_epoch", lambda run: "")
 
 
 @pytest.fixture

@@ -30,23 +30,26 @@ LINES = [
 
 
 @pytest.fixture(scope="module")
-def toy(tmp_path_factory):
-    return built_once(
-        tmp_path_factory, "ct2_run", lambda folder: write_run(folder, "pre")
-    )
+def toy(random_run):
+    return random_run
 
 
 @pytest.fixture
 def here(monkeypatch):
     """Checks in this process: a new one takes seconds to start."""
-    from keras_transformer.export.verification.ctranslate2_checks import verify
+    from keras_transformer.export.verification import (
+        checks,
+        ctranslate2_checks,
+    )
     from keras_transformer.export.writer import ctranslate2
 
-    monkeypatch.setattr(
-        ctranslate2,
-        "check_in_fresh_process",
-        lambda folder, module: tuple(verify(folder)),
-    )
+    def check(folder, problem="", module=""):
+        assert module == checks.CTRANSLATE2_CHECKS
+        return tuple(ctranslate2_checks.verify(folder))
+
+    # Of an export, and of --verify-only.
+    for where in (ctranslate2, checks):
+        monkeypatch.setattr(where, "check_in_fresh_process", check)
 
 
 def export(run, out, *options):
@@ -145,7 +148,7 @@ def test_sentencepiece_and_origin_travel(
     assert (out / "imported" / "README.md").is_file()
 
 
-def test_describes_itself_and_is_checked_again(exported, capsys):
+def test_describes_itself_and_is_checked_again(exported, here, capsys):
     assert main(["info", str(exported)]) == 0
     said = capsys.readouterr().out
     assert "export for CTranslate2" in said

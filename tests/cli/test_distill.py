@@ -6,9 +6,11 @@ import json
 import shutil
 import time
 
+import keras
 import pytest
 
 from keras_transformer import DecodingConfig, distill
+from keras_transformer.cli import train
 from keras_transformer.cli.main import main
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
@@ -131,11 +133,22 @@ def test_targets_are_what_the_teacher_translates(
     ]
 
 
-def test_a_student_trains_on_it(script, command, tmp_path):
+def test_a_student_trains_on_it(script, command, tmp_path, monkeypatch):
+    """The batches are read, and no step is made of them."""
+    read = []
+
+    def fit(model, batches, validation_data, **_):
+        for part in (batches, validation_data):
+            labels = [labels.numpy() for _, labels in part]
+            read.append(sum(map(len, labels)))
+
+    monkeypatch.setattr(keras.Model, "fit", fit)
+    monkeypatch.setattr(train, "best_epoch", lambda run: "")
     out = command()
     student = tmp_path / "student"
     words = ["--data", str(out), "--out", str(student), "--epochs=1"]
     assert main(["train", *words, *TRAIN_OPTIONS]) == 0
+    assert read == [200, 20]
     manifest = json.loads((student / "manifest.json").read_text())
     assert manifest["data"]["fingerprint"] == PreparedData.load(out).fingerprint
 

@@ -100,20 +100,6 @@ def test_against_files_and_runs(
     assert other["chrf"] == chrf.score
 
 
-@pytest.fixture(scope="session")
-def other_run(tmp_path_factory, data):
-    """Another seed, one epoch as well."""
-    from tests.built_once import built_once
-    from tests.cli.conftest import TRAIN_OPTIONS
-
-    def train(out):
-        options = ["--data", str(data), "--out", str(out), "--epochs", "1"]
-        options += ["--set=training.seed=9"]
-        assert main(["train", *options, *TRAIN_OPTIONS]) == 0
-
-    return built_once(tmp_path_factory, "toy_other_run", train)
-
-
 def test_one_test_may_be_chosen(evaluate, perfect):
     values = evaluate("--against", perfect, "--paired-ar")
     assert set(values["against"][0]["bleu_p_values"]) == {"ar"}

@@ -18,7 +18,8 @@ from keras_transformer.importing.run import import_run
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.training.run import Run
 from tests.built_once import built_once
-from tests.cli.conftest import ROOT, start
+from tests.cli.conftest import ROOT
+from tests.cli.test_bad_input import files_of_at_most
 from tests.importing.conftest import FIXTURES, folders  # noqa: F401
 from tests.on_jax import run_on_jax
 from tests.toy_runs import CONFIGURABLE, LETTERS, write_run
@@ -41,23 +42,23 @@ import keras_transformer
 
 
 @pytest.fixture(scope="module")
-def toy(tmp_path_factory):
-    return built_once(
-        tmp_path_factory, "keras_run", lambda folder: write_run(folder, "pre")
-    )
+def toy(random_run):
+    return random_run
 
 
 @pytest.fixture
 def here(monkeypatch):
     """Checks in this process: a new one takes seconds to start."""
-    from keras_transformer.export.verification.keras_checks import verify
+    from keras_transformer.export.verification import checks, keras_checks
     from keras_transformer.export.writer import keras_file
 
-    monkeypatch.setattr(
-        keras_file,
-        "check_in_fresh_process",
-        lambda folder, module: tuple(verify(folder)),
-    )
+    def check(folder, problem="", module=""):
+        assert module == checks.KERAS_CHECKS
+        return tuple(keras_checks.verify(folder))
+
+    # Of an export, and of --verify-only.
+    for where in (keras_file, checks):
+        monkeypatch.setattr(where, "check_in_fresh_process", check)
 
 
 def export(run, out, *options):
@@ -190,7 +191,7 @@ def test_translates_as_the_run_does(exported, toy):
     np.testing.assert_allclose(ours["score"], theirs["score"], atol=1e-5)
 
 
-def test_describes_itself_and_is_checked_again(exported, capsys):
+def test_describes_itself_and_is_checked_again(exported, here, capsys):
     assert main(["info", str(exported)]) == 0
     said = capsys.readouterr().out
     assert "export for Keras" in said
@@ -319,17 +320,11 @@ def test_a_failed_check_publishes_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_leaves_nothing(toy, tmp_path):
-    out = tmp_path / "out"
-    process = start(
-        *("export", "--run", toy, "--out", out, "--format=keras"),
-        limit_file_size=20_000,
-    )
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 2
-    assert said.splitlines()[-1].endswith(
-        "the disk is full; nothing was written there"
-    )
+def test_a_full_disk_leaves_nothing(toy, tmp_path, refuses):
+    words = ["--run", toy, "--out", tmp_path / "out", "--format=keras"]
+    with files_of_at_most(20_000):
+        last = refuses("export", *words, says=[tmp_path / "out"])
+    assert last.endswith("the disk is full; nothing was written there")
     assert not list(tmp_path.iterdir())
 
 

@@ -79,6 +79,7 @@ def test_training_goes_on_from_a_run(run, news, refuses, tmp_path):
     )
 
 
+@pytest.mark.usefixtures("untrained")
 def test_other_numbers_of_layers_are_told(run, news, tmp_path, capsys):
     depths = yaml.safe_load((run / "config.yaml").read_text())["model"]
     encoder = depths["num_encoder_layers"]

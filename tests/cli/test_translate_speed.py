@@ -2,11 +2,13 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import time
 
 import pytest
 
+from keras_transformer.cli.main import main
 from tests.cli.conftest import start
 
 WORDS = ("zero", "one", "two", "three", "four", "five")
@@ -71,15 +73,20 @@ def check_over(process, processes, folder, says):
     """Exit 2, one line, no output, nothing left running."""
     out, err = process.communicate()
     assert process.returncode == 2
+    check_told(out, err, folder, says)
+    deadline = time.monotonic() + 20
+    while any(map(is_alive, processes)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def check_told(out, err, folder, says):
+    """One line, no output."""
     lines = [line for line in err.splitlines() if "translating:" not in line]
     assert len(lines) == 1, err
     assert lines[0].startswith("keras-transformer: error: ")
     assert says in lines[0]
     assert not out
-    deadline = time.monotonic() + 20
-    while any(map(is_alive, processes)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
     assert not list(folder.glob("*out.txt*"))
 
 
@@ -142,17 +149,18 @@ def test_an_end_by_force_leaves_nothing(how, run, endless, tmp_path):
     check_over(process, processes, tmp_path, says)
 
 
-def test_damaged_weights_are_told_by_workers_in_one_line(run, source, tmp_path):
-    import shutil
-
+def test_damaged_weights_are_told_by_workers_in_one_line(
+    run, source, tmp_path, capfd
+):
     copy = shutil.copytree(run, tmp_path / "run")
     path = copy / "weights" / "best.weights.h5"
     path.write_bytes(path.read_bytes()[:-50])
-    process = start(
-        *("translate", "--run", copy, "--input", source, "--workers=2"),
-        *("--output", tmp_path / "out.txt"),
-    )
-    check_over(process, [], tmp_path, f"{path}: damaged")
+    out = tmp_path / "out.txt"
+    words = ["translate", "--run", copy, "--input", source, "--workers=2"]
+    capfd.readouterr()
+    assert main([*map(str, words), f"--output={out}"]) == 2
+    said = capfd.readouterr()  # by the workers, too
+    check_told(said.out, said.err, tmp_path, f"{path}: damaged")
 
 
 @pytest.mark.parametrize("option", ["--workers", "--threads"])

@@ -1,15 +1,19 @@
 """Two trainings of one run, and parts of two runs in one folder."""
 
 import json
+import os
 import shutil
-import signal
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 
 from keras_transformer.cli.main import main
+from keras_transformer.cli.train import TrainingProgress
 from keras_transformer.training.run import Run
-from tests.cli.conftest import TRAIN_OPTIONS, start
-from tests.cli.test_interruption import wait_until
+from tests.cli.conftest import ROOT, TRAIN_OPTIONS
+from tests.test_locks import HOLDING
 
 FILES = ("checkpoint.npz", "history.jsonl", "weights/best.weights.h5")
 
@@ -19,44 +23,65 @@ def trained(data, out, *options):
     return main([*command, *options])
 
 
-def test_a_run_is_trained_by_one_process_until_it_dies(data, refuses, tmp_path):
+def test_a_run_is_trained_by_one_process_until_it_dies(
+    data, refuses, tmp_path, monkeypatch
+):
     out = tmp_path / "run"
     command = ["train", "--data", str(data), "--out", str(out)]
-    process = start(*command, "--epochs=2000", *TRAIN_OPTIONS)
-    wait_until((out / "checkpoint.npz").exists, process)
+    resume = [*command, "--resume", "--epochs=3"]
+    training = []
+
+    def stop(*_):
+        """Notes which process has the lock where training begins."""
+        training.append(json.loads((out / "lock").read_text())["process"])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TrainingProgress, "start", stop)
+    assert main([*command, *TRAIN_OPTIONS]) == 2
+    assert training == [os.getpid()]
     config = (out / "config.yaml").read_bytes()
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(out / "lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
     try:
+        assert process.stdout.readline() == "held\n"
         refuses(
-            *(*command, "--resume", "--epochs=3"),
+            *resume,
             says=[out, f"process {process.pid} on", "since", "--resume when"],
         )
         assert (out / "config.yaml").read_bytes() == config
         assert process.poll() is None
     finally:
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.communicate()
-    epochs = len(Run.load(out).history()) + 1
-    assert main([*command, "--resume", f"--epochs={epochs}"]) == 0
+    assert (out / "lock").exists()
+    assert main(resume) == 2
+    assert training == 2 * [os.getpid()]
 
 
-@pytest.fixture(scope="module")
-def other(data, tmp_path_factory):
-    """A run that only its id tells from the toy run."""
-    out = tmp_path_factory.mktemp("other") / "run"
-    assert trained(data, out, "--epochs=1", *TRAIN_OPTIONS) == 0
-    return out
+@pytest.mark.usefixtures("untrained")
+def test_an_id_tells_runs_apart_that_are_the_same_in_all_else(data, tmp_path):
+    ids = set()
+    for name in ("one", "other"):
+        assert trained(data, tmp_path / name, *TRAIN_OPTIONS) == 0
+        ids.add(Run.load(tmp_path / name).id)
+    assert len(ids) == 2
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_another_runs_file_is_refused(
-    data, corpus, run, other, refuses, tmp_path, name
+    data, corpus, run, other_run, refuses, tmp_path, name
 ):
     mixed = shutil.copytree(run, tmp_path / "run")
-    shutil.copy(other / name, mixed / name)
+    shutil.copy(other_run / name, mixed / name)
     says = [mixed / name, "of another run", "run id"]
     if name.startswith("weights"):
         notes = "weights/best.json"
-        shutil.copy(other / notes, mixed / notes)
+        shutil.copy(other_run / notes, mixed / notes)
         command = ["evaluate", "--run", mixed, "--input", corpus / "dev.tsv"]
         last = refuses(*command, says=says)
     else:
@@ -67,26 +92,37 @@ def test_another_runs_file_is_refused(
 
 def test_a_run_without_an_id_goes_on(data, run, tmp_path):
     """As one of an earlier version, which has none anywhere."""
-    old = without_ids(shutil.copytree(run, tmp_path / "run"), data)
+    old = shutil.copytree(run, tmp_path / "run")
+    remove_ids(old)
     assert trained(data, old, "--resume", "--epochs=2") == 0
     loaded = Run.load(old)
     assert loaded.id is None
     assert [line["epoch"] for line in loaded.history()] == [1, 2]
-    loaded.load_model("best")
+    for which in ("best", "last"):
+        loaded.load_model(which)
 
 
-def without_ids(folder, data):
-    """A run's folder as earlier versions wrote it, but for its epochs."""
+def remove_ids(folder):
+    """Makes a run of one epoch what earlier versions wrote."""
+    before = Run.load(folder)
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
     del manifest["id"]
     path.write_text(json.dumps(manifest))
-    for name in ("checkpoint.npz", "history.jsonl"):
-        (folder / name).unlink()
-    shutil.rmtree(folder / "weights")
-    (folder / "weights").mkdir()
-    assert trained(data, folder, "--resume", "--epochs=1") == 0
-    return folder
+    after = Run.load(folder)
+    after.write_history(before.history())
+    for which in ("best", "last"):
+        model = before.load_model(which)
+        after.save_weights(model, which, 1, before.manifest["scores"]["best"])
+    path = folder / "checkpoint.npz"
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    note = json.loads(arrays["note"].tobytes())
+    assert note.pop("run") == before.id
+    arrays["note"] = np.frombuffer(json.dumps(note).encode(), np.uint8)
+    np.savez(path, **arrays)
+    for name in FILES:
+        assert before.id.encode() not in (folder / name).read_bytes()
 
 
 def test_weights_without_notes_are_checked_by_what_is_in_them(
@@ -106,6 +142,7 @@ def test_weights_without_notes_are_checked_by_what_is_in_them(
     refuses(*command, says=[path, "damaged weights (SHA-256 of its tensors"])
 
 
+@pytest.mark.usefixtures("untrained")
 def test_a_resume_says_what_it_takes(data, run, capsys, tmp_path):
     copy = shutil.copytree(run, tmp_path / "run")
     options = ["--resume", "--epochs=2", "--precision=auto"]

@@ -7,15 +7,6 @@ import keras_transformer as kt
 from keras_transformer.cli import serve
 from keras_transformer.cli.main import build_parser, main
 from keras_transformer.serving.server import engines
-from tests.built_once import built_once
-from tests.toy_runs import CONFIGURABLE, write_run
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return built_once(
-        tmp_path_factory, "usage", lambda out: write_run(out, CONFIGURABLE[0])
-    )
 
 
 def test_the_configuration_is_printed_and_taken(tmp_path, capsys):
@@ -32,16 +23,16 @@ def test_the_configuration_is_printed_and_taken(tmp_path, capsys):
     assert capsys.readouterr().out == printed
 
 
-def test_sentences_on_the_command_line_are_translated(folder, capsys):
+def test_sentences_on_the_command_line_are_translated(random_run, capsys):
     texts = ["aaa bbb", "ccc"]
-    assert main(["translate", "--run", str(folder), *texts]) == 0
-    expected = kt.load(folder).translate(texts)
+    assert main(["translate", "--run", str(random_run), *texts]) == 0
+    expected = kt.load(random_run).translate(texts)
     assert capsys.readouterr().out.splitlines() == expected
 
 
 @pytest.mark.parametrize("option", ["--input=x", "--shards=2"])
-def test_sentences_are_in_place_of_a_file(folder, option, capsys):
-    assert main(["translate", "--run", str(folder), "aaa", option]) == 2
+def test_sentences_are_in_place_of_a_file(random_run, option, capsys):
+    assert main(["translate", "--run", str(random_run), "aaa", option]) == 2
     assert "TEXT" in capsys.readouterr().err
 
 

@@ -1,3 +1,4 @@
+import functools
 import itertools
 import os
 import shutil
@@ -29,10 +30,10 @@ from keras_transformer.errors import InputError
 BUFFERS = [130, 250, 1000, 60]
 
 
-def padding_share(dataset):
+def padding_share(batches):
     """PAD positions over all positions of `source_ids` and `target_ids`."""
     padding = positions = 0
-    for features, _ in dataset.as_numpy_iterator():
+    for features, _ in batches:
         for name in ("source_ids", "target_ids"):
             padding += int((features[name] == PAD_ID).sum())
             positions += features[name].size
@@ -91,29 +92,54 @@ def same(first, second):
 
 
 def training(prepared, **options):
-    options = {"batch_tokens": 200, "shuffle_buffer": 130, **options}
-    return TrainingBatches(prepared, **options)
+    defaults = {"batch_tokens": 200, "shuffle_buffer": 130, "seed": 1}
+    return TrainingBatches(prepared, **{**defaults, **options})
+
+
+@pytest.fixture(scope="module")
+def stored(prepared):
+    """The pairs of each split, sorted."""
+    return {
+        split: sorted(stored_pairs(prepared, split))
+        for split in ("train", "dev")
+    }
+
+
+@pytest.fixture(scope="module")
+def two_epochs(prepared):
+    """`TrainingBatches` and lists of their first two epochs, read once."""
+
+    @functools.cache
+    def read(shuffle_buffer, sentences):
+        batches = training(
+            prepared, shuffle_buffer=shuffle_buffer, batch_sentences=sentences
+        )
+        epochs = []
+        for epoch in range(2):
+            batches.epoch = epoch
+            epochs.append(batches_of(batches.dataset))
+        return batches, epochs
+
+    return read
 
 
 @pytest.mark.parametrize(
     ("shuffle_buffer", "sentences"),
     [*((buffer, None) for buffer in BUFFERS), (130, 32)],
 )
-def test_an_epoch_has_every_pair_once(prepared, shuffle_buffer, sentences):
-    batches = training(
-        prepared, shuffle_buffer=shuffle_buffer, batch_sentences=sentences
-    )
-    wanted = sorted(stored_pairs(prepared, "train"))
-    for epoch in range(2):
-        batches.epoch = epoch
-        found = batches_of(batches.dataset)
-        assert sorted(pairs_in(found)) == wanted
+def test_an_epoch_has_every_pair_once(
+    two_epochs, stored, shuffle_buffer, sentences
+):
+    batches, epochs = two_epochs(shuffle_buffer, sentences)
+    for found in epochs:
+        assert sorted(pairs_in(found)) == stored["train"]
         assert len(found) == batches.batches_per_epoch
     assert int(batches.dataset.cardinality()) == batches.batches_per_epoch
 
 
-def test_no_batch_exceeds_its_tokens_on_either_side(prepared):
-    for features, labels in batches_of(training(prepared).dataset):
+def test_no_batch_exceeds_its_tokens_on_either_side(two_epochs):
+    _, epochs = two_epochs(130, None)
+    for features, labels in epochs[0]:
         assert labels.size <= 200
         assert features["source_ids"].size <= 200
 
@@ -140,14 +166,15 @@ def without_blank(batch):
 
 
 @pytest.mark.parametrize("sentences", [None, 32])
-def test_a_multiple_of_lengths_gives_few_shapes(prepared, sentences):
+def test_a_multiple_of_lengths_gives_few_shapes(
+    prepared, two_epochs, stored, sentences
+):
     options = {"batch_sentences": sentences, "length_multiple": 8}
     batches = training(prepared, **options)
     found = batches_of(batches.dataset)
-    wanted = sorted(stored_pairs(prepared, "train"))
-    assert sorted(pairs_in(map(without_blank, found))) == wanted
+    assert sorted(pairs_in(map(without_blank, found))) == stored["train"]
     assert len(found) == batches.batches_per_epoch
-    plain = batches_of(training(prepared, batch_sentences=sentences).dataset)
+    _, (plain, _) = two_epochs(130, sentences)
     shapes = {labels.shape for _, labels in found}
     assert len(shapes) < len({labels.shape for _, labels in plain})
     for features, labels in found:
@@ -155,34 +182,31 @@ def test_a_multiple_of_lengths_gives_few_shapes(prepared, sentences):
         assert features["target_ids"].shape == labels.shape
         assert labels.shape[1] % 8 == features["source_ids"].shape[1] % 8 == 0
         assert len(labels) == (sentences or max(1, 200 // longest))
-    found = padding_share(batches.dataset)
-    assert batches.padding_share() == pytest.approx(found, abs=1e-6)
+    share = padding_share(found)
+    assert batches.padding_share() == pytest.approx(share, abs=1e-6)
 
 
 @pytest.mark.parametrize("sentences", [None, 32])
-def test_geometric_lengths_give_few_shapes(prepared, sentences):
+def test_geometric_lengths_give_few_shapes(prepared, stored, sentences):
     lengths = geometric_lengths(40)
     options = {"batch_sentences": sentences, "length_buckets": lengths}
     batches = training(prepared, **options)
     found = batches_of(batches.dataset)
-    wanted = sorted(stored_pairs(prepared, "train"))
-    assert sorted(pairs_in(map(without_blank, found))) == wanted
+    assert sorted(pairs_in(map(without_blank, found))) == stored["train"]
     assert len(found) == batches.batches_per_epoch
     for features, labels in found:
         longest = max(features["source_ids"].shape[1], labels.shape[1])
         assert {labels.shape[1], features["source_ids"].shape[1]} <= {*lengths}
         assert len(labels) == (sentences or max(1, 200 // longest))
-    found = padding_share(batches.dataset)
-    assert batches.padding_share() == pytest.approx(found, abs=1e-6)
+    share = padding_share(found)
+    assert batches.padding_share() == pytest.approx(share, abs=1e-6)
 
 
-def test_padded_lengths_leave_the_batches_as_they_are(prepared):
+def test_padded_lengths_leave_the_batches_as_they_are(prepared, two_epochs):
     lengths = geometric_lengths(40, shortest=4)
-    plain, padded = (
-        training(prepared, padded_lengths=padded) for padded in ((), lengths)
-    )
+    padded = training(prepared, padded_lengths=lengths)
     ours = batches_of(padded.dataset)
-    theirs = batches_of(plain.dataset)
+    _, (theirs, _) = two_epochs(130, None)
     assert [sorted(unframed(batch)) for batch in theirs] == [
         sorted(unframed(without_blank(batch))) for batch in ours
     ]
@@ -191,7 +215,7 @@ def test_padded_lengths_leave_the_batches_as_they_are(prepared):
         for found in (ours, theirs)
     ]
     assert len(shapes[0]) < len(shapes[1])
-    share = padding_share(padded.dataset)
+    share = padding_share(ours)
     assert padded.padding_share() == pytest.approx(share, abs=1e-6)
     dev = [
         evaluation_batches(
@@ -203,27 +227,23 @@ def test_padded_lengths_leave_the_batches_as_they_are(prepared):
     assert pairs_in(theirs) == pairs_in(map(without_blank, ours))
 
 
-def test_order_follows_from_seed_and_epoch(prepared):
-    first, again, other = (training(prepared, seed=s) for s in (1, 1, 2))
-    epochs = []
-    for epoch in range(2):
-        for batches in (first, again, other):
-            batches.epoch = epoch
-        epochs.append(batches_of(first.dataset))
-        assert same(epochs[-1], batches_of(again.dataset))
-        assert not same(epochs[-1], batches_of(other.dataset))
-    assert not same(epochs[0], epochs[1])
-    first.epoch = 0
-    assert same(epochs[0], batches_of(first.dataset))
+def test_order_follows_from_seed_and_epoch(prepared, two_epochs):
+    _, epochs = two_epochs(130, None)
+    again, other = (training(prepared, seed=seed) for seed in (1, 2))
+    for epoch, found in enumerate(epochs):
+        again.epoch = other.epoch = epoch
+        assert same(found, batches_of(again.dataset))
+        assert not same(found, batches_of(other.dataset))
+    assert not same(*epochs)
+    again.epoch = 0
+    assert same(epochs[0], batches_of(again.dataset))
 
 
-def test_pairs_meet_others_in_each_epoch(prepared):
-    batches = training(prepared, shuffle_buffer=1000)
-    together = []
-    for epoch in (0, 1):
-        batches.epoch = epoch
-        found = batches_of(batches.dataset)
-        together.append({frozenset(unframed(batch)) for batch in found})
+def test_pairs_meet_others_in_each_epoch(two_epochs):
+    _, epochs = two_epochs(1000, None)
+    together = [
+        {frozenset(unframed(batch)) for batch in found} for found in epochs
+    ]
     assert len(together[0] & together[1]) < len(together[0]) / 2
 
 
@@ -274,12 +294,12 @@ def test_no_tuner_sleeps_while_an_iterator_is_to_end(prepared):
         assert dataset.options().autotune.enabled is False
 
 
-def test_evaluation_has_every_pair_once_shortest_first(prepared):
+def test_evaluation_has_every_pair_once_shortest_first(prepared, stored):
     for split in ("train", "dev"):
         dataset = evaluation_batches(prepared, split, batch_tokens=200)
         batches = batches_of(dataset)
         found = pairs_in(batches)
-        assert sorted(found) == sorted(stored_pairs(prepared, split))
+        assert sorted(found) == stored[split]
         assert int(dataset.cardinality()) == len(batches)
         lengths = [len(target) for _, target in found]
         assert lengths == sorted(lengths)
@@ -294,14 +314,14 @@ def test_evaluation_of_a_missing_split_is_refused(corpus, tmp_path):
         evaluation_batches(prepared, "dev", batch_tokens=200)
 
 
-def test_text_in_batches_is_that_of_its_records(prepared, pairs):
+def test_text_in_batches_is_that_of_its_records(prepared, stored, pairs):
     tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
     made = pair_batches(pairs, *tokenizers, max_length=100, batch_sentences=2)
     batches = [tf.nest.map_structure(np.array, batch) for batch in made]
     assert [len(labels) for _, labels in batches] == [2, 2, 1]
     found = pairs_in(batches)
     assert len(found) == 5
-    assert set(found) <= set(stored_pairs(prepared, "train"))
+    assert set(found) <= set(stored["train"])
     made = pair_batches(pairs, *tokenizers, max_length=6)
     features, labels = next(made)
     assert features["source_ids"].shape == labels.shape == (5, 6)
@@ -315,14 +335,13 @@ def test_padding_share_counts_both_sides():
         },
         np.zeros((2, 4), np.int32),
     )
-    dataset = tf.data.Dataset.from_tensors(batch)
-    assert padding_share(dataset) == pytest.approx(4 / 14)
+    assert padding_share([batch]) == pytest.approx(4 / 14)
 
 
 def test_planned_padding_share_is_that_of_the_batches(prepared):
     batches = training(prepared)
     batches.epoch = 4
-    share = padding_share(batches.dataset)
+    share = padding_share(batches.dataset.as_numpy_iterator())
     assert batches.padding_share() == pytest.approx(share, abs=1e-12)
     assert 0 < share < 0.2
 
@@ -469,7 +488,7 @@ def test_padding_share_on_a_corpus(corpus_files, tmp_path, options):
     batches = TrainingBatches(prepared, **options)
     for epoch in range(3):
         batches.epoch = epoch
-        assert padding_share(batches.dataset) < 0.08
+        assert padding_share(batches.dataset.as_numpy_iterator()) < 0.08
         assert batches.padding_share() < 0.08
 
 
@@ -480,4 +499,4 @@ def test_padding_share_on_a_part_of_a_corpus(corpus_files, write, tmp_path):
     prepared = prepare([path], tmp_path / "out", DataConfig())
     # A fifth of the corpus, in batches of a fifth of their size.
     batches = TrainingBatches(prepared, batch_tokens=819)
-    assert padding_share(batches.dataset) < 0.08
+    assert padding_share(batches.dataset.as_numpy_iterator()) < 0.08

@@ -110,7 +110,10 @@ def test_failing_disk_is_an_error_of_the_system(tmp_path):
     with pytest.raises(OSError, match="No such file") as caught:
         write_shard(tmp_path / "none" / "a", [(ids([[1]]), ids([[2]]))])
     assert caught.value.errno == errno.EIO
-    batch = ids([[1] * 100] * 9999), ids([[2]] * 9999)
+    batch = [
+        Ids(np.full(9999 * length, 1, np.int32), np.full(9999, length))
+        for length in (100, 1)
+    ]
     with pytest.raises(OSError, match="the disk is full") as caught:
         write_shard("/dev/full", [batch])
     assert caught.value.errno == errno.ENOSPC

@@ -10,7 +10,7 @@ import pytest
 
 from keras_transformer.config import Config, DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
-from keras_transformer.export.writer.saved_model import export_run
+from keras_transformer.export.writer import saved_model
 from keras_transformer.export.writer.signatures import TracedSignatures
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.word import WordTokenizer
@@ -60,12 +60,25 @@ def run(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def report(run, tmp_path_factory):
+def report(run, request, tmp_path_factory):
     """What exporting the run reported; its `path` is the export."""
 
     def build(folder):
         folder.mkdir()
-        report = export_run(run, folder / "tiny", warmup_texts=TEXTS)
+        # Only the process that exports has to trace for it.
+        served = request.getfixturevalue("served")
+        expected = run.source_tokenizer, run.target_tokenizer
+        expected += run.config.decoding, None, [], None
+
+        def traced(model, *arguments):
+            assert arguments == expected
+            return served
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(saved_model, "TracedSignatures", traced)
+            report = saved_model.export_run(
+                run, folder / "tiny", warmup_texts=TEXTS
+            )
         (folder / "report").write_bytes(pickle.dumps(report))
 
     folder = built_once(tmp_path_factory, "tiny_export", build)

@@ -19,28 +19,36 @@ pytestmark = pytest.mark.skipif(
 )
 CHECKS = "keras_transformer.export.verification.c_api_checks"
 
-# Runs a signature, and says which modules were loaded.
+# Runs signatures, and says which modules were loaded.
 _RUN = """
 import json, sys
 from keras_transformer.export.verification.c_api import CApiModel, find_library
 from keras_transformer.export.verification.replay_checks import readable
 model = CApiModel(sys.argv[1], find_library())
-texts = [text.encode() for text in json.loads(sys.argv[2])]
-outputs = {
-    name: readable(name, values, len(texts))
-    for name, values in model.run(sys.argv[3], {"text": texts}).items()
-}
-print(json.dumps({
-    "outputs": {name: value.tolist() for name, value in outputs.items()},
-    "types": {name: value.dtype.name for name, value in outputs.items()},
-    "modules": [name.split(".")[0] for name in sys.modules],
-}))
+answers = []
+for texts, signature in json.loads(sys.argv[2]):
+    texts = [text.encode() for text in texts]
+    outputs = {
+        name: readable(name, values, len(texts))
+        for name, values in model.run(signature, {"text": texts}).items()
+    }
+    answers.append({
+        "outputs": {name: value.tolist() for name, value in outputs.items()},
+        "types": {name: value.dtype.name for name, value in outputs.items()},
+    })
+modules = [name.split(".")[0] for name in sys.modules]
+print(json.dumps({"answers": answers, "modules": modules}))
 """
+# Up to 22 bytes lie within a TF_TString; more have memory of their own.
+_TEXTS = ["", "a", "b" * 22, "c" * 23, "狗" * 1000, "nul \0 inside"]
 
 
-def _run(folder, texts, signature):
+@pytest.fixture(scope="module")
+def without_tensorflow(report):
+    """The answers to some texts and to none, and the modules it took."""
+    requests = [(_TEXTS, layout.ALIGN), ([], layout.TOKENIZE)]
     process = subprocess.run(
-        [sys.executable, "-c", _RUN, folder, json.dumps(texts), signature],
+        [sys.executable, "-c", _RUN, report.path, json.dumps(requests)],
         env={**os.environ, "PYTHONPATH": str(pathlib.Path.cwd())},
         capture_output=True,
         text=True,
@@ -100,11 +108,9 @@ def test_folder_without_a_model_does_not_load(tmp_path):
     assert "SavedModel" in result.detail
 
 
-def test_strings_of_any_length_go_in_and_come_out(report, run):
-    # Up to 22 bytes lie within a TF_TString; more have memory of their own.
-    texts = ["", "a", "b" * 22, "c" * 23, "狗" * 1000, "nul \0 inside"]
-    answer = _run(report.path, texts, layout.ALIGN)
-    surface = run.source_tokenizer.surface(texts).to_list()
+def test_strings_of_any_length_go_in_and_come_out(without_tensorflow, run):
+    answer, _ = without_tensorflow["answers"]
+    surface = run.source_tokenizer.surface(_TEXTS).to_list()
     limit = run.config.model.max_length - 2
     for row, tokens in zip(
         answer["outputs"]["source_tokens"], surface, strict=True
@@ -118,11 +124,12 @@ def test_strings_of_any_length_go_in_and_come_out(report, run):
         "alignment": "float32",
         "truncated": "bool",
     }
-    assert not {"tensorflow", "keras", "tensorflow_text"} & {*answer["modules"]}
+    modules = {*without_tensorflow["modules"]}
+    assert not {"tensorflow", "keras", "tensorflow_text"} & modules
 
 
-def test_no_text_gives_no_row(report):
-    answer = _run(report.path, [], layout.TOKENIZE)
+def test_no_text_gives_no_row(without_tensorflow):
+    _, answer = without_tensorflow["answers"]
     assert answer["outputs"] == {"ids": [], "length": []}
     assert answer["types"] == {"ids": "int32", "length": "int32"}
 

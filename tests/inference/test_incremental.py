@@ -13,6 +13,7 @@ from keras_transformer.inference.weight_fusion import read_parameters
 from tests.toy_models import (
     VARIANTS,
     randomise,
+    shared_transformer,
     small_transformer,
 )
 
@@ -27,13 +28,15 @@ TARGETS = np.array(
 )
 
 
+def full_pass(variant, targets):
+    model = shared_transformer(variant)
+    return model({"source_ids": SOURCE, "target_ids": targets}).numpy()
+
+
 @functools.cache
-def model(variant):
-    return small_transformer(variant)
-
-
-def full_pass(model, source=SOURCE, targets=TARGETS[:, 0]):
-    return model({"source_ids": source, "target_ids": targets}).numpy()
+def full_logits(variant, beam):
+    """Of a full pass over `TARGETS` of a beam."""
+    return full_pass(variant, TARGETS[:, beam])
 
 
 def stepped(functions, source, targets, capacity=None):
@@ -60,19 +63,19 @@ def graph_of(functions):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_predict_equals_the_model(variant):
-    functions = IncrementalTransformer(model(variant))
+    functions = IncrementalTransformer(shared_transformer(variant))
     logits, attention = functions.predict(SOURCE, TARGETS[:, 0])
     assert attention is None
-    np.testing.assert_allclose(logits, full_pass(model(variant)), atol=1e-4)
+    np.testing.assert_allclose(logits, full_logits(variant, 0), atol=1e-4)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_padding_in_predict_changes_nothing_before_it(variant):
-    functions = IncrementalTransformer(model(variant))
+    functions = IncrementalTransformer(shared_transformer(variant))
     targets = TARGETS[:, 0].copy()
     targets[1, 3:] = PAD_ID
     actual, _ = functions.predict(np.pad(SOURCE, [[0, 0], [0, 2]]), targets)
-    expected = full_pass(model(variant))
+    expected = full_logits(variant, 0)
     np.testing.assert_allclose(actual[0], expected[0], atol=1e-4)
     np.testing.assert_allclose(actual[1, :3], expected[1, :3], atol=1e-4)
 
@@ -81,17 +84,19 @@ def test_padding_in_predict_changes_nothing_before_it(variant):
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_step_by_step_equals_the_model(variant, compiled, beam_size):
-    functions = IncrementalTransformer(model(variant), compiled=compiled)
+    functions = IncrementalTransformer(
+        shared_transformer(variant), compiled=compiled
+    )
     targets = TARGETS[:, :beam_size]
     actual, _ = stepped(functions, SOURCE, targets, capacity=7)
     for beam in range(beam_size):
-        expected = full_pass(model(variant), targets=targets[:, beam])
+        expected = full_logits(variant, beam)
         np.testing.assert_allclose(actual[:, beam], expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_a_cache_grows_and_loses_sentences_between_steps(beam_size):
-    functions = IncrementalTransformer(model("pre"))
+    functions = IncrementalTransformer(shared_transformer("pre"))
     targets = TARGETS[:, :beam_size]
     expected, _ = stepped(functions, SOURCE, targets)
     cache = functions.start(tf.constant(SOURCE), beam_size, 0)
@@ -110,7 +115,9 @@ def test_a_cache_grows_and_loses_sentences_between_steps(beam_size):
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_reordered_cache_goes_on_from_the_parents(compiled):
-    functions = IncrementalTransformer(model("pre"), compiled=compiled)
+    functions = IncrementalTransformer(
+        shared_transformer("pre"), compiled=compiled
+    )
     parents = np.array([[2, 0, 2], [1, 1, 0]])
     cache = functions.start(tf.constant(SOURCE), 3, 5)
     history = TARGETS[:, :, :0]
@@ -120,7 +127,7 @@ def test_a_reordered_cache_goes_on_from_the_parents(compiled):
         step = functions.step(tf.constant(ids), cache, index)
         for beam in range(3):
             padded = np.pad(history[:, beam], [[0, 0], [0, 1]])
-            expected = full_pass(model("pre"), targets=padded)
+            expected = full_pass("pre", padded)
             np.testing.assert_allclose(
                 step.logits[:, beam], expected[:, index], atol=1e-4
             )
@@ -134,7 +141,7 @@ def test_a_reordered_cache_goes_on_from_the_parents(compiled):
 @pytest.mark.parametrize("beam_size", [1, 3])
 @pytest.mark.parametrize("variant", ["pre", "post"])
 def test_attention_sums_to_1_and_ignores_padding(variant, beam_size):
-    functions = IncrementalTransformer(model(variant), align=True)
+    functions = IncrementalTransformer(shared_transformer(variant), align=True)
     _, rows = stepped(functions, SOURCE, TARGETS[:, :beam_size])
     attention = np.stack(rows, axis=2)
     assert attention.shape == (2, beam_size, 5, 6)
@@ -147,7 +154,7 @@ def test_attention_sums_to_1_and_ignores_padding(variant, beam_size):
 
 
 def test_attention_is_that_of_the_last_layer_but_one():
-    subject = model("post")
+    subject = shared_transformer("post")
     functions = IncrementalTransformer(subject, align=True)
     _, actual = functions.predict(SOURCE, TARGETS[:, 0])
     # What comes after that layer's cross-attention changes nothing.
@@ -209,10 +216,10 @@ def cuts_bfloat16_off():
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_bfloat16_is_nearly_equal(variant):
-    functions = IncrementalTransformer(model(variant), "bfloat16")
+    functions = IncrementalTransformer(shared_transformer(variant), "bfloat16")
     logits, _ = functions.predict(SOURCE, TARGETS[:, 0])
     assert logits.dtype == tf.float32
-    expected = full_pass(model(variant))
+    expected = full_logits(variant, 0)
     # What is cut off is twice what rounding changes, and all towards 0. Where
     # no norm comes after the last sum, that makes 2.05 % instead of 0.76 %.
     wide = variant == "no final norm" and cuts_bfloat16_off()
@@ -224,12 +231,12 @@ def test_bfloat16_is_nearly_equal(variant):
 
 
 def test_norms_are_fused_only_where_norms_alone_read_the_stream():
-    fused = read_parameters(model("pre"))
+    fused = read_parameters(shared_transformer("pre"))
     assert fused.decoder_norm.scale is None
     assert fused.decoder[0].feedforward.norm.scale is None
     np.testing.assert_allclose(fused.source.tokens.mean(axis=1), 0, atol=1e-9)
     for variant in ("post", "no final norm", "post, final norm"):
-        plain = read_parameters(model(variant))
+        plain = read_parameters(shared_transformer(variant))
         assert plain.decoder[0].feedforward.norm.scale is not None
         assert (plain.decoder_norm is None) == (variant != "post, final norm")
 

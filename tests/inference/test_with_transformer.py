@@ -22,7 +22,7 @@ from tests.fake_models import (
 from tests.toy_models import (
     by_full_passes,
     check_equal,
-    small_transformer,
+    shared_transformer,
 )
 
 SLOW = pytest.mark.slow  # Each variant traces graphs of its own.
@@ -50,19 +50,14 @@ LIMITS = tf.constant([3, 22, 7, 18, 1, 20, 12, 9])
 
 
 @functools.cache
-def model(variant):
-    return small_transformer(variant)
-
-
-@functools.cache
 def full(variant):
-    return by_full_passes(model(variant))
+    return by_full_passes(shared_transformer(variant))
 
 
 @functools.cache
 def graph(variant, beam_size):
     """The search as a graph that knows no sizes."""
-    incremental = IncrementalTransformer(model(variant))
+    incremental = IncrementalTransformer(shared_transformer(variant))
     return traced(functools.partial(run, incremental, beam_size))
 
 
@@ -76,7 +71,7 @@ def run(functions, beam_size, source_ids, limits, **options):
 @VARIANTS
 def test_cached_search_equals_search_by_full_passes(variant, beam_size):
     source_ids, _ = random_sources(3, rows=8, longest=9)
-    functions = IncrementalTransformer(model(variant))
+    functions = IncrementalTransformer(shared_transformer(variant))
     actual = run(functions, beam_size, source_ids, LIMITS)
     expected = run(full(variant), beam_size, source_ids, LIMITS)
     check_equal(actual, expected)
@@ -89,7 +84,7 @@ def test_cached_search_without_constraints_equals_search_by_full_passes(
     beam_size,
 ):
     source_ids, _ = random_sources(4, rows=8, longest=9)
-    functions = IncrementalTransformer(model("pre"))
+    functions = IncrementalTransformer(shared_transformer("pre"))
     options = {"no_repeat_ngram_size": 0, "early_stopping": False}
     actual = run(functions, beam_size, source_ids, LIMITS, **options)
     expected = run(full("pre"), beam_size, source_ids, LIMITS, **options)
@@ -100,7 +95,7 @@ def test_cached_search_without_constraints_equals_search_by_full_passes(
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_a_graph_gives_what_eager_functions_give(variant, beam_size):
     source_ids, _ = random_sources(5, rows=8, longest=7)
-    functions = IncrementalTransformer(model(variant))
+    functions = IncrementalTransformer(shared_transformer(variant))
     check_equal(
         graph(variant, beam_size)(source_ids, LIMITS),
         run(functions, beam_size, source_ids, LIMITS),
@@ -132,7 +127,7 @@ def test_a_sentence_does_not_depend_on_its_neighbours(seed, beam_size):
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_sentences_leave_the_batch_at_different_times(beam_size):
     source_ids, _ = random_sources(6, rows=8, longest=6)
-    watched = Watched(IncrementalTransformer(model("post")))
+    watched = Watched(IncrementalTransformer(shared_transformer("post")))
     config = DecodingConfig(beam_size=beam_size)
     sentences = SentenceConstraints(LIMITS, min_lengths=LIMITS - 1)
     search(watched, source_ids, sentences, config)
@@ -143,7 +138,7 @@ def test_sentences_leave_the_batch_at_different_times(beam_size):
 @VARIANTS
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_scores_are_those_of_one_pass_over_the_translation(variant, beam_size):
-    functions = IncrementalTransformer(model(variant))
+    functions = IncrementalTransformer(shared_transformer(variant))
     source_ids, _ = random_sources(5, rows=8)
     result = graph(variant, beam_size)(source_ids, LIMITS)
     for row in range(beam_size):

@@ -5,7 +5,7 @@ import pytest
 
 from keras_transformer.layers import decoder_mask, padding_mask
 from keras_transformer.models.attention_weights import attention_weights
-from tests.toy_models import small_transformer
+from tests.toy_models import shared_transformer
 
 SOURCE = np.array([[2, 5, 6, 7, 3], [2, 9, 3, 0, 0]], np.int32)
 TARGET = np.array([[2, 8, 4, 11], [2, 5, 0, 0]], np.int32)
@@ -13,7 +13,7 @@ TARGET = np.array([[2, 8, 4, 11], [2, 5, 0, 0]], np.int32)
 
 @pytest.fixture(params=["pre", "post", "pre, tied"])
 def model(request):
-    return small_transformer(request.param)
+    return shared_transformer(request.param)
 
 
 def test_shapes_and_sums(model):
@@ -26,7 +26,7 @@ def test_shapes_and_sums(model):
 
 
 def test_nothing_attends_to_a_hidden_start():
-    model = small_transformer("as Marian's")
+    model = shared_transformer("as Marian's")
     weights = attention_weights(model, SOURCE, TARGET)
     for part in (weights.encoder, weights.cross):
         np.testing.assert_array_equal(part[..., 0], 0)

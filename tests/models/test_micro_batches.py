@@ -147,7 +147,12 @@ def test_a_loss_that_takes_one_tensor_gets_one():
         keras.utils.set_random_seed(1)
         model = build_transformer(CONFIG, 9, 9, micro_batches=count)
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile("sgd", loss, metrics=["accuracy", CrossEntropy()])
+        model.compile(
+            "sgd",
+            loss,
+            metrics=["accuracy", CrossEntropy()],
+            run_eagerly=True,
+        )
         history = model.fit(features, labels, epochs=2, verbose=0).history
         losses.append([history["loss"], history["cross_entropy"]])
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)

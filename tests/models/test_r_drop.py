@@ -109,6 +109,8 @@ def test_without_dropout_training_is_the_same():
             SmoothedCrossEntropy(0.1),
             metrics=[metric],
             jit_compile=False,
+            # The graph of interest is that of both passes.
+            run_eagerly=not r_drop,
         )
         losses = model.fit(features, labels, epochs=3, verbose=0).history
         results.append([losses["loss"], losses["cross_entropy"]])

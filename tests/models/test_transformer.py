@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 
 import keras
 import numpy as np
@@ -38,13 +39,17 @@ def build(variant="pre", **changes):
     return build_transformer(config, 12, 12)
 
 
+# For tests that only read a model.
+built = functools.cache(build)
+
+
 def logits(model, source=SOURCE, target=TARGET):
     return np.array(model({"source_ids": source, "target_ids": target}))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_saved_and_loaded_gives_the_same_logits(variant, tmp_path):
-    model = build(variant)
+    model = built(variant)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(logits(loaded), logits(model), atol=1e-6)
@@ -86,13 +91,13 @@ def test_without_final_norm_the_stream_goes_to_the_logits_as_it_is():
     [("pre", 2, 1), ("tied", 2, 0), ("shared", 1, 0)],
 )
 def test_tying_shares_matrices(variant, embeddings, projections):
-    paths = [w.path for w in build(variant).weights]
+    paths = [w.path for w in built(variant).weights]
     assert sum(p.endswith("tokens/embeddings") for p in paths) == embeddings
     assert sum(p == "logits/kernel" for p in paths) == projections
 
 
 def test_padding_does_not_change_logits():
-    model = build()
+    model = built()
     padded = np.pad(SOURCE, ((0, 0), (0, 3)))
     np.testing.assert_allclose(
         logits(model, source=padded), logits(model), atol=1e-5
@@ -100,7 +105,7 @@ def test_padding_does_not_change_logits():
 
 
 def test_a_hidden_start_changes_nothing():
-    model = build("biased")
+    model = built("biased")
     changed = SOURCE.copy()
     changed[:, 0] = 0
     np.testing.assert_allclose(
@@ -110,7 +115,7 @@ def test_a_hidden_start_changes_nothing():
 
 
 def test_the_first_token_after_a_hidden_start_has_the_first_position():
-    seen, hidden = build(), build(source_start=False)
+    seen, hidden = built(), build(source_start=False)
     hidden.set_weights(seen.get_weights())
     np.testing.assert_allclose(
         logits(hidden), logits(seen, source=SOURCE[:, 1:]), atol=1e-5
@@ -154,7 +159,7 @@ def test_a_tied_output_layer_may_have_a_bias():
 
 def test_an_empty_source_gives_finite_logits():
     source = np.zeros((2, 3), dtype="int32")
-    assert np.isfinite(logits(build(), source=source)).all()
+    assert np.isfinite(logits(built(), source=source)).all()
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
@@ -168,7 +173,7 @@ def test_logits_are_float32_under_mixed_policies(policy):
     result = model({"source_ids": SOURCE, "target_ids": TARGET})
     assert keras.backend.standardize_dtype(result.dtype) == "float32"
     assert np.isfinite(np.array(result)).all()
-    np.testing.assert_allclose(result, logits(build()), atol=0.1)
+    np.testing.assert_allclose(result, logits(built()), atol=0.1)
 
 
 def test_one_shared_embedding_needs_one_vocabulary():
@@ -184,4 +189,4 @@ def test_summary_and_parameter_count():
     encoder = 2 * (attention + feedforward + 2 * norm)
     decoder = 2 * (2 * attention + feedforward + 3 * norm)
     ends = 2 * 12 * 8 + 8 * 12 + 12 + 2 * norm
-    assert build().count_params() == encoder + decoder + ends
+    assert built().count_params() == encoder + decoder + ends

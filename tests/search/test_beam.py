@@ -43,7 +43,7 @@ def test_says_the_word_that_the_model_spells(beam_size):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_beam_of_1_with_early_stopping_is_greedy_search(seed, alpha):
     model = RecurrentModel(seed, vocabulary_size=9)
     source_ids, lengths = random_sources(seed, rows=12)
@@ -60,7 +60,7 @@ def test_a_beam_of_1_with_early_stopping_is_greedy_search(seed, alpha):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_wide_beam_is_exhaustive_search(seed, alpha):
     model = RecurrentModel(seed, vocabulary_size=6)
     source_ids, _ = random_sources(seed, rows=2)
@@ -113,7 +113,7 @@ def test_scores_are_rescored_log_probabilities(beam_size, alpha):
             )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_hypotheses_are_sorted_and_distinct(seed):
     model = RecurrentModel(seed, vocabulary_size=12)
     source_ids, _ = random_sources(seed)
@@ -128,7 +128,7 @@ def test_hypotheses_are_sorted_and_distinct(seed):
             assert (np.diff(scores) <= 0).all()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_finished_hypothesis_ends_with_end_and_nothing_else_holds_it(seed):
     model = RecurrentModel(seed)
     source_ids, _ = random_sources(seed)
@@ -156,7 +156,7 @@ def test_fewer_hypotheses_are_the_same_first_rows(num_hypotheses, alpha):
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_sentence_does_not_depend_on_its_neighbours(seed, beam_size):
     model = RecurrentModel(seed, vocabulary_size=30)
     source_ids, lengths = random_sources(seed, rows=9)

@@ -14,7 +14,7 @@ from keras_transformer.search.scoring import (
     score_translations,
     token_log_probabilities,
 )
-from tests.toy_models import VARIANTS, small_transformer
+from tests.toy_models import VARIANTS, shared_transformer
 
 SOURCE = tf.constant([[2, 5, 7, 9, 3], [2, 8, 3, 0, 0]])
 IDS = tf.constant([[4, 6, 8, END_ID], [9, END_ID, 0, 0]])
@@ -36,7 +36,7 @@ def test_token_log_probabilities_are_those_of_the_labels():
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_scores_are_those_of_the_model(variant):
-    model = small_transformer(variant)
+    model = shared_transformer(variant)
     actual = score_translations(IncrementalTransformer(model), SOURCE, IDS)
     inputs = tf.constant([[START_ID, 4, 6, 8], [START_ID, 9, END_ID, 0]])
     logits = model({"source_ids": SOURCE, "target_ids": inputs})
@@ -54,7 +54,7 @@ def test_scores_are_those_of_the_model(variant):
 
 
 def test_padding_and_neighbours_change_no_score():
-    model = IncrementalTransformer(small_transformer())
+    model = IncrementalTransformer(shared_transformer("pre"))
     together = score_translations(model, SOURCE, IDS)
     alone = score_translations(model, SOURCE[1:, :3], IDS[1:, :2])
     np.testing.assert_allclose(
@@ -65,7 +65,7 @@ def test_padding_and_neighbours_change_no_score():
 
 
 def test_attention_is_aligned_with_the_tokens():
-    model = IncrementalTransformer(small_transformer(), align=True)
+    model = IncrementalTransformer(shared_transformer("pre"), align=True)
     attention = score_translations(model, SOURCE, IDS).attention
     assert attention.shape == (2, 4, 5)
     np.testing.assert_allclose(tf.reduce_sum(attention, -1), 1.0, rtol=1e-5)
@@ -73,7 +73,7 @@ def test_attention_is_aligned_with_the_tokens():
 
 
 def test_no_sentence():
-    model = IncrementalTransformer(small_transformer())
+    model = IncrementalTransformer(shared_transformer("pre"))
     actual = score_translations(
         model, tf.zeros([0, 4], tf.int32), tf.zeros([0, 3], tf.int32)
     )

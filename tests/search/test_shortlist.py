@@ -16,7 +16,7 @@ from keras_transformer.search.shortlist import (
     shortlisted_search,
 )
 from tests.fake_models import random_sources, traced
-from tests.toy_models import VOCABULARY_SIZE, check_equal, small_transformer
+from tests.toy_models import VOCABULARY_SIZE, check_equal, shared_transformer
 
 SOURCE, LENGTHS = random_sources(3, rows=12, longest=9)
 SENTENCES = SentenceConstraints(2 * LENGTHS + 2)
@@ -37,7 +37,7 @@ WIDE = Lexicon(
 
 @pytest.fixture(scope="module")
 def keras_model():
-    return small_transformer()
+    return shared_transformer("pre")
 
 
 @pytest.fixture(scope="module")

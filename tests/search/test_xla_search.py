@@ -10,7 +10,7 @@ from keras_transformer.search.constraints import SentenceConstraints
 from keras_transformer.search.from_config import search
 from keras_transformer.search.scoring import score_translations
 from tests.fake_models import random_sources
-from tests.toy_models import check_equal, small_transformer
+from tests.toy_models import check_equal, shared_transformer
 
 LIMITS = tf.constant([3, 22, 7, 18, 0, 20])
 STEPS = 24
@@ -35,7 +35,7 @@ def cut(result):
 )
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_compiled_search_equals_uncompiled_search(variant, beam_size):
-    model = small_transformer(variant)
+    model = shared_transformer(variant)
     source_ids, _ = random_sources(3, rows=6, longest=9)
     functions = IncrementalTransformer(model, compiled=True)
 
@@ -54,7 +54,7 @@ def test_compiled_search_equals_uncompiled_search(variant, beam_size):
 
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_bfloat16_scores_are_finite_and_nearly_equal(beam_size):
-    model = small_transformer("pre")
+    model = shared_transformer("pre")
     source_ids, _ = random_sources(5, rows=24, longest=9)
     limits = tf.fill([24], 4)
     functions = IncrementalTransformer(model)

@@ -167,9 +167,9 @@ def test_everything_that_is_said_goes_through_it():
     assert said.endswith("as before\n")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def process(toy_base):
-    """A server, its ports, and whose stderr a test reads or doesn't."""
+    """A server and its ports. A test may read its stderr; the last ends it."""
     rest, rpc = free_ports()
     started = start(
         *("serve", "--engine", "embedded", "--model_base_path", toy_base),
@@ -217,8 +217,10 @@ def test_a_server_whose_log_nobody_reads(process):
 
 def test_sigterm_ends_a_server_whose_log_nobody_reads(process):
     server, rest, _ = process
+    before = dropped(rest)
     for _ in range(8):
         assert ask(rest, PREDICT, LONG, timeout=SECONDS).status == 200
+    assert dropped(rest) > before
     began = time.monotonic()
     server.send_signal(signal.SIGTERM)
     assert server.wait(SECONDS) == 0

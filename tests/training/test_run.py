@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import shutil
 
 import h5py
 import pytest
@@ -15,6 +16,23 @@ from keras_transformer.training.weights import load_weights
 @pytest.fixture
 def run(prepared, config, tmp_path):
     return Run.create(tmp_path / "run", config, prepared)
+
+
+@pytest.fixture(scope="module")
+def with_weights(prepared, config, tmp_path_factory):
+    """A run that has weights, and the model with them: only to be read."""
+    folder = tmp_path_factory.mktemp("with_weights") / "run"
+    run = Run.create(folder, config, prepared)
+    model = run.build_model()
+    run.save_weights(model, "best", 1, {})
+    return run, model
+
+
+@pytest.fixture
+def saved(with_weights, tmp_path):
+    """A copy of the run that has weights."""
+    run, _ = with_weights
+    return Run.load(shutil.copytree(run.folder, tmp_path / "saved"))
 
 
 def test_a_loaded_run_is_the_created_one(run, prepared):
@@ -79,10 +97,11 @@ def test_a_damaged_manifest_is_named(run, damage):
         Run.load(run.folder)
 
 
-def test_a_full_disk_is_told_before_weights_are_written(run, monkeypatch):
-    model = run.build_model()
-    run.save_weights(model, "best", 1, {})
-    folder = run.folder / "weights"
+def test_a_full_disk_is_told_before_weights_are_written(
+    saved, with_weights, monkeypatch
+):
+    _, model = with_weights
+    folder = saved.folder / "weights"
     needed = []
 
     def full(descriptor, offset, size):
@@ -92,27 +111,26 @@ def test_a_full_disk_is_told_before_weights_are_written(run, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "posix_fallocate", full)
         with pytest.raises(OSError, match="best.weights.h5"):
-            run.save_weights(model, "best", 2, {})
+            saved.save_weights(model, "best", 2, {})
     assert needed[0] >= (folder / "best.weights.h5").stat().st_size
     assert sorted(path.name for path in folder.iterdir()) == [
         "best.json",
         "best.weights.h5",
     ]
-    run.load_model("best")
+    saved.load_model("best")
 
 
 @pytest.mark.parametrize("there", [True, False])
 def test_no_model_is_built_that_the_weights_can_not_fill(
-    run, config, monkeypatch, there
+    run, saved, config, monkeypatch, there
 ):
-    if there:
-        run.save_weights(run.build_model(), "best", 1, {})
+    folder = (saved if there else run).folder
     changed = config.updated({"model": {"d_model": 65536, "d_ff": 262144}})
-    (run.folder / "config.yaml").write_text(changed.to_yaml())
+    (folder / "config.yaml").write_text(changed.to_yaml())
     monkeypatch.setattr(Run, "build_model", None)
     says = "damaged weights, or of another" if there else "no such weights"
     with pytest.raises(InputError, match=says):
-        Run.load(run.folder).load_model("best")
+        Run.load(folder).load_model("best")
 
 
 @pytest.mark.parametrize("tied", ["none", "target", "all"])
@@ -140,9 +158,9 @@ def test_missing_weights_are_named(run):
     ids=lambda values: "{}={}".format(*next(iter(values.items()))),
 )
 def test_weights_of_another_shape_are_named(
-    values, run, config, prepared, tmp_path
+    values, with_weights, config, prepared, tmp_path
 ):
-    run.save_weights(run.build_model(), "best", 1, {})
+    run, _ = with_weights
     changed = config.updated({"model": values})
     assert changed != config
     other = Run.create(tmp_path / "other", changed, prepared)
@@ -151,14 +169,13 @@ def test_weights_of_another_shape_are_named(
         load_weights(run.weights_path("best"), model)
 
 
-def test_a_checksum_inside_that_is_no_text(run):
-    path = run.weights_path("best")
-    run.save_weights(run.build_model(), "best", 1, {})
+def test_a_checksum_inside_that_is_no_text(saved):
+    path = saved.weights_path("best")
     path.with_name("best.json").unlink()
     with h5py.File(path, "r+") as file:
         file.attrs["sha256"] = [1, 2]
     with pytest.raises(InputError, match="best.weights.h5: damaged weights"):
-        run.load_model("best")
+        saved.load_model("best")
 
 
 @pytest.mark.parametrize("line", ['{"epo', '{"epocg": 2}', '{"epoch": ""}'])
@@ -168,10 +185,13 @@ def test_damaged_history_is_named(run, line):
         run.history()
 
 
-def test_tensors_that_claim_more_than_their_file_has_are_told(run, tmp_path):
+def test_tensors_that_claim_more_than_their_file_has_are_told(
+    with_weights, tmp_path
+):
+    _, model = with_weights
     path = tmp_path / "huge.weights.h5"
     with h5py.File(path, "w") as file:
         # Never written, so not in the file: 32 TB once it is read.
         file.create_dataset("vars/0", (1 << 43,), "float32")
     with pytest.raises(InputError, match="damaged weights .tensors of"):
-        load_weights(path, run.build_model())
+        load_weights(path, model)

@@ -21,7 +21,7 @@ from keras_transformer.translation.compiled import (
     when_to_compile,
 )
 from keras_transformer.translation.translator import Translator
-from tests.toy_models import check_equal, small_transformer
+from tests.toy_models import check_equal, shared_transformer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LETTERS = "abcdefghijklmnop"
@@ -37,7 +37,7 @@ def tokenizer():
 def both(after=0, **options):
     """The compiled translator and what it has to equal."""
     config = DecodingConfig(**{**OPTIONS, **options})
-    model = small_transformer()
+    model = shared_transformer("pre")
     tokenizers = tokenizer(), tokenizer()
     compiled = CompiledTranslator(*tokenizers, model, config, after)
     expected = Translator(*tokenizers, IncrementalTransformer(model), config)

@@ -1,6 +1,6 @@
 """Several models that translate as one."""
 
-import json
+import re
 import shutil
 
 import numpy as np
@@ -9,9 +9,9 @@ import tensorflow as tf
 import yaml
 
 from keras_transformer import distill, evaluate, load
+from keras_transformer.api import evaluation
 from keras_transformer.cli.main import main
 from keras_transformer.config import DecodingConfig
-from keras_transformer.data.prepared import PreparedData
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.run_evaluation import evaluate_run
 from keras_transformer.files import read_json
@@ -24,9 +24,11 @@ from keras_transformer.translation.ensemble import (
     Ensemble,
     mean_log_probabilities,
 )
+from keras_transformer.translation.factory import RunTranslatorFactory
+from keras_transformer.translation.request import Hypothesis, Translation
 from tests.fake_models import random_sources
 from tests.toy_models import by_full_passes, check_equal, small_transformer
-from tests.toy_runs import prepare_words
+from tests.toy_runs import prepare_words, untrained_run
 
 CONFIG = DecodingConfig(beam_size=4, length_penalty=0.6)
 SOURCE, LENGTHS = random_sources(3, rows=12, longest=9)
@@ -91,7 +93,7 @@ def test_probabilities_that_float32_has_not():
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two trainings of a few steps, which differ in their seed."""
+    """Two runs that differ in their seed, with random weights; their data."""
     folder = tmp_path_factory.mktemp("ensemble")
     lines = [
         f"{a} {b} {c}\t{c} {b} {a}\n"
@@ -100,25 +102,15 @@ def runs(tmp_path_factory):
         for c in ("six", "seven", "eight")
     ]
     prepare_words(folder, lines, 0.3)
-    shape = "num_encoder_layers=1 num_decoder_layers=1 d_model=16 num_heads=2"
     for seed in (1, 2):
-        words = ["train", "--data", folder / "data", "--epochs=4"]
-        words += [f"--set=model.{value}" for value in shape.split()]
-        words += [f"--set=training.seed={seed}", "--set=training.threads=1"]
-        words += ["--set=training.learning_rate=0.02"]
-        words += ["--set=training.warmup_steps=2"]
-        words += ["--out", folder / f"run-{seed}"]
-        assert main([str(word) for word in words]) == 0
+        untrained_run(folder / f"run-{seed}", folder / "data", seed)
     return folder
 
 
-def test_evaluate_and_translate_and_distill(runs, capsys):
+def test_evaluate_and_translate(runs, capsys):
     one, two = str(runs / "run-1"), str(runs / "run-2")
-    data = PreparedData.load(runs / "data")
-    pairs = [
-        line.split("\t")[:2]
-        for line in (runs / "data/dev.tsv").read_text().splitlines()
-    ]
+    dev = runs / "data/dev.tsv"
+    pairs = [line.split("\t")[:2] for line in dev.read_text().splitlines()]
     alone = [evaluate_run(load(run), pairs) for run in (one, two)]
     both = evaluate_run(load(one), pairs, ensemble=[two])
     # The mean of probabilities is at least their geometric mean.
@@ -130,22 +122,36 @@ def test_evaluate_and_translate_and_distill(runs, capsys):
     words = ["translate", "--run", one, "--ensemble", two, "--workers=1"]
     assert main([*words, *sources]) == 0
     assert capsys.readouterr().out.splitlines() == both.texts.translations
-    opened = load(one, ensemble=[two])
+    opened = load(one, ensemble=two)
     assert opened.translate(sources) == both.texts.translations
     assert evaluate(opened, pairs).cross_entropy == both.cross_entropy
-    words = ["evaluate", "--run", one, "--ensemble", two, "--json", "--input"]
-    assert main([*words, str(runs / "data/dev.tsv")]) == 0
-    figures = json.loads(capsys.readouterr().out)
-    assert figures["cross_entropy"] == pytest.approx(both.cross_entropy)
-    words[words.index("--json")] = "--paired-bs-n=40"
-    words += [str(runs / "data/dev.tsv"), "--against", one, "--paired-bs"]
+    words = ["evaluate", "--run", one, "--ensemble", two, "--input", str(dev)]
+    words += ["--against", one, "--paired-bs", "--paired-bs-n=40"]
     assert main(words) == 0
-    assert f"p of the difference to {one} + {two}" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"p of the difference to {one} + {two}" in said
+    shown = re.search(r"^cross_entropy +(\S+)$", said, re.M)[1]
+    assert shown == f"{both.cross_entropy:.4g}"
+    assert shown != f"{alone[0].cross_entropy:.4g}"
 
-    of_one = distill(one, data.path, runs / "of-1", workers=1)
-    of_both = distill(
-        one, data.path, runs / "of-both", workers=1, ensemble=[two]
-    )
+
+def test_distill_names_its_teachers(runs, monkeypatch):
+    one, two = str(runs / "run-1"), str(runs / "run-2")
+    factories = []
+
+    def scripted(factory):
+        """Translates a source as itself."""
+        factories.append(factory)
+        return lambda lines: [
+            Translation(line, [Hypothesis(line, 0.0, finished=True)])
+            for line in lines
+        ]
+
+    monkeypatch.setattr(RunTranslatorFactory, "__call__", scripted)
+    data = runs / "data"
+    of_one = distill(one, data, runs / "of-1", workers=1)
+    of_both = distill(one, data, runs / "of-both", workers=1, ensemble=[two])
+    assert [factory.ensemble for factory in factories] == [(), (two,)]
     teachers = [d.manifest["distilled"]["teacher"] for d in (of_one, of_both)]
     assert "ensemble" not in teachers[0]
     assert [run["run"] for run in teachers[1]["ensemble"]] == [two]
@@ -208,25 +214,25 @@ def test_refuses_the_opposite_direction(runs, capsys):
 def test_references_are_cut_at_the_positions_that_all_have(runs, first):
     short = runs / "short"
     if not short.exists():
-        words = ["train", "--data", runs / "data", "--out", short]
-        words += ["--epochs=1", "--set=model.num_encoder_layers=1"]
-        words += ["--set=model.num_decoder_layers=1", "--set=model.d_model=16"]
-        words += ["--set=model.num_heads=2", "--set=model.max_length=6"]
-        assert main([str(word) for word in words]) == 0
+        untrained_run(short, runs / "data", seed=3, max_length=6)
     (second,) = {"run-1", "short"} - {first}
     pairs = [("one four six", " ".join(["six"] * 9)), ("two", "two")]
     result = evaluate_run(load(runs / first), pairs, ensemble=[runs / second])
     assert result.tokens == 6 + 2
 
 
-def test_one_other_run_may_be_given_by_itself(runs):
+def test_one_other_run_may_be_given_by_itself(runs, monkeypatch):
     one, two = runs / "run-1", runs / "run-2"
-    pairs = [("one four six", "six four one")]
-    expected = evaluate(str(one), pairs, ensemble=[two]).cross_entropy
+    given = []
+
+    def note(run, pairs, **options):
+        given.append(options["ensemble"])
+
+    monkeypatch.setattr(evaluation, "evaluate_run", note)
     for other in (two, str(two)):
-        found = evaluate(str(one), pairs, ensemble=other).cross_entropy
-        assert found == expected
+        evaluate(str(one), [("one four six", "six four one")], ensemble=other)
         assert load(one, ensemble=other).ensemble == (other,)
+    assert given == [(two,), (str(two),)]
 
 
 def test_refuses_runs_of_other_tokens(runs, capsys):
@@ -237,8 +243,7 @@ def test_refuses_runs_of_other_tokens(runs, capsys):
     words += ["--set=data.source_tokenizer=word"]
     words += ["--set=data.target_tokenizer=word", "--out", f"{other}-data"]
     assert main(words) == 0
-    words = ["train", "--data", f"{other}-data", "--out", other, "--epochs=1"]
-    assert main([*words, "--set=model.d_model=16"]) == 0
+    untrained_run(other, f"{other}-data")
     capsys.readouterr()
     commands = (
         ["translate", "a"],

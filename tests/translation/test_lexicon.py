@@ -21,7 +21,7 @@ from keras_transformer.translation import lexicon as lexica
 from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.lexicon import learn_lexicon, link, model_1
 from tests.toy_models import DIGITS, pairs
-from tests.toy_runs import prepare_words
+from tests.toy_runs import prepare_words, untrained_run
 
 PAIRS = [
     ("the house", "la maison"),
@@ -108,18 +108,14 @@ def test_nothing_to_learn_from():
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A run of a few steps, and its corpus."""
+def toy(tmp_path_factory):
+    """The folder of a run with random weights and its corpus; what is moved."""
     folder = tmp_path_factory.mktemp("shortlist")
     lines = [f"{source}\t{target}\n" for source, target in pairs(60)]
     prepare_words(folder, lines, 0.2)
-    shape = "num_encoder_layers=1 num_decoder_layers=1 d_model=16 num_heads=2"
-    words = ["train", "--data", folder / "data", "--epochs=3"]
-    words += [f"--set=model.{value}" for value in shape.split()]
-    words += ["--set=training.learning_rate=0.02", "--out", folder / "run"]
-    assert main([str(word) for word in words]) == 0
-    # A corpus in which a digit becomes the next one: what it suggests is
-    # nothing that the model would say by itself.
+    untrained_run(folder / "run", folder / "data")
+    # A corpus in which a digit becomes the next one: what it suggests isn't
+    # what the model says by itself.
     moved = {d: DIGITS[(i + 1) % 6] for i, d in enumerate(DIGITS)}
     lines = [f"{digit}\t{moved[digit]}\n" for digit in DIGITS]
     (folder / "moved.tsv").write_text("".join(lines))
@@ -134,8 +130,8 @@ def said(texts, translations, moved):
         yield known <= suggested | set(text.split())
 
 
-def test_translate_and_evaluate(trained, capsys):
-    folder, _ = trained
+def test_translate_and_evaluate(toy, capsys):
+    folder, _ = toy
     run, dev = str(folder / "run"), str(folder / "data/dev.tsv")
     sources = [
         line.split("\t")[0]
@@ -154,24 +150,28 @@ def test_translate_and_evaluate(trained, capsys):
     measured = evaluate(opened, [dev])
     assert measured.texts.translations == expected
     assert figures["bleu"] == measured.bleu
+    assert figures["chrf"] == measured.chrf > 0
 
 
-def test_only_what_is_suggested_is_said(trained, monkeypatch):
-    folder, moved = trained
+def test_only_what_is_suggested_is_said(toy, monkeypatch):
+    folder, moved = toy
     monkeypatch.setattr(
         "keras_transformer.translation.lexicon.learn_lexicon",
         lambda *given: learn_lexicon(*given, candidates=1, frequent=0),
     )
     sources = [source for source, _ in pairs(60)]
-    opened = load(folder / "run", shortlist=folder / "moved.tsv")
+    # Each says two words or more that are known.
+    decoding = DecodingConfig(min_length=2, ban_unknown=True)
+    run, corpus = folder / "run", folder / "moved.tsv"
+    opened = load(run, decoding=decoding, shortlist=corpus)
     assert all(said(sources, opened.translate(sources), moved))
-    free = load(folder / "run").translate(sources)
+    free = load(run, decoding=decoding).translate(sources)
     assert not all(said(sources, free, moved))
 
 
 @pytest.mark.slow
-def test_an_export_has_its_shortlist(trained, tmp_path, capsys):
-    folder, _ = trained
+def test_an_export_has_its_shortlist(toy, tmp_path, capsys):
+    folder, _ = toy
     run, corpus = str(folder / "run"), str(folder / "train.tsv")
     out = tmp_path / "model"
     words = ["export", "--run", run, "--shortlist", corpus, "--out", str(out)]
@@ -196,8 +196,8 @@ def test_an_export_has_its_shortlist(trained, tmp_path, capsys):
         (b"\xff\xfe\x00\t\x00\n", "UTF-8"),
     ],
 )
-def test_files_that_are_none(trained, tmp_path, capsys, content, says):
-    folder, _ = trained
+def test_files_that_are_none(toy, tmp_path, capsys, content, says):
+    folder, _ = toy
     path = tmp_path / "pairs.tsv"
     if content is not None:
         path.write_bytes(
@@ -226,9 +226,9 @@ def test_goes_with_runs_alone(words, capsys):
 
 
 def test_the_run_that_is_compared_has_the_same_shortlist(
-    trained, tmp_path, monkeypatch, capsys
+    toy, tmp_path, monkeypatch, capsys
 ):
-    folder, _ = trained
+    folder, _ = toy
     other = shutil.copytree(folder / "run", tmp_path / "other")
     given = []
     real = run_evaluation.lexicon_of
@@ -246,9 +246,9 @@ def test_the_run_that_is_compared_has_the_same_shortlist(
 
 
 def test_a_shortlist_is_measured_where_a_precision_is_chosen(
-    trained, tmp_path, monkeypatch
+    toy, tmp_path, monkeypatch
 ):
-    folder, _ = trained
+    folder, _ = toy
     given = []
 
     def note(run, model, config, **options):
@@ -268,10 +268,8 @@ def test_a_shortlist_is_measured_where_a_precision_is_chosen(
     assert given[0] is not None
 
 
-def test_an_export_is_of_the_search_that_was_opened(
-    trained, tmp_path, monkeypatch
-):
-    folder, _ = trained
+def test_an_export_is_of_the_search_that_was_opened(toy, tmp_path, monkeypatch):
+    folder, _ = toy
     given = []
 
     def note(run, out, decoding, fallback, common, quantized):
@@ -292,9 +290,9 @@ def test_an_export_is_of_the_search_that_was_opened(
         export(run, tmp_path / "model", format="keras")
 
 
-def test_the_fingerprint_is_of_what_an_address_holds(trained):
+def test_the_fingerprint_is_of_what_an_address_holds(toy):
     pytest.importorskip("pyarrow")  # of the extra [spark]
-    folder, _ = trained
+    folder, _ = toy
     decoding = DecodingConfig()
     path = folder / "train.tsv"
     found = {
@@ -306,8 +304,8 @@ def test_the_fingerprint_is_of_what_an_address_holds(trained):
     assert len(found) == 1
 
 
-def test_an_ensemble_has_none(trained, capsys):
-    folder, _ = trained
+def test_an_ensemble_has_none(toy, capsys):
+    folder, _ = toy
     run = str(folder / "run")
     words = ["translate", "--run", run, "--ensemble", run, "--workers=1", "one"]
     assert main([*words, "--shortlist", str(folder / "train.tsv")]) == 2
