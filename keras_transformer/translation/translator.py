@@ -241,8 +241,7 @@ class Translator(tf.Module):
             text: string `(B,)`, what `source` was made of.
             source: what `prepare` made.
             ids: int32 `(B, K, T)`, as in a `SearchResult`.
-            prefix: string `(B,)`, what the ids begin with; its words stand
-                there as they are, known or not.
+            prefix: string `(B,)`, what the ids begin with, and the text too.
 
         Returns:
             string `(B, K)`.
@@ -255,18 +254,13 @@ class Translator(tf.Module):
                 self.score_ids, source.ids, self.surface(text), ids
             )
         if prefix is not None:
-            words = self._prefix_words(prefix, shape)  # (R, T)
-            if instead is not None:
-                words = tf.where(words == "", instead, words)
-            instead = words
+            words = self.target_tokenizer.surface(prefix)  # (B, ragged)
+            words = words.to_tensor("", shape=tf.stack([-1, shape[2]]))
+            words = tf.repeat(words, shape[1], axis=0)  # (R, T)
+            others = "" if instead is None else instead
+            instead = tf.where(words == "", others, words)
         texts = self.target_tokenizer.detokenize(flat, instead)
         return tf.reshape(texts, shape[:2])  # (B, K)
-
-    def _prefix_words(self, prefix, shape):
-        """The words of prefixes `(B,)` where ids of a shape have them."""
-        words = self.target_tokenizer.surface(prefix)  # (B, ragged)
-        words = words.to_tensor("", shape=tf.stack([-1, shape[2]]))  # (B, T)
-        return tf.repeat(words, shape[1], axis=0)  # (R, T)
 
     def search(
         self,

@@ -254,7 +254,7 @@ def test_shards_need_files_and_a_model_here(refuses, run, source):
     command = ["translate", "--run", run, *shards]
     refuses(*command, says=["--shards needs --input"])
     command = ["translate", "--server=http://x", "--input", source, *shards]
-    refuses(*command, says=["--shards goes with --run or --saved-model"])
+    refuses(*command, says=["--shards goes with --run, --saved-model or --c"])
 
 
 def test_a_run_that_is_none_leaves_nothing(refuses, source, tmp_path):

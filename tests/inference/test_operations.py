@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.inference.incremental import IncrementalTransformer
-from tests.inference.test_incremental import model
 from tests.inference.test_quantization import limits_of, needs_vnni
+from tests.toy_models import shared_transformer
 
 # For one decoder layer of three, constants left out, what a step does once
 # included.
@@ -17,7 +17,9 @@ CEILINGS = {"float32": 87, "bfloat16": 99, "int8": 98}
 def operations(dtype, beam_size=1):
     """How many of each kind the graph of a step has, and its layers."""
     limits = limits_of("pre") if dtype == "int8" else None
-    made = IncrementalTransformer(model("pre"), dtype, limits=limits)
+    made = IncrementalTransformer(
+        shared_transformer("pre"), dtype, limits=limits
+    )
     source = tf.TensorSpec([None, None], tf.int32)
     cache = tf.function(
         lambda ids: made.start(ids, beam_size, 4), autograph=False

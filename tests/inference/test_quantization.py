@@ -25,8 +25,8 @@ from keras_transformer.inference.weight_fusion import (
     read_parameters,
 )
 from keras_transformer.machine import multiplies_int8
-from tests.inference.test_incremental import SOURCE, TARGETS, model
-from tests.toy_models import VARIANTS
+from tests.inference.test_incremental import SOURCE, TARGETS
+from tests.toy_models import VARIANTS, shared_transformer
 
 needs_vnni = pytest.mark.skipif(
     not multiplies_int8(), reason="the processor has no VNNI"
@@ -138,26 +138,27 @@ def limits_of(variant):
         for i, source in enumerate(sources)
         for k in range(3)
     ]
-    return calibrate(model(variant), batches)
+    return calibrate(shared_transformer(variant), batches)
 
 
 def test_limits_are_those_of_each_product():
     limits = limits_of("pre")
     names = []
     map_projections(
-        read_parameters(model("pre")), lambda name, p: names.append(name)
+        read_parameters(shared_transformer("pre")),
+        lambda name, p: names.append(name),
     )
     assert list(limits) == names
     assert {"source_kv", "logits", "decoder/0/feedforward/outer"} <= set(names)
     # What follows a norm can't be larger than the root of the width.
-    width = model("pre").get_layer("decoder_layer_0").d_model
+    width = shared_transformer("pre").get_layer("decoder_layer_0").d_model
     assert 0 < limits["logits"] < width**0.5
 
 
 def test_limits_count_no_padding():
     """As do those of the same sentences, one by one."""
     limits = limits_of("pre")
-    again = calibrate(model("pre"), [(SOURCE[:1], TARGETS[:1, 0])])
+    again = calibrate(shared_transformer("pre"), [(SOURCE[:1], TARGETS[:1, 0])])
     assert all(again[name] <= limits[name] for name in limits)
 
 
@@ -166,8 +167,10 @@ def test_limits_count_no_padding():
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_models_are_near_those_of_floats(variant, static):
     limits = limits_of(variant) if static else None
-    full = IncrementalTransformer(model(variant))
-    made = IncrementalTransformer(model(variant), "int8", limits=limits)
+    full = IncrementalTransformer(shared_transformer(variant))
+    made = IncrementalTransformer(
+        shared_transformer(variant), "int8", limits=limits
+    )
 
     def probabilities(functions):
         graph = tf.function(
@@ -186,7 +189,9 @@ def test_models_are_near_those_of_floats(variant, static):
 @pytest.mark.parametrize("static", [False, True])
 def test_steps_equal_a_full_pass(static):
     limits = limits_of("pre") if static else None
-    made = IncrementalTransformer(model("pre"), "int8", limits=limits)
+    made = IncrementalTransformer(
+        shared_transformer("pre"), "int8", limits=limits
+    )
     steps = tf.function(
         lambda: stepped_logits(made), autograph=False
     )().numpy()  # (B, K, T, V)
@@ -215,13 +220,15 @@ def stepped_logits(functions):
 
 @needs_vnni
 def test_weights_are_integers():
-    made = IncrementalTransformer(model("pre"), "int8", limits=limits_of("pre"))
+    made = IncrementalTransformer(
+        shared_transformer("pre"), "int8", limits=limits_of("pre")
+    )
     kernels = [
         variable
         for variable in tf.nest.flatten(made.parameters)
         if isinstance(variable, tf.Variable) and variable.dtype == tf.qint8
     ]
-    full = IncrementalTransformer(model("pre")).parameters
+    full = IncrementalTransformer(shared_transformer("pre")).parameters
     found = []
     map_projections(full, lambda name, p: found.append(p.kernel.shape))
     assert [kernel.shape for kernel in kernels] == found
@@ -236,7 +243,9 @@ def test_ranges_of_products_are_stored(is_static):
     constants of its own.
     """
     limits = limits_of("pre") if is_static else None
-    made = IncrementalTransformer(model("pre"), "int8", limits=limits)
+    made = IncrementalTransformer(
+        shared_transformer("pre"), "int8", limits=limits
+    )
 
     @tf.function(
         input_signature=[tf.TensorSpec([None, 5], tf.int32)], autograph=False
@@ -267,7 +276,7 @@ def test_columns_of_zeros_are_zeros():
 def test_a_processor_without_vnni_is_refused(monkeypatch):
     monkeypatch.setattr(quantization, "multiplies_int8", lambda: False)
     with pytest.raises(InputError, match="AVX512_VNNI or AVX_VNNI.* neither"):
-        IncrementalTransformer(model("pre"), "int8")
+        IncrementalTransformer(shared_transformer("pre"), "int8")
 
 
 def test_another_tensorflow_is_refused(monkeypatch):
@@ -313,11 +322,13 @@ def test_results_are_right_without_vnni():
 
 def test_models_of_floats_are_as_before():
     """No integers come in where none were asked for."""
-    parameters = as_variables(read_parameters(model("pre")), "bfloat16")
+    parameters = as_variables(
+        read_parameters(shared_transformer("pre")), "bfloat16"
+    )
     assert isinstance(parameters.logits, Projection)
     assert parameters.logits.kernel.dtype == tf.float32
     inner = parameters.decoder[0].feedforward.inner
     assert inner.kernel.dtype == tf.bfloat16
-    made = quantize(read_parameters(model("pre")))
+    made = quantize(read_parameters(shared_transformer("pre")))
     assert not isinstance(made.logits, Projection)
     assert incremental.QuantizedProjection is type(made.logits)
