@@ -144,6 +144,8 @@ def test_settings_that_fit_only_together_are_taken_together():
         ),
         ({"training": {"average_epochs": -1}}, "average_epochs must be 0 or"),
         ({"decoding": {"beam_size": 0}}, "decoding.beam_size"),
+        ({"decoding": {"min_length": 2**31}}, "min_length must be 1,048,576"),
+        ({"decoding": {"top_k": 2**31}}, "top_k must be 1,073,741,824 or less"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_accepted(values, message):

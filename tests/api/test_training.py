@@ -1,11 +1,13 @@
 """`train` and what it gives, on the toy corpus."""
 
 import random
+import types
 
 import keras
 import pytest
 
 import keras_transformer as kt
+from keras_transformer.api.training import best_epoch
 from keras_transformer.errors import InputError
 from tests.toy_models import MODEL, write_corpus
 
@@ -141,6 +143,22 @@ def test_goes_on_after_an_interruption_and_shows_progress(
         kt.train(data, folder, **options)
     with pytest.raises(InputError, match="keeps its configuration"):
         kt.train(data, folder, resume=True, seed=9)
+
+
+@pytest.mark.parametrize(
+    ("training", "says"),
+    [({}, "never a number. Try"), ({"best_by": "bleu"}, "--weights last")],
+    ids=["by loss", "by BLEU"],
+)
+def test_a_run_without_a_best_epoch_says_why(training, says):
+    training = kt.TrainingConfig(bleu_every=1, **training)
+    run = types.SimpleNamespace(
+        folder="runs/a",
+        manifest={"scores": {}},
+        config=kt.Config(training=training),
+    )
+    with pytest.raises(InputError, match=says):
+        best_epoch(run)
 
 
 @pytest.mark.parametrize(

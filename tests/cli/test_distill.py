@@ -221,6 +221,16 @@ def test_shards_are_as_large_as_those_of_the_data(
     assert collections.Counter(pairs_of(out)) == expected
 
 
+def test_no_more_shards_than_sources(script, command, tmp_path):
+    text = tmp_path / "few.tsv"
+    text.write_text("one\ttwo\ntwo\tthree\nthree\tone\n")
+    few = tmp_path / "few"
+    words = ["--train", text, "--out", few, *DATA_OPTIONS]
+    assert main(["prepare", *map(str, words), "--set=data.shard_size=1"]) == 0
+    out = command("--keep-original", data=few)
+    assert PreparedData.load(out).shard_sizes("train") == [2, 2, 2]
+
+
 def test_what_is_no_translation_is_dropped_and_counted(
     script, command, corpus, tmp_path
 ):

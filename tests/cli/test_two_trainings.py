@@ -150,3 +150,19 @@ def test_a_resume_says_what_it_takes(data, run, capsys, tmp_path):
     said = capsys.readouterr().err
     assert "--resume: training.epochs 2 is taken (it was 1)" in said
     assert "--resume: training.precision stays float32, not taken" in said
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_resume_takes_the_epochs_of_a_file(data, run, capsys, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "run")
+    file = tmp_path / "more.yaml"
+    file.write_text((copy / "config.yaml").read_text())
+    options = ["--resume", f"--config={file}"]
+    assert trained(data, copy, *options) == 0
+    assert "is taken" not in capsys.readouterr().err
+    file.write_text(
+        file.read_text().replace("\n  epochs: 1\n", "\n  epochs: 7\n")
+    )
+    assert trained(data, copy, *options) == 0
+    assert "training.epochs 7 is taken (it was 1)" in capsys.readouterr().err
+    assert Run.load(copy).config.training.epochs == 7

@@ -52,8 +52,8 @@ def test_what_exists_under_the_whole_name_is_a_file(tmp_path, monkeypatch):
     ]
 
 
-@pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf"])
-def test_weight_is_above_0(weight):
+@pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf", "1e19"])
+def test_weight_is_above_0_and_bounded(weight):
     with pytest.raises(InputError, match=r"a.tsv: weight .*Accepted: a number"):
         WeightedCorpus.parse(f"a.tsv*{weight}")
 
