@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # The log-probability of a row that holds no hypothesis.
 EMPTY = -float("inf")
+# Tokens of a block, about: `top_tokens` looks at the highest of each first.
+_BLOCK = 32
 
 
 class Hypotheses(NamedTuple):
@@ -125,12 +127,15 @@ def expand(
     return Candidates(penalised, log_probs, parents, tokens)
 
 
-def top_tokens(logits: tf.Tensor, width: int) -> tuple[tf.Tensor, tf.Tensor]:
+def top_tokens(
+    logits: tf.Tensor, width: int | tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
     """`tf.math.top_k`, several times faster for a whole vocabulary.
 
     The `width` best tokens stand in the `width` blocks of tokens with the
-    highest peaks, and to find peaks is one pass. Where the vocabulary can't
-    be cut into equal blocks, it is `top_k` itself.
+    highest peaks, and to find peaks is one pass. A vocabulary of a size that is
+    only known when the graph runs, as a shortlist's, is padded to whole blocks;
+    one that can't be cut into equal blocks is left to `top_k`.
 
     Args:
         logits: `(B, K, V)`.
@@ -141,8 +146,16 @@ def top_tokens(logits: tf.Tensor, width: int) -> tuple[tf.Tensor, tf.Tensor]:
         shape; among equals the lowest id first.
     """
     size = logits.shape[-1]
-    block = _block_size(size, width) if isinstance(width, int) else None
-    if block is None:
+    if size is None:
+        block, size = _BLOCK, tf.shape(logits)[-1]
+        padded = tf.maximum(size + -size % block, width * block)
+        logits = tf.pad(
+            logits,
+            [[0, 0], [0, 0], [0, padded - size]],
+            constant_values=EMPTY,
+        )
+        size = padded
+    elif (block := _block_size(size, width)) is None:
         return tf.math.top_k(logits, width)
     rows = tf.shape(logits)[0]
     beams = logits.shape[1]
@@ -166,9 +179,9 @@ def _block_size(size, width):
     divisors = [
         block
         for block in range(16, 65)
-        if size and size % block == 0 and size // block >= 2 * width
+        if size % block == 0 and size // block >= 2 * width
     ]
-    return min(divisors, key=lambda block: abs(block - 32), default=None)
+    return min(divisors, key=lambda block: abs(block - _BLOCK), default=None)
 
 
 def finish(

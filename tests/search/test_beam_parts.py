@@ -298,6 +298,21 @@ def test_top_tokens_equals_top_k(size, width):
         np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.parametrize("size", [8, 129, 640, 1009], ids=str)
+@pytest.mark.parametrize("width", [1, 8])
+def test_top_tokens_of_a_size_known_late_equals_top_k(size, width):
+    logits = np.random.default_rng(size).normal(size=(3, 2, size)).round(1)
+    logits[:, :, ::7] = -np.inf
+    logits[0, 0, 5:] = -np.inf  # fewer than are asked for
+    logits = tf.constant(logits, tf.float32)
+    spec = tf.TensorSpec([None, 2, None])
+    late = tf.function(lambda logits: top_tokens(logits, width), [spec])
+    for actual, expected in zip(
+        late(logits), tf.math.top_k(logits, width), strict=True
+    ):
+        np.testing.assert_array_equal(actual, expected)
+
+
 def test_no_sentence_has_no_tokens():
     values, ids = top_tokens(tf.zeros([0, 2, 640]), 4)
     assert values.shape == ids.shape == (0, 2, 4)
