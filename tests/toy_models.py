@@ -220,6 +220,9 @@ class Recorder:
     def epoch(self, epoch, logs):
         self.epochs.append((epoch, dict(logs)))
 
+    def stopped_early(self, epochs):
+        self.ended_after = epochs
+
     def stop(self):
         return len(self.steps) >= self._stop_after
 

@@ -328,6 +328,14 @@ class TrainingNotes:
         """See `Observer.epoch`."""
         pass
 
+    def stopped_early(self, epochs: int) -> None:
+        """See `Observer.stopped_early`."""
+        training = self._training
+        self._say(
+            f"ended after epoch {epochs} of {training.epochs}: no better "
+            f"score, and training.early_stopping is {training.early_stopping}"
+        )
+
     def close(self) -> None:
         """Training has ended, well or not."""
 

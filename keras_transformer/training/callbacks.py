@@ -209,6 +209,10 @@ class KeepBest(keras.callbacks.Callback):
 
     Args:
         run: `Run`.
+
+    Attributes:
+        finished: epochs that have ended.
+        memory: what a checkpoint keeps of it.
     """
 
     def __init__(self, run: Run) -> None:
@@ -218,6 +222,7 @@ class KeepBest(keras.callbacks.Callback):
         self._score, self._more_is_better = _CRITERIA[training.best_by]
         self._patience = training.early_stopping
         self._averages = training.average_epochs > 0
+        self.finished = 0
         # Best score, its epoch, and the newest epoch that was scored.
         self.memory: dict[str, Any] = {
             "best": None,
@@ -247,7 +252,8 @@ class KeepBest(keras.callbacks.Callback):
         if self._improves(average, epoch):
             self._run.promote_average()
         self._run.save_weights(self.model, "last", epoch + 1, scores)
-        if self.exhausted(epoch + 1):
+        self.finished = epoch + 1
+        if self.exhausted():
             self.model.stop_training = True
 
     def _improves(self, score, epoch):
@@ -262,13 +268,13 @@ class KeepBest(keras.callbacks.Callback):
         self.memory.update(best=score, best_epoch=epoch)
         return True
 
-    def exhausted(self, epochs: int) -> bool:
-        """Whether `epochs` finished epochs were enough to lose patience.
+    def exhausted(self) -> bool:
+        """Whether the finished epochs were enough to lose patience.
 
         Epochs after the newest score don't count: they may be better yet.
         """
         best, scored = self.memory["best_epoch"], self.memory["scored"]
         if scored is None:  # as in a checkpoint without that memory
-            scored = epochs - 1 if self._score == "cross_entropy" else -1
+            scored = self.finished - 1 if self._score == "cross_entropy" else -1
         waited = scored + 1 if best is None else scored - best
         return 0 < self._patience <= waited

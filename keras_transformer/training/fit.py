@@ -71,6 +71,9 @@ class Observer:
     def epoch(self, epoch: int, logs: Mapping) -> None:
         """After each epoch, all its scores in `logs`."""
 
+    def stopped_early(self, epochs: int) -> None:
+        """`training.early_stopping` ended it after so many epochs."""
+
 
 def fit(
     run: Run,
@@ -199,9 +202,10 @@ def _fit_locked(
     ]
     first_epoch = checkpoint.restore(model) if resume else 0
     report.first_batch = batches.first_batch
+    keep_best.finished = first_epoch
     observer.start(model, batches)
     for start, end in _spans(batches, first_epoch, training):
-        if keep_best.exhausted(start) or model.stop_training:
+        if keep_best.exhausted() or model.stop_training:
             break
         _set_r_drop(model, training, start)
         with report_damaged_shards(prepared):
@@ -216,6 +220,8 @@ def _fit_locked(
                 shuffle=False,  # the batches do that
                 verbose=verbose,
             )
+    if keep_best.finished < training.epochs and keep_best.exhausted():
+        observer.stopped_early(keep_best.finished)
     average.use(True)
     interpolation.use(True)
     return model

@@ -175,7 +175,17 @@ def test_early_stopping_waits_for_patience(motionless):
     run, _, recorder = motionless
     # The first epoch stays the best or ties.
     best = run.manifest["scores"]["best"]["epoch"]
-    assert len(recorder.epochs) == best + 2 < 9
+    assert len(recorder.epochs) == recorder.ended_after == best + 2 < 9
+
+
+def test_more_epochs_after_early_stopping_train_none(motionless, prepared):
+    run, _, stopped = motionless
+    run = Run.load(run.folder)
+    run.set_epochs(20)
+    again = Recorder()
+    fit(run, prepared, resume=True, observer=again)
+    assert again.steps == []
+    assert again.ended_after == stopped.ended_after
 
 
 def test_word_vectors_start_the_embeddings(motionless):
