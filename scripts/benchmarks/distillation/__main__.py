@@ -3,13 +3,14 @@
 
     .venv/bin/python scripts/benchmarks/distillation --teacher runs/en-zh \\
         --data data/en-zh --dev dev.tsv --out runs/distillation \\
-        --shapes 4-2 6-1
+        --shapes 3-2 4-2
 
 The teacher translates the training side of the data once (`distill`). A student
 of each shape, encoder layers and decoder layers, is trained on the result, with
 the preset `fast` but for its layers; with `--undistilled` another one on the
 data itself, which says what distillation is worth. All are scored on the dev
-set, teacher included, with their own search and greedily. Their speed is
+set, teacher included, with their own search and greedily; with `--shortlist`
+each student also among the tokens that its pairs suggest. Their speed is
 measured as `scripts/benchmarks/decoding` does: exports in a session without
 XLA, 20 tokens for every sentence, one model after the other in each of the
 rounds, of which the median counts. Nothing else should run meanwhile. An
@@ -64,14 +65,14 @@ def main(arguments: list[str] | None = None) -> int:
             "or --quick and none"
         )
         return 2
-    runs = {_TEACHER: options.teacher, **_students(options)}
-    scores = {name: _scores(name, run, options) for name, run in runs.items()}
-    speeds = _speeds(runs, options)
+    models = _models(options)
+    scores = {name: _scores(name, *models[name], options) for name in models}
+    speeds = _speeds(models, options)
     columns = ["model", "parameters", "BLEU", "chrF", "dev loss", "greedy BLEU"]
     columns += [_cell_name(cell) for cell in options.cells]
     rows = [
         [name, f"{_parameters(run):,}", *scores[name], *_rates(name, speeds)]
-        for name, run in runs.items()
+        for name, (run, _) in models.items()
     ]
     print(page_parts.table(columns, rows))
     if options.quick:
@@ -97,6 +98,16 @@ def _has_teacher(options, train):
     return options.teacher is not None and options.data is not None
 
 
+def _models(options):
+    """What is compared by name, the teacher first: runs and shortlists."""
+    models = {_TEACHER: (options.teacher, None)}
+    for name, run in _students(options).items():
+        models[name] = run, None
+        if options.shortlist:
+            models[f"{name}-shortlist"] = run, options.shortlist
+    return models
+
+
 def _students(options):
     """Distills, and trains a run of each shape; them by name."""
     data = {"": options.data, "distilled": options.out / "distilled-data"}
@@ -117,12 +128,13 @@ def _students(options):
     return runs
 
 
-def _scores(name, run, options):
+def _scores(name, run, shortlist, options):
     """Of a run's own search, and the BLEU of greedy search."""
     pairs, out = options.dev, options.out
-    scores = steps.evaluate(run, pairs, out / f"{name}.json")
+    words = ["--shortlist", shortlist] if shortlist else []
+    scores = steps.evaluate(run, pairs, out / f"{name}.json", *words)
     greedy = out / f"{name}.greedy.json"
-    bleu, *_ = steps.evaluate(run, pairs, greedy, "--beam-size=1")
+    bleu, *_ = steps.evaluate(run, pairs, greedy, "--beam-size=1", *words)
     return [*scores, bleu]
 
 
@@ -131,9 +143,9 @@ def _training(options):
     return words + ([f"--epochs={options.epochs}"] if options.epochs else [])
 
 
-def _speeds(runs, options):
+def _speeds(models, options):
     """Tokens a second: `{name: {cell: [of each round]}}`, measured in turn."""
-    speeds = {name: {cell: [] for cell in options.cells} for name in runs}
+    speeds = {name: {cell: [] for cell in options.cells} for name in models}
     texts = source_sentences(options.dev, options.sentences)
     with tempfile.TemporaryDirectory() as scratch:
         beams = {cell: int(cell.split("-")[1]) for cell in options.cells}
@@ -145,14 +157,15 @@ def _speeds(runs, options):
                 options.precision,
                 _LENGTH,
                 options.dev,
-                beam=beam,
+                shortlist,
+                beam,
             )
-            for name, run in runs.items()
+            for name, (run, shortlist) in models.items()
             for beam in set(beams.values())
         }
         for number in range(options.rounds):
             for cell in options.cells:
-                for name, run in runs.items():
+                for name, (run, _) in models.items():
                     export = exports[name, beams[cell]]
                     rate = _measure(run, export, cell, texts, options)
                     speeds[name][cell].append(rate)
@@ -221,7 +234,7 @@ def _parser():
     add(
         "--shapes",
         nargs="+",
-        default=["4-2", "6-1"],
+        default=["3-2", "4-2"],
         metavar="ENCODER-DECODER",
         help="layers of the students",
     )
@@ -229,6 +242,11 @@ def _parser():
         "--undistilled",
         action="store_true",
         help="also students of the data itself",
+    )
+    add(
+        "--shortlist",
+        metavar="FILE",
+        help="a TSV: each student also among the tokens that it suggests",
     )
     add("--preset", default="fast")
     add("--epochs", type=int, help="default: the preset's")

@@ -34,8 +34,11 @@ def call(tmp_path, monkeypatch, capsys):
         name = pathlib.Path(run).name.removesuffix("-run")
         # Greedy search is in any of them.
         beams = [setting.cell.beam] if setting.cell.beam > 1 else [2, 4]
-        assert export in [f"export of {run}, {beam}" for beam in beams]
+        exported, beam, shortlist = export
+        assert exported == run
+        assert beam in beams
         assert len(texts) == 4
+        name += " among a shortlist" if shortlist else ""
         done = sum(name == other for other, _ in measured)
         measured.append((name, (setting.cell.batch, setting.cell.beam)))
         return {"tokens_per_second": RATES.get(name, [1] * 3)[done % 3]}
@@ -45,7 +48,7 @@ def call(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
         distillation,
         "export_forced",
-        lambda _, run, *__, beam: f"export of {run}, {beam}",
+        lambda *arguments: (arguments[1], arguments[-1], arguments[-2]),
     )
     monkeypatch.setattr(distillation, "_parameters", lambda run: 12345)
 
@@ -105,6 +108,21 @@ def test_students_of_the_data_itself(call):
         "data",
     ]
     assert table[4].startswith("| 6-1 |")
+
+
+def test_students_among_a_shortlist(call):
+    options = ["--shapes", "6-1", "--shortlist", "pairs.tsv"]
+    commands, measured, table = call(*options, "--cells", "64-2")
+    searched = [
+        pathlib.Path(words[words.index("--run") + 1]).name
+        for words in commands
+        if words[0] == "evaluate" and "pairs.tsv" in words
+    ]
+    assert searched == ["6-1-distilled-run"] * 2
+    names = [name for name, _ in measured[:3]]
+    student = "6-1-distilled"
+    assert names == ["teacher", student, f"{student} among a shortlist"]
+    assert table[4].startswith("| 6-1-distilled-shortlist | 12,345 |")
 
 
 def test_what_is_done_is_not_done_again(call):
