@@ -9,7 +9,7 @@ example:
   keras-transformer distill --teacher runs/en-zh --data data/en-zh \\
       --out data/en-zh-distilled
   keras-transformer train --data data/en-zh-distilled --preset fast \\
-      --out runs/en-zh-fast
+      --from runs/en-zh --out runs/en-zh-fast
 """
 
 import argparse

@@ -42,7 +42,7 @@ _SECTIONS = {
 
 
 class PreparedData:
-    """Prepared data on disk; made by `prepare`, opened by `load`.
+    """Prepared data on disk; made by `prepare`.
 
     Attributes:
         path: the folder.
