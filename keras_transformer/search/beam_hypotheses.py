@@ -155,8 +155,10 @@ def top_tokens(
             constant_values=EMPTY,
         )
         size = padded
-    elif (block := _block_size(size, width)) is None:
-        return tf.math.top_k(logits, width)
+    else:
+        block = None if tf.is_tensor(width) else _block_size(size, width)
+        if block is None:
+            return tf.math.top_k(logits, width)
     rows = tf.shape(logits)[0]
     beams = logits.shape[1]
     shape = [rows, beams, size // block, block]

@@ -313,6 +313,15 @@ def test_top_tokens_of_a_size_known_late_equals_top_k(size, width):
         np.testing.assert_array_equal(actual, expected)
 
 
+def test_top_tokens_of_a_width_known_late_equals_top_k():
+    logits = tf.random.stateless_normal([3, 2, 64], [1, 2])
+    late = tf.function(top_tokens, autograph=False)
+    for actual, expected in zip(
+        late(logits, tf.constant(40)), tf.math.top_k(logits, 40), strict=True
+    ):
+        np.testing.assert_array_equal(actual, expected)
+
+
 def test_no_sentence_has_no_tokens():
     values, ids = top_tokens(tf.zeros([0, 2, 640]), 4)
     assert values.shape == ids.shape == (0, 2, 4)
