@@ -17,6 +17,7 @@ from keras_transformer.evaluation.bleu_chrf import scores
 from keras_transformer.evaluation.run_evaluation import text_columns
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.machine import usable_cores
+from keras_transformer.search.from_config import needs_alignment
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import (
     load_weights,
@@ -78,7 +79,8 @@ class GreedyTranslator:
         tokenizers = run.source_tokenizer, run.target_tokenizer
         decoding = greedy(run.config.decoding)
         self._model = model
-        self._steps = IncrementalTransformer(model)
+        align = needs_alignment(decoding)
+        self._steps = IncrementalTransformer(model, align=align)
         self._translate = text_translator(
             Translator(*tokenizers, self._steps, decoding).translate
         )

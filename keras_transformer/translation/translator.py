@@ -396,5 +396,5 @@ def scores_of(result: SearchResult) -> tf.Tensor:
 
 
 def greedy(config: DecodingConfig) -> DecodingConfig:
-    """The same search with a beam of 1."""
-    return dataclasses.replace(config, beam_size=1)
+    """The same search with a beam of 1, which doesn't draw."""
+    return dataclasses.replace(config, beam_size=1, sampling=False)

@@ -32,6 +32,20 @@ class Echo:
         yield from batches
 
 
+@pytest.mark.parametrize(
+    "options", [{"replace_unknown": True}, {"sampling": True}]
+)
+def test_any_search_is_measured_greedily(prepared, config, tmp_path, options):
+    run = Run.create(
+        tmp_path / "run", config.updated({"decoding": options}), prepared
+    )
+    plain = Run.create(tmp_path / "plain", config, prepared)
+    model = run.build_model()
+    lines = [source for source, _ in PAIRS]
+    found = [dev_scores.GreedyTranslator(one, model) for one in (run, plain)]
+    assert found[0](lines) == found[1](lines)
+
+
 @pytest.fixture
 def run(prepared, config, tmp_path, monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
