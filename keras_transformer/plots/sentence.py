@@ -120,6 +120,7 @@ def sentence_beam_tree(
         run.target_tokenizer.tokens(),
         decoding,
         banned_ids(decoding, run.target_tokenizer),
+        run.target_tokenizer.first_id(),
     )
 
 

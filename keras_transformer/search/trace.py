@@ -5,7 +5,7 @@ step can be written down. It is for looking at a search, not for translating.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -82,6 +82,7 @@ def trace_beam(
     tokens: Sequence[str],
     config: DecodingConfig,
     banned: tuple[int, ...] = (),
+    first_id: int | None = None,
 ) -> BeamTree:
     """Searches as `from_config.search` does, and remembers the tree.
 
@@ -91,6 +92,8 @@ def trace_beam(
         tokens: the target's vocabulary, a list of V strings.
         config: the search; a beam of 1 stops at its first end, as greedy.
         banned: ids that are never generated.
+        first_id: the token that every translation begins with; None: there is
+            no such token.
 
     Raises:
         InputError: the configuration samples, which isn't a beam search, or
@@ -107,8 +110,9 @@ def trace_beam(
             f"a trace is of 1 sentence. Received: {source_ids.shape[0]}"
         )
     lengths = tf.constant([source_ids.shape[1] - 2])
+    prefixes: Any = () if first_id is None else tf.constant([[first_id]])
     sentences = sentence_constraints(
-        source_ids, lengths, config, model.max_length
+        source_ids, lengths, config, model.max_length, prefixes
     )
     constraints = search_constraints(config, banned)
     early_stopping = config.early_stopping or config.beam_size == 1

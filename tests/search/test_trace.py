@@ -58,6 +58,15 @@ def test_finds_what_the_search_finds(make, options):
     check_equal(tree.result, expected)
 
 
+def test_a_language_code_is_the_first_token():
+    config = DecodingConfig(beam_size=2, max_length=6)
+    arguments = SOURCE, TOKENS, config
+    free = trace_beam(RecurrentModel(seed=3), *arguments)
+    first_id = next(i for i in (4, 5) if i != free.result.ids[0, 0, 0])
+    tree = trace_beam(RecurrentModel(seed=3), *arguments, first_id=first_id)
+    assert {int(row[0]) for row in tree.result.ids[0]} == {first_id}
+
+
 @pytest.fixture(scope="module")
 def tree():
     config = DecodingConfig(beam_size=3, max_length=12)
