@@ -246,14 +246,14 @@ def _other(name, model, sentences, weights):
         InputError: it is neither, or doesn't fit the pairs.
     """
     from keras_transformer.data.corpus import read_lines
-    from keras_transformer.languages import base_language
+    from keras_transformer.languages import same_language
     from keras_transformer.training.run import Run
 
     if pathlib.Path(name).is_dir():
         run = Run.load(name)
         run.check_weights(weights or "best")
         languages = [one.config.data.target_language for one in (run, model)]
-        if len(set(map(base_language, languages))) > 1:
+        if not same_language(*languages):
             raise InputError(
                 f"{name}: a run into {languages[0]}. Accepted: one into "
                 f"{languages[1]}, to be compared"

@@ -170,6 +170,16 @@ def test_a_run_into_another_language_is_refused(
     refuses(*words, "--against", other, says=says)
 
 
+def test_a_language_may_have_another_code(run, evaluate, tmp_path):
+    other = shutil.copytree(run, tmp_path / "other")
+    config = other / "config.yaml"
+    text = config.read_text()
+    config.write_text(
+        text.replace("target_language: en", "target_language: eng_Latn")
+    )
+    assert evaluate("--against", other)["against"][0]["name"] == str(other)
+
+
 def test_from_outside_the_results_are_all_of_stdout(run, pairs, perfect):
     words = ["evaluate", "--run", run, "--input", pairs, "--json", *FEW]
     process = start(*words, "--against", perfect)
