@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.files import several
-from keras_transformer.translation.request import BLANK, Translation
+from keras_transformer.translation.request import Translation, blank_translation
 from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.texts import TextTranslator
 
@@ -122,7 +122,10 @@ class LoadedTranslator(TextTranslator):
     def _results(self, lines, n_best):
         with self._opened(n_best) as translate_batches:
             yield from stream_lines(
-                lines, translate_batches, self._batch_size, blank=BLANK
+                lines,
+                translate_batches,
+                self._batch_size,
+                blank=blank_translation,
             )
 
 

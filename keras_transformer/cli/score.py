@@ -28,7 +28,7 @@ from keras_transformer.cli.translation_output import (
     format_tokens,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.translation.request import BLANK_PAIR, ScoredPair
+from keras_transformer.translation.request import ScoredPair, blank_pair
 from keras_transformer.translation.stream import translate_lines
 
 
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
                 pairs,
                 score,
                 batch_size,
-                blank=BLANK_PAIR,
+                blank=blank_pair,
                 progress=progress.advance,
             ),
             1,

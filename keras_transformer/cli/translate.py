@@ -60,7 +60,7 @@ from keras_transformer.config import Config
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.factory import RunTranslatorFactory
-from keras_transformer.translation.request import BLANK
+from keras_transformer.translation.request import blank_translation
 from keras_transformer.translation.stream import (
     BATCHES_A_WINDOW,
     stream_lines,
@@ -215,7 +215,7 @@ def run(arguments: argparse.Namespace) -> None:
             translate_batches,
             batch_size,
             window,
-            blank=BLANK,
+            blank=blank_translation,
             progress=progress.advance,
         )
         for number, translation in enumerate(translations, 1):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from keras_transformer.errors import InputError
-from keras_transformer.translation.request import BLANK
+from keras_transformer.translation.request import blank_translation
 from keras_transformer.translation.shard_folder import ShardFolder, ranges
 from keras_transformer.translation.shards import Shard, ShardReader
 from keras_transformer.translation.stream import (
@@ -77,7 +77,7 @@ class ShardWriting:
                 translate_batches,
                 self.batch_size,
                 self.window or window_of(self.batch_size),
-                blank=BLANK,
+                blank=blank_translation,
                 progress=progress,
             )
             for number, translation in enumerate(translations, shard.line + 1):

@@ -86,8 +86,15 @@ class Translation(NamedTuple):
     source_tokens: list[str] | None = None
 
 
-# The result of a line without text.
-BLANK = Translation("", [Hypothesis("", 0.0, 0.0, True, [], [], [])], False, [])
+def blank_translation(line: str | tuple[str, str]) -> Translation:
+    """The result of a line without text.
+
+    Args:
+        line: the source, or the source and what its translation begins with.
+    """
+    source = line if isinstance(line, str) else line[0]
+    nothing = Hypothesis("", 0.0, 0.0, True, [], [], [])
+    return Translation(source, [nothing], False, [])
 
 
 class ScoredPair(NamedTuple):
@@ -119,8 +126,9 @@ class ScoredPair(NamedTuple):
         return self.log_probability / self.length if self.length else 0.0
 
 
-# The result of a pair without text.
-BLANK_PAIR = ScoredPair("", "", 0.0, 0.0, 0, False, [], [])
+def blank_pair(pair: tuple[str, str]) -> ScoredPair:
+    """The result of a pair without text."""
+    return ScoredPair(*pair, 0.0, 0.0, 0, False, [], [])
 
 
 def refuse_single_text(texts: object, name: str) -> None:

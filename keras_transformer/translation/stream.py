@@ -18,12 +18,17 @@ Translate = Callable[[list[Line]], Sequence[Result]]
 TranslateBatches = Callable[[Iterator[list[Line]]], Iterator[Sequence[Result]]]
 
 
+def _nothing(line) -> Any:
+    """The result of a blank line where nobody says another."""
+    return ""
+
+
 def translate_lines(
     lines: Iterable[Line],
     translate: Translate[Line, Result],
     batch_size: int = 64,
     window: int | None = None,
-    blank: Any = "",
+    blank: Callable[[Line], Result] = _nothing,
     progress: Callable[[int], None] | None = None,
     max_characters: int | None = None,
 ) -> Iterator[Result]:
@@ -40,7 +45,7 @@ def translate_lines(
         batch_size: lines translated together, at most.
         window: lines read before the first is translated. 1 answers every
             line at once; None: 50 batches.
-        blank: what is yielded for a blank line.
+        blank: makes what is yielded for a blank line; "" otherwise.
         progress: called with the number of lines just finished.
         max_characters: lines in a batch times the characters of its longest,
             at most; a longer line is a batch of its own. None: 256 times
@@ -77,7 +82,7 @@ def stream_lines(
     translate_batches: TranslateBatches[Line, Result],
     batch_size: int = 64,
     window: int | None = None,
-    blank: Any = "",
+    blank: Callable[[Line], Result] = _nothing,
     progress: Callable[[int], None] | None = None,
     max_characters: int | None = None,
 ) -> Iterator[Result]:
@@ -121,14 +126,17 @@ class _Window:
     """Lines that are sorted together.
 
     Attributes:
-        results: a result a line, `blank` until it is there.
+        results: a result a line, None until it is there.
         blank_lines: how many lines hold nothing.
     """
 
     def __init__(self, lines, blank):
         # A string is the join of its characters, too.
         texts = ["".join(line) for line in lines]
-        self.results = [blank] * len(lines)
+        self.results = [
+            None if text.strip() else blank(line)
+            for text, line in zip(texts, lines, strict=True)
+        ]
         self._lengths = [len(text) for text in texts]
         self._indices = [i for i, text in enumerate(texts) if text.strip()]
         self.blank_lines = len(lines) - len(self._indices)

@@ -17,7 +17,7 @@ from keras_transformer.translation.details import (
 )
 from keras_transformer.translation.ensemble import load_members
 from keras_transformer.translation.lexicon import lexicon_of
-from keras_transformer.translation.request import BLANK
+from keras_transformer.translation.request import blank_translation
 from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.texts import TextTranslator
 from keras_transformer.translation.translator import Translator
@@ -70,7 +70,7 @@ class TrainedRun(TextTranslator, Run):
             lines,
             lambda batch: translations_from(batch, graph(encoded(batch))),
             decoding.batch_size,
-            blank=BLANK,
+            blank=blank_translation,
         )
 
     def _graph(self, count):

@@ -98,6 +98,7 @@ def test_a_text_gives_a_text_and_several_give_a_list(trained):
     details = run.translate("one two", details=True)
     assert details.hypotheses[0].text == one
     assert details.hypotheses[0].score < 0
+    assert run.translate(" ", details=True).source == " "
 
 
 def test_the_folder_translates_as_the_run(trained):

@@ -31,9 +31,11 @@ def test_blank_lines_stay_blank_and_reach_no_model():
 
 def test_blank_result_can_be_chosen():
     found = translate_lines(
-        ["", "a"], lambda lines: [(x, 1) for x in lines], blank=("", 0)
+        [" ", "a"],
+        lambda lines: [(x, 1) for x in lines],
+        blank=lambda line: (line, 0),
     )
-    assert list(found) == [("", 0), ("a", 1)]
+    assert list(found) == [(" ", 0), ("a", 1)]
 
 
 def test_a_batch_holds_lines_of_like_length():
