@@ -88,6 +88,19 @@ def test_many_strings_are_refused():
         array_of_proto("x", tensor, Limits(max_values=10))
 
 
+@pytest.mark.parametrize("axes", [33, 250, 100_000])
+def test_many_axes_are_refused_at_once(channel, axes):
+    tensor = tf.make_tensor_proto(["a"])
+    del tensor.tensor_shape.dim[:]
+    for _ in range(axes):
+        tensor.tensor_shape.dim.add(size=2**62)
+    with pytest.raises(grpc.RpcError) as raised:
+        # Their product has millions of digits.
+        predict(channel, {"text": tensor}, timeout=5)
+    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert f"Input text has {axes} axes; at most 32" in raised.value.details()
+
+
 def test_bytes_in_flight_are_limited_over_grpc(serve, toy_configs, monkeypatch):
     server = serve(
         models=toy_configs,

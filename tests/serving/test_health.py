@@ -1,13 +1,17 @@
 """gRPC's health says what REST does, and a server that hangs still ends."""
 
+import contextlib
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from keras_transformer.serving.server import health
+from keras_transformer.serving.server.health import HealthService
 from keras_transformer.serving.server.monitoring import AccessLog
 from tests.cli.conftest import start
 from tests.cli.test_serve import free_ports
@@ -71,6 +75,56 @@ def test_a_server_without_rest_is_healthy(serve, toy_configs):
     server = serve(models=toy_configs, rest_port=None)
     with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         assert statuses(channel) == {"SERVING"}
+
+
+def test_names_that_nobody_has_are_not_remembered():
+    service, told = HealthService(), []
+    with grpc_server_of(service) as channel:
+        watch = health_pb2_grpc.HealthStub(channel).Watch
+        for name in ("nobody", "nobody else"):
+            call = watch(health_pb2.HealthCheckRequest(service=name))
+            told.append(next(call).status)
+            call.cancel()
+    unknown = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+    assert told == [unknown] * 2
+    assert not any(
+        "nobody" in name for name in service._send_response_callbacks
+    )
+
+
+def test_watchers_are_limited(monkeypatch):
+    monkeypatch.setattr(health, "_MOST_WATCHERS", 2)
+    with grpc_server_of(HealthService()) as channel:
+        watch = health_pb2_grpc.HealthStub(channel).Watch
+        calls = [watch(health_pb2.HealthCheckRequest()) for _ in range(2)]
+        for call in calls:
+            assert next(call).status
+        with pytest.raises(grpc.RpcError) as raised:
+            next(watch(health_pb2.HealthCheckRequest()))
+        assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        calls[0].cancel()
+        end = time.monotonic() + SECONDS
+        while True:
+            try:
+                assert next(watch(health_pb2.HealthCheckRequest())).status
+                break
+            except grpc.RpcError:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def grpc_server_of(service):
+    """A channel to a server of a health service alone."""
+    server = grpc.server(ThreadPoolExecutor(4))
+    health_pb2_grpc.add_HealthServicer_to_server(service, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            yield channel
+    finally:
+        server.stop(0)
 
 
 @pytest.mark.parametrize("entry", ["rest", "grpc"])

@@ -540,3 +540,20 @@ def test_idle_connections_give_way_to_new_ones(serve, toy_configs, monkeypatch):
     finally:
         for connection in connections:
             connection.close()
+
+
+def test_a_request_that_ends_after_its_answer_gives_way(
+    serve, toy_configs, monkeypatch
+):
+    monkeypatch.setattr(module, "_MAX_CONNECTIONS", 1)
+    server = serve(models=toy_configs, port=None)
+    head = b"POST /no HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n"
+    with connect(server) as first:
+        first.sendall(head)
+        assert read_answer(first)[0].startswith("HTTP/1.1 404 ")
+        first.sendall(b"x")
+        time.sleep(0.1)
+        with connect(server) as second:
+            second.sendall(ALIVE)
+            assert read_answer(second)[0].startswith("HTTP/1.1 200 ")
+        assert first.recv(1) == b""

@@ -123,6 +123,19 @@ def test_a_broken_version_leaves_the_old_one(base):
     assert states(store) == {1: "END", 2: "AVAILABLE"}
 
 
+def test_a_version_that_failed_is_loaded_from_a_corrected_path(base, tmp_path):
+    wrong = tmp_path / "wrong"
+    wrong.mkdir()
+    add(wrong, 1, broken=True)
+    configs = [ModelConfig("m", wrong)]
+    store = ModelStore(lambda: configs, FakeServable)
+    store.poll()
+    assert states(store) == {1: "END"}
+    configs[0] = ModelConfig("m", base)
+    store.poll()
+    assert states(store) == {1: "AVAILABLE"}
+
+
 def test_loading_is_tried_again_so_often(base):
     tries = []
 

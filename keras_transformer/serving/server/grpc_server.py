@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 _SPARE = 32
 # Inputs and outputs that a request names, and what it says beside them.
 _MAX_FIELDS = 1000
+# A client connects anew after five minutes, and so sees servers that have come;
+# a connection without calls ends after as long as one of REST.
+_CONNECTION_SECONDS, _IDLE_SECONDS = 300, 620
 # In place of a message that has more. None would be one that is damaged.
 _UNREAD = object()
 _GRPC_CODES = {code.value[0]: code for code in grpc.StatusCode}
@@ -76,6 +79,8 @@ def grpc_server(core: Core, health_service: HealthService) -> grpc.Server:
             ),
             ("grpc.max_receive_message_length", core.limits.max_request_bytes),
             ("grpc.max_send_message_length", -1),
+            ("grpc.max_connection_age_ms", 1000 * _CONNECTION_SECONDS),
+            ("grpc.max_connection_idle_ms", 1000 * _IDLE_SECONDS),
         ],
     )
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(

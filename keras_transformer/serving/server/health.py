@@ -10,13 +10,10 @@ import asyncio
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+import grpc
 from grpc_health.v1 import health, health_pb2
-
-if TYPE_CHECKING:
-    import grpc
-
 
 # The names under which clients ask; "" is the server as a whole.
 _SERVICES = (
@@ -24,6 +21,8 @@ _SERVICES = (
     "tensorflow.serving.PredictionService",
     "tensorflow.serving.ModelService",
 )
+# Calls to watch that stay open at once.
+_MOST_WATCHERS = 1000
 # Seconds between two looks at REST, and that its event loop may take to react.
 _INTERVAL, _PATIENCE = 1.0, 5.0
 
@@ -65,8 +64,20 @@ class HealthService(health.HealthServicer):
         end: Callable = functools.partial(
             cast(Callable, send_response_callback), None
         )
+        if len(self._ends) >= _MOST_WATCHERS:
+            context.abort(
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"{_MOST_WATCHERS} calls watch already",
+            )
         self._ends.add(end)
-        context.add_callback(lambda: self._ends.discard(end))
+        if not context.add_callback(lambda: self._ends.discard(end)):
+            self._ends.discard(end)  # It has ended.
+            return None
+        if request.service not in _SERVICES:
+            # The parent would remember the name for ever.
+            unknown = _Status(status=_Status.SERVICE_UNKNOWN)
+            cast(Callable, send_response_callback)(unknown)
+            return None
         return super().Watch(request, context, send_response_callback)
 
     def start(self, loop: asyncio.AbstractEventLoop | None = None) -> None:

@@ -22,6 +22,7 @@ from keras_transformer.serving.server.recording import error_body
 _UNANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
 # A client in these states may have more to send.
 _SENDING = (h11.SEND_BODY, h11.ERROR)
+_BOTH_IDLE = {h11.CLIENT: h11.IDLE, h11.SERVER: h11.IDLE}
 # Bytes and lines of a request's head. Apache takes as many lines.
 _MAX_HEAD, _MAX_LINES = 2**16, 100
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
@@ -213,6 +214,13 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         self.app_state["crowded"] = crowded
         super().data_received(data)
         self._check_client()
+        if self._awaits_request():
+            # The end of a request that was answered before it.
+            self._idle[self] = None
+            self._unset_keepalive_if_required()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
     def on_response_complete(self):
         super().on_response_complete()
@@ -320,6 +328,16 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         )
         entry.end()
         return entry
+
+    def _awaits_request(self):
+        """Whether all has been answered, and nothing of a request is there."""
+        return (
+            self.cycle is not None
+            and self.cycle.response_complete
+            and self.conn.states == _BOTH_IDLE
+            and not self.conn.trailing_data[0]
+            and not self.transport.is_closing()
+        )
 
     def _check_client(self):
         """Waits for the client if it has begun what it hasn't ended."""

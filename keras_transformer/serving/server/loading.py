@@ -70,9 +70,19 @@ class StoredVersion:
     load_until: float = 0.0
     load_seconds: float = 0.0
 
-    def is_unloaded(self) -> bool:
-        """Whether its life ended well."""
-        return self.state is VersionState.END and self.error is None
+    def gives_way_to(self, folder: pathlib.Path) -> bool:
+        """Whether a version of its number begins anew.
+
+        It does once this one has been unloaded, or has failed to load and the
+        folder is another than its own.
+
+        Args:
+            folder: where the version lies now.
+        """
+        if self.state is not VersionState.END:
+            return False
+        hangs = self.thread is not None and self.thread.is_alive()
+        return self.error is None or (folder != self.folder and not hangs)
 
     def is_due(self, stamp: tuple | None, max_retries: int) -> bool:
         """Whether it is to be loaded now.

@@ -320,7 +320,7 @@ class ModelStore:
     def _load_if_due(self, name, version, folder):
         with self._lock:
             states = self._models[name]
-            if version not in states or states[version].is_unloaded():
+            if version not in states or states[version].gives_way_to(folder):
                 states[version] = StoredVersion(version, folder)
             state = states[version]
         try:

@@ -381,9 +381,12 @@ class _RestServer(uvicorn.Server):
     def _note(self, loop, context):
         """Says once in a while that there are too many files open.
 
-        asyncio tries a thousand times a second, with a traceback each.
+        asyncio tries a thousand times a second, with a traceback each, and
+        again a second later, even if the server has stopped since.
         """
         error = context.get("exception")
+        if self.should_exit and "_start_serving" in context["message"]:
+            return
         if getattr(error, "errno", None) not in _NO_FILES:
             loop.default_exception_handler(context)
         elif time.monotonic() > self._quiet_until:

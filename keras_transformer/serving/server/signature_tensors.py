@@ -35,6 +35,8 @@ _FIELDS = {
 }
 # Names too many that are told of.
 _MANY_NAMES = 100
+# Axes of an input; NumPy has at most 64, and a model's inputs 2.
+_MOST_AXES = 32
 _DTYPE_NAMES = {"object": "string", "float32": "float", "float64": "double"}
 
 
@@ -134,6 +136,11 @@ def array_of_proto(
         ServingError: INVALID_ARGUMENT: it is damaged or too large.
     """
     shape = tensor.tensor_shape
+    if len(shape.dim) > _MOST_AXES:
+        raise invalid_argument(
+            f"Input {name} has {len(shape.dim)} axes; at most {_MOST_AXES} are "
+            "accepted"
+        )
     sizes = [dimension.size for dimension in shape.dim]
     if shape.unknown_rank or any(size < 0 for size in sizes):
         raise invalid_argument(f"Input {name} has no complete shape")
