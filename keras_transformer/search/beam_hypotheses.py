@@ -146,9 +146,10 @@ def top_tokens(
         shape; among equals the lowest id first.
     """
     size = logits.shape[-1]
+    block: int | None = _BLOCK
     if size is None:
-        block, size = _BLOCK, tf.shape(logits)[-1]
-        padded = tf.maximum(size + -size % block, width * block)
+        size = tf.shape(logits)[-1]
+        padded = tf.maximum(size + -size % _BLOCK, width * _BLOCK)
         logits = tf.pad(
             logits,
             [[0, 0], [0, 0], [0, padded - size]],
@@ -157,8 +158,8 @@ def top_tokens(
         size = padded
     else:
         block = None if tf.is_tensor(width) else _block_size(size, width)
-        if block is None:
-            return tf.math.top_k(logits, width)
+    if block is None:
+        return tf.math.top_k(logits, width)
     rows = tf.shape(logits)[0]
     beams = logits.shape[1]
     shape = [rows, beams, size // block, block]

@@ -86,7 +86,7 @@ class Translation(NamedTuple):
     source_tokens: list[str] | None = None
 
 
-def blank_translation(line: str | tuple[str, str]) -> Translation:
+def blank_translation(line: str | tuple[str, ...]) -> Translation:
     """The result of a line without text.
 
     Args:
