@@ -7,8 +7,9 @@ files for the server, they are written anew after each change.
 
 example:
   keras-transformer versions saved_models/en-zh list
+  keras-transformer versions saved_models/en-zh label stable 1
   keras-transformer versions saved_models/en-zh publish elsewhere/en-zh/7 \\
-      --model-version 7
+      --model-version 7 --label canary
   keras-transformer versions saved_models/en-zh label stable 7
   keras-transformer versions saved_models/en-zh rollback stable
   keras-transformer versions saved_models/en-zh prune --keep 3
@@ -100,11 +101,15 @@ def _change(arguments):
 
 def _publish(arguments):
     from keras_transformer.export.registry.labels import require_name, set_label
-    from keras_transformer.export.registry.releases import publish
+    from keras_transformer.export.registry.releases import (
+        publish,
+        require_stable,
+    )
 
     if arguments.label is not None:
         # Before the long work.
         require_name(arguments.label)
+        require_stable(arguments.base, arguments.label, arguments.model_version)
     path = publish(
         arguments.source, arguments.base, arguments.model_version, say
     )

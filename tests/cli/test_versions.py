@@ -98,6 +98,26 @@ def test_published_version_is_labelled(export, tmp_path, capsys):
     assert "checking it" in said.err
 
 
+def test_a_canary_leaves_the_stable_version_its_requests(
+    base, versions, refuses, monkeypatch, tmp_path
+):
+    from keras_transformer.export.registry import releases
+
+    monkeypatch.setattr(releases, "check_in_fresh_process", lambda *_: ())
+    monkeypatch.setattr(releases, "require_passed", lambda *_: None)
+    source = tmp_path / "elsewhere"
+    source.mkdir()
+    (source / "saved_model.pb").touch()
+    publish = ["publish", str(source), "--label", "canary"]
+    refuses("versions", base, *publish, says=[f"{base} label stable 5"])
+    assert not (base / "6").exists()
+    versions("label", "stable", "5")
+    result = versions(*publish)
+    assert _labels(result)[6] == ["canary"]
+    served = [v["version"] for v in result["versions"] if v["served"]]
+    assert served == [5, 6]
+
+
 def test_changes_reach_the_servers_files(base, versions, capsys):
     from keras_transformer.deployment.server_files import (
         write_server_files,

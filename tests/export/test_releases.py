@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -12,6 +13,7 @@ from keras_transformer.export.registry.releases import (
     list_releases,
     prune,
     publish,
+    require_stable,
     served_versions,
 )
 from keras_transformer.export.registry.version_folders import version_folders
@@ -58,6 +60,21 @@ def test_labelled_versions_and_those_before_are_served(base):
     assert served_versions(base) == [2, 3, 5]
     roll_back(base)
     assert served_versions(base) == [2, 5]
+
+
+def test_a_first_label_takes_no_requests_unnoticed(base):
+    says = (
+        "version 7 would get all requests, and version 6 would be unloaded. "
+        f"Accepted: first `keras-transformer versions {base} label stable 6`"
+    )
+    with pytest.raises(InputError, match=re.escape(says)):
+        require_stable(base, "canary")
+    require_stable(base, "stable")
+    require_stable(base.parent / "new", "canary")
+    with pytest.raises(InputError, match="6 exists"):
+        require_stable(base, "canary", 6)
+    set_label(base, "stable", 6)
+    require_stable(base, "canary")
 
 
 def test_releases_are_listed_with_what_they_say_of_themselves(base):

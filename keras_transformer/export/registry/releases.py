@@ -4,12 +4,17 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import shlex
 import shutil
 from collections.abc import Callable
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
-from keras_transformer.export.registry.labels import labels_locked, read_labels
+from keras_transformer.export.registry.labels import (
+    STABLE,
+    labels_locked,
+    read_labels,
+)
 from keras_transformer.export.registry.version_folders import (
     choose_version,
     find_saved_model,
@@ -93,6 +98,36 @@ def served_versions(base: str | os.PathLike) -> list[int]:
         if name in labels.versions and versions
     }
     return sorted({*labels.versions.values()} | (before & there.keys()))
+
+
+def require_stable(
+    base: str | os.PathLike, name: str, version: int | None = None
+) -> None:
+    """Refuses to publish under a first label that would take all requests.
+
+    With labels a server loads only what they name. A first one, such as
+    `canary`, would so end the version that answers without labels.
+
+    Args:
+        base: the model's folder.
+        name: of the label. That of what everybody is to get may be the first.
+        version: to be published; None: one above the highest.
+
+    Raises:
+        InputError: there is another version and no label, or `version` can't
+            be had.
+    """
+    version = choose_version(base, version)
+    served = served_versions(base)
+    if name == STABLE or not served or read_labels(base).versions:
+        return
+    path = shlex.quote(str(base))
+    raise InputError(
+        f"{base}: {name} would be its first label, and servers load only what "
+        f"labels name: version {version} would get all requests, and version "
+        f"{served[-1]} would be unloaded. Accepted: first `keras-transformer "
+        f"versions {path} label {STABLE} {served[-1]}`"
+    )
 
 
 def publish(
