@@ -160,7 +160,7 @@ def serving_manifests(
         "least": options.replicas[0],
         "most": options.replicas[1],
         "rate": options.rate and in_yaml(f"{options.rate:g}"),
-        **_configurations(bases, options),
+        **_configurations(bases, name, options),
         **_sources(bases, options),
         **_server(options),
         **_sizes(bases, options),
@@ -176,7 +176,7 @@ def image_tag(base: pathlib.Path) -> str:
     """
     configs = models_config(models_beside(base))
     configs += batching_config() + monitoring_config()
-    return f"{max(served_versions(base))}-{digest(configs.encode())[:8]}"
+    return f"{max(served_versions(base))}-{_short_digest(configs)}"
 
 
 def memory_needed(weights: list[int], threads: int) -> int:
@@ -210,17 +210,33 @@ def _image(base, options):
     return f"{default_name(base)}:{image_tag(base)}"
 
 
-def _configurations(bases, options):
+def _configurations(bases, name, options):
+    """What the ConfigMap holds, and its name."""
     native = options.bucket.startswith("gs://")
     batching = batching_config(options.cpus)
     monitoring = monitoring_config()
     root = options.bucket if native else "/models"
+    models = models_config(bases, root)
+    names = " ".join(path.name for path in bases)
+    ready = fill("ready.sh", {"models": names, "rest_port": REST_PORT})
+    # A pod whose models came with it lacks the versions that a later
+    # models.config may name, and would unload its own for them: it keeps the
+    # ConfigMap that it was started with, and another one has another name.
+    live = bool(options.claim) or native
+    contents = "".join([models, batching, monitoring, ready])
     return {
-        "models_config": models_config(bases, root),
+        "live_models": live,
+        "config_name": name if live else f"{name}-{_short_digest(contents)}",
+        "models_config": models,
         "batching_config": batching,
         "monitoring_config": monitoring,
+        "ready_script": ready,
         "config_digest": digest((batching + monitoring).encode())[:16],
     }
+
+
+def _short_digest(text):
+    return digest(text.encode())[:8]
 
 
 def _sources(bases, options):

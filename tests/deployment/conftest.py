@@ -2,6 +2,12 @@
 
 import pytest
 
+from keras_transformer.deployment.serving import (
+    ServingOptions,
+    serving_manifests,
+)
+from tests.deployment.objects import load
+
 
 def add(base, *versions):
     for version in versions:
@@ -13,6 +19,14 @@ def add(base, *versions):
 @pytest.fixture
 def base(tmp_path):
     return add(tmp_path / "saved_models" / "en_ZH.2", "1", "2", "007")
+
+
+@pytest.fixture
+def manifests(base):
+    """Makes the objects of a service, with some of its options."""
+    return lambda **options: load(
+        serving_manifests(base, ServingOptions(**options))
+    )
 
 
 @pytest.fixture(scope="session")

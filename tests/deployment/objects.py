@@ -24,6 +24,15 @@ def one(documents: list[dict], kind: str) -> dict:
     return item
 
 
+def pod_of(documents: list[dict]) -> dict:
+    return one(documents, "Deployment")["spec"]["template"]["spec"]
+
+
+def container_of(documents: list[dict]) -> dict:
+    (container,) = pod_of(documents)["containers"]
+    return container
+
+
 def pod_templates(documents: list[dict]) -> list[dict]:
     """All pods' templates: of Deployments, Jobs, and a JobSet's Jobs."""
     templates = []
