@@ -221,7 +221,16 @@ def test_grpc_has_a_deadline(asked, serve, toy_configs):
         assert time.monotonic() - began < 3
 
 
-def test_an_answer_that_drips_does_not_outlast_the_deadline():
+@pytest.mark.parametrize(
+    "head",
+    [
+        "",
+        "HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n",
+        "HTTP/1.0 200\r\n\r\n",
+    ],
+    ids=["head", "body", "until the connection ends"],
+)
+def test_an_answer_that_drips_does_not_outlast_the_deadline(head):
     """A byte in time each: no single read takes long."""
     stop = threading.Event()
 
@@ -229,6 +238,7 @@ def test_an_answer_that_drips_does_not_outlast_the_deadline():
         connection, _ = listening.accept()
         with connection:
             connection.recv(65536)
+            connection.sendall(head.encode())
             for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n" * 9:
                 if stop.wait(0.1):
                     return

@@ -193,11 +193,14 @@ class _Exchange:
         self.needs_new_connection = needs_new_connection
         self.has_new_connection = False
         self.connection = None
+        self.socket = None
         self.ended = False
 
     def hang_up(self):
         self.ended = True
-        sock = getattr(self.connection, "sock", None)
+        # Until it is connected only the connection has it; one that ends with
+        # its answer gives it up before the answer is read.
+        sock = self.socket or getattr(self.connection, "sock", None)
         if sock is not None:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
@@ -222,6 +225,7 @@ class _Registered:
             self.close()  # type: ignore[attr-defined]  # A connection's.
         # Likewise.
         super().request(*arguments, **options)  # type: ignore[misc]
+        exchange.socket = self.sock  # type: ignore[attr-defined]
 
 
 def _pool(target):
