@@ -24,6 +24,9 @@ from keras_transformer.constants import TAG
 from keras_transformer.data.corpus import Pair
 
 KEY_BITS = 63
+# Characters of a text, or of a word in a longer text, that are normalised
+# together: the time is quadratic in how many marks follow one another.
+_TOGETHER = 256
 _LEADING_TAGS = re.compile(rf"(?:{TAG}\s*)+")
 # The first words of their names.
 _OPTIONAL_MARKS = {"COMBINING", "VARIATION", "HEBREW", "ARABIC", "SYRIAC"}
@@ -36,10 +39,29 @@ def sentence_keys(texts: Iterable[str]) -> Iterator[str]:
     stay apart. Tags before a text don't count.
     """
     for text in map(without_tags, texts):
-        folded = unicodedata.normalize("NFKC", text).lower()
+        folded = nfkc(text).lower()
         key = folded.translate(_SAID) or text
         # Most sentences of an alphabet are spared a look for characters.
         yield key if key.isascii() else next(simplify([key]))
+
+
+def nfkc(text: str) -> str:
+    """A text in normalization form KC, in a time linear in its length.
+
+    Words of more than 256 characters are cut, and a letter may stay apart
+    from marks behind the cut.
+    """
+    if len(text) <= _TOGETHER:
+        return unicodedata.normalize("NFKC", text)
+    # Nothing is composed with a space.
+    return " ".join(map(_nfkc_of_word, text.split(" ")))
+
+
+def _nfkc_of_word(word):
+    return "".join(
+        unicodedata.normalize("NFKC", word[begin : begin + _TOGETHER])
+        for begin in range(0, len(word), _TOGETHER)
+    )
 
 
 def without_tags(text: str) -> str:

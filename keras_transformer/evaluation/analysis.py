@@ -7,7 +7,6 @@ word stood in the training data, as compare-mt does (Neubig et al. 2019).
 import collections
 import dataclasses
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ import tensorflow as tf
 
 from keras_transformer.config import Config
 from keras_transformer.data.batching import report_damaged_shards
-from keras_transformer.data.keys import sentence_keys
+from keras_transformer.data.keys import nfkc, sentence_keys
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
 from keras_transformer.evaluation.bleu_chrf import metrics
@@ -276,7 +275,7 @@ def words(text: str, language: str) -> list[str]:
         text: whatever stands in the text besides is left out.
         language: in some each letter counts as a word, such as Chinese.
     """
-    text = unicodedata.normalize("NFKC", text).lower()
+    text = nfkc(text).lower()
     if is_spaceless(language):
         return [character for character in text if character.isalnum()]
     return _WORD.findall(text)

@@ -26,6 +26,9 @@ MARK = "\ufdd0"
 # web text mostly left behind by editors.
 _INVISIBLE = r"[\x{feff}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
 
+# More marks than any letter has: ICU would sort them, in quadratic time.
+_LONG_MARKS, _FIRST_MARKS = r"(\p{M}{30})\p{M}+", r"\1"
+
 # Of `moses_punctuation`: patterns and what replaces them.
 _NO_BREAK = "\u00a0"
 _SPACES = (" +", " ")
@@ -86,7 +89,8 @@ class Normalizer(tf.Module):
     strings can't hold.
 
     Args:
-        nfc: bring text to Unicode normalization form C.
+        nfc: bring text to Unicode normalization form C; of more than 30
+            marks in a row the first 30 stay.
         remove_control: control characters and line separators become
             spaces; byte order and direction marks disappear.
         simplify: traditional Chinese characters become simplified ones
@@ -140,6 +144,9 @@ class Normalizer(tf.Module):
             # Its libraries take 120 MiB: for those who meet text only.
             import tensorflow_text as tf_text
 
+            strings = tf.strings.regex_replace(
+                strings, _LONG_MARKS, _FIRST_MARKS
+            )
             strings = tf_text.normalize_utf8(strings, "NFC")
         if self._simplifier is not None:
             strings = self._simplifier(strings)

@@ -1,4 +1,6 @@
 import hashlib
+import time
+import unicodedata
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import pytest
 from keras_transformer.data.keys import (
     fingerprints,
     key_range,
+    nfkc,
     pair_keys,
     sentence_keys,
     shard_of,
@@ -40,6 +43,19 @@ def test_key_has_the_signs_that_tell_words_apart(one, other, same):
 
 def test_texts_without_letters_stay_apart():
     assert key("?!") != key("...")
+
+
+def test_key_of_many_marks_takes_no_quadratic_time():
+    text = "a" + "\u0301" * 100_000 + "\u0316" * 100_000
+    began = time.monotonic()
+    assert key(text) == key(text + "!")
+    assert time.monotonic() - began < 5
+
+
+def test_long_text_is_normalised_word_by_word_as_a_whole():
+    text = "e\u0301 \u0316\u0301 ｅ\u0301  \xb4 ㍿ " * 100
+    assert len(text) > 1000
+    assert nfkc(text) == unicodedata.normalize("NFKC", text)
 
 
 def test_fingerprints_follow_text_purpose_and_seed():

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from keras_transformer.text.normalization import MARK, Normalizer, squeeze
@@ -30,3 +32,12 @@ def test_each_step_is_an_option():
 def test_squeeze_knows_every_white_space():
     text = squeeze(["\u3000 a \t\u2003b\xa0\x1fc\u2028"]).numpy()[0].decode()
     assert text == "a b c"
+
+
+def test_many_marks_in_a_row_take_no_quadratic_time():
+    text = "a" + "\u0301" * 100_000 + "\u0316" * 100_000 + "b"
+    began = time.monotonic()
+    once = Normalizer()([text])
+    assert time.monotonic() - began < 5
+    assert once.numpy()[0].decode() == "á" + "\u0301" * 29 + "b"
+    assert Normalizer()(once).numpy() == once.numpy()
