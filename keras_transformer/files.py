@@ -233,7 +233,23 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 
 def write_json(path: str | os.PathLike, value: object) -> None:
     """Replaces the file at once by one of `value` as JSON."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, json_text(value, indent=2) + "\n")
+
+
+def json_text(value: object, **options: Any) -> str:
+    """JSON that can be written as UTF-8, readable where that can be.
+
+    Args:
+        value: the value. The names of files in it may have bytes that aren't
+            UTF-8, which Python has as halves of surrogate pairs.
+        options: of `json.dumps`.
+    """
+    text = json.dumps(value, ensure_ascii=False, **options)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, **options)
+    return text
 
 
 def read_bytes(

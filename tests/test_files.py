@@ -121,6 +121,13 @@ def test_json_round_trip(tmp_path):
     assert "中文" in path.read_text(encoding="utf-8")
 
 
+def test_json_has_the_names_of_files_that_are_no_utf_8(tmp_path):
+    value = {"name": os.fsdecode(b"caf\xe9.tsv"), "text": "中文"}
+    path = tmp_path / "a.json"
+    write_json(path, value)
+    assert read_json(path) == value
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff"])
 def test_damaged_json_is_named(tmp_path, content):
     path = tmp_path / "a.json"

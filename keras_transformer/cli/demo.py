@@ -25,6 +25,7 @@ from keras_transformer.cli.console import (
     load_tensorflow,
     say,
     table,
+    visible,
 )
 from keras_transformer.cli.options import add_number
 from keras_transformer.cli.train import training_progress
@@ -96,7 +97,7 @@ def run(arguments: argparse.Namespace) -> None:
     translate = f"translate --saved-model {shlex.quote(arguments.out)}"
     print(
         f"\n{table(rows)}\n\nNext:\n"
-        f'  echo "She has two cats." | {command} {translate}\n'
+        f'  echo "She has two cats." | {command} {visible(translate)}\n'
         f"  {command} prepare --help"
     )
 
@@ -104,7 +105,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _print_translations(path, pairs):
     """Translates through the export; shows the reference where it differs."""
     translations = _translate_in_fresh_process(path, pairs)
-    print(f"\n{len(pairs)} held-out sentences through {path}:\n")
+    print(f"\n{len(pairs)} held-out sentences through {visible(f'{path}')}:\n")
     for (source, reference), translation in zip(
         pairs, translations, strict=True
     ):

@@ -47,7 +47,7 @@ from keras_transformer.export.ctranslate2_folder import (
     DESCRIPTION,
     QUANTIZATIONS,
 )
-from keras_transformer.files import read_json
+from keras_transformer.files import json_text, read_json
 
 # Options that not every format has, and the argument of `export` that each
 # becomes.
@@ -245,13 +245,12 @@ def _verify_only(arguments):
     checks = check_in_fresh_process(folder, f"{folder}", module)
     if arguments.json:
         print(
-            json.dumps(
+            json_text(
                 {
                     "path": str(folder),
                     "passed": all(check.passed for check in checks),
                     "checks": [vars(check) for check in checks],
-                },
-                ensure_ascii=False,
+                }
             )
         )
     else:

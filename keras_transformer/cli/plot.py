@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable
 
 from keras_transformer import plots
-from keras_transformer.cli.console import load_tensorflow, say
+from keras_transformer.cli.console import load_tensorflow, say, visible
 from keras_transformer.cli.options import (
     add_beam_size_option,
     add_weights_option,
@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> None:
         plots.save_figure(figure, path)
     for warning in caught:
         say(f"warning: {warning.message}")
-    print(path)
+    print(visible(path))
 
 
 def _check_options(arguments):

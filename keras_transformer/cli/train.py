@@ -40,6 +40,7 @@ from keras_transformer.cli.console import (
     load_jax,
     load_tensorflow,
     say,
+    visible,
 )
 from keras_transformer.cli.hosts import add_host_options, joined, meeting
 from keras_transformer.cli.options import (
@@ -173,7 +174,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
         best = best_epoch(run)
         if hosts.is_chief():
-            print(f"{arguments.out}: {best}")
+            print(visible(f"{arguments.out}: {best}"))
 
 
 def _request(arguments, config, direct):

@@ -1,11 +1,14 @@
 """What the terminal or the log shows of a training."""
 
+import os
 from types import SimpleNamespace
 
 import pytest
 
+from keras_transformer.cli.main import main
 from keras_transformer.cli.train import TrainingProgress
 from keras_transformer.config import TrainingConfig
+from tests.cli.conftest import TRAIN_OPTIONS
 
 MODEL = SimpleNamespace(count_params=lambda: 1000)
 BATCHES = SimpleNamespace(batches_per_epoch=10, padding_share=lambda: 0.05)
@@ -25,3 +28,11 @@ def test_a_training_within_its_warm_up_is_told(
     err = capsys.readouterr().err
     assert "1,000 parameters, 10 steps an epoch" in err
     assert ("training.warmup_steps" in err) == warned
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_run_whose_name_is_no_utf_8(data, tmp_path, capsys):
+    out = tmp_path / os.fsdecode(b"caf\xe9")
+    words = ["train", "--data", str(data), "--out", str(out), *TRAIN_OPTIONS]
+    assert main(words) == 0
+    assert "caf\\udce9: \n" in capsys.readouterr().out
