@@ -16,7 +16,7 @@ from tqdm import tqdm
 from keras_transformer import jax_runtime
 from keras_transformer.data.bounded_lines import bounded_lines
 from keras_transformer.data.corpus import open_bytes
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.files import replacing
 from keras_transformer.lazy import quick_imports
 from keras_transformer.translation.text_files import decoded_lines
@@ -277,6 +277,25 @@ def input_lines(path: str | os.PathLike | None) -> Iterator[str]:
     source: Any = open_bytes(path) if path else None
     with source or contextlib.nullcontext(sys.stdin.buffer) as file:
         yield from decoded_lines(bounded_lines(file), str(path or "stdin"))
+
+
+def argument_text(text: str, name: str) -> str:
+    """A text of the command line as UTF-8, whatever the locale says.
+
+    Args:
+        text: as Python has decoded it.
+        name: of the argument, for an error's message.
+
+    Raises:
+        InputError: it isn't UTF-8.
+    """
+    try:
+        return os.fsencode(text).decode("utf-8")
+    except UnicodeError:
+        raise InputError(
+            f"{name}: not UTF-8. Received: {shown(text, 40)}. Accepted: UTF-8 "
+            "text"
+        ) from None
 
 
 @contextlib.contextmanager

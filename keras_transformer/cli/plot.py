@@ -16,7 +16,12 @@ import warnings
 from collections.abc import Callable
 
 from keras_transformer import plots
-from keras_transformer.cli.console import load_tensorflow, say, visible
+from keras_transformer.cli.console import (
+    argument_text,
+    load_tensorflow,
+    say,
+    visible,
+)
 from keras_transformer.cli.options import (
     add_beam_size_option,
     add_weights_option,
@@ -84,6 +89,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     _check_options(arguments)
+    for name in ("text", "translation"):
+        given = getattr(arguments, name)
+        if given is not None:
+            setattr(arguments, name, argument_text(given, flag(name)))
     if importlib.util.find_spec("matplotlib") is None:
         raise InputError(
             "plot needs Matplotlib, which isn't installed. Accepted: "

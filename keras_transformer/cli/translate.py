@@ -32,6 +32,7 @@ from keras_transformer.cli.bulk_translation import (
 )
 from keras_transformer.cli.console import (
     Progress,
+    argument_text,
     input_lines,
     load_tensorflow,
     output_file,
@@ -192,8 +193,8 @@ def run(arguments: argparse.Namespace) -> None:
     if interactive:
         say("type a line to be translated; Ctrl-D ends")
     window = 1 if interactive else BATCHES_A_WINDOW * batch_size
-    lines = iter(arguments.text) if arguments.text else None
-    lines = lines or input_lines(arguments.input)
+    texts = [argument_text(text, "TEXT") for text in arguments.text]
+    lines = iter(texts) if texts else input_lines(arguments.input)
     if request.prefixes:
         lines = with_prefixes(lines, arguments.prefix)
     # A missing file is told before a long start.

@@ -230,6 +230,13 @@ def test_translate_names_the_line_that_is_no_utf8(run, refuses, tmp_path):
     assert not out.exists()
 
 
+def test_translate_of_an_argument_that_is_no_utf8(run, refuses):
+    text = os.fsdecode(b"caf\xe9")
+    says = ["TEXT: not UTF-8", r"caf\udce9"]
+    for options in ([], ["--json"]):
+        refuses("translate", "--run", run, *options, text, says=says)
+
+
 def test_translate_of_a_missing_file(run, refuses, tmp_path):
     path = tmp_path / "no.txt"
     refuses("translate", "--run", run, "--input", path, says=[path])

@@ -2,6 +2,9 @@
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -99,3 +102,19 @@ def test_info_of_too_many_levels(described):
         said["a"] = [said["a"]]
     with pytest.raises(InputError, match="nested too deeply. Accepted"):
         described(said, False)
+
+
+@pytest.mark.parametrize("variables", [{}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
+def test_arguments_are_utf_8_in_every_locale(variables):
+    code = (
+        "import sys\n"
+        "from keras_transformer.cli.console import argument_text\n"
+        "print(ascii(argument_text(sys.argv[1], 'TEXT')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "caf\xe9".encode()],
+        env={**os.environ, "PYTHONCOERCECLOCALE": "0", **variables},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "'caf\\xe9'\n"

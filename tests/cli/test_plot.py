@@ -1,6 +1,7 @@
 """Every picture in one command, from the toy corpus and its run."""
 
 import importlib.util
+import os
 from xml.etree import ElementTree
 
 import pytest
@@ -117,6 +118,14 @@ def test_characters_without_a_font_are_told_in_one_line(
 )
 def test_bad_usage_is_one_line(refuses, options, says):
     refuses("plot", *options, says=says)
+
+
+@pytest.mark.parametrize("option", ["--text", "--translation"])
+def test_text_that_is_no_utf8(refuses, option):
+    options = {"--text": "a", option: os.fsdecode(b"caf\xe9")}
+    words = [word for pair in options.items() for word in pair]
+    words = ["attention-cross", "--run", "r", *words]
+    refuses("plot", *words, says=[f"{option}: not UTF-8", r"caf\udce9"])
 
 
 def test_bad_values_with_a_run_are_one_line(refuses, run, tmp_path):
