@@ -1,5 +1,7 @@
 """Servers that are hostile or broken: what a client makes of their answers."""
 
+import gzip
+import json
 import time
 
 import grpc
@@ -13,11 +15,13 @@ from keras_transformer.serving import (
     OverloadedError,
     ServerFailedError,
 )
+from keras_transformer.serving.client import grpc_transport, rest_transport
 from keras_transformer.serving.client.grpc_transport import GrpcTransport
 from keras_transformer.serving.client.remote_translator import RemoteTranslator
 from keras_transformer.serving.client.rest_transport import RestTransport
 from keras_transformer.serving.client.transport import (
     LONGEST_WAIT,
+    longest_answer,
     parse_target,
     seconds_of,
 )
@@ -146,3 +150,83 @@ def test_answers_that_no_server_gives(monkeypatch, method, answer):
     given = ["", {}] if method == "predict" else []
     with pytest.raises(ServerFailedError, match="not an answer of TensorFlow"):
         getattr(transport, method)(*given, time.monotonic() + 9)
+
+
+def test_many_texts_have_longer_answers():
+    assert longest_answer(0) == longest_answer(16) == 64 * 2**20
+    assert longest_answer(32) == 128 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("encoding", "connections"),
+    # What isn't read of an answer is no beginning of the next.
+    [("identity", 2), ("gzip", 1)],
+)
+def test_an_answer_without_measure_is_not_read_whole(
+    scripted, encoding, connections
+):
+    sent = b" " * (66 * 2**20)
+    if encoding == "gzip":
+        sent = gzip.compress(sent, 1)
+        assert len(sent) < 2**20
+    endless = 200, sent, ("Content-Encoding", encoding)
+    good = 200, {"outputs": {"text": ["a"]}}
+    server = scripted(ScriptedRest, lambda _: endless, lambda _: good)
+    with Client(server.url, "m") as client:
+        with pytest.raises(
+            ServerFailedError, match="200 .* longer than 64 MiB"
+        ):
+            client.predict({"text": ["a"]})
+        assert client.predict({"text": ["a"]}) == {"text": ["a"]}
+    assert len(server.requests) == 2
+    assert server.connections == connections
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+@pytest.mark.parametrize("status", [200, 502])
+def test_an_answer_of_just_the_length_is_read(
+    scripted, monkeypatch, encoding, status
+):
+    body = json.dumps({"outputs": {"text": ["a" * 999]}, "error": "no"})
+    sent = body.encode()
+    if encoding == "gzip":
+        sent = gzip.compress(sent)
+    answer = status, sent, ("Content-Encoding", encoding)
+    server = scripted(ScriptedRest, lambda _: answer)
+    asked = []
+
+    def limit(texts):
+        asked.append(texts)
+        return len(body) - (len(asked) == 3)
+
+    monkeypatch.setattr(rest_transport, "longest_answer", limit)
+
+    def ask():
+        with Client(server.url, "m") as client:
+            for _ in range(3):
+                try:
+                    found = client.predict({"text": ["a"]})
+                    assert found == {"text": ["a" * 999]}
+                except ServerFailedError as error:
+                    yield error.message
+
+    no = [] if status == 200 else ["no"] * 2
+    *said, too_long = ask()
+    assert said == no
+    assert too_long.startswith("the answer is longer than")
+    assert asked == [1] * 3
+    assert server.connections == 1
+
+
+def test_nor_is_more_read_over_grpc(scripted, monkeypatch):
+    limits = {"grpc.max_receive_message_length": 1000}
+    options = [*(dict(grpc_transport._OPTIONS) | limits).items()]
+    given = dict(grpc_transport._OPTIONS)["grpc.max_receive_message_length"]
+    assert given == 256 * 2**20
+    monkeypatch.setattr(grpc_transport, "_OPTIONS", options)
+    server = scripted(ScriptedGrpc, None)
+    with Client(server.url, "m", backoff=Backoff(5, 5, 5)) as client:
+        assert client.predict({"text": ["a" * 900]})
+        with pytest.raises(ServerFailedError, match="larger than max"):
+            client.predict({"text": ["a" * 1001]})
+    assert len(server.requests) == 2

@@ -19,12 +19,15 @@ from keras_transformer.serving.client.request_errors import (
 from keras_transformer.serving.client.transport import (
     Target,
     VersionStatus,
+    longest_answer,
     seconds_of,
 )
 
 _OPTIONS = [
-    # The usual limit of 4 MB is for servers that nobody trusts.
-    ("grpc.max_receive_message_length", -1),
+    # The usual 4 MB are too few for "align". All requests of a channel have the
+    # same limit: that of 64 texts, as many as `batching.config` lets a request
+    # have.
+    ("grpc.max_receive_message_length", longest_answer(64)),
     # A server that comes back is found soon; the usual waits grow to minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
@@ -140,7 +143,10 @@ def _request_error(error, where) -> RequestError:
     message = " ".join((error.details() or "").split()) or "no message"
     # gRPC's words for what is over a limit of size, which stays over it.
     if code is Code.RESOURCE_EXHAUSTED and "larger than max" in message:
-        return InvalidRequestError(code, message, where)
+        # It names who measured: an answer is measured here.
+        is_answer = "CLIENT: Received" in message
+        kind = ServerFailedError if is_answer else InvalidRequestError
+        return kind(code, message, where)
     metadata = dict(error.trailing_metadata() or ())
     wait = seconds_of(metadata.get(_PUSHBACK), 1000)
     return request_error(code, message, where, None, wait)

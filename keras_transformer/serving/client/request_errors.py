@@ -72,7 +72,7 @@ class DeadlineError(RequestError):
 
 
 class ServerFailedError(RequestError):
-    """Any other failure, such as HTTP 500, or an unreadable answer."""
+    """Any other failure: HTTP 500, an unreadable answer or one too long."""
 
 
 _CLASSES = {

@@ -2,7 +2,7 @@
 
 urllib3 keeps the connections. Its timeouts are of one `recv` each, so that an
 answer which drips could last for ever: a watchdog ends an exchange at its
-deadline.
+deadline. An answer is read up to a length, see `longest_answer`.
 """
 
 import contextlib
@@ -27,11 +27,14 @@ from keras_transformer.serving.client.transport import (
     LONGEST_WAIT,
     Target,
     VersionStatus,
+    longest_answer,
     seconds_of,
 )
 
 # Of idle connections; a client has no more requests at once.
 _MOST_KEPT = 256
+# Bytes that are read at a time.
+_PIECE = 64 * 2**10
 
 
 class RestTransport:
@@ -57,7 +60,8 @@ class RestTransport:
         )
         # What was read with surrogateescape holds what UTF-8 can't.
         encoded = body.encode("utf-8", "replace")
-        answer = self._ask("POST", ":predict", encoded, deadline)
+        texts = max(map(len, inputs.values()), default=0)
+        answer = self._ask("POST", ":predict", encoded, deadline, texts)
         if "outputs" not in answer:
             raise self._unreadable(answer)
         outputs = answer["outputs"]
@@ -99,17 +103,20 @@ class RestTransport:
                 raise self._unreadable(answer) from None
         return self._output_names[signature]
 
-    def _ask(self, method, what, body, deadline):
+    def _ask(self, method, what, body, deadline, texts=0):
         """The JSON object of a good answer."""
         where = str(self._target)
+        path, limit = self._path + what, longest_answer(texts)
         try:
-            response = self._exchange(method, self._path + what, body, deadline)
+            response, content = self._exchange(
+                method, path, body, deadline, limit
+            )
         except TimeoutError:
             raise deadline_error(where) from None
         except HTTPError as error:
             message = f"no answer: {_reason(error)}"
             raise request_error(Code.UNAVAILABLE, message, where) from None
-        status, text = response.status, response.data.decode("utf-8", "replace")
+        status, text = response.status, content.decode("utf-8", "replace")
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):
@@ -124,24 +131,30 @@ class RestTransport:
         code = code_of_http(status)
         raise request_error(code, message, where, status, wait)
 
-    def _exchange(self, method, path, body, deadline):
+    def _exchange(self, *request):
         """Sends a request and reads the whole answer.
+
+        Args:
+            request: as `_send` takes it.
+
+        Returns:
+            The response and its content.
 
         Raises:
             TimeoutError: the deadline has passed.
             HTTPError: no connection, or it was lost.
+            ServerFailedError: the answer is too long.
         """
         exchange = _Exchange()
         try:
-            return self._send(exchange, method, path, body, deadline)
+            return self._send(exchange, *request)
         except HTTPError:
             if exchange.has_new_connection:
                 raise
         # The server closed the idle connection, as it may.
-        exchange = _Exchange(needs_new_connection=True)
-        return self._send(exchange, method, path, body, deadline)
+        return self._send(_Exchange(needs_new_connection=True), *request)
 
-    def _send(self, exchange, method, path, body, deadline):
+    def _send(self, exchange, method, path, body, deadline, limit):
         seconds = deadline - time.monotonic()
         if seconds <= 0:
             raise TimeoutError
@@ -159,7 +172,9 @@ class RestTransport:
                 retries=False,
                 redirect=False,
                 timeout=urllib3.Timeout(total=seconds),
+                preload_content=False,
             )
+            content = self._content(response, limit)
         except NewConnectionError:
             raise
         except urllib3.exceptions.TimeoutError:
@@ -174,7 +189,29 @@ class RestTransport:
         # An answer without a length ends where the connection does.
         if exchange.ended:
             raise TimeoutError
-        return response
+        return response, content
+
+    def _content(self, response, limit):
+        """What a response holds, decompressed; its connection is given back."""
+        content = bytearray()
+        try:
+            for piece in response.stream(_PIECE, decode_content=True):
+                content += piece
+                if len(content) > limit:
+                    raise ServerFailedError(
+                        Code.UNKNOWN,
+                        f"the answer is longer than {limit // 2**20} MiB; a "
+                        "request of fewer texts has a shorter one",
+                        str(self._target),
+                        response.status,
+                    )
+        except BaseException:
+            # What was not read is no answer to the next request.
+            response.close()
+            raise
+        finally:
+            response.release_conn()
+        return content
 
     def _unreadable(self, answer):
         message = f"not an answer of TensorFlow Serving's: {_short(answer)}"

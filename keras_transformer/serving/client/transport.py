@@ -15,6 +15,11 @@ _SCHEMES = {
 }
 # Of what a server asks for, in seconds: a day is longer than any call.
 LONGEST_WAIT = 86_400.0
+# Bytes of an answer: what is read in any case, and for each text. Most take
+# "align" of long texts, which has a number for each two tokens: of a text with
+# 512 tokens, and the translation as many, JSON has at most 4 MiB.
+_LEAST_READ = 64 * 2**20
+_READ_FOR_A_TEXT = 4 * 2**20
 _ACCEPTED = (
     "Accepted: http://HOST:8501, https://HOST, grpc://HOST:8500 or grpcs://HOST"
 )
@@ -74,6 +79,18 @@ class VersionStatus(NamedTuple):
     version: int
     state: str
     message: str
+
+
+def longest_answer(texts: int) -> int:
+    """Bytes that are read of an answer; one with more is refused.
+
+    They count once it is decompressed. So a broken server can't fill the memory
+    of its clients by an answer that never ends, or that gzip has made small.
+
+    Args:
+        texts: in the request.
+    """
+    return max(_LEAST_READ, texts * _READ_FOR_A_TEXT)
 
 
 class Transport(Protocol):
