@@ -10,12 +10,14 @@ import pathlib
 import yaml
 
 from keras_transformer.errors import InputError, shown
+from keras_transformer.files import read_bytes, write_bytes
 from keras_transformer.pipes import open_file
 from keras_transformer.yaml_text import YAML_ERRORS
 
 # Of settings that a program writes: bytes, and lists within one another.
 LARGEST_YAML = 1 << 16
 _DEEPEST_YAML = 20
+_LARGEST_NOTICE = 1 << 22  # bytes of a file that is copied
 
 
 def check_files(folder: pathlib.Path) -> None:
@@ -96,6 +98,28 @@ def is_own(path: pathlib.Path) -> bool:
     except (OSError, RuntimeError):  # Links in a circle.
         return False
     return target.is_file() and target.is_relative_to(folder)
+
+
+def copy_own_files(
+    folder: pathlib.Path, target: pathlib.Path, pattern: str = "*"
+) -> None:
+    """Copies small files of a folder, such as licence and model card.
+
+    Links to what lies outside would make a private file part of the copy.
+
+    Args:
+        folder: whose folders aren't looked into.
+        target: the folder of the copies, made with the first.
+        pattern: of the files' names.
+
+    Raises:
+        InputError: a file is too large, or can't be read.
+    """
+    for path in sorted(folder.glob(pattern)):
+        if is_own(path):
+            content = read_bytes(path, largest=_LARGEST_NOTICE)
+            target.mkdir(exist_ok=True)
+            write_bytes(target / path.name, content)
 
 
 def read_head(path: str | os.PathLike, size: int = 1 << 16) -> str:

@@ -15,13 +15,12 @@ from keras_transformer.constants import SIDES
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
     new_folder,
-    read_bytes,
-    write_bytes,
     write_json,
     write_text,
 )
 from keras_transformer.importing.folders import (
     check_files,
+    copy_own_files,
     is_own,
     read_head,
 )
@@ -39,7 +38,6 @@ IMPORTED = "imported"
 POSITIONS = ("tensor2tensor", "sinusoidal")
 PUNCTUATION = ("auto", "none", "moses")
 _NOTICES = ("README*", "LICEN[CS]E*", "NOTICE*", "CITATION*")
-_LARGEST_NOTICE = 1 << 22  # bytes
 # Of several, the first.
 _LICENSE = re.compile(r"^license:[ \t]*(?:\n[ \t]*-)?(.*)$", re.M)
 _LONGEST_LICENSE = 100
@@ -124,7 +122,9 @@ def import_run(
         (temporary / "weights").mkdir()
         for side, tokenizer in zip(SIDES, tokenizers, strict=True):
             tokenizer.save(temporary / f"{side}_tokenizer")
-        _copy_notices(model.folder, temporary / IMPORTED)
+        # As their terms mostly ask for.
+        for notice in _NOTICES:
+            copy_own_files(model.folder, temporary / IMPORTED, notice)
         save_weights(
             weights_path(temporary / "weights", "best"),
             keras_model,
@@ -243,16 +243,3 @@ def _license(folder):
     # It is shown on a terminal.
     plain = (c if c.isprintable() else "\ufffd" for c in said)
     return "".join(plain)[:_LONGEST_LICENSE] or None
-
-
-def _copy_notices(folder, target):
-    """Licence and model card, as their terms mostly ask for.
-
-    Links to what lies outside would make a private file part of the run.
-    """
-    for pattern in _NOTICES:
-        for path in sorted(folder.glob(pattern)):
-            if is_own(path):
-                content = read_bytes(path, largest=_LARGEST_NOTICE)
-                target.mkdir(exist_ok=True)
-                write_bytes(target / path.name, content)

@@ -14,6 +14,7 @@ import pytest
 from keras_transformer import Translator, load_tokenizer
 from keras_transformer.cli.main import main
 from keras_transformer.errors import InputError
+from keras_transformer.export.writer.keras_file import write_companions
 from keras_transformer.importing.run import import_run
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.training.run import Run
@@ -199,6 +200,37 @@ def test_describes_itself_and_is_checked_again(exported, here, capsys):
     assert (exported / "imported" / "README.md").read_text()
     assert main(["export", "--verify-only", str(exported)]) == 0
     assert capsys.readouterr().out.count("passed") == 5
+
+
+@pytest.mark.parametrize("linked", ["a file", "the folder"])
+def test_no_private_file_is_copied(toy, tmp_path, linked):
+    copy, out, home = (tmp_path / name for name in ("run", "out", "home"))
+    for folder in (out, home):
+        folder.mkdir()
+    (home / "NOTICE").write_text("private")
+    copied = Run.load(shutil.copytree(toy, copy))
+    notices = copy / "imported"
+    shutil.rmtree(notices)
+    if linked == "a file":
+        notices.mkdir()
+        (notices / "README.md").write_text("own")
+        (notices / "NOTICE").symlink_to(home / "NOTICE")
+        (notices / "more").symlink_to(home)
+    else:
+        notices.symlink_to(home)
+    write_companions(out, copied)
+    texts = [path.read_text() for path in out.glob("imported/*")]
+    assert texts == (["own"] if linked == "a file" else [])
+
+
+def test_a_notice_without_end_is_refused(toy, tmp_path):
+    copied = Run.load(shutil.copytree(toy, tmp_path / "run"))
+    notice = tmp_path / "run" / "imported" / "NOTICE"
+    notice.touch()
+    os.truncate(notice, 1 << 40)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(InputError, match="NOTICE: too large"):
+        write_companions(tmp_path / "out", copied)
 
 
 def truncate(folder):

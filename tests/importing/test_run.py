@@ -10,8 +10,8 @@ import tensorflow as tf
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.export.writer.signatures import TracedSignatures
+from keras_transformer.importing.folders import copy_own_files
 from keras_transformer.importing.run import (
-    _copy_notices,
     _license,
     import_run,
     read_model,
@@ -279,7 +279,7 @@ def test_no_private_file_becomes_a_notice(tmp_path):
     (folder / "LICENSE").symlink_to("NOTICE")
     (folder / "README.md").symlink_to(secret)
     copies = tmp_path / "imported"
-    _copy_notices(folder, copies)
+    copy_own_files(folder, copies)
     assert {path.name for path in copies.iterdir()} == {"NOTICE", "LICENSE"}
     assert not (copies / "LICENSE").is_symlink()
     assert _license(folder) is None
@@ -287,7 +287,7 @@ def test_no_private_file_becomes_a_notice(tmp_path):
     with pytest.raises(
         InputError, match="NOTICE: too large|LICENSE: too large"
     ):
-        _copy_notices(folder, copies)
+        copy_own_files(folder, copies)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ Axes: B sentences, S source and T target positions, V vocabulary.
 import dataclasses
 import os
 import pathlib
-import shutil
 import time
 from collections.abc import Callable
 from typing import Any
@@ -52,6 +51,7 @@ from keras_transformer.files import (
     require_space,
     write_json,
 )
+from keras_transformer.importing.folders import copy_own_files
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import file_size
 
@@ -157,12 +157,17 @@ def write_companions(folder: pathlib.Path, run: Run) -> None:
     Args:
         folder: that is being written.
         run: whose they are.
+
+    Raises:
+        InputError: a licence or a model card is too large.
     """
     tokenizers = run.source_tokenizer, run.target_tokenizer
     for side, tokenizer in zip(SIDES, tokenizers, strict=True):
         tokenizer.save(folder / f"{side}_tokenizer")
-    if (run.folder / "imported").is_dir():
-        shutil.copytree(run.folder / "imported", folder / "imported")
+    notices = run.folder / "imported"
+    # The run may be a stranger's, and the folder a link to a private one.
+    if not notices.is_symlink():
+        copy_own_files(notices, folder / "imported")
 
 
 def _reference(run, model) -> dict[str, np.ndarray]:
