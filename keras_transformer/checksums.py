@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+import stat
 from collections.abc import Iterable
 
 from keras_transformer.errors import InputError, shown
@@ -30,6 +31,13 @@ def describe_file(path: str | os.PathLike) -> dict:
     }
 
 
+def is_bare_name(name: object) -> bool:
+    """Whether a manifest's name is of a file beside it, and no path."""
+    if not isinstance(name, str) or name in ("", ".."):
+        return False
+    return pathlib.PurePath(name).name == name
+
+
 def check_file(
     path: pathlib.Path, described: dict, remedy: str, content: bool = False
 ) -> None:
@@ -42,7 +50,8 @@ def check_file(
         content: whether the content is read, too, and not just the size.
 
     Raises:
-        InputError: names the file and how it differs.
+        InputError: names the file and how it differs, or that it is a
+            folder, a pipe or a device.
     """
     expected = described.get("bytes"), described.get("sha256")
     if type(expected[0]) is not int or not isinstance(expected[1], str):
@@ -52,15 +61,20 @@ def check_file(
             f"{remedy}"
         )
     try:
-        size = path.stat().st_size
-        now = content and checksum(path)
+        status = path.stat()
+        size, is_file = status.st_size, stat.S_ISREG(status.st_mode)
+        # What isn't as described may have no end.
+        as_described = is_file and size == expected[0]
+        now = content and as_described and checksum(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; {remedy}") from None
     except ValueError:  # NUL, half of a surrogate pair
         raise InputError(
             f"{os.fspath(path)!a}: no possible name; {remedy}"
         ) from None
-    if size != described["bytes"]:
+    if not is_file:
+        problem = "not a file"
+    elif not as_described:
         problem = f"{size} bytes and not {described['bytes']}"
     elif now and now != described["sha256"]:
         told = now[:12], described["sha256"][:12]

@@ -1,4 +1,5 @@
 import hashlib
+import os
 
 import pytest
 
@@ -8,6 +9,7 @@ from keras_transformer.checksums import (
     describe_file,
     digest,
     files_fingerprint,
+    is_bare_name,
 )
 from keras_transformer.errors import InputError
 
@@ -35,6 +37,38 @@ def test_a_file_is_compared_with_its_description(tmp_path):
     path.unlink()
     with pytest.raises(InputError, match="a: No such file.*; repair"):
         check_file(path, described, "repair")
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "pipe", "."])
+def test_what_is_no_file_is_not_read(tmp_path, path):
+    os.mkfifo(tmp_path / "pipe")
+    status = (tmp_path / path).stat()
+    described = {"bytes": status.st_size, "sha256": "0" * 64}
+    with pytest.raises(InputError, match="not a file; repair"):
+        check_file(tmp_path / path, described, "repair", content=True)
+
+
+def test_a_file_of_another_size_is_not_read(tmp_path):
+    path = tmp_path / "a"
+    path.touch()
+    os.truncate(path, 1 << 40)
+    described = {"bytes": 1, "sha256": "0" * 64}
+    with pytest.raises(InputError, match=f"{1 << 40} bytes and not 1; repair"):
+        check_file(path, described, "repair", content=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "bare"),
+    [
+        ("model.bin", True),
+        ("..a", True),
+        *((name, False) for name in ("", ".", "..", "/", "a/", "a/b", "../a")),
+        ("/dev/zero", False),
+        (3, False),
+    ],
+)
+def test_a_bare_name_leads_nowhere_else(name, bare):
+    assert is_bare_name(name) == bare
 
 
 def test_a_fingerprint_is_of_names_contents_and_settings(tmp_path):

@@ -16,6 +16,7 @@ import importlib.util
 import os
 import pathlib
 
+from keras_transformer.checksums import is_bare_name
 from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.errors import InputError
@@ -110,7 +111,7 @@ def read_description(folder: str | os.PathLike) -> dict:
     described = isinstance(files, list) and all(
         isinstance(file, dict)
         and {"name", "bytes", "sha256"} <= file.keys()
-        and isinstance(file["name"], str)
+        and is_bare_name(file["name"])
         for file in files
     )
     if not described or not isinstance(description.get("config"), dict):

@@ -287,6 +287,12 @@ DAMAGES = {
         "keras_transformer.ctranslate2",
     ),
     "no files": (lambda f: rewrite_description(f, files=3), "damaged"),
+    "a file elsewhere": (
+        lambda f: rewrite_description(
+            f, files=[{"name": "../text", "bytes": 4, "sha256": ""}]
+        ),
+        "keras_transformer.json: damaged",
+    ),
     "other settings": (
         lambda f: rewrite_description(f, config={"model": {"d_model": 0}}),
         "d_model",

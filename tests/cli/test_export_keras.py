@@ -269,6 +269,14 @@ def add_code(folder):
     describe_again(folder)
 
 
+def describe_elsewhere(folder):
+    path = folder / "keras_transformer.json"
+    file = {"name": "/dev/zero", "bytes": 0, "sha256": ""}
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"files": [file]})
+    )
+
+
 DAMAGES = {
     "truncated": (truncate, "model.keras: damaged"),
     "no model": (lambda f: (f / "model.keras").unlink(), "model.keras"),
@@ -279,6 +287,7 @@ DAMAGES = {
         lambda f: (f / "keras_transformer.json").write_text("{"),
         "keras_transformer.json: damaged",
     ),
+    "a file elsewhere": (describe_elsewhere, "'/dev/zero' is no file of"),
     "no tokenizer": (
         lambda f: shutil.rmtree(f / "target_tokenizer"),
         "target_tokenizer",

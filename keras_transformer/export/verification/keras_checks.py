@@ -25,8 +25,9 @@ import sys
 import keras
 import numpy as np
 
-from keras_transformer.checksums import check_file
+from keras_transformer.checksums import check_file, is_bare_name
 from keras_transformer.constants import SIDES
+from keras_transformer.errors import shown
 from keras_transformer.export.verification.checks import (
     KERAS_DESCRIPTION,
     KERAS_FORMAT,
@@ -76,6 +77,11 @@ def description_is_readable(folder: pathlib.Path) -> dict:
 def files_are_whole(folder: pathlib.Path, description: dict) -> None:
     """Files are as they were written."""
     for file in description["files"]:
+        if not is_bare_name(file["name"]):
+            raise CheckFailed(
+                f"{KERAS_DESCRIPTION}: {shown(file['name'], 60)} is no file "
+                "of the folder"
+            )
         check_file(folder / file["name"], file, _EXPORT_AGAIN, content=True)
 
 
