@@ -17,11 +17,12 @@ from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_bytes, read_json
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.space import SpaceTokenizer
-from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer import LARGEST_CONTENT, Tokenizer
 from keras_transformer.yaml_text import load_yaml
 
 # What a language code before a source looks like, such as >>cmn_Hans<<.
 LANGUAGE_CODE = re.compile(r">>[^<>\s]+<<")
+_LARGEST_VOCABULARY = 1 << 26  # bytes of a list of tokens
 _SPACE = "▁"
 # By which SentencePiece scores an unknown character below its worst piece.
 _UNKNOWN_PENALTY = 10.0
@@ -72,10 +73,7 @@ def read_lines(path: pathlib.Path, special: tuple[str, ...]) -> dict[str, int]:
         InputError: it can't be read, begins otherwise, or has a token more
             than once.
     """
-    try:
-        tokens = read_bytes(path).decode().split("\n")
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8") from None
+    tokens = _lines(path)
     if not tokens[-1]:
         tokens.pop()
     tokens = [token.rstrip("\r") for token in tokens]
@@ -99,13 +97,9 @@ def _read_yaml_lines(path):
 
     They aren't quite YAML: its own reader stumbles over some of the tokens.
     """
-    try:
-        lines = read_bytes(path).decode().split("\n")
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8") from None
     vocabulary = {}
     key = None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_lines(path), 1):
         line = line.rstrip("\r")
         if not line.strip():
             continue
@@ -126,6 +120,14 @@ def _read_yaml_lines(path):
                 f"there before. Received: {shown(line, 60)}"
             ) from None
     return vocabulary
+
+
+def _lines(path):
+    content = read_bytes(path, largest=_LARGEST_VOCABULARY)
+    try:
+        return content.decode().split("\n")
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8") from None
 
 
 def _unquoted(token):
@@ -186,7 +188,7 @@ def make_tokenizer(
         tokenizer = SpaceTokenizer([*SPECIAL_TOKENS, *tokens], **options)
         return tokenizer.with_prefix(prefix) if prefix else tokenizer
     try:
-        model = _Model.FromString(read_bytes(path))
+        model = _Model.FromString(read_bytes(path, largest=LARGEST_CONTENT))
     except Exception as error:  # Protobuf's, of a private module.
         if isinstance(error, InputError):
             raise

@@ -16,11 +16,10 @@ from keras_transformer.text.normalization import Normalizer, squeeze
 from keras_transformer.text.options import OptionError, require_option
 from keras_transformer.text.subword_sampler import SPACE, SubwordSampler
 from keras_transformer.text.tags import check_tags
-from keras_transformer.text.tokenizer import UNKNOWN, Tokenizer
+from keras_transformer.text.tokenizer import LARGEST_CONTENT, UNKNOWN, Tokenizer
 from keras_transformer.text.vocabulary_training import train_sentencepiece
 
 DEFAULT_SIZE = 8_000
-_LARGEST_MODEL = 1 << 28  # bytes
 # A language code, as text and as a piece.
 _CODE_TEXT = r">>[^<>\s]+<<"
 _CODE = re.compile(SPACE + _CODE_TEXT)
@@ -246,7 +245,7 @@ class SentencePieceTokenizer(Tokenizer):
 
 def _read(path):
     accepted = "a SentencePiece model, its path or its bytes"
-    return read_bytes(path, accepted, _LARGEST_MODEL)
+    return read_bytes(path, accepted, LARGEST_CONTENT)
 
 
 def _require_options(known, size, prefix):

@@ -20,6 +20,8 @@ from keras_transformer.text.tags import require_tags, split_tags, tag_ids
 # How an unknown token is shown: DOUBLE QUESTION MARK, as in SentencePiece.
 UNKNOWN = "⁇"
 
+# Bytes of the file that a kind has for its vocabulary or model.
+LARGEST_CONTENT = 1 << 28
 _FORMAT = 1
 _DESCRIPTION = "tokenizer.json"
 _ACCEPTED = "a folder that a tokenizer was saved to"
@@ -316,7 +318,7 @@ def load_tokenizer(folder: str | os.PathLike) -> Tokenizer:
     description = _read_description(path)
     kind = _KINDS[description["kind"]]
     content_path = pathlib.Path(folder, kind.content_file)
-    content = read_bytes(content_path, _ACCEPTED)
+    content = read_bytes(content_path, _ACCEPTED, LARGEST_CONTENT)
     if digest(content) != description["sha256"]:
         raise InputError(
             f"{content_path}: not the file that {path} describes (its SHA-256 "

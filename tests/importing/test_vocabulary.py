@@ -1,6 +1,7 @@
 """Marian's vocabularies as tokenizers, against SentencePiece itself."""
 
 import io
+import os
 
 import pytest
 import sentencepiece
@@ -12,6 +13,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.importing.vocabulary import (
     make_tokenizer,
     new_order,
+    read_lines,
     read_vocabulary,
 )
 
@@ -107,3 +109,18 @@ def test_damaged_lines_are_refused(lines, tmp_path):
     path.write_bytes(lines.encode("latin-1"))
     with pytest.raises(InputError, match="vocab.yml(, line|: not UTF-8)"):
         read_vocabulary(path)
+
+
+def test_files_without_end_are_refused(tmp_path):
+    path = tmp_path / "vocab.yml"
+    path.touch()
+    os.truncate(path, (1 << 28) + 1)
+    vocabulary = {"</s>": 0, "<unk>": 1}
+    order = new_order(vocabulary, None, None)
+    for read in (
+        lambda: read_vocabulary(path),
+        lambda: read_lines(path, ("<s>",)),
+        lambda: make_tokenizer(path, vocabulary, order),
+    ):
+        with pytest.raises(InputError, match="too large"):
+            read()

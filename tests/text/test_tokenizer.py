@@ -1,4 +1,5 @@
 import json
+import os
 import re
 
 import pytest
@@ -101,6 +102,13 @@ def test_loading_without_the_vocabulary_is_refused(tokenizer, tmp_path):
     tokenizer.save(tmp_path)
     (tmp_path / tokenizer.content_file).unlink()
     with pytest.raises(InputError, match=re.escape(tokenizer.content_file)):
+        load_tokenizer(tmp_path)
+
+
+def test_loading_content_without_end_is_refused(tokenizer, tmp_path):
+    tokenizer.save(tmp_path)
+    os.truncate(tmp_path / tokenizer.content_file, (1 << 28) + 1)
+    with pytest.raises(InputError, match="too large"):
         load_tokenizer(tmp_path)
 
 
