@@ -5,6 +5,7 @@ checked against the file before memory is taken for it. TensorFlow itself would
 end the process over a checkpoint whose list was made up, so it isn't asked.
 """
 
+import collections
 import json
 import math
 import pathlib
@@ -31,6 +32,7 @@ _LARGEST_HEADER = 100_000_000
 _MOST_AXES = 64  # NumPy's limit.
 # Of the list of a checkpoint: bytes, entries, and bytes of a name.
 _LARGEST_INDEX, _MOST_ENTRIES, _LONGEST_NAME = 1 << 24, 1 << 17, 1 << 12
+_MOST_BLOCKS = 1 << 13  # Of that list; LevelDB's have 4 KiB, TensorFlow's more.
 _FOOTER, _MAGIC = 48, bytes.fromhex("57fb808b247547db")  # Of LevelDB's tables.
 # How the variables of a model are called in a checkpoint of TensorFlow's.
 _MODEL, _VALUE = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -128,12 +130,16 @@ def read_checkpoint(prefix: pathlib.Path) -> dict[str, np.ndarray]:
     content = read_bytes(f"{prefix}.index", largest=_LARGEST_INDEX)
     try:
         entries, shards = _entries(content)
-        for shard in {entry.shard_id for entry in entries.values()}:
-            _check_apart(
-                (entry.offset, entry.offset + entry.size)
-                for entry in entries.values()
-                if entry.shard_id == shard
-            )
+        places = collections.defaultdict(list)
+        for name, entry in entries.items():
+            if not 0 <= entry.shard_id < shards:
+                raise ValueError(
+                    f"{name} lies in file {entry.shard_id}, of {shards} from 0"
+                )
+            place = entry.offset, entry.offset + entry.size
+            places[entry.shard_id].append(place)
+        for of_file in places.values():
+            _check_apart(of_file)
         files = {}
         variables = {}
         for name, entry in entries.items():
@@ -204,7 +210,9 @@ def _table(content) -> Iterator[tuple[bytes, bytes]]:
     for _ in range(2):  # Of the table's filters, not used here.
         _, at = _varint(footer, at)
     count, left = 0, len(content)
-    for _, handle in _block(content, footer, at):
+    for number, (_, handle) in enumerate(_block(content, footer, at), 1):
+        if number > _MOST_BLOCKS:
+            raise ValueError(f"more than {_MOST_BLOCKS:,} parts of a list")
         left -= _varint(handle, _varint(handle, 0)[1])[0]
         if left < 0:
             raise ValueError("a list that is read more than once")

@@ -2,6 +2,7 @@
 
 import json
 import struct
+import time
 
 import numpy as np
 import pytest
@@ -199,9 +200,9 @@ def listed(shape=(2,), checked=NUMBERS, unknown_rank=False, slices=0, **other):
     return told.SerializeToString()
 
 
-def header(**changes):
+def header(num_shards=1, **changes):
     return tensor_bundle_pb2.BundleHeaderProto(
-        num_shards=1, **changes
+        num_shards=num_shards, **changes
     ).SerializeToString()
 
 
@@ -239,8 +240,9 @@ def test_a_list_that_was_made_by_hand_is_read(checkpoint):
         (listed(size=-8), "takes 8 bytes"),
         (listed(offset=-8), "place is no number"),
         (listed(offset=10**12), "of which 0"),
-        (listed(shard_id=7), "data-00007-of-00001: No such file"),
-        (listed(shard_id=-1), "No such file"),
+        (listed(shard_id=1), "lies in file 1, of 1 from 0"),
+        (listed(shard_id=7), "lies in file 7, of 1 from 0"),
+        (listed(shard_id=-1), "lies in file -1, of 1 from 0"),
         (listed(checked=b"other"), "another checksum"),
     ],
 )
@@ -279,6 +281,29 @@ def test_variables_that_share_bytes_are_refused(checkpoint):
     pairs = [(name, listed()) for name in names]
     with pytest.raises(InputError, match="overlap"):
         read_checkpoint(checkpoint(table([(b"", header()), *pairs])))
+
+
+def test_lists_of_very_many_files_take_no_quadratic_time(checkpoint):
+    pairs = [(b"", header(num_shards=20_000))]
+    told = tensor_bundle_pb2.BundleEntryProto.FromString(listed())
+    for number in range(20_000):
+        told.shard_id = number
+        name = NAME.replace(b"/a/", f"/{number:05}/".encode())
+        pairs.append((name, told.SerializeToString()))
+    prefix = checkpoint(table(pairs))
+    began = time.monotonic()
+    with pytest.raises(InputError, match="data-00000-of-20000: No such file"):
+        read_checkpoint(prefix)
+    assert time.monotonic() - began < 5
+
+
+def test_lists_of_very_many_parts_are_refused(checkpoint):
+    """Each of them empty, and thus short enough to be read again."""
+    content = table([], repeats=100_000)
+    began = time.monotonic()
+    with pytest.raises(InputError, match="more than 8,192 parts"):
+        read_checkpoint(checkpoint(content))
+    assert time.monotonic() - began < 20
 
 
 def test_a_checkpoint_cut_in_half_is_refused(checkpoint):
