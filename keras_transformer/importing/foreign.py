@@ -120,7 +120,8 @@ def weights_of(
         orders: `new_order` of each side.
 
     Raises:
-        InputError: a tensor is missing, too many, or of another shape.
+        InputError: a tensor is missing, too many, of another shape, or not
+            of finite numbers.
     """
     reader = _Reader(model, config)
     reader.embeddings(orders)  # First, as they say whether d_model is right.
@@ -269,7 +270,13 @@ class _Reader:
                 f"{name} is {_shape(tensor.shape)}, where config and "
                 f"vocabulary say {_shape(shape)}"
             )
-        return np.asarray(tensor, np.float32)
+        values = np.asarray(tensor, np.float32)
+        if not np.isfinite(values).all():
+            raise self._error(
+                f"{name} has numbers that are infinite or none (NaN). "
+                "Accepted: the weights of a training that went well"
+            )
+        return values
 
     def _error(self, message):
         return InputError(f"{self._model.folder}: {message}")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import struct
 
 import numpy as np
 import pytest
@@ -245,6 +246,24 @@ def test_dropout_that_is_no_share_is_refused(rate, copy, tmp_path):
     folder = copy()
     set_dropouts(folder, attention_dropout=rate)
     with pytest.raises(InputError, match="attention_dropout is .*Accepted"):
+        import_run(folder, tmp_path / "run", **LANGUAGES)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_no_numbers_are_refused(number, copy, tmp_path):
+    folder = copy()
+    path = folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    (length,) = struct.unpack_from("<Q", content)
+    header = json.loads(content[8 : 8 + length])
+    name = "model.decoder.layers.0.fc1.bias"
+    dtype = {"F32": "<f4", "F16": "<f2"}[header[name]["dtype"]]
+    begin = 8 + length + header[name]["data_offsets"][0]
+    written = np.array([number], dtype).tobytes()
+    content[begin : begin + len(written)] = written
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=f"{name} has numbers that"):
         import_run(folder, tmp_path / "run", **LANGUAGES)
     assert not (tmp_path / "run").exists()
 
