@@ -8,6 +8,7 @@ the data and the callbacks' memory. The zip container's CRC tells damage.
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
 from collections.abc import Callable
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _NOTE = "note"
+# Of epochs, of batches, and of seconds: less than any number that is written.
+_MOST = 1 << 31
+# What is kept of the best epoch, and its types.
+_MEMORY = {"best": (int, float), "best_epoch": (int,), "scored": (int,)}
 
 
 class Interrupted(KeyboardInterrupt):
@@ -120,8 +125,13 @@ class Checkpoint(keras.callbacks.Callback):
 
         Returns:
             the epoch to go on with, 0 first.
+
+        Raises:
+            InputError: as `load_checkpoint`, or the epoch has fewer batches.
         """
         note = load_checkpoint(self.path, model, self._run)
+        if note["batch"] >= self._batches.batches_per_epoch:
+            raise _damaged(self.path)
         self._batches.epoch = note["epoch"]
         self._batches.first_batch = note["batch"]
         self._keep_best.memory.update(note["keep_best"])
@@ -171,7 +181,8 @@ def load_checkpoint(
         # NumPy leaves a damaged file open that it has opened itself.
         with pathlib.Path(path).open("rb") as file:
             with np.load(file, allow_pickle=False) as archive:
-                _check_members(archive.zip)
+                size = os.fstat(file.fileno()).st_size
+                _check_members(archive.zip, size)
                 arrays = {name: archive[name] for name in archive.files}
         note = json.loads(arrays.pop(_NOTE).tobytes())
         _check_note(note)
@@ -180,31 +191,66 @@ def load_checkpoint(
     except MemoryError:
         raise
     except Exception:  # NumPy and zipfile have many words for damage.
-        raise InputError(f"{path}: damaged checkpoint") from None
+        raise _damaged(path) from None
     check_owner(path, "checkpoint", note.get("run"), run)
     variables = dict(_variables(model))
     shapes = {name: tuple(v.shape) for name, v in variables.items()}
     saved = {name: array.shape for name, array in arrays.items()}
     if note.get("format") != FORMAT or shapes != saved:
         raise InputError(f"{path}: checkpoint of another model")
+    if any(
+        array.dtype.kind not in _kinds(variables[name])
+        for name, array in arrays.items()
+    ):
+        raise _damaged(path)
     for name, variable in variables.items():
         variable.assign(arrays[name])
     return note
 
 
-def _check_members(archive):
-    """Refuses a zip file that unpacks to more than it is, as we write none."""
-    if any(info.compress_type for info in archive.infolist()):
-        raise ValueError("compressed")
+def _damaged(path):
+    return InputError(f"{path}: damaged checkpoint")
+
+
+def _kinds(variable):
+    """Kinds of arrays, as NumPy names them, that a variable takes.
+
+    The states of dropout are integers of different types on TensorFlow and
+    JAX.
+    """
+    return "f" if "float" in variable.dtype else "biu"
+
+
+def _check_members(archive, size):
+    """Refuses what would take more memory than the file has bytes.
+
+    Args:
+        archive: the open zip file, of which we compress nothing.
+        size: of the file, bytes.
+    """
+    for info in archive.infolist():
+        if info.compress_type or info.file_size > size:
+            raise ValueError("compressed")
+        with archive.open(info) as member:
+            if np.lib.format.read_magic(member) != (1, 0):
+                raise ValueError("another version of the format")
+            shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+            length = member.tell()
+        if length + math.prod(shape) * dtype.itemsize != info.file_size:
+            raise ValueError("another shape than the member has bytes for")
 
 
 def _check_note(note):
     """Refuses a note that doesn't say where training stands."""
     numbers = [note["epoch"], note["batch"]]
-    if any(type(n) is not int or n < 0 for n in numbers):
+    if any(type(n) is not int or not 0 <= n < _MOST for n in numbers):
         raise ValueError("no position in the data")
-    if not isinstance(note["keep_best"], dict) or note["seconds"] < 0:
-        raise ValueError("no memory of the best")
+    if not 0 <= note["seconds"] < _MOST:
+        raise ValueError("no time")
+    best = note["keep_best"]
+    for name in _MEMORY.keys() & best.keys():
+        if best[name] is not None and type(best[name]) not in _MEMORY[name]:
+            raise ValueError("no memory of the best")
 
 
 def _variables(model):
