@@ -57,11 +57,20 @@ def locked(
                 path.unlink()
 
 
+def open_unlinked(path: str, flags: int) -> int:
+    """The `opener` of `open` of a file that may be a stranger's.
+
+    Returns:
+        the file's descriptor, not that of one that a link names.
+    """
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
 def _taken(path, busy, deadline):
     """The lock's file, opened and locked; see `locked`."""
     while True:
         with writing(path):
-            file = open(path, "a+b", opener=_opened)
+            file = open(path, "a+b", opener=open_unlinked)
         try:
             # A lock is of an opened file: it keeps threads away as well.
             if _lock(file):
@@ -75,11 +84,6 @@ def _taken(path, busy, deadline):
             file.close()
             raise
         file.close()
-
-
-def _opened(path, flags):
-    """The file, not one that a link in a stranger's folder names."""
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _is_current(file, path) -> bool:

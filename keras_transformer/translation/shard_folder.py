@@ -13,6 +13,7 @@ a file system, and each may be killed at any moment.
 import contextlib
 import fcntl
 import hashlib
+import io
 import os
 import pathlib
 import shutil
@@ -26,7 +27,7 @@ from keras_transformer.files import (
     write_json,
 )
 from keras_transformer.leftovers import remove_leftovers_of
-from keras_transformer.locks import NO_LOCKS
+from keras_transformer.locks import NO_LOCKS, open_unlinked
 from keras_transformer.translation.shard_manifest import (
     BulkJob,
     difference,
@@ -58,12 +59,17 @@ class Claims:
         are_kept: whether claims keep others away, as far as is known.
 
     Raises:
-        OSError: it can't be opened.
+        InputError: it is a pipe.
+        OSError: it can't be opened, or is a link.
     """
 
     def __init__(self, path: str | os.PathLike) -> None:
         self._path = pathlib.Path(path)
-        self._file = self._path.open("ab")
+        try:
+            # For reading, too: a pipe's opening would wait for a reader.
+            self._file = open(path, "a+b", opener=open_unlinked)
+        except io.UnsupportedOperation:
+            raise InputError(f"{path}: a pipe. Accepted: a file") from None
         self.are_kept = True
 
     def claim(self, index: int) -> bool:
@@ -81,7 +87,7 @@ class Claims:
     def is_current(self) -> bool:
         """Whether the file still has its name, and wasn't removed."""
         try:
-            status = self._path.stat()
+            status = self._path.lstat()
         except FileNotFoundError:
             return False
         return os.path.samestat(status, os.fstat(self._file.fileno()))

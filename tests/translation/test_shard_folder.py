@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import errno
 import json
 import os
 import pathlib
@@ -170,6 +171,24 @@ def test_a_folder_of_something_else_is_left_alone(job):
     with pytest.raises(InputError, match="has photo.jpg but no manifest"):
         open_folder(job)
     assert (job.folder / "photo.jpg").exists()
+
+
+@pytest.mark.parametrize("target", ["nowhere", "other"])
+def test_claims_that_are_a_link_are_refused(job, tmp_path, target):
+    (tmp_path / "other").write_text("mine")
+    job.folder.mkdir()
+    (job.folder / "claims").symlink_to(tmp_path / target)
+    with pytest.raises(OSError, match="claims") as error:
+        open_folder(job)
+    assert error.value.errno == errno.ELOOP
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_claims_that_are_a_pipe_are_refused(job):
+    job.folder.mkdir()
+    os.mkfifo(job.folder / "claims")
+    with pytest.raises(InputError, match="claims: a pipe"):
+        open_folder(job)
 
 
 def test_what_is_no_file_is_refused(job, tmp_path):
