@@ -18,6 +18,7 @@ example:
 import argparse
 import itertools
 import sys
+from typing import Any
 
 from keras_transformer.api.loading import (
     SERVER_BATCH_SIZE,
@@ -194,7 +195,7 @@ def run(arguments: argparse.Namespace) -> None:
         say("type a line to be translated; Ctrl-D ends")
     window = 1 if interactive else BATCHES_A_WINDOW * batch_size
     texts = [argument_text(text, "TEXT") for text in arguments.text]
-    lines = iter(texts) if texts else input_lines(arguments.input)
+    lines: Any = iter(texts) if texts else input_lines(arguments.input)
     if request.prefixes:
         lines = with_prefixes(lines, arguments.prefix)
     # A missing file is told before a long start.
