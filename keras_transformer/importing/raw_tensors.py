@@ -130,15 +130,15 @@ def read_checkpoint(prefix: pathlib.Path) -> dict[str, np.ndarray]:
     content = read_bytes(f"{prefix}.index", largest=_LARGEST_INDEX)
     try:
         entries, shards = _entries(content)
-        places = collections.defaultdict(list)
+        extents = collections.defaultdict(list)
         for name, entry in entries.items():
             if not 0 <= entry.shard_id < shards:
                 raise ValueError(
                     f"{name} lies in file {entry.shard_id}, of {shards} from 0"
                 )
-            place = entry.offset, entry.offset + entry.size
-            places[entry.shard_id].append(place)
-        for of_file in places.values():
+            extent = entry.offset, entry.offset + entry.size
+            extents[entry.shard_id].append(extent)
+        for of_file in extents.values():
             _check_apart(of_file)
         files = {}
         variables = {}

@@ -262,6 +262,7 @@ class _Registered:
             self.close()  # type: ignore[attr-defined]  # A connection's.
         # Likewise.
         super().request(*arguments, **options)  # type: ignore[misc]
+        # Likewise.
         exchange.socket = self.sock  # type: ignore[attr-defined]
 
 

@@ -215,9 +215,9 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         super().data_received(data)
         self._check_client()
         if self._awaits_request():
-            # The end of a request that was answered before it.
+            # The end of a request that was answered before it. What came has
+            # ended the time for which the connection is kept.
             self._idle[self] = None
-            self._unset_keepalive_if_required()
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
