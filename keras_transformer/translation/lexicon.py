@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from keras_transformer.text.tokenizer import Tokenizer
     from keras_transformer.training.run import Run
 
-# Marian's defaults, for both.
-CANDIDATES, FREQUENT = 100, 100
+# Marian has 100 of both. Batches need what any of their sentences may use, half
+# as many tokens with these; with fewer candidates languages of many word forms
+# lose BLEU (docs/recipes.md).
+CANDIDATES, FREQUENT = 30, 50
 _ITERATIONS = 5
 # What is held of the pairs at once: pairs of a source and a target token of the
 # same sentence, 24 bytes each.
