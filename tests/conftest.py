@@ -18,23 +18,24 @@ TATOEBA = pathlib.Path(__file__).parents[2] / "shared" / "data" / "tatoeba"
 # Few tests that take long. They begin, so that in the end no process waits for
 # another's.
 LONG_FILES = (
-    "docs/test_examples.py",
-    "docs/test_pages.py",
+    "cli/test_translation_output.py",
+    "data/test_batching.py",
+    "cli/test_export_keras.py",
+    "cli/test_translate_server.py",
+    "cli/test_evaluate.py",
     "export/test_int8.py",
+    "inference/test_incremental.py",
+    "data/test_prepare.py",
+    "translation/test_details.py",
+    "export/test_harmless_graphs.py",
+    "serving/test_page_access.py",
+    "training/test_fit.py",
     "cli/test_path.py",
+    "export/test_saved_translator.py",
+    "cli/test_ctranslate2.py",
     "cli/test_distill.py",
-    "cli/test_serving_guide.py",
-    "cli/test_other_programs_guide.py",
-    "cli/test_bulk_guide.py",
-    "cli/test_two_trainings.py",
-    "cli/test_fine_tuning.py",
     "cli/test_interruption.py",
-    "scripts/benchmarks/test_training.py",
-    "scripts/benchmarks/test_decoding.py",
-    "scripts/benchmarks/test_serving.py",
-    "api/test_training.py",
-    "training/test_average.py",
-    "data/test_prepare_workers.py",
+    "docs/test_examples.py",
 )
 
 

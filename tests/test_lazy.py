@@ -103,6 +103,7 @@ def test_keras_knows_every_class_that_files_may_name():
     } == keras_transformer._REGISTERED
 
 
+@pytest.mark.medium
 def test_a_compiled_model_loads_in_a_fresh_process(tmp_path):
     """Also with what it was trained by."""
     from keras_transformer.config import Config

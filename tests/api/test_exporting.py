@@ -29,6 +29,7 @@ def test_the_package_is_the_function():
     subprocess.run([sys.executable, "-c", FRESH], check=True, timeout=120)
 
 
+@pytest.mark.medium
 def test_an_export_translates_as_its_run(folder, tmp_path, monkeypatch):
     # The checks take long; those of tests/export run them.
     monkeypatch.setattr(saved_model, "check_in_fresh_process", lambda _: ())

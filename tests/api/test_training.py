@@ -125,6 +125,7 @@ def test_what_is_no_text_is_told(trained, texts, options, says):
         trained[0].translate(texts, **options)
 
 
+@pytest.mark.medium
 def test_goes_on_after_an_interruption_and_shows_progress(
     data, tmp_path, capsys
 ):

@@ -82,6 +82,7 @@ def translate(tmp_path, capsys):
     return translate
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "variant",
     [
@@ -128,6 +129,7 @@ def test_translates_as_the_run_does(variant, tmp_path, here, capsys, translate):
     session.close()
 
 
+@pytest.mark.medium
 def test_sentencepiece_and_origin_travel(
     folders,  # noqa: F811
     tmp_path,
@@ -227,6 +229,7 @@ def test_a_minimum_holds_up_to_the_limit(exported, toy, translate):
     assert translate("--ctranslate2", exported, *options) == ours
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("quantization", ["int8", "int8_float32"])
 def test_int8_is_smaller_and_translates(
     quantization, exported, toy, tmp_path, here, translate

@@ -112,6 +112,7 @@ def damaged(path, load):
     path.write_bytes(whole)
 
 
+@pytest.mark.medium
 def test_every_value_of_a_runs_files(run, tmp_path):
     folder = shutil.copytree(run, tmp_path / "run")
 
@@ -128,6 +129,7 @@ def test_every_value_of_a_runs_files(run, tmp_path):
     damaged(folder / "history.jsonl", loaded.history)
 
 
+@pytest.mark.medium
 def test_every_value_of_prepared_data(data, tmp_path):
     folder = shutil.copytree(data, tmp_path / "data")
 

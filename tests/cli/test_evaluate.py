@@ -66,6 +66,7 @@ def test_scores_have_intervals_with_their_settings(evaluate, tmp_path, pairs):
     assert values["chrf"] == chrf.score
 
 
+@pytest.mark.medium
 def test_the_same_again_is_the_same(evaluate, perfect):
     first, second = (evaluate("--against", perfect) for _ in range(2))
     del first["seconds"], second["seconds"]
@@ -105,6 +106,7 @@ def test_one_test_may_be_chosen(evaluate, perfect):
     assert set(values["against"][0]["bleu_p_values"]) == {"ar"}
 
 
+@pytest.mark.medium
 def test_printed_as_a_table(run, pairs, perfect, capsys):
     words = ["evaluate", "--run", str(run), "--input", str(pairs), *FEW]
     assert main(words) == 0

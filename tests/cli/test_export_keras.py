@@ -93,6 +93,7 @@ def assert_same_logits(loaded, run):
     )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "variant",
     [
@@ -113,6 +114,7 @@ def test_loads_with_the_logits_of_the_run(variant, tmp_path, here, capsys):
     assert len(loaded.weights) == len(Run.load(run).build_model().weights)
 
 
+@pytest.mark.medium
 def test_a_run_in_bfloat16_has_a_file_in_float32(tmp_path, here):
     run, out = tmp_path / "run", tmp_path / "out"
     write_run(run, "pre, tied", precision="mixed_bfloat16")
@@ -129,6 +131,7 @@ def test_a_run_in_bfloat16_has_a_file_in_float32(tmp_path, here):
     assert_same_logits(loaded, Run.load(tmp_path / "same"))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", ["big", "separate", "opennmt", "m2m100"])
 def test_imported_models_and_their_origin(
     kind,

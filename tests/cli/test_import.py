@@ -71,6 +71,7 @@ def test_translates_evaluates_and_scores(imported, tmp_path, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
+@pytest.mark.medium
 def test_trains_further(imported, tmp_path, capsys):
     train, data, out = (tmp_path / n for n in ("train.tsv", "data", "run"))
     lines = [f"I go {i} times.\t我去{i}次。\n" for i in range(40)]

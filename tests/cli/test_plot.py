@@ -55,6 +55,7 @@ def test_pictures_of_a_run(plot, run):
     assert str(run) in plot("runs-compared", "--run", run, run)
 
 
+@pytest.mark.medium
 def test_pictures_of_a_sentence(plot, run):
     options = ["--run", run, "--text", TEXT]
     source = {"<s>", "one", "two", "three", "</s>"}

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import yaml
 
 from keras_transformer.cli.main import main
@@ -14,6 +15,7 @@ SMALLER = [
 ]
 
 
+@pytest.mark.medium
 def test_tiny_prepares_one_vocabulary_and_trains(corpus, tmp_path, capsys):
     data, run = str(tmp_path / "data"), str(tmp_path / "run")
     options = ["--train", str(corpus / "train.tsv"), "--preset", "tiny"]

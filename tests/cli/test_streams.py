@@ -79,6 +79,7 @@ def test_a_closed_stderr_is_nobody_s_file(tmp_path, corpus):
     read_prepared(tmp_path / "data")
 
 
+@pytest.mark.medium
 def test_training_goes_on_without_who_read_its_progress(tmp_path, data):
     reader, writer = os.pipe()
     os.close(reader)

@@ -99,6 +99,7 @@ def translate_by_model(run, source, tmp_path):
     return translate
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "options",
     [
@@ -276,6 +277,7 @@ def wait_for_shards(process, folder, count):
         time.sleep(0.01)
 
 
+@pytest.mark.medium
 def test_a_killed_process_is_gone_on_from(
     run, translate_by_model, source, tmp_path
 ):

@@ -149,6 +149,7 @@ def test_an_end_by_force_leaves_nothing(how, run, endless, tmp_path):
     check_over(process, processes, tmp_path, says)
 
 
+@pytest.mark.medium
 def test_damaged_weights_are_told_by_workers_in_one_line(
     run, source, tmp_path, capfd
 ):

@@ -90,6 +90,7 @@ def test_another_runs_file_is_refused(
     assert len(last) < 300 + len(str(mixed))
 
 
+@pytest.mark.medium
 def test_a_run_without_an_id_goes_on(data, run, tmp_path):
     """As one of an earlier version, which has none anywhere."""
     old = shutil.copytree(run, tmp_path / "run")

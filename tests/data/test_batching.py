@@ -257,6 +257,7 @@ def test_an_epoch_goes_on_in_its_middle(prepared, shuffle_buffer):
         assert same(batches_of(batches.dataset), whole[first:])
 
 
+@pytest.mark.medium
 def test_another_process_makes_the_same_batches(prepared):
     code = f"""
 import hashlib
@@ -405,6 +406,7 @@ def test_fit_reads_the_epoch_set_when_it_begins(prepared, planned):
     assert started == [(0, 0), (1, 0), (2, 0), (3, 0)]
 
 
+@pytest.mark.medium
 def test_fit_goes_on_in_the_middle_and_runs_later_epochs_whole(
     prepared, planned
 ):

@@ -60,6 +60,7 @@ CONFIGS = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", CONFIGS)
 def test_workers_and_partitions_change_nothing(
     corpus, tmp_path, monkeypatch, name

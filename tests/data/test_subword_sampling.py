@@ -64,6 +64,7 @@ def equal(first, second):
     )
 
 
+@pytest.mark.medium
 def test_text_stays_and_pieces_change_with_each_epoch(pieces):
     plain = TrainingBatches(pieces, batch_tokens=1000, shuffle_buffer=60)
     batches = training(pieces)
@@ -109,6 +110,7 @@ def longest_sentence(prepared, sampling):
     return max(f["source_ids"].shape[1] for f, _ in batches_of(batches.dataset))
 
 
+@pytest.mark.medium
 def test_no_sentence_becomes_longer_than_the_model_takes(pieces):
     stored = longest_sentence(pieces, None)
     for positions in (stored, stored + 3):

@@ -87,6 +87,7 @@ def test_function_that_must_be_compiled_is_refused(compiled_export):
     assert "XLA compilation disabled" in failures["c_api_warmup_replays"]
 
 
+@pytest.mark.medium
 def test_answers_that_differ_are_refused(report, tmp_path):
     folder = shutil.copytree(report.path, tmp_path / "1")
     path = folder / layout.REFERENCE

@@ -83,6 +83,7 @@ def test_the_c_api_refuses(report):
     assert answered == "answered"
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "batching",
     [pytest.param(False, marks=pytest.mark.slow), True],

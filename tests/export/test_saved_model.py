@@ -131,6 +131,7 @@ def traced(monkeypatch, served):
     monkeypatch.setattr(saved_model, "TracedSignatures", lambda *_: served)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("step", "failure", "error", "message"),
     [

@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from keras_transformer.contract import layout
 from keras_transformer.export import verify as verification
 from keras_transformer.export.verification.checks import (
@@ -24,6 +26,7 @@ sys.exit(status)
 """
 
 
+@pytest.mark.medium
 def test_fresh_process_catches_what_the_server_refuses(
     keras_export, compiled_export, tmp_path
 ):

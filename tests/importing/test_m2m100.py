@@ -115,6 +115,7 @@ def test_logits_are_those_of_transformers(kind, runs, references):
         )
 
 
+@pytest.mark.medium
 @KINDS
 def test_greedy_translations_are_those_of_transformers(kind, runs, references):
     run, reference = runs[kind], references[kind]

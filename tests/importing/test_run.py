@@ -91,6 +91,7 @@ def clear_last_row(path, name):
     path.write_bytes(content)
 
 
+@pytest.mark.medium
 @KINDS
 @pytest.mark.parametrize(("name", "beam_size"), [("greedy", 1), ("beam", 4)])
 def test_searches_end_where_those_of_transformers_do(
@@ -181,6 +182,7 @@ def test_decoding_chooses_another_prefix(import_of):
         ids("I go.", source_prefix=">>deu<<")
 
 
+@pytest.mark.medium
 def test_an_export_keeps_the_prefix_of_the_search(import_of):
     run = import_of("big", source_prefix=">>cmn_Hans<<")
     tokenizer = run.source_tokenizer

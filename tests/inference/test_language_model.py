@@ -106,6 +106,7 @@ def test_predict_equals_the_model(variant):
     np.testing.assert_allclose(logits[real], expected[real], atol=1e-4)
 
 
+@pytest.mark.medium
 @BEAMS
 @VARIANTS
 def test_cached_search_equals_search_by_full_passes(variant, beam_size):

@@ -162,6 +162,7 @@ def test_limits_count_no_padding():
     assert all(again[name] <= limits[name] for name in limits)
 
 
+@pytest.mark.medium
 @needs_vnni
 @pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -302,6 +303,7 @@ print("right")
 """
 
 
+@pytest.mark.medium
 @needs_vnni
 def test_results_are_right_without_vnni():
     """As on a processor with AVX2 alone, whose sums are of 16 bits.

@@ -67,6 +67,7 @@ def run(functions, beam_size, source_ids, limits, **options):
     return search(functions, source_ids, sentences, config)
 
 
+@pytest.mark.medium
 @BEAMS
 @VARIANTS
 def test_cached_search_equals_search_by_full_passes(variant, beam_size):
@@ -91,6 +92,7 @@ def test_cached_search_without_constraints_equals_search_by_full_passes(
     check_equal(actual, expected)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("variant", ["pre", pytest.param("post", marks=SLOW)])
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_a_graph_gives_what_eager_functions_give(variant, beam_size):

@@ -77,6 +77,7 @@ def compiled(parts):
     return model, train
 
 
+@pytest.mark.medium
 def test_a_step_in_micro_batches_is_a_step():
     (whole, train_whole), (model, train) = compiled(1), compiled(2)
     expected, found = train_whole(1), train(1)
@@ -87,6 +88,7 @@ def test_a_step_in_micro_batches_is_a_step():
     assert train(30)["loss"][-1] < found["loss"][0] - 0.3
 
 
+@pytest.mark.medium
 def test_nothing_is_computed_from_the_joined_logits():
     model = build_transformer(CONFIG, 9, 9, micro_batches=2)
     model.compile("adam", SmoothedCrossEntropy(0.1), metrics=[TokenAccuracy()])

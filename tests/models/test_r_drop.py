@@ -92,6 +92,7 @@ def test_loss_is_the_mean_of_both_passes_and_their_divergence(parts):
     assert float(weighted) == pytest.approx(float(expected), rel=1e-5)
 
 
+@pytest.mark.medium
 def test_without_dropout_training_is_the_same():
     results = []
     features, labels = batch()

@@ -73,6 +73,7 @@ def test_early_stopping_never_finds_better(seed):
     assert (difference > -1e-5).all()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_sentences_that_are_done_leave_the_batch(beam_size):
     model = Watched(RecurrentModel(3, vocabulary_size=30))

@@ -68,6 +68,7 @@ def test_a_batch_has_the_tokens_of_its_sentences():
     assert [int(ids[indices[i]]) for i in known] == known
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "options",
     [
@@ -96,6 +97,7 @@ def test_coverage_is_of_the_whole_source(keras_model):
     check_equal(actual, expected)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_a_sentence_uses_its_tokens_alone(model, beam_size):
     config = DecodingConfig(beam_size=beam_size)

@@ -47,6 +47,7 @@ def models():
     )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("make", [m for _, m in models()], ids=["fake", "real"])
 @pytest.mark.parametrize("options", CONFIGS.values(), ids=CONFIGS)
 def test_finds_what_the_search_finds(make, options):

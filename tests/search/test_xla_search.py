@@ -30,6 +30,7 @@ def cut(result):
     return result._replace(ids=result.ids[:, :, :width])
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "variant", ["pre", pytest.param("post", marks=pytest.mark.slow)]
 )

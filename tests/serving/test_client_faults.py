@@ -131,6 +131,7 @@ def wait_for_failure(client, version):
     pytest.fail(f"never: {states}")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("times", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_killed_and_started_again_under_load(toy_base, clients, times):
     with socket.socket() as free, socket.socket() as other:

@@ -127,6 +127,7 @@ def grpc_server_of(service):
         server.stop(0)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("entry", ["rest", "grpc"])
 def test_sigterm_ends_a_server_whose_batch_never_ends(toy_base, entry):
     import tensorflow as tf

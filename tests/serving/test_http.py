@@ -409,6 +409,7 @@ def test_an_upload_that_never_ends_is_ended(server):
 # What takes long.
 
 
+@pytest.mark.medium
 def test_an_idle_connection_is_kept_for_longer_than_a_request_takes(server):
     with connect(server) as connection:
         for pause in (0, 12 * SECONDS):
@@ -462,6 +463,7 @@ runpy.run_module("keras_transformer", run_name="__main__")
 """
 
 
+@pytest.mark.medium
 def test_a_server_that_may_open_few_files(toy_base):
     """Whoever connects and says nothing gives way, and the log stays short."""
     port, _ = free_ports()

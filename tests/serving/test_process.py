@@ -70,6 +70,7 @@ def test_killed_under_load_and_started_again(toy_base):
     assert all(a == (200, {"predictions": ["A"]}) for a in answered)
 
 
+@pytest.mark.medium
 def test_what_must_be_compiled_is_refused(tmp_path):
     """As by the stock server, which runs without XLA."""
     module = tf.Module()

@@ -82,6 +82,7 @@ def test_one_text_alone_is_repeatable_too(tokenizers, model_type):
     assert again == drawn
 
 
+@pytest.mark.medium
 def test_another_process_draws_the_same(tokenizers, tmp_path):
     tokenizer = tokenizers["unigram"]
     tokenizer.save(tmp_path / "t")

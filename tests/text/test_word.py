@@ -114,6 +114,7 @@ def test_splits_random_text_as_nltk(lowercase):
     assert _differences(lines, lowercase) == []
 
 
+@pytest.mark.medium
 def test_splits_real_sentences_as_nltk(sentence_pairs):
     sentences = [english for english, _ in sentence_pairs]
     assert len(sentences) >= 100

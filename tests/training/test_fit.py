@@ -96,6 +96,7 @@ def test_an_interrupted_run_goes_on_as_if_never_stopped(
     np.testing.assert_allclose(losses, expected_losses, atol=1e-4)
 
 
+@pytest.mark.medium
 def test_an_epoch_that_a_callback_ends_is_gone_on_with(
     prepared, config, whole, tmp_path
 ):
@@ -204,6 +205,7 @@ def test_data_of_another_corpus_is_refused(prepared, config, tmp_path):
         fit(run, prepared)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "policy",
     [

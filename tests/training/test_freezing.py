@@ -41,6 +41,7 @@ def test_patterns_name_weights_and_layers(patterns, frozen):
     assert 0 < len(trained) < len(paths)
 
 
+@pytest.mark.medium
 def test_frozen_weights_stay_the_same_to_the_bit(prepared, config, tmp_path):
     config = config.updated(
         {

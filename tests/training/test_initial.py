@@ -250,6 +250,7 @@ def between(parent, prepared, interpolated, tmp_path_factory):
     return run, fit(run, prepared, observer=observer), observer
 
 
+@pytest.mark.medium
 def test_kept_weights_lie_between_the_initial_and_the_trained_ones(
     parent, prepared, config, tmp_path
 ):

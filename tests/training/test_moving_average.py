@@ -15,6 +15,8 @@ from tests.toy_models import (
     weights_of,
 )
 
+pytestmark = pytest.mark.medium
+
 MOMENTUM = 0.8
 
 

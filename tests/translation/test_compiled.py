@@ -65,6 +65,7 @@ def random_texts(count, longest, seed=1):
     return ["".join(random.choice(list(LETTERS), n)) for n in lengths]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "texts",
     [
@@ -84,6 +85,7 @@ def test_ids_equal_those_of_the_graph(pair, texts):
     check_same(found, result, result.ids.shape[-1])
 
 
+@pytest.mark.medium
 def test_texts_equal_those_of_the_graph(pair):
     compiled, expected = pair
     found = compiled.translate(TEXTS)
@@ -98,6 +100,7 @@ def test_nothing_gives_nothing(pair):
     assert compiled.translate([])["translation"].shape == [0]
 
 
+@pytest.mark.medium
 def test_few_shapes_are_compiled_and_their_seconds_counted():
     compiled, _ = both(beam_size=1)
     for count in (2, 3, 4, 7, 8):
@@ -111,6 +114,7 @@ def test_few_shapes_are_compiled_and_their_seconds_counted():
     assert compiled.compile_seconds == seconds
 
 
+@pytest.mark.medium
 def test_a_shape_is_compiled_after_so_many_uses():
     compiled, expected = both(after=2, beam_size=1, batch_size=1)
     wanted = expected.translate(tf.constant(["abc"]))["translation"]

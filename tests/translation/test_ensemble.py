@@ -45,6 +45,7 @@ def ensemble_of(models, **options):
     return Ensemble([IncrementalTransformer(m, **options) for m in models])
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_searches_by_the_mean_of_the_probabilities(models, beam_size):
     config = DecodingConfig(beam_size=beam_size, length_penalty=0.6)
@@ -107,6 +108,7 @@ def runs(tmp_path_factory):
     return folder
 
 
+@pytest.mark.medium
 def test_evaluate_and_translate(runs, capsys):
     one, two = str(runs / "run-1"), str(runs / "run-2")
     dev = runs / "data/dev.tsv"
@@ -210,6 +212,7 @@ def test_refuses_the_opposite_direction(runs, capsys):
     assert "opposite: translates fr to en" in capsys.readouterr().err
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("first", ["run-1", "short"])
 def test_references_are_cut_at_the_positions_that_all_have(runs, first):
     short = runs / "short"

@@ -106,6 +106,7 @@ def test_what_is_no_language_model_is_refused(swapped):
         TextGenerator(*given)
 
 
+@pytest.mark.medium
 def test_equal_prompts_continue_equally_and_another_seed_otherwise():
     drawing = {"beam_size": 1, "sampling": True, "temperature": 9.0}
     first = generator(**drawing, sampling_seed=1)

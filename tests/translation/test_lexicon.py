@@ -130,6 +130,7 @@ def said(texts, translations, moved):
         yield known <= suggested | set(text.split())
 
 
+@pytest.mark.medium
 def test_translate_and_evaluate(toy, capsys):
     folder, _ = toy
     run, dev = str(folder / "run"), str(folder / "data/dev.tsv")
@@ -225,6 +226,7 @@ def test_goes_with_runs_alone(words, capsys):
     assert "--shortlist" in capsys.readouterr().err
 
 
+@pytest.mark.medium
 def test_the_run_that_is_compared_has_the_same_shortlist(
     toy, tmp_path, monkeypatch, capsys
 ):

@@ -20,6 +20,7 @@ def through(workers, lines, **options):
     return list(stream_lines(lines, workers.translate_batches, **options))
 
 
+@pytest.mark.medium
 def test_every_worker_translates_with_the_threads_asked_for():
     with Workers(Whereabouts(), 2, threads=1) as workers:
         found = set(through(workers, ["x"] * 200, batch_size=1))

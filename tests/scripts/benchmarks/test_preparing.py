@@ -19,6 +19,7 @@ def test_the_corpus_is_the_same_each_time_and_has_repeats(tmp_path):
     assert 40 < len(pairs) - len(set(pairs)) < 140
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_corpus_is_prepared_and_measured(tmp_path, capfd):
     options = ["--pairs", "500", "--out", str(tmp_path)]
