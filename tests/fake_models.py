@@ -42,6 +42,9 @@ class FakeModel:
 
     max_length = 32
 
+    def seen_source(self, source_ids):
+        return source_ids
+
     def reorder(self, cache, parents):
         return cache._replace(beams=_gather(cache.beams, parents, 1))
 

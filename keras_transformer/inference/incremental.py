@@ -149,7 +149,7 @@ class IncrementalTransformer(Sublayers):
         Returns:
             float32 `(B * S, D)`.
         """
-        source_ids = self._seen(source_ids)
+        source_ids = self.seen_source(source_ids)
         _, length = shape_of(source_ids)
         embedding = cast(Embedding, self.parameters.source)
         x = tf.gather(embedding.tokens, source_ids)  # (B, S, D)
@@ -174,10 +174,26 @@ class IncrementalTransformer(Sublayers):
         Returns:
             the `Cache` before the first step.
         """
-        source_ids = self._seen(source_ids)
+        source_ids = self.seen_source(source_ids)
         return self._attention(beam_size).start(
             self._source_kv(source_ids), source_ids, max_steps, self._compiled
         )
+
+    def seen_source(self, source_ids: tf.Tensor) -> tf.Tensor:
+        """Source ids, START and END as PAD where the model sees none.
+
+        Args:
+            source_ids: int32 `(B, S)`, padded with 0.
+        """
+        seen = source_ids
+        if not self._source_end:
+            is_end = source_ids == END_ID
+            is_text = (source_ids != START_ID) & (source_ids != PAD_ID)
+            has_text = tf.reduce_any(is_text & ~is_end, axis=1, keepdims=True)
+            seen = tf.where(is_end & has_text, PAD_ID, seen)
+        if not self._source_start:
+            seen = tf.where(source_ids == START_ID, PAD_ID, seen)
+        return seen
 
     def output(self, ids: tf.Tensor) -> Projection:
         """The output layer of some tokens alone, for `step`.
@@ -257,7 +273,7 @@ class IncrementalTransformer(Sublayers):
             logits float32 `(B, T, V)` of the token after each, and attention
             float32 `(B, T, S)`, None unless asked for.
         """
-        source_ids = self._seen(source_ids)
+        source_ids = self.seen_source(source_ids)
         _, length = shape_of(target_ids)
         # As many rows per sentence as a beam of T would have.
         attention = SplitHeadAttention(
@@ -289,18 +305,6 @@ class IncrementalTransformer(Sublayers):
     def take(self, cache: Cache, indices: tf.Tensor) -> Cache:
         """See `cache.take`."""
         return caches.take(cache, indices, self._num_heads)
-
-    def _seen(self, source_ids):
-        """Source ids, START and END as PAD where the model sees none."""
-        seen = source_ids
-        if not self._source_end:
-            is_end = source_ids == END_ID
-            is_text = (source_ids != START_ID) & (source_ids != PAD_ID)
-            has_text = tf.reduce_any(is_text & ~is_end, axis=1, keepdims=True)
-            seen = tf.where(is_end & has_text, PAD_ID, seen)
-        if not self._source_start:
-            seen = tf.where(source_ids == START_ID, PAD_ID, seen)
-        return seen
 
     def _attend_to_source(self, x, layer, attention, source):
         """Adds a layer's cross-attention to `x`, if it has any; its weights."""

@@ -126,7 +126,7 @@ def beam_search(
     capacity = xla_max_steps or no_capacity(max_steps)
     cache = model.start(source_ids, beam_size, capacity)
     state = initial_state(sentences, beam_size, max_steps, cache)
-    state = with_coverage(state, source_ids, constraints)
+    state = with_coverage(state, model, source_ids, constraints)
     options = constraints, num_hypotheses, early_stopping
     final = run_loop(
         model,
@@ -175,15 +175,20 @@ def initial_state(
 
 
 def with_coverage(
-    state: BeamState, source_ids: tf.Tensor, constraints: SearchConstraints
+    state: BeamState,
+    model: StepModel,
+    source_ids: tf.Tensor,
+    constraints: SearchConstraints,
 ) -> BeamState:
     """The initial state with `coverage`, if its penalty is asked for.
 
-    0 for tokens, 1 for padding, so that padding is never penalised.
+    0 for tokens, 1 for padding and for what the model doesn't see, so that
+    these are never penalised.
     """
     if not constraints.penalties.coverage:
         return state
-    coverage = tf.where(source_ids == PAD_ID, 1.0, 0.0)  # (B, S)
+    seen = model.seen_source(source_ids)  # (B, S)
+    coverage = tf.where(seen == PAD_ID, 1.0, 0.0)  # (B, S)
     beam_size = state.tokens.shape[1]
     coverage = coverage[:, tf.newaxis]  # (B, 1, S)
     coverage = tf.repeat(coverage, beam_size, axis=1)  # (B, K, S)

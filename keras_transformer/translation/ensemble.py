@@ -71,6 +71,11 @@ class Ensemble:
             for member in self._members
         )
 
+    def seen_source(self, source_ids: tf.Tensor) -> tf.Tensor:
+        """What any member sees; see `StepModel.seen_source`."""
+        seen = [member.seen_source(source_ids) for member in self._members]
+        return tf.reduce_max(tf.stack(seen), axis=0)  # (B, S)
+
     def step(
         self, ids: tf.Tensor, cache: tuple, position: tf.Tensor
     ) -> EnsembleStep:

@@ -139,15 +139,20 @@ def test_a_reordered_cache_goes_on_from_the_parents(compiled):
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-@pytest.mark.parametrize("variant", ["pre", "post"])
-def test_attention_sums_to_1_and_ignores_padding(variant, beam_size):
+@pytest.mark.parametrize(
+    "variant", ["pre", "post", "as Marian's", "as OpenNMT's"]
+)
+def test_attention_sums_to_1_and_is_to_what_is_seen(variant, beam_size):
     functions = IncrementalTransformer(shared_transformer(variant), align=True)
     _, rows = stepped(functions, SOURCE, TARGETS[:, :beam_size])
     attention = np.stack(rows, axis=2)
     assert attention.shape == (2, beam_size, 5, 6)
     np.testing.assert_allclose(attention.sum(-1), 1.0, rtol=1e-5)
-    np.testing.assert_array_equal(attention[1, ..., 3:], 0.0)
-    assert attention[1, ..., :3].min() > 0
+    seen = functions.seen_source(tf.constant(SOURCE)).numpy() != PAD_ID
+    assert not seen[1, 3:].any()
+    seen = np.broadcast_to(seen[:, None, None], attention.shape)
+    np.testing.assert_array_equal(attention[~seen], 0.0)
+    assert attention[seen].min() > 0
     for beam in range(beam_size):
         _, expected = functions.predict(SOURCE, TARGETS[:, beam])
         np.testing.assert_allclose(attention[:, beam], expected, atol=1e-5)

@@ -278,6 +278,19 @@ def test_the_coverage_penalty_counts_attention_to_each_source_token():
     assert (result.ids != plain.ids).numpy().any()
 
 
+def test_a_coverage_penalty_asks_for_no_attention_to_what_is_not_seen():
+    """As imported models see neither START nor END of the source."""
+
+    class Blind(RecurrentModel):
+        def seen_source(self, source_ids):
+            return tf.zeros_like(source_ids)
+
+    found = run(Blind(7), 4, penalties=ScorePenalties("gnmt", 0.5, 0.8))
+    plain = run(RecurrentModel(7), 4, penalties=ScorePenalties("gnmt", 0.5))
+    np.testing.assert_array_equal(found.ids, plain.ids)
+    np.testing.assert_allclose(found.scores, plain.scores, atol=1e-6)
+
+
 @BEAMS
 def test_constraints_leave_a_model_alone_that_keeps_them(beam_size):
     model = ScriptedModel(chain(5, 4, 6))
