@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     import tensorflow as tf
 
+    from keras_transformer.tensors import Tensor
+
 
 def kernel_variable(dense: keras.layers.Dense) -> keras.Variable:
     """The variable behind `keras.layers.Dense.kernel`.
@@ -35,6 +37,15 @@ def embeddings_variable(embedding: keras.layers.Embedding) -> keras.Variable:
     `_embeddings`.
     """
     return embedding._embeddings
+
+
+def implicit_mask(x: Tensor) -> Tensor | None:
+    """The mask `(B, S)` that a layer such as `Embedding` left with its output.
+
+    Keras hands it to layers that are called. Without `_keras_mask`, methods
+    other than `call` see padding as text.
+    """
+    return getattr(x, "_keras_mask", None)
 
 
 def adam_moments(

@@ -149,7 +149,10 @@ def remove_folder(path: pathlib.Path) -> None:
     hidden = path.with_name(f"{_REMOVED}{uuid.uuid4().hex[:8]}-{path.name}")
     try:
         path.rename(hidden)
-        shutil.rmtree(hidden)
+        if hidden.is_symlink():
+            hidden.unlink()
+        else:
+            shutil.rmtree(hidden)
     except OSError as error:
         raise InputError(
             f"{path}: can't be removed ({error.strerror})"

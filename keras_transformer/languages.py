@@ -13,6 +13,7 @@ import unicodedata
 
 _CHINESE = ("zh", "zho", "chi", "cmn", "yue", "lzh", "wuu")
 _JAPANESE = ("ja", "jpn")
+_KOREAN = ("ko", "kor")
 _ENGLISH = ("en", "eng")
 
 # ISO 639 codes; a language of several scripts stands in each of their lines.
@@ -135,6 +136,11 @@ def same_language(one: str, other: str) -> bool:
 def is_japanese(tag: str) -> bool:
     """Whether a tag is Japanese."""
     return base_language(tag) in _JAPANESE
+
+
+def is_korean(tag: str) -> bool:
+    """Whether a tag is Korean."""
+    return base_language(tag) in _KOREAN
 
 
 def is_english(tag: str) -> bool:

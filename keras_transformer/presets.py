@@ -1,5 +1,6 @@
 """Named configurations, each a recipe: see `presets.yaml` beside this file."""
 
+import contextlib
 import difflib
 import pathlib
 from collections.abc import Iterable
@@ -55,6 +56,29 @@ def resolved(
         for section, part in (taken_over or {}).items()
     }
     config = config.updated(taken_over, "settings that were taken over")
+    changes = list(changes)
+    try:
+        return _updated(config, changes)
+    except InputError:
+        # Some values fit only once all are in, as a language and its tokenizer.
+        together = _together(changes)
+        with contextlib.suppress(InputError):
+            return config.updated(together, "all settings")
+        raise
+
+
+def _updated(config, changes):
     for values, where in changes:
         config = config.updated(values, where)
     return config
+
+
+def _together(changes):
+    """One change that does what several do, one after another."""
+    values: dict = {}
+    for change, where in changes:
+        for section, part in change.items():
+            if not isinstance(part, dict):
+                raise InputError(f"{where}: {section} must be a mapping")
+            values[section] = {**values.get(section, {}), **part}
+    return values

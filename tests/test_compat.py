@@ -83,6 +83,13 @@ def test_embeddings_variable_is_the_matrix():
     assert compat.embeddings_variable(layer) is layer.weights[0]
 
 
+def test_an_implicit_mask_stays_with_the_output_of_its_layer():
+    layer = keras.layers.Embedding(5, 3, mask_zero=True)
+    mask = compat.implicit_mask(layer(np.array([[1, 0]])))
+    np.testing.assert_array_equal(mask, [[True, False]])
+    assert compat.implicit_mask(np.ones(2)) is None
+
+
 def test_adam_moments_are_the_slots_of_the_variable():
     variables = [keras.Variable(np.ones(n, "float32")) for n in (2, 3)]
     optimizer = keras.optimizers.Adam()

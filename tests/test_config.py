@@ -13,7 +13,7 @@ from keras_transformer.config import (
     TrainingConfig,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.presets import PRESETS, preset
+from keras_transformer.presets import PRESETS, preset, resolved
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -95,6 +95,24 @@ def test_updated_leaves_the_rest_and_the_original():
 def test_settings_that_fit_only_together_are_taken_together():
     config = Config().updated({"model": {"d_model": 30, "num_heads": 5}})
     assert config.model.num_heads == 5
+
+
+def test_settings_of_several_kinds_are_taken_together():
+    changes = [
+        ({"training": {"best_by": "bleu", "bleu_every": 60}}, "--set"),
+        ({"training": {"epochs": 60}}, "options"),
+    ]
+    assert resolved(None, changes).training.bleu_every == 60
+    languages = {"source_language": "de", "target_language": "fr"}
+    changes = [({"data": {"shared_vocabulary": True}}, "--set")]
+    changes.append(({"data": languages}, "options"))
+    assert resolved(None, changes).data.shared_vocabulary
+    # What doesn't fit even so is told where it was said.
+    changes[0] = ({"training": {"best_by": "bleu", "bleu_every": 60}}, "--set")
+    with pytest.raises(InputError, match="--set: training.bleu_every"):
+        resolved(None, changes)
+    with pytest.raises(InputError, match="file"):
+        resolved(None, [({"model": 3}, "file")])
 
 
 @pytest.mark.parametrize(

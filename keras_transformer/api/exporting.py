@@ -194,9 +194,12 @@ def _check(format, **given):
 
 def _published(run, out, decoding, fallback, common, quantized):
     """A SavedModel, with one in float32 before it where that is wanted."""
+    from keras_transformer.export.registry.version_folders import choose_version
     from keras_transformer.export.writer.saved_model import export_run
 
     if fallback and decoding.precision == "int8":
+        # Before the long work.
+        choose_version(out, choose_version(out, common["version"]) + 1)
         full = dataclasses.replace(decoding, precision="float32")
         before = export_run(run, out, decoding=full, **common)
         common["progress"](f"published {before.path}, in float32")

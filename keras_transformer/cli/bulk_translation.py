@@ -15,6 +15,7 @@ from keras_transformer.cli.options import (
     add_engine_options,
     add_number,
     check_engine_options,
+    is_given,
 )
 from keras_transformer.cli.translation_output import format_translation
 from keras_transformer.data.corpus import CorpusFile
@@ -89,7 +90,8 @@ def check_shard_options(arguments: argparse.Namespace) -> None:
     check_engine_options(arguments)
     if count is None:
         for name in ("shard", "join", "retries", "engine"):
-            if getattr(arguments, name) not in (None, False, LOCAL):
+            value = getattr(arguments, name)
+            if is_given(value) and value != LOCAL:
                 raise InputError(f"--{name} goes with --shards")
         return
     if count < 1:

@@ -41,6 +41,7 @@ from keras_transformer.cli.options import (
     add_weights_option,
     decoding_config,
     flag,
+    is_given,
 )
 from keras_transformer.errors import InputError
 from keras_transformer.export.ctranslate2_folder import (
@@ -96,6 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dev",
         nargs="+",
+        action="extend",
         metavar="FILE",
         help="pairs, as evaluate takes them, for --precision auto; with int8 "
         "for the ranges of what is multiplied, which makes it faster",
@@ -171,7 +173,7 @@ def _format(arguments):
         )
     format = formats[0] if formats else None
     for option, name in _ARGUMENTS.items():
-        given = getattr(arguments, option) not in (None, [], False)
+        given = is_given(getattr(arguments, option))
         if not given or name in ARGUMENTS[format]:
             continue
         accepted = [
@@ -270,7 +272,7 @@ def _refuse_other_options(arguments):
     given = [
         flag(name)
         for name, value in vars(arguments).items()
-        if name not in _BESIDE_VERIFY_ONLY and value not in (None, [], False)
+        if name not in _BESIDE_VERIFY_ONLY and is_given(value)
     ]
     if given:
         raise InputError(

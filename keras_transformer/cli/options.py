@@ -71,6 +71,11 @@ def check_engine_options(arguments: argparse.Namespace) -> None:
         )
 
 
+def is_given(value: object) -> bool:
+    """Whether an option's value was given: 0 is, None, [] and False aren't."""
+    return value is not None and value is not False and value != []
+
+
 def add_run_option(parser: Options, **options: Any) -> None:
     """The folder of a run; `options` are `add_argument`'s."""
     parser.add_argument(
@@ -120,6 +125,7 @@ def add_pairs_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input",
         nargs="+",
+        action="extend",
         required=True,
         metavar="FILE",
         help="TSV files or SOURCE,TARGET pairs of files",

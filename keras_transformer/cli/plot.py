@@ -34,6 +34,8 @@ _OPTIONS = (
     *("run", "data", "text", "translation"),
     *("weights", "beam_size", "layer"),
 )
+# Those that say nothing without a run.
+_OF_RUNS = ("text", "translation", "weights", "beam_size")
 _SENTENCE = ("run", "text")
 _LOOK = ("weights", "translation", "layer", "beam_size")
 KINDS: dict = {}  # of pictures, by name; filled by `_kind`
@@ -55,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run",
         nargs="+",
+        action="extend",
         metavar="FOLDER",
         help="a run's folder; several for runs-compared and learning-rates",
     )
@@ -67,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--layer",
         type=int,
         nargs="+",
+        action="extend",
         metavar="N",
         help="of attention, from 1 (default: all)",
     )
@@ -119,7 +123,7 @@ def _check_options(arguments):
     name = arguments.kind
     kind = KINDS[name]
     _require(arguments, name, kind.needs)
-    if any(getattr(arguments, option) for option in kind.together):
+    if any(getattr(arguments, o) is not None for o in kind.together):
         _require(arguments, name, kind.together)
     accepted = (*kind.needs, *kind.takes)
     for option in _OPTIONS:
@@ -129,6 +133,9 @@ def _check_options(arguments):
                 f"{flag(option)} doesn't go with {name}. Accepted: "
                 f"{names}, --language, --out"
             )
+    for option in _OF_RUNS:
+        if arguments.run is None and getattr(arguments, option) is not None:
+            raise InputError(f"{flag(option)} goes with --run")
     if not kind.many_runs and len(arguments.run or ()) > 1:
         raise InputError(
             f"{name} is of 1 run. Received: {' '.join(arguments.run)}"

@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--held-out",
         nargs="+",
+        action="extend",
         default=[],
         metavar="FILE",
         help="test sets whose sentences data.remove_leaked keeps out of "

@@ -353,7 +353,8 @@ def server_options(
 
 def _boolean(text):
     if text.lower() not in ("true", "false", "1", "0"):
-        raise InputError(
-            f"--enable_batching takes true or false. Received: {text!r}"
+        raise argparse.ArgumentTypeError(
+            "true or false, or nothing where FOLDER stands before it. "
+            f"Received: {text!r}"
         )
     return text.lower() in ("true", "1")

@@ -18,7 +18,7 @@ from keras_transformer.data.prepared import (
 )
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
-from keras_transformer.languages import is_chinese, is_japanese
+from keras_transformer.languages import is_chinese, is_japanese, is_korean
 from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 from keras_transformer.text.tokenizer_training import (
@@ -174,8 +174,9 @@ def side_tags(config: DataConfig, side: str) -> tuple[str, ...]:
 def _shared_tokenizers(config, sentences):
     """One SentencePiece model for both sides."""
     languages = config.source_language, config.target_language
-    # Simplifying harms neither side, unless one is Japanese.
-    apart = any(is_japanese(language) for language in languages)
+    # Simplifying harms neither side, unless one has Chinese characters of its
+    # own: Japanese, and Korean here and there.
+    apart = any(is_japanese(tag) or is_korean(tag) for tag in languages)
     tokenizer = build_tokenizer(
         "sentencepiece",
         lambda: itertools.chain.from_iterable(

@@ -8,6 +8,7 @@ epoch, so that a batch hardly has two of them.
 import json
 import math
 import pathlib
+import re
 import shutil
 from collections.abc import Callable
 
@@ -15,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.checksums import describe_file, digest
+from keras_transformer.constants import PAD_ID
 from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.cleaning import (
     CleaningReport,
@@ -33,11 +35,14 @@ from keras_transformer.data.records import (
 )
 from keras_transformer.data.sorted_text import require_pairs
 from keras_transformer.files import replacing
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.version import versions
 
 DISTILLED = "distilled"  # the manifest's part on what data was made of
 _TRAIN = "train"
 _CHUNK = 4096  # pairs that are tokenized together
+# What TensorFlow splits at; a token may have another space in it.
+_ASCII_SPACE = re.compile(r"[ \t\n\v\f\r]+")
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 # The translations of the sources from one index to another, the best first.
@@ -58,10 +63,38 @@ def write_sources(prepared: PreparedData, path: pathlib.Path) -> None:
     with replacing(path, follow=False) as temporary:
         with temporary.open("w", encoding="utf-8") as file:
             for _, sources, _ in _records(prepared, 0, total):
-                for text in tokenizer.detokenize(sources).numpy():
-                    # A vocabulary may have bytes for tokens, line ends, too.
-                    words = text.decode("utf-8", "replace").split()
-                    file.write(" ".join(words) + "\n")
+                for line in source_lines(tokenizer, sources):
+                    file.write(f"{line}\n")
+
+
+def source_lines(tokenizer: Tokenizer, sources: tf.RaggedTensor) -> list[str]:
+    """Lines that give the same ids again, where the tokens are of text.
+
+    The language code that a source began with is before it, though it is no
+    text.
+
+    Args:
+        tokenizer: of the sources.
+        sources: int32 `(B, ragged)`.
+    """
+    codes, names = {}, set(tokenizer.language_codes())
+    if names:
+        tokens = enumerate(tokenizer.tokens())
+        codes = {
+            id: f"{token[1:]} " for id, token in tokens if token[1:] in names
+        }
+    firsts = sources[:, :1].to_tensor(PAD_ID, [None, 1])[:, 0]  # (B,)
+    lines = []
+    for first, text in zip(
+        firsts.numpy().tolist(),
+        tokenizer.detokenize(sources).numpy(),
+        strict=True,
+    ):
+        # A vocabulary may have bytes for tokens, line ends, too.
+        words = _ASCII_SPACE.split(text.decode("utf-8", "replace"))
+        line = " ".join(word for word in words if word)
+        lines.append(codes.get(first, "") + line)
+    return lines
 
 
 class DistilledData:

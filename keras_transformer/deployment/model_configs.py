@@ -71,6 +71,17 @@ def require_model_name(base: str | os.PathLike) -> None:
         )
 
 
+def _has_version(path, required):
+    """Whether a folder is a model's; what can't be read isn't, or an error."""
+    try:
+        folders = version_folders(path).values()
+        return any((folder / SAVED_MODEL).is_file() for folder in folders)
+    except (InputError, OSError):
+        if required:
+            raise
+        return False
+
+
 def models_beside(base: pathlib.Path) -> list[pathlib.Path]:
     """The models' folders in the folder that holds `base`, by name.
 
@@ -80,11 +91,7 @@ def models_beside(base: pathlib.Path) -> list[pathlib.Path]:
     bases = [
         path
         for path in sorted(base.parent.iterdir())
-        if path.is_dir()
-        and any(
-            (folder / SAVED_MODEL).is_file()
-            for folder in version_folders(path).values()
-        )
+        if path.is_dir() and _has_version(path, path == base)
     ]
     if base not in bases:
         raise InputError(f"{base}: no version, so there is nothing to serve")

@@ -36,9 +36,11 @@ from keras_transformer.deployment.serving import (
 from keras_transformer.deployment.templates import fill
 from keras_transformer.errors import InputError
 from keras_transformer.files import write_text, writing
+from keras_transformer.locks import locked
 
 FLAGS = server_flags("/models")
 MARK = "# Written by keras-transformer, which may write it anew."
+_LOCK, _WAIT = ".server-files.lock", 10.0  # seconds
 _KEEP = "# To keep changes of your own, remove the line above."
 
 
@@ -59,15 +61,23 @@ def write_server_files(
             a folder that can't be written.
     """
     base = pathlib.Path(base).resolve()
+
+    def busy(holder):
+        return (
+            f"{base.parent}: {holder} writes its files. Accepted: to try again"
+        )
+
     written, kept = [], []
-    for name, content in _contents(base).items():
-        path = base.parent / name
-        if path.exists() and not _is_ours(path):
-            kept.append(path)
-            continue
-        with writing(path):
-            write_text(path, f"{MARK}\n{_KEEP}\n{content}")
-        written.append(path)
+    # Who writes last has read the labels last.
+    with locked(base.parent / _LOCK, busy, wait=_WAIT):
+        for name, content in _contents(base).items():
+            path = base.parent / name
+            if path.exists() and not _is_ours(path):
+                kept.append(path)
+                continue
+            with writing(path):
+                write_text(path, f"{MARK}\n{_KEEP}\n{content}")
+            written.append(path)
     return written, kept
 
 

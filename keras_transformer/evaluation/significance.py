@@ -3,9 +3,10 @@
 A score's interval is of 95 %, by bootstrap: as many sentences are drawn with
 replacement, again and again. A p-value says how often a difference as large
 as the one measured would come from systems that are equally good: by paired
-bootstrap (Koehn 2004), or by paired approximate randomisation (Riezler &
-Maxwell 2005), both two-sided. Either speaks of other sentences of the kind,
-not of other trainings: two seeds of one recipe may differ significantly.
+bootstrap (Koehn 2004), which looks at one side, so that its p-value is about
+half of the other's, or by paired approximate randomisation (Riezler & Maxwell
+2005), two-sided. Either speaks of other sentences of the kind, not of other
+trainings: two seeds of one recipe may differ significantly.
 
 Reference: Post 2018 (sacreBLEU), `sacrebleu.significance`.
 """
@@ -229,6 +230,17 @@ class _Drawn:
         del results["System"]
         return *map(str, signatures.values()), *results.values()
 
+    def least_p(self, number):
+        """What a p-value of approximate randomisation can't be below.
+
+        Where k translations differ from the first system's there are 2^k ways
+        to swap them, two of which leave the whole difference: none and all.
+        sacreBLEU counts greater differences alone, not equal ones.
+        """
+        first, other = self.systems[0][1], self.systems[number][1]
+        k = sum(a != b for a, b in zip(first, other, strict=True))
+        return 2.0 ** min(0, 1 - k)
+
 
 def _scores(drawn, metric, tests):
     """Score, interval and p-values of each system; and the signature.
@@ -243,9 +255,10 @@ def _scores(drawn, metric, tests):
             signature, (result,) = drawn.test(
                 [system], metric, BOOTSTRAP, count
             )
+            # Of few sentences it would reach beyond what scores can be.
             interval = (
-                float(result.mean - result.ci),
-                float(result.mean + result.ci),
+                max(0.0, float(result.mean - result.ci)),
+                min(100.0, float(result.mean + result.ci)),
             )
             scored.append((result.score, interval, {}))
         else:
@@ -260,10 +273,13 @@ def _scores(drawn, metric, tests):
             kind,
             count if kind == BOOTSTRAP else trials,
         )
-        for (score, _, p_values), result in zip(scored, results, strict=True):
+        for number, result in enumerate(results):
+            score, _, p_values = scored[number]
             if result.p_value is not None:
                 equal = score == scored[0][0]
-                p_values[kind] = 1.0 if equal else result.p_value
+                least = 0.0 if kind == BOOTSTRAP else drawn.least_p(number)
+                p = max(result.p_value, least)
+                p_values[kind] = 1.0 if equal else p
     return scored, signature
 
 

@@ -193,9 +193,27 @@ class CTranslate2Translator:
             load_tokenizer(folder / f"{side}_tokenizer")
             for side in ("source", "target")
         )
+        self._require_tokenizers(folder)
         self._source_tokens = self._source.tokens()
         self._target_tokens = self.target_tokenizer.tokens()
         self._target_ids = {t: i for i, t in enumerate(self._target_tokens)}
+
+    def _require_tokenizers(self, folder):
+        """Refuses tokenizers of another model: their ids mean other tokens."""
+        described = self.description.get("tokenizers")
+        for side, tokenizer in (
+            ("source", self._source),
+            ("target", self.target_tokenizer),
+        ):
+            path = folder / f"{side}_tokenizer"
+            try:
+                fingerprint = described[side]["fingerprint"]
+            except (TypeError, KeyError):
+                raise InputError(
+                    f"{folder}: damaged, no fingerprint of {path.name}"
+                ) from None
+            if tokenizer.fingerprint() != fingerprint:
+                raise InputError(f"{path}: not the tokenizer of this model")
 
     def _set_search(self, decoding):
         import tensorflow as tf

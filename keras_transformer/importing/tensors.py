@@ -294,4 +294,9 @@ def _open_archive(path) -> zipfile.ZipFile:
     if any(e.compress_type not in _COMPRESSIONS for e in archive.infolist()):
         archive.close()
         raise ValueError("compressed otherwise than zip files mostly are")
+    names = archive.namelist()
+    if len(set(names)) < len(names):
+        # Each time it is read, the last of them is.
+        archive.close()
+        raise ValueError("a name that stands there more than once")
     return archive

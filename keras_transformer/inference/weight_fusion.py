@@ -18,6 +18,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.errors import InputError
+
 DTYPES = ("float32", "bfloat16")
 
 
@@ -191,6 +193,13 @@ class _Reader:
             )
             for weight in model.weights
         }
+        for path in self._weights:
+            if "lora_kernel" in path or path.endswith("_scale"):
+                raise InputError(
+                    f"{path}: a search reads weights as they were trained. "
+                    "Accepted: a model without LoRA and not quantized by "
+                    "Keras; export --precision int8 quantizes"
+                )
         self._layers = {layer.name: layer for layer in model.layers}
         self._source_start = getattr(model, "source_start", True)
         first = self._layers["decoder_layer_0"]

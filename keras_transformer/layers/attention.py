@@ -13,6 +13,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.compat import implicit_mask
 from keras_transformer.layers.dense import Dense, NormalizedDense
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.layer_normalization import LayerNormalization
@@ -186,7 +187,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
         Args:
             query: float `(B, T, D)`, not projected.
-            key: float `(B, S, D)`, not projected.
+            key: float `(B, S, D)`, not projected; a mask that Keras keeps with
+                it, as of `Embedding(mask_zero=True)`, counts as in a call.
             attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
 
         Returns:
@@ -195,6 +197,7 @@ class MultiHeadAttention(keras.layers.Layer):
         Reference: Vaswani et al. 2017, equation 1, the softmax.
         """
         _check_mask(attention_mask)
+        attention_mask = _hide_keys(attention_mask, implicit_mask(key))
         query = self._project_query(query)
         keys = self._split_heads(key, self._key)
         return attention_weights(query, keys, attention_mask)
@@ -202,7 +205,10 @@ class MultiHeadAttention(keras.layers.Layer):
     def _can_fuse_qkv(self):
         """Whether queries, keys and values of one input are one product."""
         # Quantised kernels aren't what the product wants.
-        not_quantized = self._query.quantization_mode is None
+        not_quantized = all(
+            dense.quantization_mode is None
+            for dense in (self._query, self._key, self._value)
+        )
         same_norm = self._query.input_norm() is self._value.input_norm()
         return not_quantized and same_norm
 
@@ -251,7 +257,7 @@ class MultiHeadAttention(keras.layers.Layer):
             keys,
             values,
             attention_mask,
-            *self._dropout.drawn(training),
+            *self._dropout.rate_and_seed(training),
             gradient=bool(training),
         )
         context = ops.transpose(context, (0, 2, 1, 3))  # (B, T, N, H)

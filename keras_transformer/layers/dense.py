@@ -122,4 +122,6 @@ class NormalizedDense(Dense):
     def quantized_call(
         self, inputs: Tensor, training: bool | None = None
     ) -> Tensor:
-        return super().quantized_call(self.input_norm()(inputs))
+        # Of training, float8 adapts its scales.
+        inputs = self.input_norm()(inputs)
+        return super().quantized_call(inputs, training=training)

@@ -25,7 +25,7 @@ class Dropout(keras.layers.Dropout):
             return super().call(inputs, training=training)
         return dropout(inputs, self.rate, self.seed_generator)
 
-    def drawn(
+    def rate_and_seed(
         self, training: bool | None
     ) -> tuple[float, keras.random.SeedGenerator | None]:
         """The rate and the seed generator, for operations that drop inside.

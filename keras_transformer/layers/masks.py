@@ -65,7 +65,7 @@ def causal_mask(ids: Tensor) -> Tensor:
     """
     # A running count gives the positions even where T is unknown when a
     # functional model is being built.
-    positions = ops.cumsum(ops.ones_like(ids), axis=1)
+    positions = ops.cumsum(ops.ones_like(ids, dtype="int32"), axis=1)
     return ops.greater_equal(
         ops.expand_dims(positions, axis=2), ops.expand_dims(positions, axis=1)
     )
@@ -81,6 +81,19 @@ def decoder_mask(ids: Tensor) -> Tensor:
         bool `(B, T, T)`.
     """
     return ops.logical_and(padding_mask(ids), causal_mask(ids))
+
+
+def require_token(padding_id: int) -> None:
+    """Refuses a label of padding that no logits are of, such as -100.
+
+    Raises:
+        ValueError: it is negative.
+    """
+    if padding_id < 0:
+        raise ValueError(
+            "padding_id must be a token of the vocabulary, 0 or more. "
+            f"Received: {padding_id}"
+        )
 
 
 def token_weights(

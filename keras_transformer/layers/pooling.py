@@ -72,7 +72,7 @@ class MaskedPooling(keras.layers.Layer):
         return ops.cast(mean, self.compute_dtype)
 
     def _largest(self, inputs, mask):
-        lowest = -60000.0  # that float16 has
+        lowest = -float("inf")
         largest = ops.max(
             ops.where(mask, inputs, lowest), axis=1, initial=lowest
         )  # (B, D)

@@ -41,6 +41,9 @@ class Transformer(keras.Model):
         source_start: bool, whether the layers see the source's START.
         source_end: bool, whether they see its END.
 
+    `keras.models.clone_model` gives a model that has forgotten the last four;
+    `Transformer.from_config(model.get_config())` is one that has them.
+
     Reference: Liang et al. 2021, "R-Drop", equation 4.
     """
 

@@ -16,6 +16,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_transformer.ops.dispatch import dispatched
@@ -101,7 +102,8 @@ def attention_weights(
     if mask is not None:
         # Finite, so that a row without any key stays a number. Added, as that
         # passes gradients on without another look at the mask.
-        bias = ops.where(mask, 0.0, -1e9)
+        # float32, whatever `floatx` is.
+        bias = ops.where(mask, np.float32(0.0), np.float32(-1e9))
         # Broadcasts to (B, N, T, S); (B, 1, 1, S) for padding alone.
         bias = ops.expand_dims(bias, axis=-3)
     scores = attention_scores(queries, keys, bias, gradient=gradient)

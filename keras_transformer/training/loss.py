@@ -6,13 +6,12 @@ Axes: B batch, T target positions, V vocabulary.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import keras
 from keras import ops
 
 from keras_transformer.constants import PAD_ID
-from keras_transformer.layers.masks import token_weights
+from keras_transformer.layers.masks import require_token, token_weights
 from keras_transformer.models.micro_batches import (
     MicroBatches,
     each_micro_batch,
@@ -57,14 +56,14 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         label_smoothing: float = 0.0,
         padding_id: int = PAD_ID,
         name: str = "smoothed_cross_entropy",
-        **kwargs: Any,
     ) -> None:
-        super().__init__(name=name, **kwargs)
+        super().__init__(name=name)
         if not 0 <= label_smoothing < 1:
             raise ValueError(
                 "label_smoothing must be at least 0 and below 1. "
                 f"Received: {label_smoothing}"
             )
+        require_token(padding_id)
         self.label_smoothing = label_smoothing
         self.padding_id = padding_id
 

@@ -11,7 +11,7 @@ import keras
 from keras import ops
 
 from keras_transformer.constants import PAD_ID
-from keras_transformer.layers.masks import token_weights
+from keras_transformer.layers.masks import require_token, token_weights
 from keras_transformer.models.micro_batches import each_micro_batch
 from keras_transformer.ops import argmax, token_nll
 from keras_transformer.tensors import Tensor
@@ -27,6 +27,7 @@ class _TokenMean(keras.metrics.Metric):
 
     def __init__(self, name, padding_id=PAD_ID, **kwargs):
         super().__init__(name=name, **kwargs)
+        require_token(padding_id)
         self.padding_id = padding_id
         self.total = self.add_weight(name="total", initializer="zeros")
         self.count = self.add_weight(name="count", initializer="zeros")

@@ -97,7 +97,7 @@ class TextTranslator:
             >>> run.translate(["I like tea.", "Hello."], n_best=2)
             [['我喜欢茶。', '我爱喝茶。'], ['你好。', '您好。']]
         """
-        lines = [texts] if isinstance(texts, str) else _several(texts)
+        lines = [texts] if isinstance(texts, str) else several(texts)
         if n_best is not None and (type(n_best) is not int or n_best < 1):
             raise InputError(
                 f"n_best must be 1 or more. Received: {shown(n_best)}"
@@ -115,8 +115,17 @@ class TextTranslator:
         raise NotImplementedError
 
 
-def _several(texts):
-    refuse_single_text(texts, "translate")
+def several(texts: Iterable[str], name: str = "translate") -> list[str]:
+    """Texts as a list.
+
+    Args:
+        texts: any iterable of strings.
+        name: of what takes them, for the error.
+
+    Raises:
+        InputError: something is no string.
+    """
+    refuse_single_text(texts, name)
     try:
         lines = list(texts)
     except TypeError:
@@ -124,7 +133,7 @@ def _several(texts):
     for line in lines:
         if not isinstance(line, str):
             raise InputError(
-                f"translate takes a string or several. Received: {shown(line)}"
+                f"{name} takes a string or several. Received: {shown(line)}"
             )
     return lines
 

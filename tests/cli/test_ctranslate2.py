@@ -304,6 +304,17 @@ DAMAGES = {
         lambda f: shutil.rmtree(f / "target_tokenizer"),
         "target_tokenizer",
     ),
+    "another's tokenizer": (
+        lambda f: (
+            shutil.rmtree(f / "target_tokenizer")
+            or shutil.copytree(f / "source_tokenizer", f / "target_tokenizer")
+        ),
+        "target_tokenizer: not the tokenizer of this model",
+    ),
+    "no fingerprint": (
+        lambda f: rewrite_description(f, tokenizers=3),
+        "no fingerprint of source_tokenizer",
+    ),
     "empty model": (
         lambda f: (
             rewrite_description(f, files=[])

@@ -89,6 +89,14 @@ def test_flags_for_the_real_server(tmp_path):
     ]
 
 
+def test_a_folder_is_no_value_of_batching(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        parsed("--enable_batching", tmp_path)
+    said = capsys.readouterr().err
+    assert "true or false" in said
+    assert "_boolean" not in said
+
+
 def test_the_real_server_reads_its_models_again(tmp_path):
     flags = engines.server_flags(
         parsed(

@@ -362,12 +362,17 @@ def test_shared_vocabulary_is_one_tokenizer(corpus, tmp_path):
     assert texts(prepared, "train") == sorted(read_pairs([corpus]))
 
 
-def test_a_vocabulary_shared_with_chinese_leaves_japanese_as_it_is(
-    write, tmp_path
+@pytest.mark.parametrize(
+    ("language", "sources"),
+    [("ja", ("東京は広い", "猫が見る")), ("ko", ("韓美 정상", "對北 제재"))],
+)
+def test_a_vocabulary_shared_with_chinese_leaves_others_as_they_are(
+    write, tmp_path, language, sources
 ):
-    path = write("a.tsv", "東京は広い\t東京很廣\n猫が見る\t貓看見\n" * 3)
+    pairs = zip(sources, ("東京很廣", "貓看見"), strict=True)
+    path = write("a.tsv", "".join(f"{a}\t{b}\n" for a, b in pairs) * 3)
     config = DataConfig(
-        source_language="ja",
+        source_language=language,
         target_language="zh",
         source_tokenizer="sentencepiece",
         target_tokenizer="sentencepiece",
@@ -376,10 +381,8 @@ def test_a_vocabulary_shared_with_chinese_leaves_japanese_as_it_is(
     prepared = prepare([path], tmp_path / "out", config)
     tokenizers = prepared.source_tokenizer, prepared.target_tokenizer
     assert tokenizers[0].tokens() == tokenizers[1].tokens()
-    assert texts(prepared, "train") == [
-        ("東京は広い", "东京很广"),
-        ("猫が見る", "猫看见"),
-    ]
+    expected = zip(sources, ("东京很广", "猫看见"), strict=True)
+    assert texts(prepared, "train") == sorted(expected)
 
 
 def test_progress_reaches_the_total_of_each_stage(corpus, tmp_path):

@@ -294,6 +294,44 @@ def test_owners_files_stay(base):
     assert (base.parent / "Dockerfile").read_text().endswith("# mine\n")
 
 
+def test_files_of_two_changes_are_those_of_the_later(base, monkeypatch):
+    """A label that moves while the files are written is in them at the end."""
+    from keras_transformer.deployment import server_files
+
+    contents, begun, moved = server_files._contents, [], threading.Event()
+
+    def slow(folder):
+        found = contents(folder)
+        if not begun:
+            begun.append(folder)
+            other = threading.Thread(target=write_server_files, args=[base])
+            set_label(base, "stable", 2)
+            other.start()
+            assert not moved.wait(0.3)
+            begun.append(other)
+        return found
+
+    monkeypatch.setattr(server_files, "_contents", slow)
+    write_server_files(base)
+    begun[1].join()
+    assert "stable" in (base.parent / "models.config").read_text()
+
+
+def test_a_folder_that_cannot_be_read_is_no_model(base, monkeypatch):
+    from keras_transformer.deployment import model_configs
+
+    private, folders = base.parent / "lost+found", model_configs.version_folders
+    private.mkdir()
+
+    def version_folders(path):
+        if path == private:
+            raise InputError(f"{path}: Permission denied")
+        return folders(path)
+
+    monkeypatch.setattr(model_configs, "version_folders", version_folders)
+    assert model_configs.models_beside(base) == [base]
+
+
 def test_files_are_refreshed_only_where_they_are_ours(base):
     assert refresh_server_files(base) == []
     assert os.listdir(base.parent) == [base.name]

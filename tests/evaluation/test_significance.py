@@ -115,6 +115,25 @@ def test_equal_systems_do_not_differ(systems, references):
     assert results["BLEU"][1].p_value == 1 / 201
 
 
+@pytest.mark.parametrize(("changed", "least"), [(1, 1.0), (3, 0.25)])
+def test_few_sentences_that_differ_prove_little(references, changed, least):
+    """Of k, swapping none or all leaves the difference, of 2^k ways."""
+    texts = damaged(references, 0.3, 1)
+    others = [text.lower() + " mat" for text in texts[:changed]]
+    systems = {"a": texts, "b": [*others, *texts[changed:]]}
+    other = compare(systems, references, "en", FEW).systems[1]
+    assert other.bleu_p_values["ar"] >= least
+    assert other.chrf_p_values["ar"] >= least
+
+
+def test_intervals_stay_among_scores():
+    references = [f"{word} {' '.join(WORDS)}" for word in WORDS[:8]]
+    texts = [*references[:7], "nothing of it"]
+    (system,) = compare({"a": texts}, references, "en", FEW).systems
+    for low, high in (system.bleu_interval, system.chrf_interval):
+        assert 0 <= low < high <= 100
+
+
 def test_a_single_system_has_intervals(systems, references):
     one = {"base": systems["base"]}
     (system,) = compare(one, references, "en", resampling=FEW).systems

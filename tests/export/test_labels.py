@@ -44,6 +44,13 @@ def test_labels_are_read_as_they_were_set(base):
     assert found.of(2) == []
 
 
+def test_version_0_is_one(base):
+    """To the server, too."""
+    add(base, 0)
+    set_label(base, "stable", 0)
+    assert read_labels(base).versions == {"stable": 0}
+
+
 def test_same_version_again_changes_nothing(base):
     set_label(base, "stable", 2)
     set_label(base, "stable", 2)

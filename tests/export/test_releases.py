@@ -124,6 +124,23 @@ def test_version_has_no_name_while_its_files_are_removed(base, monkeypatch):
     assert versions == [2, 3, 4, 5, 6]
 
 
+def test_pruning_removes_a_link_and_not_what_it_names(base, tmp_path):
+    (base / "1").rename(tmp_path / "store")
+    (base / "1").symlink_to(tmp_path / "store")
+    assert prune(base, keep=5) == [1]
+    assert sorted(os.listdir(base)) == ["2", "3", "4", "5", "6"]
+    assert (tmp_path / "store" / layout.SAVED_MODEL).is_file()
+
+
+def test_published_folders_can_be_removed(base, tmp_path, unchecked):
+    (base / "3" / "assets").mkdir()
+    for folder in (base / "3" / "assets", base / "3"):
+        folder.chmod(0o555)
+    goal = publish(base / "3", tmp_path / "new")
+    for folder in (goal, goal / "assets"):
+        assert folder.stat().st_mode & 0o700 == 0o700
+
+
 def test_pruning_ends_what_was_cut_short(base):
     (base / "1").rename(base / ".tmp-removed-1-999")
     (base / ".tmp-7-999").mkdir()  # what another process is writing

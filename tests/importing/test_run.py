@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.contract import layout
+from keras_transformer.data.distilled import source_lines
 from keras_transformer.errors import InputError
 from keras_transformer.export.writer.signatures import TracedSignatures
 from keras_transformer.importing.folders import copy_own_files
@@ -163,6 +164,15 @@ def test_a_source_prefix_goes_before_texts_without_a_code(import_of):
     surface = tokenizer.surface(["I go."]).to_list()[0]
     assert surface[0] == b">>cmn_Hans<<"
     assert len(surface) == len(bare)
+
+
+def test_distilled_sources_keep_their_codes(import_of):
+    tokenizer = import_of("big").source_tokenizer
+    code = tokenizer.language_codes()[-1]
+    ids = tokenizer.tokenize([f"{code} go", "go", ""])
+    lines = source_lines(tokenizer, ids)
+    assert [line.startswith(code) for line in lines] == [True, False, False]
+    assert tokenizer.tokenize(lines).to_list() == ids.to_list()
 
 
 def test_decoding_chooses_another_prefix(import_of):

@@ -4,6 +4,7 @@ import collections
 import io
 import pickle
 import struct
+import warnings
 import zipfile
 
 import numpy as np
@@ -47,6 +48,22 @@ def bomb(name="a.npy", size=10**7):
     return file.getvalue()
 
 
+def repeated():
+    """Two entries of one name: both are read as the last."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for content in (b"", npy(VALUES)):
+            archive.writestr("a.npy", content)
+    return file.getvalue()
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
 def test_damaged_npz_are_refused(write):
     for content, reason in (
         (b"", "damaged"),
@@ -54,6 +71,7 @@ def test_damaged_npz_are_refused(write):
         (npz(a=VALUES)[:-40], "damaged"),
         (npz(a=VALUES).replace(b"(2, 3)", b"(9, 3)"), "damaged"),
         (pickled_npz(), "damaged.*object"),
+        (repeated(), "damaged.*more than once"),
         (bomb(), "bytes that unpack to 10000000"),
         (damaged_lzma(), "damaged.*compressed otherwise"),
         (npy_zip("{'descr': ('<f4', "), "damaged"),

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID, START_ID
+from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.inference.weight_fusion import read_parameters
 from tests.toy_models import (
@@ -244,6 +245,21 @@ def test_norms_are_fused_only_where_norms_alone_read_the_stream():
         plain = read_parameters(shared_transformer(variant))
         assert plain.decoder[0].feedforward.norm.scale is not None
         assert (plain.decoder_norm is None) == (variant != "post, final norm")
+
+
+def test_quantized_weights_and_adapters_are_refused():
+    quantized = small_transformer()
+    quantized.quantize("int8")
+    adapted = small_transformer()
+    dense = next(
+        layer
+        for layer in adapted._flatten_layers()
+        if layer.path.endswith("self_attention/query")
+    )
+    dense.enable_lora(2)
+    for model in (quantized, adapted):
+        with pytest.raises(InputError, match="weights as they were trained"):
+            IncrementalTransformer(model)
 
 
 def test_the_model_it_came_from_is_not_needed():

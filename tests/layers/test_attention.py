@@ -167,6 +167,9 @@ def test_implicit_masks_of_keys_are_honoured(arrays, explicit):
     plain = tf.constant(np.array(value))
     key = layer(query, plain, key=value, attention_mask=causal)
     np.testing.assert_allclose(key, expected, atol=1e-6)
+    weights = np.array(layer.attention_weights(query, value, causal))
+    assert weights[0, ..., 3:].max() == 0
+    assert weights[1, ..., -1, 3:].min() > 0
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -263,6 +266,20 @@ def test_attention_weights_of_hidden_keys_are_zero(arrays):
     )
     assert weights[..., 2:].max() == 0
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("floatx", ["bfloat16", "float16"])
+def test_masks_are_finite_whatever_floatx_is(floatx):
+    before = keras.config.floatx()
+    keras.config.set_floatx(floatx)
+    try:
+        layer = MultiHeadAttention(num_heads=2, d_model=D)
+        x = keras.ops.ones((1, 3, D))
+        mask = np.zeros((1, 1, 3), bool)
+        output = layer(x, x, attention_mask=mask)
+    finally:
+        keras.config.set_floatx(before)
+    assert np.isfinite(np.array(output, "float32")).all()
 
 
 def test_one_key_has_all_the_attention_and_no_warning():

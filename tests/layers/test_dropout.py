@@ -102,7 +102,7 @@ def test_gradients_go_where_the_values_went():
 
 def dropped_product(layer, x, y):
     """The product of `x` and `y`, by the operation that drops inside."""
-    rate, seed_generator = layer.drawn(training=True)
+    rate, seed_generator = layer.rate_and_seed(training=True)
     return dropout_matmul(x, y, rate, seed_generator) if rate else x @ y
 
 
@@ -127,8 +127,8 @@ def test_a_product_is_that_of_what_is_kept(rate, batch):
 
 
 def test_a_product_drops_nothing_outside_training():
-    assert Dropout(0.5).drawn(training=False) == (0.0, None)
-    assert Dropout(0.0).drawn(training=True) == (0.0, None)
+    assert Dropout(0.5).rate_and_seed(training=False) == (0.0, None)
+    assert Dropout(0.0).rate_and_seed(training=True) == (0.0, None)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

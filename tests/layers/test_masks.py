@@ -31,6 +31,11 @@ def test_causal_mask_is_lower_triangular_for_any_ids():
     np.testing.assert_array_equal(causal_mask(np.zeros_like(IDS)), expected)
 
 
+def test_causal_mask_of_long_texts_in_bytes():
+    mask = np.array(causal_mask(np.zeros((1, 300), "uint8")))
+    np.testing.assert_array_equal(mask[0], np.tril(np.ones((300, 300), bool)))
+
+
 def test_decoder_mask_hides_future_and_padding():
     mask = np.array(decoder_mask(IDS))
     np.testing.assert_array_equal(

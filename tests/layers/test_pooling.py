@@ -63,6 +63,11 @@ def test_implicit_masks_are_heeded_and_end_here(mode):
     assert getattr(pooled, "_keras_mask", None) is None
 
 
+def test_the_largest_of_very_small_numbers():
+    x = np.full((1, 2, 3), -1e6, "float32")
+    np.testing.assert_array_equal(MaskedPooling("max")(x), x[:, 0])
+
+
 def test_long_texts_stay_finite_in_float16():
     x = np.full((1, 4096, 2), 100.0, dtype="float16")
     pooled = MaskedPooling(dtype="float16")(x)

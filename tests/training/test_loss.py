@@ -114,6 +114,16 @@ def test_config_round_trip():
     assert revived.get_config() == loss.get_config()
 
 
+def test_padding_is_a_token():
+    with pytest.raises(ValueError, match="0 or more. Received: -100"):
+        SmoothedCrossEntropy(padding_id=-100)
+
+
+def test_a_reduction_that_it_has_not_is_refused():
+    with pytest.raises(TypeError, match="reduction"):
+        SmoothedCrossEntropy(reduction="sum")
+
+
 def test_wrong_smoothing_is_refused():
     with pytest.raises(ValueError, match="below 1. Received: 1.0"):
         SmoothedCrossEntropy(1.0)

@@ -68,6 +68,12 @@ def test_reset_forgets():
 
 
 @pytest.mark.parametrize("kind", [CrossEntropy, Perplexity, TokenAccuracy])
+def test_padding_is_a_token(kind):
+    with pytest.raises(ValueError, match="0 or more. Received: -1"):
+        kind(padding_id=-1)
+
+
+@pytest.mark.parametrize("kind", [CrossEntropy, Perplexity, TokenAccuracy])
 def test_config_round_trip(kind):
     metric = kind()
     assert kind.from_config(metric.get_config()).name == metric.name

@@ -80,6 +80,12 @@ def test_a_score_is_the_whole_texts_log_probability():
     np.testing.assert_allclose(result["score"][0], total, atol=1e-3)
 
 
+@pytest.mark.parametrize("texts", [5, ["a", None], [b"abc"]])
+def test_what_is_no_text_is_refused(texts):
+    with pytest.raises(InputError, match="takes a string or several"):
+        generator(**GREEDY)(texts)
+
+
 def test_no_text():
     assert generator(**GREEDY)([]) == []
 

@@ -218,7 +218,7 @@ def _write(base, versions, earlier):
 
 
 def _is_version(value):
-    return type(value) is int and value > 0
+    return type(value) is int and 0 <= value < 2**63
 
 
 def _are_versions(values):

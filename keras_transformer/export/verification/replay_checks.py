@@ -7,6 +7,7 @@ by each output's name, strings as bytes in an array of objects. Nothing here
 knows TensorFlow: one process runs these checks through its C API alone.
 """
 
+import itertools
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -118,8 +119,8 @@ def long_text_is_answered(
 ) -> str:
     """More words than the model has positions, and the answer says so."""
     words = [word for text in reference["texts"] for word in text.split()]
-    words = (words or ["a"]) * _LONG
-    text = " ".join(words[:_LONG]).encode()
+    words = itertools.islice(itertools.cycle(words or ["a"]), _LONG)
+    text = " ".join(words).encode()
     for signature, expected in layout.SIGNATURES.items():
         inputs = {name: [text] for name in expected.inputs}
         outputs = _answers(model, signature, inputs)
