@@ -142,8 +142,10 @@ def compare(
 ) -> Comparison:
     """BLEU and chrF of systems, with intervals and p-values, by sacreBLEU.
 
-    Two systems whose scores are equal get a p-value of 1; sacreBLEU, which
-    counts only what is larger than the difference, has its smallest there.
+    sacreBLEU counts only what is larger than the difference, so that its
+    p-values are too low where ties are likely. Here two systems whose scores
+    are equal get 1, and where k translations differ, "ar" is at least
+    2^(1 - k): swapping all of them or none leaves the whole difference.
 
     Args:
         systems: translations by name. All others are compared with the first.
@@ -231,12 +233,7 @@ class _Drawn:
         return *map(str, signatures.values()), *results.values()
 
     def least_p(self, number):
-        """What a p-value of approximate randomisation can't be below.
-
-        Where k translations differ from the first system's there are 2^k ways
-        to swap them, two of which leave the whole difference: none and all.
-        sacreBLEU counts greater differences alone, not equal ones.
-        """
+        """What "ar" is at least, where k translations differ: see `compare`."""
         first, other = self.systems[0][1], self.systems[number][1]
         k = sum(a != b for a, b in zip(first, other, strict=True))
         return 2.0 ** min(0, 1 - k)

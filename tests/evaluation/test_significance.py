@@ -121,7 +121,7 @@ def test_few_sentences_that_differ_prove_little(references, changed, least):
     texts = damaged(references, 0.3, 1)
     others = [text.lower() + " mat" for text in texts[:changed]]
     systems = {"a": texts, "b": [*others, *texts[changed:]]}
-    other = compare(systems, references, "en", FEW).systems[1]
+    other = compare(systems, references, "en", resampling=FEW).systems[1]
     assert other.bleu_p_values["ar"] >= least
     assert other.chrf_p_values["ar"] >= least
 
@@ -129,7 +129,7 @@ def test_few_sentences_that_differ_prove_little(references, changed, least):
 def test_intervals_stay_among_scores():
     references = [f"{word} {' '.join(WORDS)}" for word in WORDS[:8]]
     texts = [*references[:7], "nothing of it"]
-    (system,) = compare({"a": texts}, references, "en", FEW).systems
+    (system,) = compare({"a": texts}, references, "en", resampling=FEW).systems
     for low, high in (system.bleu_interval, system.chrf_interval):
         assert 0 <= low < high <= 100
 
