@@ -247,19 +247,17 @@ def test_norms_are_fused_only_where_norms_alone_read_the_stream():
         assert (plain.decoder_norm is None) == (variant != "post, final norm")
 
 
-def test_quantized_weights_and_adapters_are_refused():
-    quantized = small_transformer()
-    quantized.quantize("int8")
-    adapted = small_transformer()
-    dense = next(
+@pytest.mark.parametrize("change", ["quantize", "enable_lora"])
+def test_quantized_weights_and_adapters_are_refused(change):
+    model = small_transformer()
+    layer = next(
         layer
-        for layer in adapted._flatten_layers()
-        if layer.path.endswith("self_attention/query")
+        for layer in model._flatten_layers()
+        if (layer.path or "").endswith("self_attention/query")
     )
-    dense.enable_lora(2)
-    for model in (quantized, adapted):
-        with pytest.raises(InputError, match="weights as they were trained"):
-            IncrementalTransformer(model)
+    getattr(layer, change)({"quantize": "int8", "enable_lora": 2}[change])
+    with pytest.raises(InputError, match="weights as they were trained"):
+        IncrementalTransformer(model)
 
 
 def test_the_model_it_came_from_is_not_needed():
