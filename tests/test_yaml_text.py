@@ -40,10 +40,11 @@ HOSTILE = {
 def test_hostile_yaml_is_refused_at_once(text, tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text(text)
-    began = time.process_time()
+    began = time.thread_time()
     with pytest.raises(InputError) as raised:
         read_yaml(path)
-    assert time.process_time() - began < 2
+    # Below a second alone; the bombs would take hours.
+    assert time.thread_time() - began < 10
     said = str(raised.value)
     assert said.startswith(str(path))
     assert "\n" not in said
