@@ -61,9 +61,8 @@ def resolved(
         return _updated(config, changes)
     except InputError:
         # Some values fit only once all are in, as a language and its tokenizer.
-        together = _together(changes)
         with contextlib.suppress(InputError):
-            return config.updated(together, "all settings")
+            return config.updated(_together(changes), "all settings")
         raise
 
 

@@ -253,10 +253,14 @@ def _scores(drawn, metric, tests):
                 [system], metric, BOOTSTRAP, count
             )
             # Of few sentences it would reach beyond what scores can be.
-            interval = (
-                max(0.0, float(result.mean - result.ci)),
-                min(100.0, float(result.mean + result.ci)),
+            low, high = (
+                min(max(float(end), 0.0), 100.0)
+                for end in (
+                    result.mean - result.ci,
+                    result.mean + result.ci,
+                )
             )
+            interval = low, high
             scored.append((result.score, interval, {}))
         else:
             score = metric.corpus_score(system[1], [drawn.references]).score
