@@ -13,7 +13,7 @@ import dataclasses
 import os
 import pathlib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras_transformer.checksums import check_file, files_fingerprint
 from keras_transformer.config.decoding import DecodingConfig
@@ -200,7 +200,7 @@ class CTranslate2Translator:
 
     def _require_tokenizers(self, folder):
         """Refuses tokenizers of another model: their ids mean other tokens."""
-        described = self.description.get("tokenizers")
+        described: Any = self.description.get("tokenizers")
         for side, tokenizer in (
             ("source", self._source),
             ("target", self.target_tokenizer),

@@ -1,7 +1,7 @@
 """Texts in, texts out: one contract for runs, exports and servers."""
 
 from collections.abc import Iterable, Iterator
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.request import (
@@ -115,11 +115,11 @@ class TextTranslator:
         raise NotImplementedError
 
 
-def several(texts: Iterable[str], name: str = "translate") -> list[str]:
+def several(texts: Any, name: str = "translate") -> list[str]:
     """Texts as a list.
 
     Args:
-        texts: any iterable of strings.
+        texts: any iterable of strings; what else a caller gave is refused.
         name: of what takes them, for the error.
 
     Raises:

@@ -119,8 +119,8 @@ def long_text_is_answered(
 ) -> str:
     """More words than the model has positions, and the answer says so."""
     words = [word for text in reference["texts"] for word in text.split()]
-    words = itertools.islice(itertools.cycle(words or ["a"]), _LONG)
-    text = " ".join(words).encode()
+    repeated = itertools.cycle(words or ["a"])
+    text = " ".join(itertools.islice(repeated, _LONG)).encode()
     for signature, expected in layout.SIGNATURES.items():
         inputs = {name: [text] for name in expected.inputs}
         outputs = _answers(model, signature, inputs)
