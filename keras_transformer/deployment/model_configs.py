@@ -71,17 +71,6 @@ def require_model_name(base: str | os.PathLike) -> None:
         )
 
 
-def _has_version(path, required):
-    """Whether a folder is a model's; what can't be read isn't, or an error."""
-    try:
-        folders = version_folders(path).values()
-        return any((folder / SAVED_MODEL).is_file() for folder in folders)
-    except (InputError, OSError):
-        if required:
-            raise
-        return False
-
-
 def models_beside(base: pathlib.Path) -> list[pathlib.Path]:
     """The models' folders in the folder that holds `base`, by name.
 
@@ -98,6 +87,17 @@ def models_beside(base: pathlib.Path) -> list[pathlib.Path]:
     for path in bases:
         require_model_name(path)
     return bases
+
+
+def _has_version(path, required):
+    """Whether a folder is a model's; what can't be read isn't, or an error."""
+    try:
+        folders = version_folders(path).values()
+        return any((folder / SAVED_MODEL).is_file() for folder in folders)
+    except (InputError, OSError):
+        if required:
+            raise
+        return False
 
 
 def models_config(bases: list[pathlib.Path], root: str = "/models") -> str:

@@ -53,7 +53,7 @@ class SparkSortedText(SortedText):
         text: dict,
         set_up: Callable[[], None],
     ) -> None:
-        super().__init__(folder, config, _do_nothing, 0, progress, open_tables)
+        super().__init__(folder, config, _not_called, 0, progress, open_tables)
         self._spark = spark
         self._text = text
         self._set_up = set_up
@@ -186,6 +186,6 @@ class SparkSortedText(SortedText):
         return collections.Counter(dict(map(tuple, rows)))
 
 
-def _do_nothing(tasks: Iterable[tuple]) -> Iterator:
-    """For who asks for tasks: here Spark has them."""
+def _not_called(tasks: Iterable[tuple]) -> Iterator:
+    """Stands where others run tasks: Spark runs them, so nobody calls it."""
     raise NotImplementedError
