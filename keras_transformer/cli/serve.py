@@ -124,7 +124,7 @@ def _add_batching(group):
         group,
         "--tensorflow_intra_op_parallelism",
         "threads of an operation (default: the cores divided by "
-        "num_batch_threads; TensorFlow Serving: its own choice)",
+        "num_batch_threads; in TensorFlow Serving 1)",
         default=0,
     )
 

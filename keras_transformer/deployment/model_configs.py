@@ -40,7 +40,8 @@ def server_flags(folder: str) -> tuple[str, ...]:
 
     Labels move by themselves, as the server reads models.config again each
     minute. A label may name a version before it is loaded, or the server
-    wouldn't start with one.
+    wouldn't start with one. An operation has one thread: most are too small to
+    be shared out, and batches share the processors.
 
     Args:
         folder: that holds the three configuration files.
@@ -52,6 +53,7 @@ def server_flags(folder: str) -> tuple[str, ...]:
         "--enable_batching=true",
         f"--batching_parameters_file={folder}/{BATCHING_CONFIG}",
         f"--monitoring_config_file={folder}/{MONITORING_CONFIG}",
+        "--tensorflow_intra_op_parallelism=1",
     )
 
 

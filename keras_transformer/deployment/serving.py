@@ -298,8 +298,6 @@ def _tensorflow_arguments(options):
         # anew sees the pods that have come.
         "--grpc_channel_arguments=grpc.max_connection_age_ms=300000,"
         f"grpc.max_connection_age_grace_ms={1000 * _REQUEST_SECONDS}",
-        # An operation has one thread, as the batches share the processors.
-        "--tensorflow_intra_op_parallelism=1",
         f"--tensorflow_inter_op_parallelism={options.cpus}",
     ]
 

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 class SavedTranslator:
     """Translates with a SavedModel.
 
+    Operations have one thread each, unless
+    `tf.config.threading.set_intra_op_parallelism_threads` was called. What
+    uses TensorFlow first decides for the whole process.
+
     Args:
         path: a version folder, or the folder of versions: then the highest
             is taken, as the server does.
@@ -57,7 +61,9 @@ class SavedTranslator:
         from keras_transformer.export.session import SavedModelSession
 
         self.path = find_saved_model(path)
-        threads = tf.config.threading.get_intra_op_parallelism_threads()
+        # TensorFlow's own choice is all cores, and that takes twice as long:
+        # most products of a step are too small to be shared out.
+        threads = tf.config.threading.get_intra_op_parallelism_threads() or 1
         try:
             self._session = SavedModelSession(self.path, threads)
         # TensorFlow has a different error for every damage: of its own, of

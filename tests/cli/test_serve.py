@@ -86,6 +86,7 @@ def test_flags_for_the_real_server(tmp_path):
         "--model_name=en-zh",
         f"--model_base_path={base}",
         "--enable_batching=true",
+        "--tensorflow_intra_op_parallelism=1",
     ]
 
 

@@ -11,6 +11,7 @@ from keras_transformer.export.saved_translator import (
     SavedTranslator,
     find_saved_model,
 )
+from keras_transformer.export.session import SavedModelSession
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,29 @@ def test_translates_as_the_live_model(translator, report, texts):
     assert translations == expected[layout.TRANSLATION]
     np.testing.assert_allclose(scores, expected[layout.SCORE], atol=1e-4)
     assert scores.dtype == np.float32
+
+
+@pytest.mark.parametrize(("chosen", "threads"), [(0, 1), (3, 3)])
+def test_operations_have_one_thread_or_as_many_as_were_chosen(
+    report, monkeypatch, chosen, threads
+):
+    given = []
+
+    class Session(SavedModelSession):
+        def __init__(self, folder, intra_op_threads):
+            given.append(intra_op_threads)
+            super().__init__(folder, intra_op_threads)
+
+    monkeypatch.setattr(
+        "keras_transformer.export.session.SavedModelSession", Session
+    )
+    monkeypatch.setattr(
+        tf.config.threading,
+        "get_intra_op_parallelism_threads",
+        lambda: chosen,
+    )
+    SavedTranslator(report.path)
+    assert given == [threads]
 
 
 @pytest.mark.parametrize("name", ["translate", "nbest", "tokenize", "align"])

@@ -191,8 +191,9 @@ def server_flags(arguments: argparse.Namespace) -> dict:
         flags["enable_batching"] = True
         file = arguments.batching_parameters_file
         flags["batching_parameters_file"] = _absolute(file) if file else None
-    threads = arguments.tensorflow_intra_op_parallelism
-    flags["tensorflow_intra_op_parallelism"] = threads or None
+    # Its own choice is all cores, which most operations are too small for.
+    threads = arguments.tensorflow_intra_op_parallelism or 1
+    flags["tensorflow_intra_op_parallelism"] = threads
     return flags
 
 
