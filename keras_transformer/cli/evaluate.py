@@ -186,6 +186,9 @@ def _check_options(arguments):
     if given and not arguments.against:
         option = given[0].replace("_", "-")
         raise InputError(f"--{option} goes with --against")
+    only_bootstrap = arguments.paired_bs and not arguments.paired_ar
+    if only_bootstrap and arguments.paired_ar_n is not None:
+        raise InputError("--paired-ar-n goes with --paired-ar")
     if arguments.data and not arguments.report:
         raise InputError("--data goes with --report")
     for path in filter(None, (arguments.output, arguments.report)):
@@ -383,4 +386,6 @@ def _ctranslate2_translator(arguments):
 
 
 def _shown(value):
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"

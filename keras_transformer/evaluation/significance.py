@@ -81,9 +81,14 @@ class Resampling(Section):
             limits.append(("trials", self.trials, _MOST_TRIED))
         for name, count, most in limits:
             if sentences * count > most:
+                accepted = (
+                    f"{most // sentences:,} or less"
+                    if most // sentences >= _FEWEST
+                    else f"at most {most // _FEWEST:,} sentences"
+                )
                 raise InputError(
                     f"{count:,} {name} of {sentences:,} sentences take too "
-                    f"much memory. Accepted: {most // sentences:,} or less"
+                    f"much memory. Accepted: {accepted}"
                 )
 
 

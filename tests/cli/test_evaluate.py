@@ -150,6 +150,8 @@ def test_what_does_not_fit_is_refused_before_translating(
     refuses(*words, "--against", perfect, perfect, says=["given 2 times"])
     refuses(*words, "--against", run, says=[run, "given 2 times"])
     refuses(*words, "--paired-bs", says=["--paired-bs goes with --against"])
+    unused = ["--against", perfect, "--paired-bs", FEW_TRIALS]
+    refuses(*words, *unused, says=["--paired-ar-n goes with --paired-ar"])
     says = ["'moses'", "Accepted: none, zh, 13a, intl, char"]
     refuses(*words, "--tokenize", "moses", says=says)
     says = ["seed must be 1 or more"]

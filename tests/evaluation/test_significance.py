@@ -234,6 +234,8 @@ def test_what_does_not_fit_in_memory_is_refused():
         settings.check(100_000)
     with pytest.raises(InputError, match="trials .* Accepted: 4,000 or less"):
         dataclasses.replace(settings, resamples=400).check(100_000, ["ar"])
+    with pytest.raises(InputError, match="at most 1,000,000 sentences"):
+        settings.check(1_000_001)
     with pytest.raises(InputError, match="bootstrap needs resamples"):
         Resampling(resamples=0).check(3, ["bs"])
 
