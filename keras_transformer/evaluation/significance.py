@@ -258,13 +258,8 @@ def _scores(drawn, metric, tests):
                 [system], metric, BOOTSTRAP, count
             )
             # Of few sentences it would reach beyond what scores can be.
-            low, high = (
-                min(max(float(end), 0.0), 100.0)
-                for end in (
-                    result.mean - result.ci,
-                    result.mean + result.ci,
-                )
-            )
+            ends = result.mean - result.ci, result.mean + result.ci
+            low, high = (min(max(float(end), 0.0), 100.0) for end in ends)
             interval = low, high
             scored.append((result.score, interval, {}))
         else:
