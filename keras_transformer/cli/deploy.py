@@ -91,6 +91,8 @@ def _file_name(arguments):
 
 def _serving(arguments, file):
     claim, _, folder = (arguments.claim or "").partition("/")
+    if arguments.claim is not None:
+        values.require_kind("--claim", claim)
     if folder:
         folder = _inside("--claim", folder)
     _check_kinds(arguments, claim)

@@ -215,6 +215,7 @@ def test_what_is_refused(refuses, words, says):
         (["--max-replicas", "1"], "the most no fewer"),
         (["--server", "embedded"], "Accepted: --image"),
         (["--claim", "a/../b"], "--claim takes a path inside"),
+        (["--claim", "/models"], "--claim takes the name of a Persistent"),
         (["--start-seconds", "0"], "--start-seconds takes 1 or more"),
         (["--saved-model", "nowhere"], "nowhere: no version"),
     ],
