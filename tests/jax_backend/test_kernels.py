@@ -169,3 +169,50 @@ def test_fused_attention_leaves_the_rest_to_the_reference(change, monkeypatch):
     arguments = {"queries": heads(2, 2, 4, 8), "keys": heads(2, 2, 6, 8)}
     arguments |= {"values": heads(2, 2, 6, 8), **change}
     assert fused_attention.attention(**arguments) is NotImplemented
+
+
+GPU_SHAPES = [
+    # heads, targets, sources, width, causal
+    (8, 14, 14, 64, True),
+    (8, 14, 24, 64, False),
+    (8, 10, 10, 64, True),
+    (4, 24, 24, 32, True),
+    (4, 8, 18, 64, False),
+]
+
+
+@pytest.mark.parametrize("shape", GPU_SHAPES, ids=str)
+def test_fused_attention_on_a_gpu_is_as_exact_as_the_reference(shape):
+    if jax.devices()[0].platform != "gpu":
+        pytest.skip("needs a GPU")
+    heads, targets, sources, width, causal = shape
+    random = np.random.default_rng(1)
+    sizes = (64, heads, targets, width), (64, heads, sources, width)
+    queries, keys, values = (
+        jnp.array(random.normal(size=size), "float32")
+        for size in (sizes[0], sizes[1], sizes[1])
+    )
+    weights = jnp.array(random.normal(size=sizes[0]), "float32")
+    lengths = random.integers(1, sources + 1, 64)
+    mask = np.arange(sources) < lengths[:, np.newaxis, np.newaxis]
+    if causal:
+        mask = mask & np.tril(np.ones((targets, sources), bool))
+    arrays = [queries * width**-0.25, keys * width**-0.25, values]
+
+    def results(function, dtype):
+        def total(*arrays):
+            arrays = [array.astype(dtype) for array in arrays]
+            output = function(*arrays, mask).astype("float32")
+            return jnp.sum(output * weights), output
+
+        graph = jax.jit(jax.value_and_grad(total, (0, 1, 2), has_aux=True))
+        (_, output), gradients = graph(*arrays)
+        return output, *gradients
+
+    reference = ops.attention.reference
+    fused = results(fused_attention.attention, "bfloat16")
+    plain = results(reference, "bfloat16")
+    exact = results(reference, "float32")
+    for ours, theirs, expected in zip(fused, plain, exact, strict=True):
+        allowed = 1.5 * jnp.abs(theirs - expected).max()
+        assert jnp.abs(ours - expected).max() <= allowed
