@@ -27,7 +27,10 @@ def private_cache_folder(
         the one that is there.
     """
     named = os.environ.get("XDG_CACHE_HOME")
-    base = pathlib.Path(named) if named else pathlib.Path.home() / ".cache"
+    try:
+        base = pathlib.Path(named) if named else pathlib.Path.home() / ".cache"
+    except RuntimeError:  # The user has none.
+        return None
     facts = [platform.machine(), metadata.version(distribution), _processor()]
     machine = digest("\n".join(facts).encode())[:16]
     path = base / "keras_transformer" / f"{compiler}-{machine}"

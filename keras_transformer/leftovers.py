@@ -87,8 +87,13 @@ def _is_alive(process):
 
 @functools.cache
 def _machine():
-    """Where process ids mean the same: a host, and a container of it."""
+    """Where process ids mean the same: a host, and a container of it.
+
+    Hosts that share a file system may all be called localhost, and outside
+    containers the number of the namespace is the same everywhere.
+    """
     name = socket.gethostname()
     with contextlib.suppress(OSError):  # Not on macOS.
         name += f" {pathlib.Path('/proc/self/ns/pid').stat().st_ino}"
+        name += f" {pathlib.Path('/etc/machine-id').read_text()}"
     return f"{zlib.crc32(name.encode()):08x}"

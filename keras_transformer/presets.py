@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
+from keras_transformer.validation import mapping
 
 PRESETS = read_yaml(pathlib.Path(__file__).with_suffix(".yaml"))
 
@@ -76,6 +77,7 @@ def _together(changes):
     """One change that does what several do, one after another."""
     values: dict = {}
     for change, where in changes:
+        mapping(change, where)
         for section, part in change.items():
             if not isinstance(part, dict):
                 raise InputError(f"{where}: {section} must be a mapping")

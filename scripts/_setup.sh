@@ -120,11 +120,24 @@ install_packages() {
     || fail "keras-transformer could not be installed (pip says why above)"
 }
 
+# True if .venv is what the checkout asks for.
+is_current() {
+  [ -x "$environment_python" ] && [ ! -e "$environment/.incomplete" ] \
+    && [ "$(cat "$environment/.stamp" 2> /dev/null)" = "$(wanted_stamp)" ]
+}
+
 set_up() {
-  if [ -x "$environment_python" ] && [ ! -e "$environment/.incomplete" ] \
-    && [ "$(cat "$environment/.stamp" 2> /dev/null)" = "$(wanted_stamp)" ]; then
-    return
+  is_current && return
+  # One at a time: what another is installing looks like what was cut off.
+  if command -v flock > /dev/null; then
+    exec 9> "$root/.venv.lock"
+    flock -n 9 || { say "Waiting for another set-up of .venv"; flock 9; }
   fi
+  is_current || set_up_alone
+  exec 9>&-
+}
+
+set_up_alone() {
   local started=$SECONDS
   if is_unusable; then
     make_environment

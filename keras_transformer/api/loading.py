@@ -6,8 +6,9 @@ import contextlib
 import os
 import pathlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
@@ -32,7 +33,7 @@ _ACCEPTED = (
 )
 _OF_MODEL = re.compile(
     r"(?P<server>.*?)/v1/models/(?P<model>[^/:]+)"
-    r"(/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?/?"
+    r"(/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?(/|:predict)?"
 )
 
 
@@ -136,7 +137,9 @@ def _run(folder, which, decoding, ensemble, shortlist):
     run.which = which or "best"
     run.decoding = decoding
     run.ensemble = several(ensemble)
-    run.shortlist = shortlist
+    # It may be read more than once.
+    once = isinstance(shortlist, Iterator)
+    run.shortlist = list(shortlist) if once else shortlist
     run.check_weights(run.which)
     return run
 
@@ -198,7 +201,7 @@ def _served(address, of_server, timeout):
     if match := _OF_MODEL.fullmatch(address):
         url = match["server"]
         named = {
-            key: int(match[key]) if key == "version" else match[key]
+            key: int(match[key]) if key == "version" else unquote(match[key])
             for key in options
             if match[key]
         }

@@ -120,7 +120,7 @@ def open_run(
         _use_threads(run_config(out))
         run = TrainedRun.load(out)
         if resume:
-            _continue_with(run, request, initial, say)
+            _continue_with(run, request, initial, say, load_data)
         return run
 
     run = hosts.together(opened)
@@ -142,7 +142,8 @@ def _create_run(load_data, out, config, initial, say):
     from keras_transformer.training.run import Run
     from keras_transformer.translation.trained_run import TrainedRun
 
-    if (pathlib.Path(out) / "checkpoint.npz").is_file():
+    files = ("config.yaml", "manifest.json")
+    if all((pathlib.Path(out) / name).is_file() for name in files):
         raise InputError(
             f"{out}: a run that has begun. Accepted: --resume (in Python "
             "resume=True) to go on with it, or a new or empty folder"
@@ -169,12 +170,17 @@ def _use_threads(config):
         use_threads(config.training.threads or 1)
 
 
-def _continue_with(run, request, initial, say):
+def _continue_with(run, request, initial, say, load_data):
     """Applies a longer training; refuses any other change of a run.
+
+    Other data are refused first, as the number of epochs is written down.
 
     What is requested may be what the run was started with, or nothing.
     """
-    from keras_transformer.training.preflight import left_open
+    from keras_transformer.training.preflight import (
+        left_open,
+        require_same_data,
+    )
 
     began = run.manifest.get("initial", {}).get("run", "random weights")
     if initial and str(pathlib.Path(initial)) != began:
@@ -196,6 +202,7 @@ def _continue_with(run, request, initial, say):
         if name in request.values:
             kept = getattr(own.training, name)
             say(f"--resume: training.{name} stays {kept}, not taken")
+    require_same_data(run, load_data())
     epochs = request.epochs
     if epochs is not None:
         if epochs != own.training.epochs:

@@ -224,8 +224,8 @@ def _path(arguments, name):
 
 
 def _inside(option, path):
-    parts = pathlib.PurePosixPath(values.require_text(option, path)).parts
-    if ".." in parts or parts[:1] == ("/",):
+    inside = pathlib.PurePosixPath(values.require_text(option, path))
+    if ".." in inside.parts or inside.is_absolute():
         raise InputError(
             f"{option} takes a path inside the volume. Received: {path!r}"
         )

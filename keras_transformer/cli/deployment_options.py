@@ -170,6 +170,7 @@ def _add_rest(parser, command):
     parser.add_argument(
         "rest",
         nargs="*",
+        type=str,
         metavar="-- OPTION",
         help=f"more options of `{command}`",
     )

@@ -288,13 +288,13 @@ def _training_data(arguments, model):
     from keras_transformer.data.prepared import PreparedData
 
     data = PreparedData.load(arguments.data)
-    if arguments.run:
-        trained = model.manifest["data"]["fingerprint"]
-        if data.fingerprint != trained:
-            raise InputError(
-                f"{arguments.data}: not the data that {arguments.run} was "
-                "trained on (another fingerprint in manifest.json)"
-            )
+    told = model.manifest if arguments.run else model.description
+    if data.fingerprint != told["data"].get("fingerprint"):
+        raise InputError(
+            f"{arguments.data}: not the data that "
+            f"{arguments.run or arguments.ctranslate2} was trained on (another "
+            "fingerprint in manifest.json)"
+        )
     return data
 
 

@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source-prefix",
         metavar="CODE",
+        type=str,
         default="",
         help="language code before each source that has none, such as "
         ">>cmn_Hans<<",

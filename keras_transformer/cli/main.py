@@ -25,7 +25,7 @@ from keras_transformer.version import __version__
 COMMANDS = {
     "demo": "the whole path on a built-in corpus, in a few minutes",
     "prepare": "a parallel corpus to ids on disk",
-    "import": "a model of OPUS-MT or Marian to a run",
+    "import": "a model of OPUS-MT, NLLB, Marian or OpenNMT-tf to a run",
     "train": "prepared data to a trained run",
     "evaluate": "cross-entropy, BLEU and chrF of a run",
     "translate": "lines of text to lines of text",
@@ -55,8 +55,13 @@ class Parser(argparse.ArgumentParser):
     # Sections of --set by their keys, where there are such.
     config_keys: dict[str, str] = {}
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.register("type", None, _some_text)
+
     def add_subparsers(self, **options: Any) -> "argparse._SubParsersAction":
         self._commands = super().add_subparsers(**options)
+        self._commands.type = str  # Of all words: the command looks at them.
         return self._commands
 
     def parse_known_args(
@@ -108,6 +113,13 @@ class Parser(argparse.ArgumentParser):
             if name in (key, "".join(word[0] for word in key.split("_"))):
                 return key
         return None
+
+
+def _some_text(text):
+    """An argument as it is, but for none: a shell's variable that isn't set."""
+    if text == "":
+        raise argparse.ArgumentTypeError("takes a text that isn't empty")
+    return text
 
 
 def _meant(name, known, prefix=""):

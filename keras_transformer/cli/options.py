@@ -1,6 +1,7 @@
 """Options that several subcommands share, and the `Config` they make."""
 
 import argparse
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -37,6 +38,16 @@ def add_number(
 ) -> None:
     """An option that takes a number; `options` are `add_argument`'s."""
     parser.add_argument(name, metavar=metavar, type=type, help=text, **options)
+
+
+def seconds(text: str) -> float:
+    """A number that a clock can wait for, as an option's type."""
+    number = float(text)
+    if not abs(number) <= threading.TIMEOUT_MAX:
+        raise argparse.ArgumentTypeError(
+            f"takes a finite number of seconds. Received: {text}"
+        )
+    return number
 
 
 def add_engine_options(parser: Options, spark: str) -> None:

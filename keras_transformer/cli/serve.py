@@ -22,7 +22,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli.console import load_tensorflow, say
-from keras_transformer.cli.options import add_number
+from keras_transformer.cli.options import add_number, seconds
 from keras_transformer.errors import InputError
 from keras_transformer.export.ctranslate2_folder import require_ctranslate2
 from keras_transformer.export.registry.version_folders import version_folders
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--file_system_poll_wait_seconds",
         "between two looks for new versions; 0: one look (default: 1)",
         "S",
-        float,
+        seconds,
         default=1.0,
     )
     models.add_argument(
@@ -137,12 +137,12 @@ def _add_limits(group):
         ("max-requests", int, 256, "to predict at once, REST and gRPC each"),
         ("max-values", int, 2**17, "of a JSON body, or strings over gRPC"),
         ("max-bytes-in-flight", int, 2**26, "of bodies, REST and gRPC each"),
-        ("receive-seconds", float, 10.0, "for a request to arrive whole"),
-        ("load-seconds", float, 600.0, "for a version to be loaded"),
-        ("drain-seconds", float, 30.0, "for requests in flight at the end"),
+        ("receive-seconds", seconds, 10.0, "for a request to arrive whole"),
+        ("load-seconds", seconds, 600.0, "for a version to be loaded"),
+        ("drain-seconds", seconds, 30.0, "for requests in flight at the end"),
     ):
         text = f"{text} (default: %(default)s)"
-        metavar = "S" if kind is float else "N"
+        metavar = "S" if kind is seconds else "N"
         add_number(group, f"--{name}", text, metavar, kind, default=default)
     group.add_argument(
         "--allowed_hosts",

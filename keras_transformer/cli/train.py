@@ -50,6 +50,7 @@ from keras_transformer.cli.options import (
     config_given,
     resolve_config,
 )
+from keras_transformer.errors import InputError, shown
 from keras_transformer.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -156,6 +157,11 @@ def run(arguments: argparse.Namespace) -> None:
         print(yaml.safe_dump(sections, sort_keys=False), end="")
         return
     backend = arguments.backend or os.environ.get("KERAS_BACKEND")
+    if backend and backend not in BACKENDS:
+        raise InputError(
+            f"KERAS_BACKEND takes {' or '.join(BACKENDS)} for train. Received: "
+            f"{shown(backend)}"
+        )
     where = meeting(arguments, backend)
     load_jax() if backend == "jax" else load_tensorflow()
     # Hosts before tokenizers, and before the handlers of signals.

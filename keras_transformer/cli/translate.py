@@ -99,6 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "text",
         nargs="*",
+        type=str,  # An empty one, too.
         metavar="TEXT",
         help="what is translated, in place of lines of a file",
     )
@@ -244,9 +245,7 @@ def _translating(factory, arguments, sentences, batch_size):
         choose_workers(arguments.workers, sentences, batch_size),
         arguments.threads,
         load_tensorflow,
-        lambda seconds: say(
-            f"compiling took {seconds:.1f} s, all processes together"
-        ),
+        lambda s: say(f"compiling took {s:.1f} s, all processes together"),
     )
 
 
@@ -266,10 +265,10 @@ def _check_options(arguments):
     for name, accepted in _NOT_WITH_SERVER.items():
         if getattr(arguments, name) not in accepted:
             raise InputError(
-                f"{flag(name)} is up to the server. Accepted "
-                "with --server: --model, --version, --label, --timeout, "
-                "--batch-size, --beam-size 1 (its greedy signature), "
-                "--n-best, --scores, --json"
+                f"{flag(name)} is up to the server. Accepted with --server: "
+                "--model, --version, --label, --timeout, --batch-size, "
+                "--beam-size 1 (its greedy signature), --n-best, --scores, "
+                "--json"
             )
 
 

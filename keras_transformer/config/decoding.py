@@ -13,6 +13,8 @@ from keras_transformer.validation import (
     at_most,
 )
 
+# Logits are divided by it, which must not give infinity.
+_TEMPERATURE = Rule("at least 1e-6", lambda value: value >= 1e-6)
 _PROBABILITY = Rule("greater than 0, at most 1", lambda value: 0 < value <= 1)
 
 
@@ -45,7 +47,7 @@ class DecodingConfig(Section):
     banned_tokens: tuple[str, ...] = ()  # target tokens never generated
     replace_unknown: bool = False  # by the source word attended to most
     sampling: bool = False  # draw tokens at random, one hypothesis
-    temperature: PositiveFloat = 1.0  # of sampling
+    temperature: Annotated[float, _TEMPERATURE] = 1.0  # of sampling
     # sample from so many tokens; 0: all
     top_k: Annotated[NonNegativeInt, at_most(1 << 30)] = 0
     # sample from this fraction of probability

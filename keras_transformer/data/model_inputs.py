@@ -85,8 +85,10 @@ def pair_batches(
     """
     pairs = iter(pairs)
     while chunk := list(itertools.islice(pairs, batch_sentences)):
+        # A file read with surrogateescape holds what UTF-8 can't.
         sources, targets = (
-            tf.constant(side) for side in zip(*chunk, strict=True)
+            tf.constant([text.encode("utf-8", "replace") for text in side])
+            for side in zip(*chunk, strict=True)
         )
         source_ids = source_tokenizer.tokenize(sources)  # (B, None)
         target_ids = target_tokenizer.tokenize(targets)  # (B, None)

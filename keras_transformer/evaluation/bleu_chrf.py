@@ -109,8 +109,9 @@ def scores(
     check_texts(hypotheses, references)
     bleu, chrf = metrics(language).values()
     return Scores(
-        bleu=bleu.corpus_score(hypotheses, [references]).score,
-        chrf=chrf.corpus_score(hypotheses, [references]).score,
+        # Rounding may carry a perfect score beyond 100.
+        bleu=min(bleu.corpus_score(hypotheses, [references]).score, 100.0),
+        chrf=min(chrf.corpus_score(hypotheses, [references]).score, 100.0),
         bleu_signature=str(bleu.get_signature()),
         chrf_signature=str(chrf.get_signature()),
         sentences=len(hypotheses),

@@ -230,7 +230,7 @@ def evaluate_translator(
     """Measures an export for CTranslate2 on source and reference sentences.
 
     As `evaluate_run` does, but probabilities are of the tokens that may be
-    generated: without padding and the start token.
+    generated, and count where the model sees anything of the source.
 
     Args:
         translator: a `CTranslate2Translator`; its search is used.
@@ -243,20 +243,23 @@ def evaluate_translator(
     """
     decoding = translator.decoding
     sources, references = text_columns(translator, pairs)
-    total, count = 0.0, 0
+    scored = []
     for begin in range(0, len(sources), decoding.batch_size):
         part = slice(begin, begin + decoding.batch_size)
-        for values in translator.token_log_probabilities(
-            sources[part], translator.target_ids(references[part])
-        ):
-            total -= sum(values)
-            count += len(values)
+        ids = translator.target_ids(references[part])
+        scored += translator.token_log_probabilities(sources[part], ids)
+    model = translator.config.model
+    # Where it sees nothing of a source, CTranslate2 has nothing but zeros.
+    framed = model.source_start or model.source_end
+    values = [v for row in scored if framed or any(row) for v in row]
+    if not values:
+        raise InputError("no source has a token that the model sees")
 
     def translate(lines):
         return [best for (best,) in translator.translate(lines)[0]]
 
     return _evaluation(
-        (total / count, count),
+        (-sum(values) / len(values), len(values)),
         translate,
         (sources, references),
         translator.config,
@@ -292,14 +295,11 @@ def _evaluation(loss, translate, columns, config, decoding, scoring, progress):
     """
     sources, references = columns
     started = time.perf_counter()
-    translations = list(
-        translate_lines(
-            sources, translate, decoding.batch_size, progress=progress
-        )
-    )
+    size = decoding.batch_size
+    lines = [*translate_lines(sources, translate, size, progress=progress)]
     seconds = time.perf_counter() - started
     compared = scoring.compare(
-        {"": translations}, references, config.data.target_language
+        {"": lines}, references, config.data.target_language
     )
     (scores,) = compared.systems
     cross_entropy, tokens = loss
@@ -317,7 +317,7 @@ def _evaluation(loss, translate, columns, config, decoding, scoring, progress):
         beam_size=decoding.beam_size,
         length_penalty=decoding.length_penalty,
         seconds=round(seconds, 2),
-        texts=Texts(sources, references, translations),
+        texts=Texts(sources, references, lines),
     )
 
 

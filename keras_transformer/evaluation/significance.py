@@ -266,6 +266,8 @@ def _scores(drawn, metric, tests):
             score = metric.corpus_score(system[1], [drawn.references]).score
             signature = str(metric.get_signature())
             scored.append((score, None, {}))
+    # Rounding may carry a perfect score beyond it.
+    scored = [(min(score, 100.0), *more) for score, *more in scored]
     for kind in tests:
         trials = drawn.resampling.trials
         _, results = drawn.test(

@@ -72,7 +72,7 @@ class CTranslate2Translator:
 
     Example:
         >>> translator = CTranslate2Translator("ctranslate2_models/en-zh")
-        >>> translations, scores = translator.translate(["Good morning."])
+        >>> translations, _, _ = translator.translate(["Good morning."])
     """
 
     def __init__(

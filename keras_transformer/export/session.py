@@ -6,8 +6,10 @@ of Keras. Whether XLA may compile is up to the process.
 """
 
 import contextlib
+import glob
 import os
 import pathlib
+import tempfile
 from collections.abc import Iterator
 
 import numpy as np
@@ -59,9 +61,9 @@ class SavedModelSession:
         try:
             # The loader says that it is deprecated, each time. There is no
             # other way to load what the server's own loader loads.
-            with log_level("ERROR"):
+            with log_level("ERROR"), _without_wildcards(folder) as path:
                 meta_graph = tf.compat.v1.saved_model.load(
-                    self._session, [TAG], os.fspath(folder)
+                    self._session, [TAG], path
                 )
         except BaseException:
             self.close()
@@ -115,6 +117,23 @@ def _require_size(folder):
             raise InputError(
                 f"{path}: {size:,} bytes. Accepted: up to {LARGEST_GRAPH:,}"
             )
+
+
+@contextlib.contextmanager
+def _without_wildcards(folder):
+    """A path of the folder that doesn't read as a pattern of paths.
+
+    The loader takes the checkpoint's path for one, and would not find it in
+    a folder such as `model[1]`.
+    """
+    path = os.fspath(folder)
+    if glob.escape(path) == path:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        link = pathlib.Path(scratch, "model")
+        link.symlink_to(pathlib.Path(path).resolve())
+        yield str(link)
 
 
 @contextlib.contextmanager

@@ -76,7 +76,8 @@ def import_run(
     """Makes a run of a model that another program trained.
 
     Args:
-        folder: of a MarianMTModel, of Marian itself or of OpenNMT-tf.
+        folder: of a MarianMTModel, M2M100 or NLLB, of Marian itself or of
+            OpenNMT-tf.
         out: folder that doesn't exist yet or is empty.
         positions: "tensor2tensor": computes as Marian does, which trained the
             model; "sinusoidal": as transformers does, for models that were

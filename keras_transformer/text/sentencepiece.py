@@ -161,6 +161,11 @@ class SentencePieceTokenizer(Tokenizer):
             for i in range(len(SPECIAL_TOKENS), self.vocabulary_size)
         )
 
+    @functools.cached_property
+    def _has_bytes(self):
+        """Whether there are pieces such as <0xE6>, for rare characters."""
+        return any(map(self._processor.is_byte, range(self.vocabulary_size)))
+
     @property
     def _pieces(self):
         """The model as TF Text's, once there is text."""
@@ -217,14 +222,19 @@ class SentencePieceTokenizer(Tokenizer):
         return self._pieces.detokenize(ids)
 
     def _strings_of(self, ids):
-        pieces = [*self.tokens()]
-        pieces[UNK_ID] = UNKNOWN
-        if self._has_codes:
-            pieces = ["" if _CODE.fullmatch(p) else p for p in pieces]
+        pieces = [piece.encode() for piece in self.tokens()]
+        pieces[UNK_ID] = UNKNOWN.encode()
+        for i, piece in enumerate(self.tokens()):
+            if self._has_codes and _CODE.fullmatch(piece):
+                pieces[i] = b""
+            elif self._processor.is_byte(i):  # Such as <0xE6>.
+                pieces[i] = bytes([int(piece[1:-1], 16)])
         return tf.gather(tf.constant(pieces), ids)
 
     def _join(self, tokens):
         text = tf.strings.reduce_join(tokens, axis=1)
+        if self._has_bytes:  # They may be of no character.
+            text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
         text = tf.strings.regex_replace(text, SPACE, " ")
         return tf.strings.regex_replace(text, "^ +", "")
 

@@ -1,5 +1,6 @@
 """Word vectors, trained elsewhere: word2vec (text, binary) and GloVe (text)."""
 
+import contextlib
 import gzip
 import os
 import zlib
@@ -49,17 +50,44 @@ def load_vectors(
     }
     matrix = np.full((len(tokens), width), np.nan, np.float32)
     present = set()
+    with _opened(path) as file:
+        for token, vector in _read(file, path, rows, width):
+            if token not in present:
+                matrix[rows[token]] = vector
+                present.add(token)
+    return matrix, len(present) / max(1, len(rows))
+
+
+def require_width(path: str | os.PathLike, width: int) -> None:
+    """Refuses a file whose first vector isn't of that width; reads no more.
+
+    Args:
+        path: the file.
+        width: numbers a vector.
+
+    Raises:
+        InputError: as `load_vectors`.
+    """
+    with _opened(path) as file:
+        next(_read(file, path, _Everything(), width), None)
+
+
+class _Everything:
+    """A vocabulary that has every token."""
+
+    def __contains__(self, token):
+        return True
+
+
+@contextlib.contextmanager
+def _opened(path):
     try:
         with _open(path) as file:
-            for token, vector in _read(file, path, rows, width):
-                if token not in present:
-                    matrix[rows[token]] = vector
-                    present.add(token)
+            yield file
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise InputError(f"{path}: a damaged gzip file") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}. {_ACCEPTED}") from None
-    return matrix, len(present) / max(1, len(rows))
 
 
 def _open(path):

@@ -44,6 +44,7 @@ from keras_transformer.training.checkpoint import Checkpoint
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.freezing import freeze
 from keras_transformer.training.ownership import being_trained
+from keras_transformer.training.preflight import require_same_data
 from keras_transformer.training.run import INITIAL
 from keras_transformer.training.step_logs import UnreadLogs
 
@@ -167,7 +168,7 @@ def _fit_locked(
 ):
     """See `fit`; no other process trains the run meanwhile."""
     training = run.config.training
-    hosts.together(lambda: _check_same_data(run, prepared))
+    hosts.together(lambda: _check_data(run, prepared))
     hosts.by_chief(remove_leftovers)(run.folder)
     path = run.folder / "checkpoint.npz"
     resume = resume and _has_checkpoint(path, run)
@@ -260,19 +261,9 @@ def _history_callbacks(run):
         yield TensorBoard(run.folder / "logs")
 
 
-def _check_same_data(run, prepared):
+def _check_data(run, prepared):
     """Refuses data that isn't whole, or isn't what the run began with."""
-    same = prepared.fingerprint == run.manifest["data"]["fingerprint"]
-    for side in ("source", "target"):
-        # The same text may have been prepared by other code.
-        theirs = getattr(prepared, f"{side}_tokenizer").fingerprint()
-        ours = run.manifest["tokenizers"][side]["fingerprint"]
-        same = same and theirs == ours
-    if not same:
-        raise InputError(
-            f"{prepared.path}: not the data that {run.folder} was started "
-            "with (the fingerprints differ)"
-        )
+    require_same_data(run, prepared)
     prepared.verify(_share())
 
 

@@ -6,7 +6,6 @@ A run is refused here, before anything is written.
 from __future__ import annotations
 
 import dataclasses
-import os
 from typing import TYPE_CHECKING
 
 from keras_transformer import jax_runtime
@@ -18,6 +17,7 @@ from keras_transformer.machine import (
     usable_cores,
 )
 from keras_transformer.models import build_transformer
+from keras_transformer.text.vectors import require_width
 from keras_transformer.training import hosts
 from keras_transformer.training.freezing import freeze
 
@@ -112,14 +112,30 @@ def check_fits(config: Config, prepared: PreparedData) -> None:
         )
     for side in ("source", "target"):
         path = getattr(config.training, f"{side}_embeddings")
-        if path and not os.access(path, os.R_OK):
-            raise InputError(
-                f"training.{side}_embeddings: {path} can't be read. Accepted: "
-                "a file of word vectors"
-            )
+        if path:
+            require_width(path, config.model.d_model)
     if config.training.freeze:
         model = build_transformer(config.model, sizes[0], sizes[1])
         freeze(model, config.training.freeze)
+
+
+def require_same_data(run: Run, prepared: PreparedData) -> None:
+    """Refuses data that a run didn't begin with.
+
+    Raises:
+        InputError: they differ in their text or their tokenizers.
+    """
+    same = prepared.fingerprint == run.manifest["data"]["fingerprint"]
+    for side in ("source", "target"):
+        # The same text may have been prepared by other code.
+        theirs = getattr(prepared, f"{side}_tokenizer").fingerprint()
+        ours = run.manifest["tokenizers"][side]["fingerprint"]
+        same = same and theirs == ours
+    if not same:
+        raise InputError(
+            f"{prepared.path}: not the data that {run.folder} was started "
+            "with (the fingerprints differ)"
+        )
 
 
 def check_continues(

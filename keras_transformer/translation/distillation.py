@@ -124,7 +124,7 @@ def distill(
     tell = tell or (lambda line: None)
     if isinstance(any_path(out), RemotePath):
         raise InputError(f"{out}: an address. Accepted: a local folder")
-    out = pathlib.Path(out)
+    out = pathlib.Path(os.path.realpath(out))
     if workers == 1:
         set_threads(threads)
     job = _Job(

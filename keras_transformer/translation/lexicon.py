@@ -122,7 +122,9 @@ def _encode(texts, tokenizer):
     """Ids of all texts in a row, and the number of each."""
     ids, lengths = [], []
     for first in range(0, len(texts), _BATCH):
-        rows = tokenizer.tokenize(texts[first : first + _BATCH])
+        part = texts[first : first + _BATCH]
+        # A file read with surrogateescape holds what UTF-8 can't.
+        rows = tokenizer.tokenize([t.encode("utf-8", "replace") for t in part])
         ids.append(rows.flat_values.numpy())
         lengths.append(rows.row_lengths().numpy())
     if not ids:

@@ -20,6 +20,15 @@ def test_the_search_may_change_after_a_translation(folder):
     assert max(map(len, four)) == 1 < max(map(len, two))
 
 
+def test_a_shortlist_may_be_of_a_generator(folder):
+    pairs = [("aaa bbb", "bbb aaa")]
+    run = kt.load(folder, shortlist=(pair for pair in pairs))
+    first = run.translate("aaa bbb")
+    run.decoding = kt.DecodingConfig(beam_size=2)
+    run.translate("aaa bbb")
+    assert first == kt.load(folder, shortlist=pairs).translate("aaa bbb")
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [
@@ -51,6 +60,11 @@ def test_what_does_not_go_with_a_run_is_told(folder, options, says):
 def test_an_address_may_name_the_model_once():
     with pytest.raises(InputError, match="names its model"):
         kt.load("http://127.0.0.1:9/v1/models/a", model="b")
+    for name in ("a:predict", "b%20a/", "a/labels/x:predict"):
+        with pytest.raises(InputError, match="names its model"):
+            kt.load(f"http://127.0.0.1:9/v1/models/{name}", model="b")
+    with pytest.raises(InputError, match="names its label"):
+        kt.load("http://127.0.0.1:9/v1/models/a/labels/x%20y", label="x%20y")
     address = "http://127.0.0.1:9/v1/models/a/versions/3"
     with pytest.raises(InputError, match="names its version. Received: 4"):
         kt.load(address, version=4)

@@ -12,6 +12,7 @@ import pytest
 
 from keras_transformer.cli.main import main
 from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.data.prepared import sealed
 from keras_transformer.text.word import WordTokenizer
 from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, start
 
@@ -261,6 +262,27 @@ def test_translate_to_a_full_disk_leaves_no_output(run, refuses, tmp_path):
 
 def test_a_run_that_has_begun(data, run, refuses):
     refuses("train", "--data", data, "--out", run, says=[str(run), "--resume"])
+
+
+def test_a_refused_resume_changes_nothing(data, run, refuses, tmp_path):
+    before = (run / "config.yaml").read_bytes()
+    words = ["train", "--resume", "--epochs=77", "--out", run, "--data"]
+    refuses(*words, tmp_path / "none", says=["none"])
+    other = tmp_path / "data"
+    shutil.copytree(data, other)
+    manifest = json.loads((other / "manifest.json").read_text())
+    manifest["fingerprint"] = "0" * 64
+    (other / "manifest.json").write_text(json.dumps(sealed(manifest)))
+    refuses(*words, other, says=["not the data that", str(run)])
+    assert (run / "config.yaml").read_bytes() == before
+
+
+def test_a_run_killed_before_its_first_checkpoint(data, run, refuses, tmp_path):
+    folder = tmp_path / "run"
+    names = shutil.ignore_patterns("checkpoint.npz", "weights", "history*")
+    shutil.copytree(run, folder, ignore=names)
+    words = ["train", "--data", data, "--out", folder]
+    refuses(*words, says=[folder, "a run that has begun", "--resume"])
 
 
 def test_data_where_a_run_is_wanted(data, refuses, tmp_path):

@@ -64,3 +64,71 @@ def test_what_was_meant_is_told(option, says, tmp_path, capsys):
     options = ["--train", str(text), "--out", str(tmp_path / "out")]
     assert main(["prepare", *options, option]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "--data=x", "--out=y", "--config", ""],
+        ["train", "--data=x", "--out=y", "--preset="],
+        ["translate", "--saved-model", "", "text"],
+        ["translate", "--server", "", "text"],
+        ["translate", "--run=x", "--input", ""],
+        ["score", "--saved-model", "", "--input=x"],
+        ["evaluate", "--ctranslate2", "", "--input=x"],
+        ["deploy", "training", "--format=slurm", "--data", "", "--run=r"],
+    ],
+)
+def test_an_option_without_a_text(words, capsys):
+    """As a shell makes of a variable that isn't set."""
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    assert "takes a text that isn't empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["drain", "receive", "load"])
+@pytest.mark.parametrize("value", ["inf", "nan", "1e300"])
+def test_seconds_that_no_clock_waits_for(option, value, capsys):
+    with pytest.raises(SystemExit):
+        main(["serve", "models", f"--{option}-seconds={value}"])
+    assert "takes a finite number of seconds" in capsys.readouterr().err
+
+
+def test_more_bytes_than_grpc_counts(tmp_path, refuses):
+    words = ["serve", tmp_path, "--engine=embedded"]
+    says = ["max_request_bytes must be", "at most 2147483647"]
+    refuses(*words, "--max-request-bytes=3000000000", says=says)
+
+
+@pytest.mark.parametrize("timeout", ["inf", "nan", "0"])
+def test_a_timeout_that_never_ends(timeout, refuses):
+    words = ["translate", "--server", "http://127.0.0.1:1", "text"]
+    says = ["timeout must be greater than 0 and finite"]
+    refuses(*words, f"--timeout={timeout}", says=says)
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("--model=\udcff", "a name that isn't UTF-8"),
+        ("--version=99999999999999999999", "a version takes 0 to 2^63 - 1"),
+    ],
+)
+def test_names_that_no_server_has(option, says, refuses):
+    words = ["translate", "--server", "grpc://127.0.0.1:1", option, "text"]
+    refuses(*words, says=[says])
+
+
+@pytest.mark.parametrize("content", ["hello world", "- 1", "7"])
+def test_a_configuration_that_is_no_mapping(content, tmp_path, refuses):
+    path = tmp_path / "config.yaml"
+    path.write_text(content)
+    words = ["train", "--data=x", "--out=y", "--config", path]
+    refuses(*words, says=[path, "expected 'key: value' lines"])
+
+
+def test_a_backend_that_train_has_not(tmp_path, refuses, monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    words = ["train", "--data", tmp_path, "--out", tmp_path / "run"]
+    refuses(*words, says=["KERAS_BACKEND takes tensorflow or jax", "torch"])

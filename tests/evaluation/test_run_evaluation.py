@@ -2,11 +2,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.config import Config
 from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.run_evaluation import (
     batch_cross_entropy,
     cross_entropy,
+    evaluate_translator,
 )
 
 TABLE = tf.random.stateless_normal([9, 9], [1, 2])
@@ -84,3 +86,31 @@ def test_takes_a_dataset_and_a_keras_model():
 def test_nothing_is_refused():
     with pytest.raises(InputError, match="0 target tokens"):
         cross_entropy(model, [])
+
+
+class Blind:
+    """A translator that sees nothing of an empty source."""
+
+    def __init__(self, framed):
+        model = {"source_start": framed, "source_end": framed}
+        self.config = Config().updated({"model": model})
+        self.decoding = self.config.decoding
+
+    def translate(self, texts):
+        return [["x"] for _ in texts], [[0.0] for _ in texts], [False] * 3
+
+    def target_ids(self, translations):
+        return [[4] for _ in translations]
+
+    def token_log_probabilities(self, texts, targets):
+        return [[-1.0, -2.0] if text else [0.0, 0.0] for text in texts]
+
+
+def test_pairs_of_which_ctranslate2_sees_nothing_do_not_count():
+    pairs = [("a", "x"), ("", "x"), ("b", "x")]
+    found = evaluate_translator(Blind(False), pairs)
+    assert (found.cross_entropy, found.tokens) == (1.5, 4)
+    found = evaluate_translator(Blind(True), pairs)
+    assert (found.cross_entropy, found.tokens) == (1.0, 6)
+    with pytest.raises(InputError, match="no source has a token"):
+        evaluate_translator(Blind(False), pairs[1:2])

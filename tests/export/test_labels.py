@@ -74,6 +74,15 @@ def test_rolling_back_skips_what_is_gone(base):
     assert roll_back(base).versions == {"stable": 1}
 
 
+def test_rolling_back_skips_the_version_that_is_named(base):
+    for version in (2, 3, 2, 4):
+        set_label(base, "stable", version)
+    (base / "3" / "saved_model.pb").unlink()
+    (base / "3").rmdir()
+    assert roll_back(base).versions == {"stable": 2}
+    assert roll_back(base).versions == {"stable": 1}
+
+
 def test_first_label_rolls_back_to_the_next_lower_version(base):
     set_label(base, "stable", 4)
     assert roll_back(base).versions == {"stable": 3}

@@ -57,6 +57,15 @@ def test_operations_have_one_thread_or_as_many_as_were_chosen(
     assert given == [threads]
 
 
+@pytest.mark.parametrize("folder", ["model[1]", "model *"])
+def test_a_path_that_reads_as_a_pattern(translator, report, tmp_path, folder):
+    path = shutil.copytree(report.path, tmp_path / folder / "2")
+    expected = translator.translate(["Hi."])
+    translations, scores = SavedTranslator(path).translate(["Hi."])
+    assert translations == expected[0]
+    np.testing.assert_array_equal(scores, expected[1])
+
+
 @pytest.mark.parametrize("name", ["translate", "nbest", "tokenize", "align"])
 def test_one_text_is_not_taken_for_its_letters(translator, name):
     with pytest.raises(InputError, match=r"list of texts.*\['Hi\.'\]"):

@@ -124,3 +124,25 @@ def test_files_without_end_are_refused(tmp_path):
     ):
         with pytest.raises(InputError, match="too large"):
             read()
+
+
+def test_bytes_of_a_rare_character_beside_a_replacement(tmp_path):
+    """Pieces such as <0xE6> are joined to characters there, too."""
+    texts = [pair[0] for pair in load_demo_corpus().train[:600]]
+    path = tmp_path / "bytes.spm"
+    model = train(texts, 560, model_type="unigram", byte_fallback=True)
+    path.write_bytes(model)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    pieces = [processor.id_to_piece(i) for i in range(3, len(processor))]
+    tokens = ["</s>", "<unk>", *pieces, "<pad>"]
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    order = new_order(vocabulary, len(tokens) - 1, len(tokens) - 1)
+    tokenizer = make_tokenizer(path, vocabulary, order, nfc=False)
+    ids = tokenizer.tokenize(["a \u65e5 man"]).to_tensor()
+    assert ids.shape[1] > 3
+    none = tf.fill(tf.shape(ids), "")
+    for replacements in (None, none):
+        (text,) = tokenizer.detokenize(ids, replacements).numpy()
+        assert text.decode() == "a \u65e5 man"
+    (text,) = tokenizer.detokenize(ids[:, :-3], none[:, :-3]).numpy()
+    text.decode()  # Also where the bytes of a character are cut.

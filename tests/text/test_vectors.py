@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
-from keras_transformer.text.vectors import load_vectors
+from keras_transformer.text.vectors import load_vectors, require_width
 
 TOKENS = [*SPECIAL_TOKENS, "the", "你", "rare", "."]
 VECTORS = {
@@ -109,3 +109,15 @@ def test_a_missing_file_is_refused(tmp_path):
 def test_a_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match="directory"):
         load_vectors(tmp_path, TOKENS, 3)
+
+
+@pytest.mark.parametrize("content", FORMATS.values(), ids=FORMATS)
+def test_the_width_is_told_by_the_first_vector(tmp_path, content):
+    path = tmp_path / "vectors"
+    path.write_bytes(content)
+    require_width(path, 3)
+    with pytest.raises(InputError, match=r"vectors, line 1: .*4"):
+        require_width(path, 4)
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(FORMATS["glove"] + b"a line without numbers\n")
+    require_width(damaged, 3)

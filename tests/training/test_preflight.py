@@ -12,7 +12,7 @@ from keras_transformer.training.run import Run
     ("section", "values", "message"),
     [
         ("model", {"max_length": 5}, "takes 6 positions.*max_length"),
-        ("training", {"source_embeddings": "gone.txt"}, "gone.txt can't be"),
+        ("training", {"source_embeddings": "gone.txt"}, "gone.txt: No such"),
         (
             "training",
             {"freeze": ["encoder_layer_0", "encoder_layer_1"]},

@@ -133,7 +133,9 @@ def _roll_back(base, name):
     _require_label(base, labels, name)
     there = version_folders(base)
     now = labels.versions[name]
-    earlier = [v for v in labels.earlier.get(name, []) if v in there]
+    earlier = [
+        v for v in labels.earlier.get(name, []) if v in there and v != now
+    ]
     lower = [v for v in there if v < now]
     if not earlier and not lower:
         raise InputError(

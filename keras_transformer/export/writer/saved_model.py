@@ -266,7 +266,7 @@ def describe(run: Run, config: Config, which: str, model: keras.Model) -> dict:
         "scores": run.manifest["scores"],
         "data": run.manifest["data"],
         **_origin(run.manifest),
-        "run_versions": run.manifest["versions"],
+        "run_versions": run.manifest.get("versions", {}),
         "config": config.to_dict(),
     }
 

@@ -77,9 +77,11 @@ class Client:
             ("in_flight", in_flight),
             ("timeout", timeout),
         ):
-            if value <= 0:
+            # Nor infinite or nan, which no clock waits for.
+            if not 0 < value <= threading.TIMEOUT_MAX:
                 raise InputError(
-                    f"{name} must be greater than 0. Received: {value}"
+                    f"{name} must be greater than 0 and finite. Received: "
+                    f"{value}"
                 )
         self._batch_size = batch_size
         self._in_flight = in_flight

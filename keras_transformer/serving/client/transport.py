@@ -4,7 +4,7 @@ import dataclasses
 import urllib.parse
 from typing import NamedTuple, Protocol
 
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 
 # The scheme, whether it is encrypted, and TensorFlow Serving's usual port.
 _SCHEMES = {
@@ -153,8 +153,13 @@ def parse_target(
             f"either a version or a label. Received: version {version} and "
             f"label {label!r}"
         )
+    for name in (model, label or ""):
+        if name.encode("utf-8", "replace").decode() != name:
+            raise InputError(f"a name that isn't UTF-8: {shown(name)}")
     if not model:
         raise InputError("the model's name is empty")
+    if version is not None and not 0 <= version < 2**63:
+        raise InputError(f"a version takes 0 to 2^63 - 1. Received: {version}")
     try:
         parts = urllib.parse.urlsplit(url)
         port = parts.port

@@ -8,6 +8,7 @@ full by `Batcher`, whose `_refuse_if_full` raises `queue_full` (503).
 
 import contextlib
 import dataclasses
+import sys
 import threading
 from collections.abc import Callable, Iterator
 
@@ -21,6 +22,8 @@ from keras_transformer.errors import InputError
 # Bytes of each body that don't count among those in flight: a short request is
 # taken while long ones fill the server.
 _UNCOUNTED = 16384
+# gRPC has 32 bits for the one in bytes, and for the other in milliseconds.
+_MOST = {"max_request_bytes": 2**31 - 1, "receive_seconds": 10**6}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,9 +57,11 @@ class Limits:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if value <= 0:
+            most = _MOST.get(field.name, sys.maxsize)
+            if not 0 < value <= most:
                 raise InputError(
-                    f"{field.name} must be greater than 0. Received: {value}"
+                    f"{field.name} must be greater than 0 and at most {most}. "
+                    f"Received: {value}"
                 )
 
     def check(self, inputs: dict) -> None:
