@@ -111,7 +111,6 @@ def test_characters_without_a_font_are_told_in_one_line(
         (["masks", "--text", TEXT], ["masks needs --run and --text"]),
         (["lengths", "--data", "d", "--text", "a"], ["--text doesn't go"]),
         (["beam-tree", "--run", "a", "b", "--text", "a"], ["of 1 run", "a b"]),
-        (["masks", "--text", ""], ["masks needs --run and --text"]),
         (["masks", "--translation", TEXT], ["--translation goes with --run"]),
         (["positions-curves", "--weights", "last"], ["--weights goes with"]),
         (["masks", "--out", "masks.pdf"], ["masks.pdf", ".svg or .png"]),
