@@ -1,5 +1,7 @@
 """Folders of compiled programs, which belong to the user alone."""
 
+import pathlib
+
 import pytest
 
 from keras_transformer.disk_caches import private_cache_folder
@@ -30,4 +32,13 @@ def test_one_that_others_may_write_to_is_not_used(base, mode, above):
 def test_without_a_place_to_write_there_is_none(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert private_cache_folder("xla", "tensorflow") is None
+
+
+def test_a_user_without_a_home_has_none(monkeypatch):
+    def home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(pathlib.Path, "home", home)
     assert private_cache_folder("xla", "tensorflow") is None

@@ -493,3 +493,14 @@ def test_from_python(script, run, data, tmp_path):
     assert distilled.counts == {"train": 400, "dev": 20}
     assert ("translating", 200, 200) in stages
     assert stages[-1] == ("writing train", 200, 200)
+
+
+def test_the_current_folder_may_become_the_new_one(
+    run, data, tmp_path, monkeypatch
+):
+    out = tmp_path / "here"
+    out.mkdir()
+    monkeypatch.chdir(out)
+    words = ["distill", "--teacher", run, "--data", data, "--out", "."]
+    assert main([str(word) for word in (*words, *OPTIONS)]) == 0
+    assert (out / "manifest.json").is_file()
