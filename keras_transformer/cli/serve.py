@@ -259,9 +259,10 @@ def _serve(arguments, engine):
         from keras_transformer.export.verification.c_api import disable_xla
         from keras_transformer.serving.server.server import Server
 
+        options = server_options(arguments, engine)
         # For the whole process and for good, as the stock server does.
         disable_xla()
-        server = Server(server_options(arguments, engine), say)
+        server = Server(options, say)
     # Until here a signal ends the process: nobody waits for an answer.
     server.start()
     spare_collections()
