@@ -91,11 +91,9 @@ def _file_name(arguments):
 
 def _serving(arguments, file):
     claim, _, folder = (arguments.claim or "").partition("/")
-    if arguments.claim is not None:
-        values.require_kind("--claim", claim)
     if folder:
         folder = _inside("--claim", folder)
-    _check_kinds(arguments, claim)
+    _check_kinds(arguments, arguments.claim and claim)
     rate = arguments.rate
     if rate is not None and not 0 < rate < 1e6:
         raise InputError(f"--rate takes more than 0. Received: {rate}")
@@ -210,7 +208,7 @@ def _check_kinds(arguments, claim):
     given["--claim"] = claim
     for option, value in given.items():
         for text in value if isinstance(value, list) else [value]:
-            if text:
+            if text is not None:
                 values.require_kind(option, text)
 
 

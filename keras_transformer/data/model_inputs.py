@@ -14,7 +14,7 @@ import tensorflow as tf
 from keras_transformer.constants import PAD_ID
 from keras_transformer.data.batch_plan import BatchSize
 from keras_transformer.data.corpus import Pair
-from keras_transformer.text.tokenizer import Tokenizer, frame
+from keras_transformer.text.tokenizer import Tokenizer, encoded, frame
 
 # What framing adds: START and END to a source, one of them to a target.
 FRAME_LENGTHS = np.array([2, 1], np.int32)
@@ -85,11 +85,7 @@ def pair_batches(
     """
     pairs = iter(pairs)
     while chunk := list(itertools.islice(pairs, batch_sentences)):
-        # A file read with surrogateescape holds what UTF-8 can't.
-        sources, targets = (
-            tf.constant([text.encode("utf-8", "replace") for text in side])
-            for side in zip(*chunk, strict=True)
-        )
+        sources, targets = map(encoded, zip(*chunk, strict=True))
         source_ids = source_tokenizer.tokenize(sources)  # (B, None)
         target_ids = target_tokenizer.tokenize(targets)  # (B, None)
         yield model_inputs(

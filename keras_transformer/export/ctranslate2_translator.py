@@ -305,15 +305,10 @@ class CTranslate2Translator:
 
 
 def _strings(texts):
-    """A string tensor of texts, or of what is bytes already."""
-    import tensorflow as tf
+    """See `encoded`; TensorFlow is imported only here."""
+    from keras_transformer.text.tokenizer import encoded
 
-    # A file read with surrogateescape holds what UTF-8 can't.
-    encoded = [
-        text if isinstance(text, bytes) else text.encode("utf-8", "replace")
-        for text in texts
-    ]
-    return tf.constant(encoded, tf.string)
+    return encoded(texts)
 
 
 def _loaded(folder, threads, workers):

@@ -3,7 +3,7 @@
 import json
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,16 @@ _FORMAT = 1
 _DESCRIPTION = "tokenizer.json"
 _ACCEPTED = "a folder that a tokenizer was saved to"
 _KINDS: dict = {}
+
+
+def encoded(texts: Iterable[str | bytes]) -> tf.Tensor:
+    """Texts, or what is bytes already, as a tensor: string `(B,)`."""
+    # A file read with surrogateescape holds what UTF-8 can't.
+    strings = [
+        text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+        for text in texts
+    ]
+    return tf.constant(strings, tf.string)
 
 
 def frame(ids: tf.RaggedTensor) -> tf.RaggedTensor:

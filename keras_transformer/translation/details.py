@@ -13,7 +13,7 @@ import tensorflow as tf
 from keras_transformer.constants import NO_SCORE, PAD_ID
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.search.scoring import one_each
-from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer import Tokenizer, encoded
 from keras_transformer.translation.request import (
     Hypothesis,
     ScoredPair,
@@ -237,13 +237,6 @@ def token_strings(translator: Translator, ids: tf.Tensor) -> tf.Tensor:
     """The target's tokens of ids of any shape, "" for PAD."""
     tokens = translator.target_tokenizer.tokens()
     return tf.gather(tf.constant(["", *tokens[1:]]), ids)
-
-
-def encoded(texts: Sequence[str]) -> tf.Tensor:
-    """Texts as a tensor, string `(B,)`."""
-    # A file read with surrogateescape holds what UTF-8 can't.
-    strings = [text.encode("utf-8", "replace") for text in texts]
-    return tf.constant(strings, tf.string)
 
 
 def text_translator(

@@ -23,8 +23,7 @@ from keras_transformer.search.from_config import (
     sampler,
     search,
 )
-from keras_transformer.text.tokenizer import Tokenizer
-from keras_transformer.translation.details import encoded
+from keras_transformer.text.tokenizer import Tokenizer, encoded
 from keras_transformer.translation.texts import several
 from keras_transformer.translation.translator import scores_of
 

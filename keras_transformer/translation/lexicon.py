@@ -21,6 +21,7 @@ from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS, UNK_ID
 from keras_transformer.data.corpus import sentence_pairs
 from keras_transformer.errors import InputError
 from keras_transformer.search.shortlist import Lexicon
+from keras_transformer.text.tokenizer import encoded
 
 if TYPE_CHECKING:
     from keras_transformer.data.corpus import Pair, Pairs
@@ -122,9 +123,7 @@ def _encode(texts, tokenizer):
     """Ids of all texts in a row, and the number of each."""
     ids, lengths = [], []
     for first in range(0, len(texts), _BATCH):
-        part = texts[first : first + _BATCH]
-        # A file read with surrogateescape holds what UTF-8 can't.
-        rows = tokenizer.tokenize([t.encode("utf-8", "replace") for t in part])
+        rows = tokenizer.tokenize(encoded(texts[first : first + _BATCH]))
         ids.append(rows.flat_values.numpy())
         lengths.append(rows.row_lengths().numpy())
     if not ids:

@@ -8,13 +8,9 @@ from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.corpus import Pairs
 from keras_transformer.errors import InputError
-from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.text.tokenizer import Tokenizer, encoded
 from keras_transformer.training.run import Run
-from keras_transformer.translation.details import (
-    details,
-    encoded,
-    translations_from,
-)
+from keras_transformer.translation.details import details, translations_from
 from keras_transformer.translation.ensemble import load_members
 from keras_transformer.translation.lexicon import lexicon_of
 from keras_transformer.translation.request import blank_translation

@@ -49,3 +49,14 @@ def test_what_is_no_pair_is_told(run, pairs, says):
 def test_what_is_no_model_is_told():
     with pytest.raises(InputError, match="evaluate takes a run. Received: 3"):
         kt.evaluate(3, PAIRS)
+
+
+def test_text_that_utf8_cannot_hold_is_evaluated_as_it_is_translated(folder):
+    odd = [("aaa \udcff", "bbb \udcff")]
+    plain = [("aaa ?", "bbb ?")]
+    found, expected = (
+        kt.evaluate(folder, pairs, decoding=GREEDY, shortlist=pairs)
+        for pairs in (odd, plain)
+    )
+    assert found.cross_entropy == pytest.approx(expected.cross_entropy)
+    assert found.texts.translations == expected.texts.translations

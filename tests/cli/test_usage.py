@@ -76,6 +76,7 @@ def test_what_was_meant_is_told(option, says, tmp_path, capsys):
         ["translate", "--run=x", "--input", ""],
         ["score", "--saved-model", "", "--input=x"],
         ["evaluate", "--ctranslate2", "", "--input=x"],
+        ["plot", "masks", "--text", ""],
         ["deploy", "training", "--format=slurm", "--data", "", "--run=r"],
     ],
 )

@@ -35,6 +35,20 @@ def test_what_does_not_fit_is_told_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_vectors_of_another_width_are_told_before_anything_is_written(
+    prepared, config, tmp_path
+):
+    width = config.model.d_model
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text(f"aaa{' 0.5' * (width + 1)}\n")
+    values = {"training": {"source_embeddings": str(vectors)}}
+    with pytest.raises(InputError, match="vectors.txt, line 1: "):
+        Run.create(tmp_path / "run", config.updated(values), prepared)
+    assert list(tmp_path.iterdir()) == [vectors]
+    vectors.write_text(f"aaa{' 0.5' * width}\n")
+    Run.create(tmp_path / "run", config.updated(values), prepared)
+
+
 @pytest.mark.parametrize(
     ("fast", "precision"), [(True, "mixed_bfloat16"), (False, "float32")]
 )
