@@ -29,7 +29,7 @@ _LARGEST_JSON, _LARGEST_YAML = 1 << 28, 1 << 18
 _RESOURCE_EXHAUSTED = 8
 
 
-def several(
+def as_paths(
     paths: str | os.PathLike | Iterable[str | os.PathLike] | None,
 ) -> tuple[str | os.PathLike, ...]:
     """The paths where one, several or none may be given."""

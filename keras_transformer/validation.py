@@ -4,7 +4,7 @@ import difflib
 import math
 import types
 import typing
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 from keras_transformer.errors import InputError, shown
@@ -108,9 +108,10 @@ def require(condition: bool, name: str, accepted: str, value: object) -> None:
 
 def mapping(value: object, where: str) -> None:
     """Refuses what isn't a mapping; `where` tells its source."""
-    if not isinstance(value, dict):
+    if not isinstance(value, Mapping):
         raise InputError(
-            f"{where}: expected 'key: value' lines. Received: {shown(value)}"
+            f"{where}: expected 'key: value' lines, or a mapping. "
+            f"Received: {shown(value)}"
         )
 
 

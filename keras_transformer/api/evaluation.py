@@ -17,7 +17,7 @@ from keras_transformer.export.ctranslate2_folder import MODEL
 from keras_transformer.export.ctranslate2_translator import (
     CTranslate2Translator,
 )
-from keras_transformer.files import several
+from keras_transformer.files import as_paths
 from keras_transformer.machine import usable_cores
 from keras_transformer.training.run import Run
 from keras_transformer.translation.trained_run import TrainedRun
@@ -49,6 +49,9 @@ def evaluate(
         shortlist: pairs of sentences, or files of them: translations of a run
             are searched among tokens that these suggest; None: among all.
 
+    Returns:
+        The scores, in `Evaluation`, with the translations that they are of.
+
     Raises:
         InputError: there is no pair, a file can't be read, or the model is
             damaged or another thing.
@@ -71,18 +74,19 @@ def evaluate(
             decoding=decoding,
             scoring=scoring,
             progress=progress,
-            ensemble=several(ensemble),
+            ensemble=as_paths(ensemble),
             shortlist=shortlist,
+        )
+    if not isinstance(model, CTranslate2Translator):
+        raise InputError(
+            f"evaluate takes a run. Received: {shown(model)}. Accepted: what "
+            "train gave, a CTranslate2Translator, or the folder of a run or of "
+            "an export for CTranslate2"
         )
     if ensemble:
         raise InputError("an ensemble is of runs. Received: an export")
     if shortlist is not None:
         raise InputError("a shortlist is of a run. Received: an export")
-    if not isinstance(model, CTranslate2Translator):
-        raise InputError(
-            f"evaluate takes a run. Received: {shown(model)}. Accepted: what "
-            "train gave, a run's folder, or a CTranslate2Translator"
-        )
     if which is not None:
         raise InputError("an export has one set of weights: no `which`")
     if decoding is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.errors import InputError
-from keras_transformer.files import several
+from keras_transformer.files import as_paths
 
 if TYPE_CHECKING:
     from keras_transformer.config.decoding import DecodingConfig
@@ -168,7 +168,7 @@ def export(
         {
             "version": version,
             "warmup_texts": warmup_texts,
-            "ensemble": several(ensemble),
+            "ensemble": as_paths(ensemble),
             **common,
         },
         quantized,

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
-from keras_transformer.files import several
+from keras_transformer.files import as_paths
 from keras_transformer.translation.request import Translation, blank_translation
 from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.texts import TextTranslator
@@ -136,7 +136,7 @@ def _run(folder, which, decoding, ensemble, shortlist):
     run = TrainedRun.load(folder)
     run.which = which or "best"
     run.decoding = decoding
-    run.ensemble = several(ensemble)
+    run.ensemble = as_paths(ensemble)
     # It may be read more than once.
     once = isinstance(shortlist, Iterator)
     run.shortlist = list(shortlist) if once else shortlist

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from keras_transformer.api.runs import (
     TrainingRequest,
@@ -19,6 +19,7 @@ from keras_transformer.config import Config
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
 from keras_transformer.presets import resolved
+from keras_transformer.training.observer import Observer
 
 if TYPE_CHECKING:
     import keras
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from keras_transformer.config.training import TrainingConfig
     from keras_transformer.data.batching import TrainingBatches
     from keras_transformer.data.prepared import PreparedData
-    from keras_transformer.training.fit import Observer
     from keras_transformer.training.run import Run
     from keras_transformer.translation.trained_run import TrainedRun
 
@@ -120,8 +120,8 @@ def _request(preset, config, values, origin) -> TrainingRequest:
         )
     changes = [] if config is None else [(config, name)]
     is_whole = bool(preset or config)
-    own = (config or {}).get("training") if isinstance(config, dict) else None
-    if isinstance(own, dict) and "epochs" in own:
+    own = config.get("training") if isinstance(config, Mapping) else None
+    if isinstance(own, Mapping) and "epochs" in own:
         values = {"epochs": own["epochs"], **values}
     return TrainingRequest(
         resolved(
@@ -144,7 +144,7 @@ def train_run(
     resume: bool = False,
     callbacks: Iterable = (),
     verbose: int | str = 0,
-    observe: Callable | None = None,
+    observe: Callable[[Run], Observer] | None = None,
     opened: Callable[[Run], None] | None = None,
     say: Callable[[str], None] | None = None,
 ) -> TrainedRun:
@@ -196,11 +196,9 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
     if run.config.training.bleu_every:
         scorer = dev_scorer(run, prepared.dev_pairs(), say)
     if observe is None:
-        observer = TrainingNotes(run.config.training, say)
+        observer: Observer = TrainingNotes(run.config.training, say)
     else:
         observer = observe(run)
-    # It has the methods of one.
-    heard = cast("Observer", observer)
     with contextlib.ExitStack() as stack:
         measure = stack.enter_context(scorer)
         asked = stack.enter_context(_stop_on_signal(say))
@@ -211,7 +209,7 @@ def _fit(run, prepared, resume, callbacks, verbose, observe, say):
                 run,
                 prepared,
                 resume=resume,
-                observer=heard if hosts.is_chief() else None,
+                observer=observer if hosts.is_chief() else None,
                 measure=measure,
                 stop_requested=stop_requested,
                 callbacks=callbacks,
@@ -284,8 +282,8 @@ def best_epoch(run: Run) -> str:
     return f"best {epochs}, {', '.join(scores)}"
 
 
-class TrainingNotes:
-    """A `training.fit.Observer` that says how large the training is.
+class TrainingNotes(Observer):
+    """An `Observer` that says how large the training is.
 
     Args:
         training: `TrainingConfig` of the run.
@@ -320,14 +318,6 @@ class TrainingNotes:
         tokens = f"{fraction:.1%} of the tokens"
         self._say(f"{side} embeddings: vectors found for {tokens}")
 
-    def step(self, epoch: int, batch: int, logs: Mapping) -> None:
-        """See `Observer.step`."""
-        pass
-
-    def epoch(self, epoch: int, logs: Mapping) -> None:
-        """See `Observer.epoch`."""
-        pass
-
     def stopped_early(self, epochs: int) -> None:
         """See `Observer.stopped_early`."""
         training = self._training
@@ -335,9 +325,6 @@ class TrainingNotes:
             f"ended after epoch {epochs} of {training.epochs}: no better "
             f"score, and training.early_stopping is {training.early_stopping}"
         )
-
-    def close(self) -> None:
-        """Training has ended, well or not."""
 
 
 def _tell(line):

@@ -1,5 +1,7 @@
 """`translate --shards`: very many lines, by any number of processes."""
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import dataclasses
@@ -7,6 +9,7 @@ import functools
 import json
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from keras_transformer.cli.console import Progress, load_tensorflow, say
 from keras_transformer.cli.options import (
@@ -28,13 +31,19 @@ from keras_transformer.translation.bulk import (
     finished_lines,
     window_of,
 )
-from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import TranslationRequest
 from keras_transformer.translation.shard_folder import open_folder
 from keras_transformer.translation.shard_manifest import BulkJob
 from keras_transformer.translation.shards import ShardReader
 from keras_transformer.translation.spark_attempt import ShardTask, SparkAttempt
 from keras_transformer.version import __version__
+
+if TYPE_CHECKING:
+    from keras_transformer.export.ctranslate2_translator import (
+        CTranslate2TranslatorFactory,
+    )
+    from keras_transformer.export.saved_translator import SavedTranslatorFactory
+    from keras_transformer.translation.factory import RunTranslatorFactory
 
 # Where Slurm and Kubernetes tell a task of an array its number.
 _NUMBER_VARIABLES = ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")
@@ -117,7 +126,11 @@ def check_shard_options(arguments: argparse.Namespace) -> None:
 def translate_in_shards(
     arguments: argparse.Namespace,
     request: TranslationRequest,
-    factory: RunTranslatorFactory,
+    factory: (
+        RunTranslatorFactory
+        | SavedTranslatorFactory
+        | CTranslate2TranslatorFactory
+    ),
     batch_size: int,
     open_translator: OpenTranslator,
 ) -> None:

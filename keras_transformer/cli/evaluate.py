@@ -378,7 +378,9 @@ def _ctranslate2_translator(arguments):
     )
 
     if arguments.weights:
-        raise InputError("--weights goes with --run: an export has one set")
+        raise InputError(
+            "--weights goes with --run: an export has one set of weights"
+        )
     decoding = decoding_config(read_config(arguments.ctranslate2), arguments)
     return CTranslate2Translator(
         arguments.ctranslate2, decoding, usable_cores()

@@ -19,7 +19,8 @@ example:
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, TextIO
+import os
+from typing import TYPE_CHECKING
 
 from keras_transformer.cli.console import (
     Stages,
@@ -148,8 +149,11 @@ def run(arguments: argparse.Namespace) -> None:
     describe(prepared, arguments.out)
 
 
-def describe(prepared: PreparedData, out: TextIO) -> None:
-    """Prints the report; warns of what spoils a measurement."""
+def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:
+    """Prints the report of data written to a folder.
+
+    Warns of what spoils a measurement.
+    """
     report = prepared.report
     rows = [
         (name, _counted(counts)) for name, counts in report["cleaning"].items()
@@ -175,7 +179,7 @@ def describe(prepared: PreparedData, out: TextIO) -> None:
             fraction = report["dev_unknown_share"][side]
             unknown = f", {fraction:.2%} of the dev tokens unknown"
         rows.append((side, f"{size:,} {kind} tokens{unknown}"))
-    rows.append(("written", str(out)))
+    rows.append(("written", str(folder)))
     print(table(rows))
     if report["dev_overlap"]:
         pairs, total = report["dev_overlap"], prepared.counts["dev"]

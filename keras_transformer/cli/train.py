@@ -201,7 +201,7 @@ def training_progress(run: Run) -> TrainingProgress:
 
 
 class TrainingProgress(TrainingNotes):
-    """A `training.fit.Observer` that shows a bar for each epoch.
+    """An `Observer` that shows a bar for each epoch.
 
     Args:
         training: `TrainingConfig` of the run.

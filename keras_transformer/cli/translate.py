@@ -359,7 +359,7 @@ def _refuse_of_runs(arguments):
     """Refuses options that no export has."""
     for name in ("weights", "ensemble", "shortlist"):
         if getattr(arguments, name):
-            raise InputError(f"--{name} goes with --run: an export has one set")
+            raise InputError(f"--{name} goes with --run: an export has its own")
     if arguments.jit == "on":
         raise InputError("--jit on goes with --run. Accepted: off, auto")
 

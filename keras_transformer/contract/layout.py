@@ -15,7 +15,8 @@ WARMUP = "assets.extra/tf_serving_warmup_requests"
 DESCRIPTION = "assets.extra/keras_transformer.json"
 REFERENCE = "assets.extra/reference.json"
 
-# The version that exports are made for and checked with.
+# The image that generated files name. Exports are made and checked with
+# TensorFlow 2.21, and were tried in no image.
 IMAGE = "tensorflow/serving:2.20.0"
 METRICS_PATH = "/monitoring/prometheus/metrics"
 # What the REST API is, for programs: the file, and where servers have it.

@@ -182,6 +182,8 @@ class IncrementalTransformer(Sublayers):
     def seen_source(self, source_ids: tf.Tensor) -> tf.Tensor:
         """Source ids, START and END as PAD where the model sees none.
 
+        The rule of `layers.seen_source`, in TensorFlow on every backend.
+
         Args:
             source_ids: int32 `(B, S)`, padded with 0.
         """

@@ -50,6 +50,10 @@ class MultiHeadAttention(keras.layers.Layer):
     Returns:
         float `(B, T, D)`.
 
+    Raises:
+        ValueError: `num_heads` doesn't divide `d_model`, or, when called, an
+            input of another width or a mask without its three axes.
+
     Example:
         >>> import numpy as np
         >>> layer = MultiHeadAttention(num_heads=2, d_model=8)

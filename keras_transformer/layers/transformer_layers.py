@@ -157,6 +157,10 @@ class EncoderLayer(TransformerLayer):
     Returns:
         float `(B, S, D)`.
 
+    Raises:
+        ValueError: another `norm`, `num_heads` that don't divide `d_model`,
+            or, when called, an input of another width.
+
     Example:
         >>> import numpy as np
         >>> layer = EncoderLayer(d_model=8, num_heads=2, d_ff=16)
@@ -254,6 +258,10 @@ class DecoderLayer(TransformerLayer):
 
     Returns:
         float `(B, T, D)`.
+
+    Raises:
+        ValueError: as of `EncoderLayer`, or, when called, cross-attention
+            without an `encoder_output`, or one without cross-attention.
 
     Example:
         >>> import numpy as np

@@ -1,7 +1,7 @@
 """Lookup tokenizers: text is split, then each token looked up in a table."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import tensorflow as tf
@@ -68,7 +68,7 @@ class LookupTokenizer(Tokenizer):
     @classmethod
     def train(
         cls, lines: Iterable[str], size: int = DEFAULT_SIZE, **options: Any
-    ) -> "LookupTokenizer":
+    ) -> Self:
         """A tokenizer of the most frequent tokens of a text.
 
         Args:
@@ -135,9 +135,7 @@ class LookupTokenizer(Tokenizer):
         return "".join(f"{token}\n" for token in self._tokens).encode()
 
     @classmethod
-    def _from_content(
-        cls, content: bytes, path: str, options: dict
-    ) -> "Tokenizer":
+    def _from_content(cls, content: bytes, path: str, options: dict) -> Self:
         try:
             lines = content.decode().split("\n")
         except UnicodeDecodeError:

@@ -4,7 +4,7 @@ import functools
 import os
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import sentencepiece
 import tensorflow as tf
@@ -48,16 +48,17 @@ class SentencePieceTokenizer(Tokenizer):
 
     def __init__(
         self,
-        model: bytes,
+        model: bytes | str | os.PathLike,
         known: int | None = None,
         prefix: str = "",
         **normalization: Any,
     ) -> None:
         super().__init__(**normalization)
-        if isinstance(model, str | os.PathLike):
-            model = _read(model)
-        self._model = model
-        self._processor = _processor(model)
+        content: Any = model
+        if isinstance(content, str | os.PathLike):
+            content = _read(content)
+        self._model: bytes = content
+        self._processor = _processor(self._model)
         _require_options(known, self._processor.get_piece_size(), prefix)
         self._known = known
         self._prefix = prefix
@@ -82,7 +83,7 @@ class SentencePieceTokenizer(Tokenizer):
         model_type: str = "unigram",
         seed: int = 1,
         **options: Any,
-    ) -> "SentencePieceTokenizer":
+    ) -> Self:
         """A tokenizer by a model of a text.
 
         Args:
@@ -106,13 +107,13 @@ class SentencePieceTokenizer(Tokenizer):
         )
         return cls(model, **options)
 
-    def with_simplify(self, simplify: bool) -> "SentencePieceTokenizer":
+    def with_simplify(self, simplify: bool) -> Self:
         """The same model, for text of which Chinese is simplified or not."""
         return type(self)(
             self._model, **self.options() | {"simplify": simplify}
         )
 
-    def with_prefix(self, prefix: str) -> "SentencePieceTokenizer":
+    def with_prefix(self, prefix: str) -> Self:
         """See `Tokenizer.with_prefix`."""
         if prefix == self._prefix:
             return self
@@ -242,9 +243,7 @@ class SentencePieceTokenizer(Tokenizer):
         return self._model
 
     @classmethod
-    def _from_content(
-        cls, content: bytes, path: str, options: dict
-    ) -> "Tokenizer":
+    def _from_content(cls, content: bytes, path: str, options: dict) -> Self:
         try:
             return cls(content, **options)
         except OptionError:

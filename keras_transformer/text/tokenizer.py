@@ -4,7 +4,7 @@ import json
 import os
 import pathlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import tensorflow as tf
@@ -53,8 +53,8 @@ def frame(ids: tf.RaggedTensor) -> tf.RaggedTensor:
     return tf.concat([start, ids, end], axis=1)
 
 
-def framed(ids: tf.Tensor) -> tf.Tensor:
-    """Which ids make text: those before the first END, no PAD, no START.
+def is_text(ids: tf.Tensor) -> tf.Tensor:
+    """Which ids are text: those before the first END but PAD and START.
 
     Args:
         ids: int32 `(B, T)`.
@@ -166,7 +166,7 @@ class Tokenizer(tf.Module):
         if isinstance(ids, tf.RaggedTensor):
             ids = ids.to_tensor(PAD_ID)
         ids = tf.cast(ids, tf.int32)
-        kept = framed(ids)
+        kept = is_text(ids)
         if replacements is None:
             return self._decode(tf.ragged.boolean_mask(ids, kept))
         given = (ids == UNK_ID) & (replacements != "")
@@ -305,9 +305,7 @@ class Tokenizer(tf.Module):
         raise NotImplementedError
 
     @classmethod
-    def _from_content(
-        cls, content: bytes, path: str, options: dict
-    ) -> "Tokenizer":
+    def _from_content(cls, content: bytes, path: str, options: dict) -> Self:
         """The tokenizer that `_content` and `options` describe.
 
         Raises:

@@ -18,8 +18,8 @@ from keras_transformer.training.step_logs import StepLogs
 
 if TYPE_CHECKING:
     from keras_transformer.data.batching import TrainingBatches
-    from keras_transformer.training.fit import Observer
     from keras_transformer.training.metrics import CrossEntropy
+    from keras_transformer.training.observer import Observer
     from keras_transformer.training.run import Run
 
 

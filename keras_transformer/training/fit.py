@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import keras
@@ -43,6 +43,7 @@ from keras_transformer.training.callbacks import (
 from keras_transformer.training.checkpoint import Checkpoint
 from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.freezing import freeze
+from keras_transformer.training.observer import Observer
 from keras_transformer.training.ownership import being_trained
 from keras_transformer.training.preflight import require_same_data
 from keras_transformer.training.run import INITIAL
@@ -55,25 +56,6 @@ if TYPE_CHECKING:
 
 # See `_row_multiple`.
 _ROWS = 8
-
-
-class Observer:
-    """What training tells while it works; override what you need."""
-
-    def start(self, model: keras.Model, batches: TrainingBatches) -> None:
-        """Before the first step: the model and its `TrainingBatches`."""
-
-    def vectors(self, side: str, fraction: float) -> None:
-        """The fraction of the vocabulary that has pre-trained vectors."""
-
-    def step(self, epoch: int, batch: int, logs: Mapping) -> None:
-        """After each step; both count from 1."""
-
-    def epoch(self, epoch: int, logs: Mapping) -> None:
-        """After each epoch, all its scores in `logs`."""
-
-    def stopped_early(self, epochs: int) -> None:
-        """`training.early_stopping` ended it after so many epochs."""
 
 
 def fit(

@@ -45,6 +45,10 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     Returns:
         float32 scalar, in nats per token.
 
+    Raises:
+        ValueError: `label_smoothing` isn't at least 0 and below 1, or
+            `padding_id` is negative.
+
     References: Szegedy et al. 2016, section 7; Vaswani et al. 2017,
     section 5.4.
     """

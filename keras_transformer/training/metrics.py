@@ -64,8 +64,18 @@ class StepMean(keras.metrics.Mean):
 class CrossEntropy(_TokenMean):
     """Cross-entropy in nats per real token, without smoothing.
 
-    The end token counts, padding doesn't; see `SmoothedCrossEntropy` for
-    the call arguments.
+    The end token counts, padding doesn't.
+
+    Args:
+        name: of the score.
+        **kwargs: `padding_id`, int, label of positions that don't count, and
+            those of `keras.metrics.Metric`.
+
+    Call arguments: as of `SmoothedCrossEntropy`. The result is a float32
+    scalar, 0 without tokens.
+
+    Raises:
+        ValueError: `padding_id` is negative.
     """
 
     def __init__(self, name: str = "cross_entropy", **kwargs: Any) -> None:
@@ -77,7 +87,7 @@ class CrossEntropy(_TokenMean):
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Perplexity(CrossEntropy):
-    """The exponential of `CrossEntropy`."""
+    """The exponential of `CrossEntropy`, whose arguments it has."""
 
     def __init__(self, name: str = "perplexity", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
@@ -88,7 +98,10 @@ class Perplexity(CrossEntropy):
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class TokenAccuracy(_TokenMean):
-    """Fraction of real tokens whose most probable prediction is right."""
+    """Fraction of real tokens whose most probable prediction is right.
+
+    Arguments are those of `CrossEntropy`; the result is from 0 to 1.
+    """
 
     def __init__(self, name: str = "token_accuracy", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)

@@ -25,6 +25,9 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         accumulation_steps: int, the optimizer's
             `gradient_accumulation_steps`, 1 without.
 
+    Raises:
+        ValueError: `d_model` or `warmup_steps` is below 1.
+
     Reference: Vaswani et al. 2017, equation 3.
     """
 

@@ -26,7 +26,7 @@ from keras_transformer.data.distilled import (
 from keras_transformer.data.mixing import Mix
 from keras_transformer.data.prepared import MANIFEST, PreparedData
 from keras_transformer.errors import InputError
-from keras_transformer.files import check_free, new_folder, several, write_json
+from keras_transformer.files import as_paths, check_free, new_folder, write_json
 from keras_transformer.languages import same_language
 from keras_transformer.locks import locked
 from keras_transformer.machine import set_threads
@@ -61,8 +61,8 @@ _MOST_SHARDS = 10_000
 
 
 def distill(
-    teacher: str | os.PathLike,
-    data: str | os.PathLike,
+    teacher: Run | str | os.PathLike,
+    data: PreparedData | str | os.PathLike,
     out: str | os.PathLike,
     *,
     n_best: int = 1,
@@ -91,9 +91,9 @@ def distill(
     `data.remove_duplicates`, equal ones of a source.
 
     Args:
-        teacher: a trained run of the data's languages and tags. Its
+        teacher: a run, or its folder, of the data's languages and tags. Its
             tokenizers may be others.
-        data: the prepared data.
+        data: the prepared data, or its folder.
         out: the target path, a folder that doesn't exist or is empty.
         n_best: translations of each source, the best of the beam.
         mix: how often the original pairs and the translated ones stand in an
@@ -128,14 +128,14 @@ def distill(
     if workers == 1:
         set_threads(threads)
     job = _Job(
-        PreparedData.load(data),
-        Run.load(teacher),
+        data if isinstance(data, PreparedData) else PreparedData.load(data),
+        teacher if isinstance(teacher, Run) else Run.load(teacher),
         weights,
         decoding,
         n_best,
         Mix.parse(mix),
         threads,
-        tuple(map(Run.load, several(ensemble))),
+        tuple(map(Run.load, as_paths(ensemble))),
     )
     job.check()
     work = out.with_name(f"{out.name}.distilling")

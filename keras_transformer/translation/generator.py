@@ -24,7 +24,7 @@ from keras_transformer.search.from_config import (
     search,
 )
 from keras_transformer.text.tokenizer import Tokenizer, encoded
-from keras_transformer.translation.texts import several
+from keras_transformer.translation.texts import text_list
 from keras_transformer.translation.translator import scores_of
 
 _NAME = "a TextGenerator"
@@ -100,7 +100,7 @@ class TextGenerator(tf.Module):
             for a string a string, for several a list of as many: the text
             with its continuation, as the tokenizer writes it.
         """
-        lines = [texts] if isinstance(texts, str) else several(texts, _NAME)
+        lines = [texts] if isinstance(texts, str) else text_list(texts, _NAME)
         written = self.generate(encoded(lines))["text"]
         results = [text.decode("utf-8", "replace") for text in written.numpy()]
         return results[0] if isinstance(texts, str) else results

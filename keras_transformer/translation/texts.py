@@ -97,7 +97,7 @@ class TextTranslator:
             >>> run.translate(["I like tea.", "Hello."], n_best=2)
             [['我喜欢茶。', '我爱喝茶。'], ['你好。', '您好。']]
         """
-        lines = [texts] if isinstance(texts, str) else several(texts)
+        lines = [texts] if isinstance(texts, str) else text_list(texts)
         if n_best is not None and (type(n_best) is not int or n_best < 1):
             raise InputError(
                 f"n_best must be 1 or more. Received: {shown(n_best)}"
@@ -115,7 +115,7 @@ class TextTranslator:
         raise NotImplementedError
 
 
-def several(texts: Any, name: str = "translate") -> list[str]:
+def text_list(texts: Any, name: str = "translate") -> list[str]:
     """Texts as a list.
 
     Args:

@@ -84,9 +84,8 @@ class Translator(tf.Module):
     Args:
         source_tokenizer: a `Tokenizer`.
         target_tokenizer: a `Tokenizer`.
-        model: an `IncrementalTransformer`, or another `StepModel` with its
-            `max_length` and, for `score`, `predict`. It has to align where
-            `needs_alignment(config)` says so.
+        model: an `IncrementalTransformer` or an `Ensemble`. It has to align
+            where `needs_alignment(config)` says so.
         config: the search.
         lexicon: for a search among the tokens that each sentence can use, of a
             model with `partial_output`; None: among all.

@@ -48,7 +48,7 @@ def test_what_is_no_pair_is_told(run, pairs, says):
 
 def test_what_is_no_model_is_told():
     with pytest.raises(InputError, match="evaluate takes a run. Received: 3"):
-        kt.evaluate(3, PAIRS)
+        kt.evaluate(3, PAIRS, ensemble=["run"])
 
 
 def test_text_that_utf8_cannot_hold_is_evaluated_as_it_is_translated(folder):

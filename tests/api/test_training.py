@@ -171,6 +171,10 @@ def test_a_run_without_a_best_epoch_says_why(training, says):
         ({"epochs": "3"}, "train: training.epochs takes an integer"),
         ({"preset": "small", "config": kt.Config()}, "a preset or a Config"),
         ({"config": {"model": 3}}, "config, section model: expected"),
+        (
+            {"config": types.MappingProxyType({"model": {"d": 3}})},
+            "config: unknown key model.d",
+        ),
         ({"callbacks": [3]}, r"a list of keras.callbacks.Callback. .* \[3\]"),
         ({"callbacks": Seen()}, "callbacks are a list of"),
     ],

@@ -5,8 +5,9 @@ import pytest
 
 from keras_transformer.config import ModelConfig
 from keras_transformer.models import build_transformer
-from keras_transformer.training.fit import Observer, fit
+from keras_transformer.training.fit import fit
 from keras_transformer.training.freezing import freeze
+from keras_transformer.training.observer import Observer
 from keras_transformer.training.run import Run
 from tests.toy_models import (
     MODEL,

@@ -9,7 +9,8 @@ from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.training.checkpoint import Interrupted
-from keras_transformer.training.fit import Observer, fit
+from keras_transformer.training.fit import fit
+from keras_transformer.training.observer import Observer
 from keras_transformer.training.run import Run
 from tests.toy_models import (
     Recorder,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from keras_transformer.training.fit import Observer, fit
+from keras_transformer.training.fit import fit
+from keras_transformer.training.observer import Observer
 from keras_transformer.training.run import Run
 from tests.toy_models import assert_same_weights, fit_in_two_parts
 

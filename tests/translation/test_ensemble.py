@@ -12,6 +12,7 @@ from keras_transformer import distill, evaluate, load
 from keras_transformer.api import evaluation
 from keras_transformer.cli.main import main
 from keras_transformer.config import DecodingConfig
+from keras_transformer.data.prepared import PreparedData
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.run_evaluation import evaluate_run
 from keras_transformer.files import read_json
@@ -20,6 +21,7 @@ from keras_transformer.machine import multiplies_int8
 from keras_transformer.search.constraints import SentenceConstraints
 from keras_transformer.search.from_config import search
 from keras_transformer.search.scoring import score_translations
+from keras_transformer.training.run import Run
 from keras_transformer.translation.ensemble import (
     Ensemble,
     mean_log_probabilities,
@@ -152,7 +154,8 @@ def test_distill_names_its_teachers(runs, monkeypatch):
     monkeypatch.setattr(RunTranslatorFactory, "__call__", scripted)
     data = runs / "data"
     of_one = distill(one, data, runs / "of-1", workers=1)
-    of_both = distill(one, data, runs / "of-both", workers=1, ensemble=[two])
+    loaded = Run.load(one), PreparedData.load(data)  # and not their folders
+    of_both = distill(*loaded, runs / "of-both", workers=1, ensemble=[two])
     assert [factory.ensemble for factory in factories] == [(), (two,)]
     teachers = [d.manifest["distilled"]["teacher"] for d in (of_one, of_both)]
     assert "ensemble" not in teachers[0]

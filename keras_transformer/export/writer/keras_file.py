@@ -106,6 +106,9 @@ def export_keras(
         which: weights, "best", "last" or "average".
         progress: called with a line before each long step.
 
+    Returns:
+        What was written and checked.
+
     Raises:
         InputError: the folder can't be written, the weights are damaged, or a
             check failed.

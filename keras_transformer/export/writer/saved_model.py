@@ -115,6 +115,9 @@ def export_run(
         ensemble: folders of runs that translate together with it.
         lexicon: for a shortlist, of a run alone; None: none.
 
+    Returns:
+        What was written, and what its checks measured.
+
     Raises:
         InputError: a version that is there, weights that are damaged, a
             folder that can't be written, or a check that failed.

@@ -1,0 +1,33 @@
+"""What is told of a training while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import keras
+
+    from keras_transformer.data.batching import TrainingBatches
+
+
+class Observer:
+    """What training tells while it works; override what you need."""
+
+    def start(self, model: keras.Model, batches: TrainingBatches) -> None:
+        """Before the first step: the model and its `TrainingBatches`."""
+
+    def vectors(self, side: str, fraction: float) -> None:
+        """The fraction of the vocabulary that has pre-trained vectors."""
+
+    def step(self, epoch: int, batch: int, logs: Mapping) -> None:
+        """After each step; both count from 1."""
+
+    def epoch(self, epoch: int, logs: Mapping) -> None:
+        """After each epoch, all its scores in `logs`."""
+
+    def stopped_early(self, epochs: int) -> None:
+        """`training.early_stopping` ended it after so many epochs."""
+
+    def close(self) -> None:
+        """After the training, whether it has reached its end or not."""
