@@ -74,8 +74,9 @@ def replacing(
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and not error.filename:
-            # A full disk is told by the file that was being written.
+        # A full disk is told by the file that was being written.
+        own = (None, str(temporary))
+        if isinstance(error, OSError) and error.filename in own:
             error.filename = str(path)
         raise
 

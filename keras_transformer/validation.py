@@ -38,12 +38,14 @@ def at_most(highest: int) -> Rule:
     return Rule(f"{highest:,} or less", lambda value: value <= highest)
 
 
-_LARGEST = 10**300  # that becomes a float
+_LARGEST = 1e38  # of float32, in which all is computed
 _POSITIVE = Rule("greater than 0", lambda value: value > 0)
 _NON_NEGATIVE = Rule("0 or more", lambda value: value >= 0)
 _INT32 = Rule("below 2^31", lambda value: value < 2**31)
 PositiveInt = Annotated[int, _POSITIVE, _INT32]
-PositiveFloat = Annotated[float, _POSITIVE]
+PositiveFloat = Annotated[
+    float, _POSITIVE, Rule("1e-37 or more", lambda value: value >= 1e-37)
+]
 # Seeds and limits are among these.
 NonNegativeInt = Annotated[
     int, _NON_NEGATIVE, Rule("below 2^63", lambda value: value < 2**63)
@@ -149,10 +151,11 @@ def typed(where: str, value: Any, annotation: Any) -> Any:
         except ValueError:
             pass
     if kind is float and type(value) is int:
-        require(abs(value) < _LARGEST, where, "a number below 10^300", value)
+        require(abs(value) < _LARGEST, where, "a number below 10^38", value)
         value = float(value)
     if kind is float and isinstance(value, float):
         require(math.isfinite(value), where, "a finite number", value)
+        require(abs(value) < _LARGEST, where, "a number below 10^38", value)
     if type(value) is not kind:
         quotes = ", which YAML reads in it; use quotes" if kind is str else ""
         raise InputError(

@@ -140,6 +140,9 @@ def test_settings_of_several_kinds_are_taken_together():
         ({"training": {"epochs": 0}}, "greater than 0. Received: 0"),
         ({"training": {"learning_rate": "inf"}}, "a finite number.*: inf"),
         ({"decoding": {"max_length_ratio": math.inf}}, "a finite number"),
+        ({"decoding": {"max_length_ratio": 1e300}}, "a number below 10.38"),
+        ({"decoding": {"length_penalty": 200}}, "10 or less. Received: 200"),
+        ({"training": {"adam_epsilon": 1e-300}}, "1e-37 or more"),
         ({"training": {"best_by": "chrf"}}, "one of loss, bleu.*'chrf'"),
         (
             {"training": {"best_by": "last", "early_stopping": 3}},

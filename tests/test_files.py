@@ -52,6 +52,16 @@ def test_a_full_disk_is_told_with_the_file(tmp_path):
     assert error.value.filename == str(path)
 
 
+def test_a_missing_folder_is_told_with_the_file(tmp_path):
+    path = tmp_path / "no folder" / "a.txt"
+    with (
+        pytest.raises(OSError, match="No such file") as error,
+        replacing(path) as temporary,
+    ):
+        temporary.touch()
+    assert error.value.filename == str(path)
+
+
 def test_a_link_is_followed(tmp_path):
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("old")

@@ -2,10 +2,10 @@
 
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.data.corpus import CorpusSpec, Pair, Pairs
+from keras_transformer.data.corpus import Pairs
 from keras_transformer.errors import InputError, shown
 from keras_transformer.evaluation.run_evaluation import (
     Evaluation,
@@ -25,7 +25,7 @@ from keras_transformer.translation.trained_run import TrainedRun
 
 def evaluate(
     model: Run | CTranslate2Translator | str | os.PathLike,
-    pairs: CorpusSpec | Iterable[CorpusSpec] | Iterable[Pair],
+    pairs: Pairs,
     *,
     which: str | None = None,
     decoding: DecodingConfig | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.errors import InputError
@@ -13,7 +13,7 @@ from keras_transformer.files import as_paths
 
 if TYPE_CHECKING:
     from keras_transformer.config.decoding import DecodingConfig
-    from keras_transformer.data.corpus import CorpusSpec, Pair, Pairs
+    from keras_transformer.data.corpus import Pairs
     from keras_transformer.export.writer.ctranslate2 import CTranslate2Report
     from keras_transformer.export.writer.keras_file import KerasReport
     from keras_transformer.export.writer.saved_model import ExportReport
@@ -50,7 +50,7 @@ def export(
     version: int | None = None,
     decoding: DecodingConfig | None = None,
     precision: str | None = None,
-    dev: CorpusSpec | Iterable[CorpusSpec] | Iterable[Pair] | None = None,
+    dev: Pairs | None = None,
     fallback: bool = False,
     warmup_texts: Sequence[str] | None = None,
     quantization: str | None = None,

@@ -114,7 +114,7 @@ def _request(preset, config, values, origin) -> TrainingRequest:
                 "Config. Accepted beside a preset: config={section: {key: "
                 "value}}"
             )
-        values = dict(values)
+        values = {"epochs": config.training.epochs, **values}
         return TrainingRequest(
             config.updated({"training": values}, "train"), True, values
         )

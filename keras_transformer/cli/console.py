@@ -4,11 +4,12 @@ import abc
 import contextlib
 import io
 import os
+import pathlib
 import sys
 import tempfile
 import time
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self, TextIO
 
 from tqdm import tqdm
@@ -296,6 +297,34 @@ def argument_text(text: str, name: str) -> str:
             f"{name}: not UTF-8. Received: {shown(text, 40)}. Accepted: UTF-8 "
             "text"
         ) from None
+
+
+def check_outputs(
+    outputs: Iterable[str | None], inputs: Iterable[str | os.PathLike]
+) -> None:
+    """Refuses files that can't be written, before hours of work.
+
+    Args:
+        outputs: paths of files that are to be written; None: there is none.
+        inputs: paths of what is read.
+
+    Raises:
+        InputError: an output's folder isn't there, or the output is an input
+            or another output.
+    """
+    taken = {os.path.realpath(path): "is read" for path in inputs}
+    for path in filter(None, outputs):
+        if not pathlib.Path(path).absolute().parent.is_dir():
+            raise InputError(f"{path}: there is no such folder to write to")
+        real = os.path.realpath(path)
+        target = pathlib.Path(real)
+        is_device = target.exists() and not target.is_file()
+        if real in taken and not is_device:
+            raise InputError(
+                f"{path} {taken[real]}, too: its content would be lost. "
+                "Accepted: another file"
+            )
+        taken[real] = "is written"
 
 
 @contextlib.contextmanager

@@ -19,15 +19,13 @@ from keras_transformer.cli.console import Stages, load_tensorflow, say
 from keras_transformer.cli.options import (
     add_ensemble_option,
     add_number,
+    add_process_options,
     add_search_options,
     add_weights_option,
+    check_process_options,
     decoding_config,
 )
 from keras_transformer.cli.prepare import describe
-from keras_transformer.cli.translate import (
-    add_process_options,
-    check_process_options,
-)
 from keras_transformer.errors import InputError
 
 _RETRIES = 2

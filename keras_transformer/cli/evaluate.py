@@ -21,6 +21,7 @@ import pathlib
 
 from keras_transformer.cli.console import (
     Progress,
+    check_outputs,
     load_tensorflow,
     output_file,
     table,
@@ -36,6 +37,7 @@ from keras_transformer.cli.options import (
     add_weights_option,
     decoding_config,
 )
+from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError
 from keras_transformer.machine import usable_cores
 
@@ -191,10 +193,11 @@ def _check_options(arguments):
         raise InputError("--paired-ar-n goes with --paired-ar")
     if arguments.data and not arguments.report:
         raise InputError("--data goes with --report")
-    for path in filter(None, (arguments.output, arguments.report)):
-        # Not to be told after hours of translating.
-        if not pathlib.Path(path).absolute().parent.is_dir():
-            raise InputError(f"{path}: there is no such folder to write to")
+    pairs = [*arguments.input, *filter(None, [arguments.shortlist])]
+    files = [path for spec in pairs for path in CorpusFile.parse(spec).paths]
+    check_outputs(
+        [arguments.output, arguments.report], [*files, *arguments.against]
+    )
     systems = [_name(arguments), *arguments.against]
     for name in systems:
         if systems.count(name) > 1:

@@ -150,6 +150,34 @@ def add_json_option(
     parser.add_argument("--json", action="store_true", help=text)
 
 
+def add_process_options(parser: argparse.ArgumentParser) -> None:
+    """The processes that translate, and the threads of each."""
+    add_number(
+        parser,
+        "--workers",
+        "processes that translate; 1: this one. Default: as many as "
+        "there are cores, 1 for little text or with a GPU",
+    )
+    add_number(
+        parser,
+        "--threads",
+        "of each process (default: 1, the fastest with a worker a core)",
+        default=1,
+    )
+
+
+def check_process_options(arguments: argparse.Namespace) -> None:
+    """Refuses numbers of processes or threads below 1.
+
+    Raises:
+        InputError: names the option.
+    """
+    for name in ("workers", "threads"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise InputError(f"--{name} must be 1 or more. Received: {value}")
+
+
 def add_config_options(
     parser: argparse.ArgumentParser, sections: Sequence[str], preset_help: str
 ) -> None:

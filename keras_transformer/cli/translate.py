@@ -34,6 +34,7 @@ from keras_transformer.cli.bulk_translation import (
 from keras_transformer.cli.console import (
     Progress,
     argument_text,
+    check_outputs,
     input_lines,
     load_tensorflow,
     output_file,
@@ -43,9 +44,11 @@ from keras_transformer.cli.options import (
     add_ensemble_option,
     add_model_options,
     add_number,
+    add_process_options,
     add_search_options,
     add_shortlist_option,
     add_weights_option,
+    check_process_options,
     decoding_config,
     flag,
     saved_batch_size,
@@ -140,37 +143,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_process_options(parser: argparse.ArgumentParser) -> None:
-    """The processes that translate, and the threads of each."""
-    add_number(
-        parser,
-        "--workers",
-        "processes that translate; 1: this one. Default: as many as "
-        "there are cores, 1 for little text or with a GPU",
-    )
-    add_number(
-        parser,
-        "--threads",
-        "of each process (default: 1, the fastest with a worker a core)",
-        default=1,
-    )
-
-
-def check_process_options(arguments: argparse.Namespace) -> None:
-    """Refuses numbers of processes or threads below 1.
-
-    Raises:
-        InputError: names the option.
-    """
-    for name in ("workers", "threads"):
-        value = getattr(arguments, name)
-        if value is not None and value < 1:
-            raise InputError(f"--{name} must be 1 or more. Received: {value}")
-
-
 def run(arguments: argparse.Namespace) -> None:
     _check_options(arguments)
     check_shard_options(arguments)
+    if arguments.shards is None:
+        check_outputs([arguments.output], filter(None, [arguments.input]))
     request = translation_request(arguments)
     if arguments.server:
         make = _of_server

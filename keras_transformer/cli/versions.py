@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
     from keras_transformer.export.registry.releases import list_releases
 
     values = _change(arguments)
-    if arguments.action != "list":
+    if arguments.action != "list" and not getattr(arguments, "dry_run", False):
         _refresh(arguments)
     releases = list_releases(arguments.base)
     _require_dates(releases)

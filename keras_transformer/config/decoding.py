@@ -23,7 +23,8 @@ class DecodingConfig(Section):
     """How translations are searched for."""
 
     beam_size: Annotated[PositiveInt, at_most(1000)] = 4  # 1: greedy
-    length_penalty: NonNegativeFloat = 1.0  # exponent alpha; 0: none
+    # exponent alpha; 0: none
+    length_penalty: Annotated[NonNegativeFloat, at_most(10)] = 1.0
     # average or gnmt: see `search.scoring`
     length_normalization: Literal["gnmt", "average"] = "average"
     coverage_penalty: NonNegativeFloat = 0.0  # beta of Wu et al. 2016; 0: none

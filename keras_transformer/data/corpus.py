@@ -99,8 +99,9 @@ class CorpusFile:
 
 
 CorpusSpec = str | os.PathLike | tuple | CorpusFile
-# What `sentence_pairs` takes.
-Pairs = CorpusSpec | Iterable[CorpusSpec] | Iterable[Pair]
+# What `sentence_pairs` takes. Two files are no tuple there, but one name.
+_File = str | os.PathLike | CorpusFile
+Pairs = _File | Iterable[_File] | Iterable[Pair]
 
 
 def read_pairs(
@@ -133,9 +134,8 @@ def sentence_pairs(
     Raises:
         InputError: a file can't be read, or something is no pair.
     """
-    file = str | os.PathLike | CorpusFile
-    several: list = [given] if isinstance(given, file) else list(given)
-    if all(isinstance(spec, file) for spec in several):
+    several: list = [given] if isinstance(given, _File) else list(given)
+    if all(isinstance(spec, _File) for spec in several):
         return list(read_pairs(several))
     for pair in several:
         is_pair = isinstance(pair, tuple | list) and len(pair) == 2
@@ -143,6 +143,10 @@ def sentence_pairs(
             raise InputError(
                 f"{shown(pair)}: no pair of sentences. Accepted: "
                 '("source", "target"), or files such as "dev.tsv"'
+            )
+        if all(map(os.path.isfile, pair)):
+            raise InputError(
+                f'{shown(pair)}: two files. Accepted: "{",".join(pair)}"'
             )
     return [(source, target) for source, target in several]
 

@@ -93,8 +93,8 @@ def fit(
 
     Raises:
         InputError: the data isn't the run's, the checkpoint is missing,
-            damaged or another run's, another process trains the run, or
-            something is no callback.
+            damaged or another run's, another process trains the run,
+            something is no callback, or all batches make no update.
         Interrupted: `stop_requested` was true.
     """
     callbacks = callback_list(callbacks)
@@ -160,6 +160,7 @@ def _fit_locked(
     freeze(model, training.freeze)
     cross_entropy = compile_model(model, training, run.config.model.d_model)
     batches = _training_batches(run, prepared)
+    _require_update(batches.batches_per_epoch, training)
     dev = _dev_batches(prepared, run.config)
     speed = Speed(cross_entropy)
     keep_best = KeepBest(run)
@@ -274,6 +275,16 @@ def _training_batches(run, prepared):
         replicas=_row_multiple(),
         share=_share(),
     )
+
+
+def _require_update(steps, training):
+    """Refuses a training that would end before its first update."""
+    if steps * training.epochs < training.accumulate_steps:
+        raise InputError(
+            f"training.accumulate_steps must be {steps * training.epochs} or "
+            f"less, the batches of all epochs. Received: "
+            f"{training.accumulate_steps}"
+        )
 
 
 def _dev_batches(prepared, config):

@@ -37,6 +37,7 @@ def test_a_run_may_be_named_by_its_folder(folder, by_pairs):
     [
         ([("aaa", "a"), ("bbb",)], r"\('bbb',\): no pair of sentences"),
         ([("aaa", 1)], r"\('aaa', 1\): no pair"),
+        ([(__file__, __file__)], 'two files. Accepted: "/.*,/.*"'),
         ("no such.tsv", "no such.tsv: No such file"),
         ([], "no sentence pair"),
     ],

@@ -70,3 +70,5 @@ def test_an_address_may_name_the_model_once():
         kt.load(address, version=4)
     with pytest.raises(InputError, match="127.0.0.1:9"):
         kt.load(address, version=3, timeout=1)
+    with pytest.raises(InputError):
+        kt.load(address + "9" * 5000, timeout=1)

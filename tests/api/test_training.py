@@ -145,6 +145,9 @@ def test_goes_on_after_an_interruption_and_shows_progress(
         kt.train(data, folder, **options)
     with pytest.raises(InputError, match="keeps its configuration"):
         kt.train(data, folder, resume=True, seed=9)
+    longer = run.config.updated({"training": {"epochs": 3}})
+    run = kt.train(data, folder, resume=True, config=longer, verbose=0)
+    assert len(run.history()) == 3
 
 
 @pytest.mark.parametrize(

@@ -243,6 +243,16 @@ def test_translate_of_a_missing_file(run, refuses, tmp_path):
     refuses("translate", "--run", run, "--input", path, says=[path])
 
 
+def test_translate_where_nothing_can_be_written(run, refuses, tmp_path):
+    source = tmp_path / "in.txt"
+    source.write_text("one two\n")
+    words = ["translate", "--run", run, "--input", source, "--output"]
+    refuses(*words, source, says=[source, "is read, too"])
+    assert source.read_text() == "one two\n"
+    missing = tmp_path / "no folder" / "out.txt"
+    refuses(*words, missing, says=[missing, "no such folder"])
+
+
 def test_an_export_never_overwrites_a_version(run, refuses, tmp_path):
     (tmp_path / "1").mkdir()
     options = ["--out", tmp_path, "--model-version", "1"]

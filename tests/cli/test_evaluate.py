@@ -149,6 +149,12 @@ def test_what_does_not_fit_is_refused_before_translating(
     refuses(*words, "--against", tmp_path, says=[tmp_path, "not a run"])
     refuses(*words, "--against", perfect, perfect, says=["given 2 times"])
     refuses(*words, "--against", run, says=[run, "given 2 times"])
+    for read in (pairs, perfect):  # which stay as they are
+        before = read.read_bytes()
+        output = ["--output", read.parent / ".." / read.parent.name / read.name]
+        says = [read.name, "is read, too"]
+        refuses(*words, "--against", perfect, *output, says=says)
+        assert read.read_bytes() == before
     refuses(*words, "--paired-bs", says=["--paired-bs goes with --against"])
     unused = ["--against", perfect, "--paired-bs", FEW_TRIALS]
     refuses(*words, *unused, says=["--paired-ar-n goes with --paired-ar"])
@@ -223,6 +229,8 @@ def test_options_of_a_report_are_checked_first(
     refuses(*words, "--output", missing, says=[missing, "no such folder"])
     report = ["--report", tmp_path / "report.html"]
     refuses(*words, *report, "--data", run, says=[run])
+    same = ["--output", report[1]]
+    refuses(*words, *report, *same, says=[report[1], "is written, too"])
     other = tmp_path / "other"
     prepare = ["prepare", "--train", pairs, "--out", other, *DATA_OPTIONS]
     assert main([str(word) for word in prepare]) == 0

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from keras_transformer.cli.main import main
+from keras_transformer.deployment.server_files import write_server_files
 from tests.cli.conftest import ROOT
 
 
@@ -58,12 +59,18 @@ def test_labels_move_back_and_go(versions):
     assert found == {1: [], 2: ["stable"], 3: [], 4: [], 5: []}
 
 
-def test_prune_says_what_it_removed(versions):
+def test_prune_says_what_it_removed(versions, base):
+    write_server_files(base)
+    config = base.parent / "models.config"
     versions("label", "stable", "1")
+    with config.open("a") as file:
+        file.write("# edited\n")
     found = versions("prune", "--keep", "2", "--dry-run")
     assert found["would_remove"] == [2, 3]
     assert len(found["versions"]) == 5
+    assert config.read_text().endswith("# edited\n")
     found = versions("prune", "--keep", "2")
+    assert not config.read_text().endswith("# edited\n")
     assert found["removed"] == [2, 3]
     assert [v["version"] for v in found["versions"]] == [1, 4, 5]
 

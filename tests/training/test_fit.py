@@ -223,6 +223,14 @@ def test_mixed_precision_trains(prepared, config, tmp_path, policy):
     assert keras.config.dtype_policy().name == "float32"
 
 
+def test_a_training_without_an_update_is_refused(prepared, config, tmp_path):
+    training = {"accumulate_steps": 1000, "epochs": 1}
+    config = config.updated({"training": training})
+    run = Run.create(tmp_path / "run", config, prepared)
+    with pytest.raises(InputError, match="or less, the batches of all epochs"):
+        fit(run, prepared)
+
+
 def test_gradients_reach_every_weight(prepared, config, tmp_path):
     import tensorflow as tf
 

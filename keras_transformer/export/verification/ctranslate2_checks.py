@@ -46,7 +46,7 @@ def verify(folder: str | os.PathLike) -> CheckResults:
         return results
     results.run(log_probabilities_agree, beam, reference)
     results.run(greedy_translations_agree, folder, reference)
-    results.run(beam_translations_agree, beam, reference)
+    results.run(beam_scores_agree, beam, reference)
     return results
 
 
@@ -114,7 +114,7 @@ def greedy_translations_agree(folder: pathlib.Path, reference: dict) -> str:
     return f"{same} of {len(reference['texts'])} the same"
 
 
-def beam_translations_agree(
+def beam_scores_agree(
     translator: CTranslate2Translator, reference: dict
 ) -> str:
     """What both searches end with has the same score; how often it is the best.
