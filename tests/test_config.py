@@ -62,7 +62,7 @@ def test_tiny_preset_is_the_published_recipe():
     assert model.tied_embeddings == "all"
     assert training.learning_rate == 5e-3
     assert training.warmup_steps == 2000
-    assert training.batch_tokens == 4096
+    assert training.batch_tokens * training.accumulate_steps == 4096
     assert training.average_epochs == 10
     assert config.data.shared_vocabulary
     assert config.data.source_vocabulary_size == 10_000
