@@ -87,7 +87,10 @@ class CrossEntropy(_TokenMean):
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Perplexity(CrossEntropy):
-    """The exponential of `CrossEntropy`, whose arguments it has."""
+    """The exponential of `CrossEntropy`.
+
+    Arguments and result are as of it.
+    """
 
     def __init__(self, name: str = "perplexity", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
