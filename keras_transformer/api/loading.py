@@ -33,7 +33,8 @@ _ACCEPTED = (
 )
 _OF_MODEL = re.compile(
     r"(?P<server>.*?)/v1/models/(?P<model>[^/:]+)"
-    r"(/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?(/|:predict)?"
+    r"(/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
+    r"(/|:predict)?"
 )
 
 

@@ -314,11 +314,12 @@ def check_outputs(
     """
     taken = {os.path.realpath(path): "is read" for path in inputs}
     for path in filter(None, outputs):
-        if not pathlib.Path(path).absolute().parent.is_dir():
+        target = pathlib.Path(path)
+        if not target.absolute().parent.is_dir():
             raise InputError(f"{path}: there is no such folder to write to")
-        real = os.path.realpath(path)
-        target = pathlib.Path(real)
+        # Of a pipe behind /dev/stdout the real path opens nothing.
         is_device = target.exists() and not target.is_file()
+        real = os.path.realpath(path)
         if real in taken and not is_device:
             raise InputError(
                 f"{path} {taken[real]}, too: its content would be lost. "

@@ -182,7 +182,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _check_options(arguments):
-    """Refuses options that do nothing without --against."""
+    """Refuses options that don't go together, and files to be lost."""
     names = ("paired_bs", "paired_ar", "paired_ar_n")
     given = [name for name in names if getattr(arguments, name)]
     if given and not arguments.against:

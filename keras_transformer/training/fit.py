@@ -282,7 +282,7 @@ def _require_update(steps, training):
     if steps * training.epochs < training.accumulate_steps:
         raise InputError(
             f"training.accumulate_steps must be {steps * training.epochs} or "
-            f"less, the batches of all epochs. Received: "
+            "less, the batches of all epochs. Received: "
             f"{training.accumulate_steps}"
         )
 

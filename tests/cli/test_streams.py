@@ -91,3 +91,15 @@ def test_training_goes_on_without_who_read_its_progress(tmp_path, data):
         os.close(writer)
     assert result.returncode == 0
     assert [line["epoch"] for line in Run.load(out).history()] == [1, 2]
+
+
+def test_a_pipe_may_be_read_and_written():
+    script = (
+        "from keras_transformer.cli.console import check_outputs\n"
+        "check_outputs(['/dev/stdout', '/dev/stdout'], ['/dev/stdout'])\n"
+    )
+    command = [sys.executable, "-c", script]
+    assert (
+        subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE).returncode
+        == 0
+    )
