@@ -6,7 +6,8 @@
 One thread, batches of the same forced length as in the benchmark of decoding,
 through TensorFlow's profiler. Operations below a microsecond aren't recorded
 by it; they and the executor are what is left of a step. With `--run` a run's
-weights, else random ones.
+weights, else random ones. With `--served` an export in a session, where int8 is
+calibrated; without it each row has a scale of its own.
 """
 
 import argparse
@@ -22,7 +23,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 from scripts.benchmarks.corpus import source_sentences
-from scripts.benchmarks.models import forced, make_run
+from scripts.benchmarks.decoding.measure import SessionTranslator
+from scripts.benchmarks.models import (
+    export_beam,
+    export_forced,
+    forced,
+    make_run,
+)
 
 _BATCHES = 3
 _SHOWN = 14
@@ -41,6 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 64])
     parser.add_argument("--beam", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--precision", nargs="+", default=["bfloat16"])
+    parser.add_argument("--served", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     import tensorflow as tf
@@ -50,8 +58,9 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
         folder = options.run or make_run(scratch)
+        translator = _exported if options.served else _translator
         profiles = [
-            _profile(folder, precision, batch, beam, scratch)
+            _profile(translator, folder, precision, batch, beam, scratch)
             for precision in options.precision
             for batch in options.batch
             for beam in options.beam
@@ -63,8 +72,34 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _profile(folder, precision, batch, beam, scratch):
+def _profile(translator, folder, precision, batch, beam, scratch):
     """Time by operation in a step of one setting."""
+    import tensorflow as tf
+
+    scratch = scratch / f"{precision}-{batch}-{beam}"
+    translate = translator(folder, precision, beam, scratch)
+    texts = source_sentences(None, batch * _BATCHES)
+    batches = [
+        texts[begin : begin + batch] for begin in range(0, len(texts), batch)
+    ][:_BATCHES]
+    for text in [*batches, *batches]:
+        started = time.perf_counter()
+        translate(text)
+    seconds = time.perf_counter() - started
+    recording = str(scratch / "recording")
+    tf.profiler.experimental.start(recording)
+    for text in batches:
+        translate(text)
+    tf.profiler.experimental.stop()
+    return {
+        "title": f"batch {batch}, beam {beam}, {precision}",
+        "microseconds": 1e6 * seconds / _LENGTH,
+        "operations": _operations(recording, len(batches) * _LENGTH),
+    }
+
+
+def _translator(folder, precision, beam, scratch):
+    """Translates texts with a run, in this process."""
     import tensorflow as tf
 
     from keras_transformer.training.run import Run
@@ -72,26 +107,19 @@ def _profile(folder, precision, batch, beam, scratch):
 
     run = Run.load(folder)
     decoding = forced(folder, precision, _LENGTH, beam)
-    translate = Translator.from_run(run, run.load_model(), decoding).translate
-    texts = source_sentences(None, batch * _BATCHES)
-    batches = [
-        tf.constant(texts[begin : begin + batch])
-        for begin in range(0, len(texts), batch)
-    ][:_BATCHES]
-    for text in [*batches, *batches]:
-        started = time.perf_counter()
-        translate(text)["score"].numpy()
-    seconds = time.perf_counter() - started
-    folder = str(scratch / f"{precision}-{batch}-{beam}")
-    tf.profiler.experimental.start(folder)
-    for text in batches:
-        translate(text)
-    tf.profiler.experimental.stop()
-    return {
-        "title": f"batch {batch}, beam {beam}, {precision}",
-        "microseconds": 1e6 * seconds / _LENGTH,
-        "operations": _operations(folder, len(batches) * _LENGTH),
-    }
+    translator = Translator.from_run(run, run.load_model(), decoding)
+    return lambda texts: translator.translate(tf.constant(texts))[
+        "score"
+    ].numpy()
+
+
+def _exported(folder, precision, beam, scratch):
+    """Translates texts with an export, as TensorFlow Serving runs it."""
+    export = export_forced(
+        scratch, folder, precision, _LENGTH, beam=export_beam(beam, [beam])
+    )
+    signature = "greedy" if beam == 1 else "serving_default"
+    return SessionTranslator(str(export), signature, threads=1)()
 
 
 def _operations(folder, steps):

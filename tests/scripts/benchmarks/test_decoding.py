@@ -3,6 +3,7 @@
 import argparse
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -11,13 +12,17 @@ import pytest
 from scripts.benchmarks import command
 from tests.toy_models import MODEL, write_corpus
 
-SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / "scripts"
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SCRIPTS = ROOT / "scripts"
+PAGE = ROOT / "docs" / "performance.md"
 CELLS = ("b1_greedy", "b64_greedy", "b64_beam4")
 # What a peer prints, faster each time that it is called.
 PEERS = """
 import json, pathlib, sys
 size = ["--sentences", "12", "--repeats", "3"]
-assert sys.argv[1:] == ["decode", "--data", "corpus", *size]
+command, option, data, *rest = sys.argv[1:]
+assert [command, option, *rest] == ["decode", "--data", *size]
+assert (pathlib.Path(data) / "dev.tsv").is_file()
 calls = pathlib.Path(__file__).with_suffix(".calls")
 calls.write_text(calls.read_text() + "x" if calls.exists() else "x")
 factor = len(calls.read_text())
@@ -129,7 +134,7 @@ def test_the_page_says_what_was_measured_beside_a_peer(run_folder, tmp_path):
     peers = tmp_path / "peers.py"
     peers.write_text(PEERS)
     report, last = measured(
-        run_folder, "--peer", "--peers", peers, "--data", "corpus"
+        run_folder, "--peer", "--peers", peers, "--data", run_folder
     )
     assert list(last) == ["ratios"]
     assert last["ratios"] == report["ratios"]
@@ -159,14 +164,15 @@ def test_the_page_says_what_was_measured_beside_a_peer(run_folder, tmp_path):
         path = tmp_path / f"{name}.json"
         path.write_text(json.dumps(content) + "\n")
         options += [f"--{name}", path]
+    written = tmp_path / "performance.md"
+    shutil.copy(PAGE, written)
+    options += ["--write", written]
     page = script("tools/performance_page.py", *options)
     assert page.returncode == 0, page.stderr
     for cell, ratios in last["ratios"].items():
         row = f"| {cell} | {ratios['vs_float32']:.2f} | "
-        assert row + f"{ratios['vs_int8']:.2f} |" in page.stdout
-    assert profile["title"] in page.stdout
-    written = tmp_path / "performance.md"
-    written.write_text(page.stdout, encoding="utf-8")
+        assert row + f"{ratios['vs_int8']:.2f} |" in written.read_text("utf-8")
+    assert profile["title"] in written.read_text("utf-8")
     done = script(
         *("tools/performance_page.py", "--exports", tmp_path / "peer.json"),
         *("--write", written),
@@ -174,3 +180,15 @@ def test_the_page_says_what_was_measured_beside_a_peer(run_folder, tmp_path):
     assert done.returncode == 0, done.stderr
     # In the whole page, and in its section of exports.
     assert written.read_text("utf-8").count(row) == 2
+
+
+@pytest.mark.slow
+def test_a_step_of_an_export_is_profiled(run_folder):
+    profiled = script(
+        *("tools/profile_decoding.py", "--run", run_folder / "run", "--json"),
+        *("--served", "--precision", "float32", "--batch", 2, "--beam", 2),
+    )
+    assert profiled.returncode == 0, profiled.stderr
+    (profile,) = json.loads(profiled.stdout)
+    assert profile["microseconds"] > 0
+    assert any("MatMul" in row["operation"] for row in profile["operations"])
