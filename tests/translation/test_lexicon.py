@@ -181,7 +181,7 @@ def test_an_export_has_its_shortlist(toy, tmp_path, capsys):
     expected = load(run, shortlist=corpus).translate(sources)
     assert load(out).translate(sources) == expected
     described = read_json(out / "1/assets.extra/keras_transformer.json")
-    assert described["shortlist"]["candidates"] == 101
+    assert described["shortlist"]["candidates"] == 31
     assert described["shortlist"]["frequent"] == 6
     capsys.readouterr()
     assert main(["info", str(out / "1")]) == 0
