@@ -28,8 +28,7 @@ ONE_EACH = (
 def log_normalizer(logits: tf.Tensor) -> tf.Tensor:
     """Log of the sum of the exponentials: `(..., V)` to float32 `(...)`.
 
-    `logit - log_normalizer` is the log-softmax, without a second tensor the
-    size of the vocabulary.
+    `logit - log_normalizer` is the log-softmax.
     """
     logits = tf.cast(logits, tf.float32)
     # The largest probability is 1 / sum(exp(logits - max(logits))). oneDNN has
