@@ -148,6 +148,10 @@ def test_settings_of_several_kinds_are_taken_together():
             {"training": {"best_by": "last", "early_stopping": 3}},
             "early_stopping must be 0 with training.best_by last",
         ),
+        (
+            {"training": {"epochs": 5, "cooldown_epochs": 6}},
+            "cooldown_epochs must be 5 .training.epochs. or less.*: 6",
+        ),
         ({"training": {"best_by": "bleu"}}, "bleu_every must be 1 to 20.*: 0"),
         (
             {"training": {"best_by": "bleu", "bleu_every": 21}},

@@ -66,7 +66,7 @@ def test_objects_print_what_they_are():
         ),
         keras_transformer.WarmupSchedule(64, 10, 0.5): (
             "WarmupSchedule(d_model=64, warmup_steps=10, factor=0.5, "
-            "accumulation_steps=1)"
+            "accumulation_steps=1, num_steps=0, cooldown_steps=0)"
         ),
     }
     assert [repr(one) for one in objects] == list(objects.values())

@@ -25,9 +25,18 @@ if TYPE_CHECKING:
 
 
 def compile_model(
-    model: keras.Model, training: TrainingConfig, d_model: int
+    model: keras.Model,
+    training: TrainingConfig,
+    d_model: int,
+    batches_per_epoch: int = 0,
 ) -> CrossEntropy:
     """Compiles the model and builds its optimizer and metrics.
+
+    Args:
+        model: of `build_transformer`.
+        training: `TrainingConfig`.
+        d_model: int, width of the model.
+        batches_per_epoch: int, for `training.cooldown_epochs`.
 
     Returns:
         the compiled `CrossEntropy`, whose `count` counts real tokens.
@@ -36,7 +45,7 @@ def compile_model(
     """
     cross_entropy = CrossEntropy()
     model.compile(
-        optimizer=_optimizer(training, d_model),
+        optimizer=_optimizer(training, d_model, batches_per_epoch),
         loss=SmoothedCrossEntropy(training.label_smoothing),
         metrics=[cross_entropy, Perplexity(), TokenAccuracy()],
         # On JAX, XLA is the only compiler.
@@ -53,22 +62,35 @@ def compile_model(
     return cross_entropy
 
 
-def schedule(training: TrainingConfig, d_model: int) -> WarmupSchedule:
-    """The learning rate that a configuration asks for."""
+def schedule(
+    training: TrainingConfig, d_model: int, batches_per_epoch: int = 0
+) -> WarmupSchedule:
+    """The learning rate that a configuration asks for.
+
+    Without the number of batches it has no cooldown.
+    """
     factor = training.learning_rate_factor
     if training.learning_rate is not None:
         factor = (
             training.learning_rate * (d_model * training.warmup_steps) ** 0.5
         )
+    steps = training.accumulate_steps
+    num_steps = training.epochs * batches_per_epoch // steps
+    cooldown_steps = training.cooldown_epochs * batches_per_epoch // steps
     return WarmupSchedule(
-        d_model, training.warmup_steps, factor, training.accumulate_steps
+        d_model,
+        training.warmup_steps,
+        factor,
+        steps,
+        num_steps,
+        cooldown_steps,
     )
 
 
-def _optimizer(training, d_model):
+def _optimizer(training, d_model, batches_per_epoch):
     steps = training.accumulate_steps
     return DenseAdam(
-        schedule(training, d_model),
+        schedule(training, d_model, batches_per_epoch),
         beta_1=training.beta_1,
         beta_2=training.beta_2,
         epsilon=training.adam_epsilon,

@@ -158,9 +158,14 @@ def _fit_locked(
     if not resume:
         _start(model, run, observer)
     freeze(model, training.freeze)
-    cross_entropy = compile_model(model, training, run.config.model.d_model)
     batches = _training_batches(run, prepared)
     _require_update(batches.batches_per_epoch, training)
+    cross_entropy = compile_model(
+        model,
+        training,
+        run.config.model.d_model,
+        batches.batches_per_epoch,
+    )
     dev = _dev_batches(prepared, run.config)
     speed = Speed(cross_entropy)
     keep_best = KeepBest(run)

@@ -223,6 +223,18 @@ def test_mixed_precision_trains(prepared, config, tmp_path, policy):
     assert keras.config.dtype_policy().name == "float32"
 
 
+def test_the_learning_rate_cools_down(prepared, config, tmp_path):
+    changes = {"epochs": 4, "cooldown_epochs": 2, "warmup_steps": 1}
+    config = config.updated({"training": changes})
+    run = Run.create(tmp_path / "run", config, prepared)
+    fit(run, prepared)
+    rates = [epoch["learning_rate"] for epoch in run.history()]
+    # Those of the next update: half as high in the middle of the cooldown.
+    assert rates[1] / rates[0] == pytest.approx((1 / 2) ** 0.5, rel=0.1)
+    assert rates[2] / rates[1] == pytest.approx((2 / 3) ** 0.5 / 2, rel=0.1)
+    assert rates[3] == 0
+
+
 def test_a_training_without_an_update_is_refused(prepared, config, tmp_path):
     training = {"accumulate_steps": 1000, "epochs": 1}
     config = config.updated({"training": training})

@@ -22,8 +22,33 @@ def test_equals_the_notebook(notebook):
         assert float(ours(step - 1)) == pytest.approx(rate, rel=1e-5)
 
 
+def test_the_cooldown_falls_linearly_to_0():
+    plain = WarmupSchedule(16, 2)
+    cooled = WarmupSchedule(16, 2, num_steps=10, cooldown_steps=4)
+    factors = [float(cooled(step) / plain(step)) for step in range(12)]
+    expected = [1.0] * 7 + [0.75, 0.5, 0.25, 0.0, 0.0]
+    assert factors == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("accumulate_steps", [1, 3])
+def test_the_cooldown_is_the_last_epochs(accumulate_steps):
+    training = TrainingConfig(
+        epochs=5,
+        cooldown_epochs=2,
+        warmup_steps=1,
+        accumulate_steps=accumulate_steps,
+    )
+    rate = schedule(training, 64, batches_per_epoch=12)
+    plain = schedule(training, 64)
+    batches = np.arange(5 * 12)
+    factors = np.array([float(rate(b) / plain(b)) for b in batches])
+    assert factors[: 3 * 12 + 1] == pytest.approx(1)
+    assert factors[-1] == pytest.approx(accumulate_steps / 24)
+    assert (np.diff(factors) <= 0).all()
+
+
 def test_serialises():
-    ours = WarmupSchedule(64, 10, 0.5, 2)
+    ours = WarmupSchedule(64, 10, 0.5, 2, 100, 20)
     config = keras.optimizers.schedules.serialize(ours)
     revived = keras.optimizers.schedules.deserialize(config)
     assert revived.get_config() == ours.get_config()
@@ -66,3 +91,5 @@ def test_a_configuration_counts_updates_too():
 def test_wrong_values_are_refused():
     with pytest.raises(ValueError, match="warmup_steps=0"):
         WarmupSchedule(64, 0)
+    with pytest.raises(ValueError, match="cooldown_steps=3, num_steps=2"):
+        WarmupSchedule(64, 10, num_steps=2, cooldown_steps=3)
