@@ -234,7 +234,11 @@ def _draw_smoothing_table(arguments, language):
 
 @_kind("learning-rates", "warm-up and decay", takes=("run",), many_runs=True)
 def _draw_learning_rates(arguments, language):
-    """The rates that runs were configured with, or the paper's."""
+    """The rates that runs were configured with, or the paper's.
+
+    Without `training.cooldown_epochs`, as how many batches an epoch has isn't
+    known; the plot of training curves shows the rates as they were.
+    """
     from keras_transformer.training.compiling import schedule
 
     if not arguments.run:
