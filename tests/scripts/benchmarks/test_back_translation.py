@@ -8,7 +8,7 @@ import pytest
 from keras_transformer.cli.main import build_parser
 from scripts.benchmarks.back_translation import __main__ as back_translation
 
-BLEU = {"half": 20.0, "mixed": 21.5, "whole": 25.0}
+BLEU = {"half": 20.0, "mixed": 21.5, "whole": 25.0, "added": 26.0}
 
 
 @pytest.fixture
@@ -27,8 +27,12 @@ def call(tmp_path, monkeypatch, capsys):
         if words[0] == "translate":
             pathlib.Path(words[words.index("--output") + 1]).touch()
         elif words[0] == "evaluate":
-            name = words[words.index("--run") + 1].split("/")[-1][:-4]
-            scores = {"bleu": BLEU[name], "chrf": 1.0, "cross_entropy": 2.0}
+            run = pathlib.Path(words[words.index("--run") + 1]).name
+            name, seed, _ = run.split("-")
+            bleu = BLEU[name] + int(seed) / 10
+            scores = {"bleu": bleu, "chrf": 1.0, "cross_entropy": 2.0}
+            if "--against" in words:
+                scores["against"] = [{"bleu_p_values": {"ar": 0.0312}}]
             return json.dumps(scores) + "\n"
         else:
             pathlib.Path(words[words.index("--out") + 1]).mkdir(exist_ok=True)
@@ -50,37 +54,70 @@ def test_half_of_the_sources_are_held_back(call):
     assert (call.out / "half.tsv").read_text().splitlines() == [
         f"en train {i}\tzh train {i}" for i in range(0, 10, 2)
     ]
-    assert (call.out / "back.tsv").read_text().splitlines()[1] == (
+    assert (call.out / "back-half.tsv").read_text().splitlines()[1] == (
         "zh train 2\ten train 2"
     )
-    assert (call.out / "mono.target").read_text().splitlines() == [
+    assert (call.out / "made-half.target").read_text().splitlines() == [
         f"zh train {i}" for i in range(1, 10, 2)
     ]
 
 
 def test_three_models_and_one_back(call):
-    commands, table = call("--epochs=4")
+    commands, table = call("--epochs=4", "--seeds", "1")
     assert [words[0] for words in commands] == [
         *("prepare", "train", "translate"),
-        *("prepare", "train", "evaluate") * 3,
+        *("prepare",) * 3,
+        *("train",) * 3,
+        *("evaluate",) * 3,
     ]
     back, half, mixed, whole = (w for w in commands if w[0] == "prepare")
     assert "--source-language=zh" in back
     assert "--target-language=en" in back
-    made = f"{call.out}/mono.source,{call.out}/mono.target#BT"
+    made = f"{call.out}/made-half.source,{call.out}/made-half.target#BT"
     assert mixed[2:4] == [f"{call.out}/half.tsv", made]
     assert half[2] == f"{call.out}/half.tsv"
     assert half[3] == "--dev"
     assert whole[2] == f"{call.out}/whole.tsv"
-    trained = [words for words in commands if words[0] == "train"]
-    epochs = [[w for w in words if "--epochs" in w] for words in trained]
-    assert epochs == [[f"--epochs={n}"] for n in (4, 4, 2, 2)]
+    assert epochs(commands) == [4, 4, 2, 2]
     assert "--decoding=sampling=true" in commands[2]
-    assert [row.split(" | ")[1] for row in table.splitlines()[2:]] == [
-        "20.0",
-        "21.5",
-        "25.0",
+    rows = [row.split(" | ") for row in table.splitlines()[2:]]
+    assert [row[2] for row in rows] == ["20.1", "21.6", "25.1"]
+    assert [row[6] for row in rows] == [" |", "0.031 |", "0.031 |"]
+
+
+def test_nothing_is_hidden(call):
+    commands, table = call("--epochs=8", "--only", "whole", "added")
+    every = [f"zh train {i}" for i in range(10)]
+    assert (call.out / "made-whole.target").read_text().splitlines() == every
+    back, whole, added = (w for w in commands if w[0] == "prepare")
+    assert back[2] == f"{call.out}/back-whole.tsv"
+    assert whole[2] == f"{call.out}/whole.tsv"
+    made = f"{call.out}/made-whole.source,{call.out}/made-whole.target#BT"
+    assert added[2:4] == [f"{call.out}/whole.tsv", made]
+    assert epochs(commands) == [4, *(4, 2) * 3]
+    # The whole is compared with a model that isn't among these.
+    against = [w for w in commands if "--against" in w]
+    assert len(against) == 3
+    assert against[1][-1] == f"{call.out}/whole-2.txt"
+    assert table.splitlines()[-2:] == [
+        "all pairs: 25.2 ± 0.2",
+        "these and back-translations of all targets: 26.2 ± 0.2, beside all "
+        "pairs p < 0.001",
     ]
+
+
+def test_each_seed_is_a_training(call):
+    commands, _ = call("--epochs=4", "--seeds", "3", "5", "--jobs", "2")
+    trained = [words for words in commands if words[0] == "train"]
+    outs = [pathlib.Path(w[w.index("--out") + 1]).name for w in trained]
+    assert outs[0] == "back-half-run"
+    assert "--set=training.seed=3" in trained[0]
+    assert sorted(outs[1:]) == [
+        f"{name}-{seed}-run"
+        for name in ("half", "mixed", "whole")
+        for seed in (3, 5)
+    ]
+    assert all("--threads=1" in words for words in trained)
 
 
 def test_what_is_done_is_not_done_again(call):
@@ -92,14 +129,24 @@ def test_what_is_done_is_not_done_again(call):
 
 def test_a_half_trained_run_is_resumed(call):
     call("--epochs=4", "--only", "half")
-    (call.out / "half-run.trained").unlink()
+    (call.out / "half-2-run.trained").unlink()
     commands, _ = call("--epochs=4", "--only", "half")
     assert len(commands) == 1
     assert "--resume" in commands[0]
 
 
 def test_the_epochs_are_those_of_the_preset(call):
-    commands, _ = call("--preset=demo", "--only", "mixed")
-    trained = [words for words in commands if words[0] == "train"]
-    assert "--epochs=8" in trained[0]
-    assert "--epochs=4" in trained[1]
+    options = "--preset=demo", "--only", "mixed", "--seeds", "1"
+    commands, _ = call(*options)
+    assert epochs(commands) == [8, 4]
+
+
+def epochs(commands):
+    """Of each training, in order."""
+    return [
+        int(word.partition("=")[2])
+        for words in commands
+        if words[0] == "train"
+        for word in words
+        if word.startswith("--epochs=")
+    ]
