@@ -13,14 +13,15 @@ have given. With `--only whole added` nothing is hidden: a model of the other
 direction learns from all pairs, translates all their targets back, and these
 are added to the pairs.
 
-Trained on twice as many pairs, a model gets half as many epochs: as many
-updates. Each is trained once a seed; the models of the other direction have
-the first seed alone. A p-value is that of the difference to another model of
-the same seed, by paired approximate randomisation. With `--jobs` several are
-trained at a time, one thread each, whose minutes are then rough. An
-interrupted call goes on where it was (`steps.py`). The last thing printed is a
-table in Markdown and, below it, the means of the seeds with 95 % intervals by
-Student's t and the p-values of their differences by Welch's test.
+Trained on twice as many pairs, a model gets half as many epochs, as many
+updates, and is the mean of half as many of the last ones. Each is trained once
+a seed; the models of the other direction have the first seed alone. A p-value
+is that of the difference to another model of the same seed, by paired
+approximate randomisation. With `--jobs` several are trained at a time, one
+thread each, whose minutes are then rough. An interrupted call goes on where it
+was (`steps.py`). The last thing printed is a table in Markdown and, below it,
+the means of the seeds with 95 % intervals by Student's t and the p-values of
+their differences by Welch's test.
 """
 
 import argparse
@@ -173,6 +174,9 @@ def _train_model(seed, name, options):
 def _train(data, name, halves, seed, options):
     words = [f"--preset={options.preset}", f"--set=training.seed={seed}"]
     words.append(f"--epochs={max(1, options.epochs // halves)}")
+    if averaged := preset(options.preset).training.average_epochs:
+        averaged = max(1, averaged // halves)
+        words.append(f"--set=training.average_epochs={averaged}")
     if options.jobs > 1:
         words.append("--threads=1")
     steps.train(data, options.out / f"{name}-run", [*words, *options.training])

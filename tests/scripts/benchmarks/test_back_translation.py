@@ -86,7 +86,8 @@ def test_three_models_and_one_back(call):
 
 
 def test_nothing_is_hidden(call):
-    commands, table = call("--epochs=8", "--only", "whole", "added")
+    chosen = "--preset=tatoeba", "--only", "whole", "added"
+    commands, table = call("--epochs=8", *chosen)
     every = [f"zh train {i}" for i in range(10)]
     assert (call.out / "made-whole.target").read_text().splitlines() == every
     back, whole, added = (w for w in commands if w[0] == "prepare")
@@ -95,6 +96,8 @@ def test_nothing_is_hidden(call):
     made = f"{call.out}/made-whole.source,{call.out}/made-whole.target#BT"
     assert added[2:4] == [f"{call.out}/whole.tsv", made]
     assert epochs(commands) == [4, *(4, 2) * 3]
+    averaged = epochs(commands, "--set=training.average_epochs=")
+    assert averaged == [4, *(4, 2) * 3]
     # The whole is compared with a model that isn't among these.
     against = [w for w in commands if "--against" in w]
     assert len(against) == 3
@@ -141,12 +144,12 @@ def test_the_epochs_are_those_of_the_preset(call):
     assert epochs(commands) == [8, 4]
 
 
-def epochs(commands):
-    """Of each training, in order."""
+def epochs(commands, option="--epochs="):
+    """Of each training, in order; or those of another option."""
     return [
-        int(word.partition("=")[2])
+        int(word.rpartition("=")[2])
         for words in commands
         if words[0] == "train"
         for word in words
-        if word.startswith("--epochs=")
+        if word.startswith(option)
     ]
