@@ -96,6 +96,8 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.epochs:
         options.epochs = preset(options.preset).training.epochs
     _split(*corpus, options.out, options.pairs)
+    # In the order of the table, in which a model follows that beside it.
+    options.only = [name for name in _MODELS if name in options.only]
     chosen = {name: _MODELS[name] for name in options.only}
     made = sorted({model.pairs for model in chosen.values() if model.made})
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -190,7 +192,7 @@ def _measure(name, options):
         other = out / f"{model.beside}-{seed}.txt"
         if model.beside in options.only:
             words += ["--against", other]
-        result = out / f"{name}-{seed}.json"
+        result = _result(name, seed, options)
         run = out / f"{name}-{seed}-run"
         scores = steps.evaluate(run, out / "dev.tsv", result, *words)
         compared = ["", ""]
@@ -215,8 +217,15 @@ def _mean(name, options):
 
 
 def _bleu(name, options):
-    files = (options.out / f"{name}-{seed}.json" for seed in options.seeds)
+    files = (_result(name, seed, options) for seed in options.seeds)
     return [json.loads(path.read_text("utf-8"))["bleu"] for path in files]
+
+
+def _result(name, seed, options):
+    """The file of a model's scores; others where it is compared."""
+    beside = _MODELS[name].beside
+    compared = f"-{beside}" if beside in options.only else ""
+    return options.out / f"{name}-{seed}{compared}.json"
 
 
 def _parser():
@@ -244,7 +253,7 @@ def _parser():
         nargs="+",
         choices=_MODELS,
         default=["half", "mixed", "whole"],
-        help="the models, each after the one that it is compared with",
+        help="the models; each is compared with the one before it",
     )
     add("--seeds", nargs="+", type=int, default=[1, 2, 3])
     add("--jobs", type=int, default=1, help="models trained at a time")

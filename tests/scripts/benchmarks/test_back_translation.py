@@ -123,6 +123,17 @@ def test_each_seed_is_a_training(call):
     assert all("--threads=1" in words for words in trained)
 
 
+def test_models_in_any_order_and_compared_later(call):
+    call("--epochs=4", "--only", "mixed", "--seeds", "1")
+    options = "--epochs=4", "--only", "mixed", "half", "--seeds", "1"
+    commands, table = call(*options)
+    assert [w[0] for w in commands] == [
+        *("prepare", "train", "evaluate", "evaluate")
+    ]
+    assert "--against" in commands[-1]
+    assert "half of the pairs | 0.031" in table
+
+
 def test_what_is_done_is_not_done_again(call):
     _, table = call("--epochs=4")
     commands, again = call("--epochs=4")
