@@ -6,7 +6,9 @@ word stood in the training data, as compare-mt does (Neubig et al. 2019).
 
 import collections
 import dataclasses
+import functools
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -27,10 +29,12 @@ from keras_transformer.evaluation.significance import Comparison
 from keras_transformer.languages import scripts_of_language
 from keras_transformer.text.tokenizer import UNKNOWN
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Written without spaces: each character counts as a word.
 _SPACELESS = {"HAN", "KANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
 _LENGTH_GROUPS = 5
+# Combining marks stand in the first planes; a joiner shapes letters in words.
+_MARKS_END = 0x1F000
+_JOINERS = "\u200c\u200d"
 # From so many on a new group begins.
 _FREQUENCIES = (0, 1, 10, 100, 1000)
 _RECORDS = 1024  # that are read at a time
@@ -202,14 +206,16 @@ def groups_by_length(sources: Sequence[str], language: str) -> list[Group]:
     lengths = [len(words(source, language)) for source in sources]
     counts = sorted(collections.Counter(lengths).items())
     groups: list = []
-    lowest, held = None, 0
+    lowest, held, left = None, 0, len(lengths)
     for value, count in counts:
         lowest = value if lowest is None else lowest
         held += count
-        full = held * _LENGTH_GROUPS >= len(lengths) * (len(groups) + 1)
+        # As many as each of the groups to come, this one among them, would
+        # have of all that are left.
+        full = held * (_LENGTH_GROUPS - len(groups)) >= left
         if full or value == counts[-1][0]:
             groups.append((lowest, value))
-            lowest = None
+            lowest, held, left = None, 0, left - held
     return [
         Group(low, high, [i for i, n in enumerate(lengths) if low <= n <= high])
         for low, high in groups
@@ -278,7 +284,19 @@ def words(text: str, language: str) -> list[str]:
     text = nfkc(text).lower()
     if is_spaceless(language):
         return [character for character in text if character.isalnum()]
-    return _WORD.findall(text)
+    return _word_pattern().findall(text)
+
+
+@functools.cache
+def _word_pattern():
+    """Letters and digits with their marks, which `\\w` doesn't hold."""
+    marks = "".join(
+        character
+        for character in map(chr, range(_MARKS_END))
+        if unicodedata.category(character)[0] == "M"
+    )
+    letter = rf"[^\W_][{marks}{_JOINERS}]*"
+    return re.compile(rf"(?:{letter})+(?:['’](?:{letter})+)*")
 
 
 def is_spaceless(language: str) -> bool:

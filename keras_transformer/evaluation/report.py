@@ -6,25 +6,36 @@ element of its own writing direction.
 """
 
 import base64
+import dataclasses
 import hashlib
 import html
 import pathlib
 import re
+from typing import NamedTuple
 
 from sacrebleu.metrics import CHRF
 
 from keras_transformer.evaluation.analysis import Report, is_spaceless
-from keras_transformer.evaluation.significance import p_value_text, score_text
+from keras_transformer.evaluation.significance import (
+    BOOTSTRAP,
+    RANDOMISATION,
+    Resampling,
+    p_value_text,
+    score_text,
+)
 from keras_transformer.files import read_yaml
 
 _FOLDER = pathlib.Path(__file__).parent
 _STYLE = (_FOLDER / "report.css").read_text(encoding="utf-8")
 _CHINESE = read_yaml(_FOLDER / "report_labels_zh.yaml")
 _SHOWN = 10  # sentences of each kind
+# Of fewer sentences a bootstrap's interval is too narrow; of one it has no
+# width at all.
+_FEWEST_WITH_INTERVAL = 10
 # Not allowed in HTML, or not to be seen.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _METRICS = (("bleu", "BLEU"), ("chrf", "chrF"))
-_TESTS = {"bs": "p, bootstrap", "ar": "p, randomisation"}
+_TESTS = {BOOTSTRAP: "p, bootstrap", RANDOMISATION: "p, randomisation"}
 
 
 def report_page(report: Report) -> str:
@@ -84,29 +95,37 @@ def _scores(report):
                 for test in tests
             ]
         rows.append(row)
-    drawn, first = compared.resampling, compared.systems[0].name
     notes = [_label("No intervals were computed.")]
+    drawn = compared.resampling
     if drawn.resamples:
         notes = [
             _label(
                 "Intervals are of 95 %, by bootstrap with {resamples} "
-                "resamples, seed {seed}. Two that overlap don't mean that "
-                "systems are equal: the p-values tell, which are of the "
-                "difference to {name}.",
+                "resamples, seed {seed}.",
                 resamples=f"{drawn.resamples:,}",
                 seed=drawn.seed,
-                name=first,
             )
         ]
-    if tests:
-        notes.append(
-            _label(
-                "Below 0.05, the difference is more than the choice of the "
-                "sentences explains. What another seed of the training would "
-                "give, no p-value tells."
-            )
-        )
+    notes += _test_notes(compared, tests)
     return _section("Scores", _table(columns, rows), *map(_note, notes))
+
+
+def _test_notes(compared, tests):
+    """What the p-values are, if there are any."""
+    if not tests:
+        return
+    yield _label(
+        "The p-values are of the difference to {name}. Below 0.05, it is more "
+        "than the choice of the sentences explains, even where intervals "
+        "overlap. What another seed of the training would give, no p-value "
+        "tells.",
+        name=compared.systems[0].name,
+    )
+    if RANDOMISATION in tests:
+        yield _label(
+            "Randomisation: paired and approximate, {trials} trials.",
+            trials=f"{compared.resampling.trials:,}",
+        )
 
 
 def _statistics(report):
@@ -137,6 +156,10 @@ def _groups(report):
     unit = "Characters" if spaceless else "Words"
     lengths = _group_table(report, report.by_length, f"{unit} of the source")
     rarest = _group_table(report, report.by_rarest_word, "Times counted")
+    few = _label(
+        "Groups of less than {count} sentences have no interval.",
+        count=_FEWEST_WITH_INTERVAL,
+    )
     if report.training_pairs is None:
         note = _label(
             "How often the rarest word of the source stands in the sources of "
@@ -148,9 +171,18 @@ def _groups(report):
             "data ({pairs} pairs).",
             pairs=f"{report.training_pairs:,}",
         )
+    notes = [note]
+    grouped = sum(len(group.indices) for group in report.by_rarest_word)
+    if without := report.compared.sentences - grouped:
+        notes.append(
+            _label(
+                "{count} of the sources have no word and are in no group.",
+                count=f"{without:,}",
+            )
+        )
     title = "By frequency of the rarest word"
-    return _section("By length of the source", lengths) + _section(
-        title, _note(note), rarest
+    return _section("By length of the source", lengths, _note(few)) + _section(
+        title, *map(_note, notes), rarest
     )
 
 
@@ -164,12 +196,16 @@ def _group_table(report, groups, what):
             for name, texts in report.systems.items()
         }
         references = [report.texts.references[i] for i in group.indices]
-        compared = report.scoring.compare(systems, references, report.language)
-        cells = [_range(group), f"{len(group.indices):,}"]
+        scoring = _group_scoring(report.scoring, len(references))
+        compared = scoring.compare(systems, references, report.language)
+        cells = [
+            _Heading(_range(group), len(systems)),
+            _Heading(f"{len(references):,}", len(systems)),
+        ]
         for system in compared.systems:
             rows.append([*cells, _text(system.name)])
             bars.append(system)
-            cells = ["", ""]
+            cells = []
     for name, _ in _METRICS:
         ends = [getattr(system, f"{name}_interval") for system in bars]
         ends += [(0, getattr(system, name)) for system in bars]
@@ -177,6 +213,15 @@ def _group_table(report, groups, what):
         for row, system in zip(rows, bars, strict=True):
             row.append(_score(system, name) + _bar(system, name, most))
     return _table(columns, rows)
+
+
+def _group_scoring(scoring, sentences):
+    """As all sentences are scored, small groups without intervals."""
+    if sentences >= _FEWEST_WITH_INTERVAL:
+        return scoring
+    resampling = scoring.resampling or Resampling()
+    without = dataclasses.replace(resampling, resamples=0)
+    return dataclasses.replace(scoring, resampling=without)
 
 
 def _range(group):
@@ -249,16 +294,17 @@ def _ranked(report, chrf, title, note, values, best, **names):
 
 def _sentence(report, chrf, index):
     """Source, reference and all translations of a sentence."""
-    rows = [
-        (_label("Source"), report.texts.sources[index]),
-        (_label("Reference"), report.texts.references[index]),
-    ]
+    source = _text(report.texts.sources[index], report.source_language)
+    rows = [(_label("Source"), source)]
+    translations = [(_label("Reference"), report.texts.references)]
     for name, texts in report.systems.items():
         score = f"{chrf[name][index]:.1f}"
-        rows.append((f"{_text(name)} {score}", texts[index]))
-    items = "".join(
-        f"<dt>{term}</dt><dd>{_text(text)}</dd>" for term, text in rows
-    )
+        translations.append((f"{_text(name)} {score}", texts))
+    rows += [
+        (term, _text(texts[index], report.language))
+        for term, texts in translations
+    ]
+    items = "".join(f"<dt>{term}</dt><dd>{text}</dd>" for term, text in rows)
     return f'<div class="sentence"><dl>{items}</dl></div>\n'
 
 
@@ -289,16 +335,29 @@ def _section(title, *content, **names):
     return f"<section>\n{heading}\n{''.join(content)}</section>\n"
 
 
+class _Heading(NamedTuple):
+    """The cell that names some rows; its text is HTML already."""
+
+    content: str
+    rows: int
+
+
 def _table(columns, rows):
     """A table of cells that are HTML already."""
     head = "".join(f'<th scope="col">{_label(name)}</th>' for name in columns)
     head = head and f"<thead><tr>{head}</tr></thead>"
     body = "".join(
-        f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n"
-        for row in rows
+        f"<tr>{''.join(_cell(cell) for cell in row)}</tr>\n" for row in rows
     )
     table = f"<table>{head}<tbody>\n{body}</tbody></table>"
-    return f'<div class="wide">{table}</div>\n'
+    # Focused by the keyboard, so that it can be scrolled.
+    return f'<div class="wide" tabindex="0">{table}</div>\n'
+
+
+def _cell(cell):
+    if isinstance(cell, _Heading):
+        return f'<th scope="row" rowspan="{cell.rows}">{cell.content}</th>'
+    return f"<td>{cell}</td>"
 
 
 def _note(content):
@@ -322,11 +381,17 @@ def _label(text, **values):
     )
 
 
-def _text(text):
-    """A text from outside, in its own writing direction."""
+def _text(text, language=""):
+    """A text from outside, in its own writing direction.
+
+    Args:
+        text: such as a sentence, or the name of a run.
+        language: its code; "": unknown.
+    """
     if not text.strip():
         return f"<i>{_label('(empty)')}</i>"
-    return f'<bdi class="text" lang="">{_escaped(text)}</bdi>'
+    language = _escaped(language)
+    return f'<bdi class="text" lang="{language}">{_escaped(text)}</bdi>'
 
 
 def _escaped(text):

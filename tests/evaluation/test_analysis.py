@@ -43,6 +43,23 @@ def test_words_of_a_language():
     assert words("…", "en") == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "हिन्दी में",  # Vowel signs and a virama.
+        "தமிழ் மொழி",
+        "שָׁלוֹם עוֹלָם",
+        "مُحَمَّد رسول",
+        "می\u200cروم خانه",  # A joiner between two parts of a word.
+        "İstanbul'da yağmur",  # Its first letter in lower case has a mark.
+    ],
+)
+def test_marks_are_part_of_a_word(text):
+    found = words(text, "hi")
+    assert len(found) == 2
+    assert " ".join(found) == text.lower()
+
+
 def test_groups_by_length_have_about_as_many_sentences():
     sources = [
         " ".join("w" * n) for n in [1] * 5 + [2] * 5 + list(range(3, 13))
@@ -51,13 +68,30 @@ def test_groups_by_length_have_about_as_many_sentences():
     assert [(g.lowest, g.highest, len(g.indices)) for g in groups] == [
         (1, 1, 5),
         (2, 2, 5),
-        (3, 4, 2),
-        (5, 8, 4),
-        (9, 12, 4),
+        (3, 6, 4),
+        (7, 9, 3),
+        (10, 12, 3),
     ]
     assert sorted(i for g in groups for i in g.indices) == list(range(20))
     (only,) = groups_by_length(["a b"] * 9, "en")
     assert (only.lowest, only.highest) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("counts", "sizes"),
+    [
+        ([600, 8, 8, 184, 200], [600, 200, 200]),
+        ([500, 1, 1, 1, 400, 100], [500, 403, 100]),
+    ],
+)
+def test_one_large_group_leaves_no_tiny_ones(counts, sizes):
+    sources = [
+        " ".join("w" * length)
+        for length, count in enumerate(counts, start=1)
+        for _ in range(count)
+    ]
+    groups = groups_by_length(sources, "en")
+    assert [len(group.indices) for group in groups] == sizes
 
 
 def test_groups_by_rarest_word():

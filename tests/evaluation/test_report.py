@@ -9,20 +9,14 @@ import re
 import pytest
 
 from keras_transformer.evaluation import report as report_module
-from keras_transformer.evaluation.analysis import (
-    Report,
-    groups_by_length,
-    groups_by_rarest_word,
-    rarest_words,
+from tests.evaluation.reports import (
+    OURS,
+    REFERENCES,
+    SOURCES,
+    THEIRS,
+    page_of,
 )
-from keras_transformer.evaluation.report import report_page
-from keras_transformer.evaluation.run_evaluation import Scoring, Texts
-from keras_transformer.evaluation.significance import Resampling
 
-SOURCES = ["one two", "one two three four", "five", "six six six six six"]
-REFERENCES = ["a b c d", "a b c d e f", "g h i j", "k l m n"]
-OURS = ["a b c d", "a b c d x y", "", "k l m n"]
-THEIRS = ["a b x x", "a b c d e f", "g h i j", "k k k k k"]
 HOSTILE = (
     '</bdi><script>alert(1)</script><img src=x onerror="a()">'
     "&amp;{name}'\"\x00\u202e</style>]]>"
@@ -55,31 +49,6 @@ class Page(html.parser.HTMLParser):
 
     def handle_data(self, data):
         self.texts.append(data)
-
-
-def page_of(systems=None, sources=SOURCES, training_pairs=None, **scoring):
-    systems = systems or {"ours": OURS, "theirs": THEIRS}
-    scoring = Scoring(
-        resampling=Resampling(resamples=40, trials=40),
-        tokenize="none",
-        **scoring,
-    )
-    name = next(iter(systems))
-    tests = ("bs", "ar") if len(systems) > 1 else ()
-    rarest = rarest_words(sources, "en")
-    return report_page(
-        Report(
-            compared=scoring.compare(systems, REFERENCES, "en", tests),
-            systems=systems,
-            texts=Texts(sources, REFERENCES, systems[name]),
-            scoring=scoring,
-            language="en",
-            by_length=groups_by_length(sources, "en"),
-            by_rarest_word=groups_by_rarest_word(rarest),
-            source_language="en",
-            training_pairs=training_pairs,
-        )
-    )
 
 
 def in_english(page):
@@ -138,6 +107,52 @@ def test_one_system_needs_no_other():
     assert "Best sentences" in text
 
 
+def test_it_says_what_p_values_are_of():
+    text = in_english(page_of())
+    assert "The p-values are of the difference to ours." in text
+    assert "Randomisation: paired and approximate, 40 trials." in text
+    text = in_english(page_of(resamples=0, tests=("ar",)))
+    assert "No intervals were computed." in text
+    assert "The p-values are of the difference to ours." in text
+    text = in_english(page_of(tests=("bs",)))
+    assert "trials" not in text
+
+
+def test_small_groups_have_no_interval():
+    # 10 sentences of a word, 9 of two.
+    sources = ["a"] * 10 + ["b c"] * 9
+    references = ["w x y z"] * 19
+    ours = ["w x y z", "w x"] * 9 + ["w x y z"]
+    page = page_of({"ours": ours}, sources, references)
+    text = in_english(page)
+    assert re.search(r"^ \| 1 \| 10 \| ours \| \S+ \(\S+ … \S+\)", text, re.M)
+    assert re.search(r"^ \| 2 \| 9 \| ours \| \d+\.\d \| \d+\.\d$", text, re.M)
+    assert "Groups of less than 10 sentences have no interval." in text
+
+
+def test_it_says_what_is_in_no_group():
+    assert "no word" not in in_english(page_of())
+    text = in_english(page_of(sources=["…", *SOURCES[1:]]))
+    assert "1 of the sources have no word and are in no group." in text
+
+
+def test_elements_say_what_they_are():
+    elements = Page(page_of(language="de")).elements
+    spans = [
+        attributes["rowspan"]
+        for tag, attributes in elements
+        if tag == "th" and attributes["scope"] == "row"
+    ]
+    # Length and number of four groups, and of one, each of two systems.
+    assert spans == ["2"] * 10
+    languages = [
+        attributes["lang"] for tag, attributes in elements if tag == "bdi"
+    ]
+    assert set(languages) == {"", "en", "de"}
+    # Of each sentence its source, and, unless they are empty, three more.
+    assert languages.count("de") > languages.count("en") > 10
+
+
 def test_it_says_where_words_were_counted():
     assert "sources of this test set" in in_english(page_of())
     text = in_english(page_of(training_pairs=26679))
@@ -194,7 +209,7 @@ def test_every_label_is_in_both_languages():
     )
     assert len(english) == len(chinese) > 60
     # What has no Chinese is said alike in both.
-    labels = set(re.findall(r"<(?:th|h2)[^>]*>([^<]+)<", page))
+    labels = set(re.findall(r'<(?:th scope="col"|h2)>([^<]+)<', page))
     assert labels == {"BLEU", "chrF"}
     assert "最差的句子" in page
     assert "比 " in page

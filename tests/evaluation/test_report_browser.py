@@ -1,0 +1,140 @@
+"""The page of an evaluation in a browser, in both of its languages."""
+
+import re
+
+import pytest
+
+from tests import chromium
+from tests.evaluation.reports import SOURCES, page_of
+
+NAME = "runs/seed-1 + runs/seed-2 + runs/seed-3-of-another-machine"
+
+browser = chromium.browser
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    ours = ["a b c d", "a b c d x y", "", "k l m n"]
+    theirs = ["a b x x", "a b c d e f", "g h i j", "k k k k k"]
+    page = page_of({NAME: ours, "theirs": theirs}, language="de")
+    path.write_text(page, encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture
+def open_page(browser, address):
+    """Opens the page at a width; errors and messages fail the test."""
+    contexts, messages = [], []
+
+    def opened(width=1000, **settings):
+        viewport = {"width": width, "height": 700}
+        context = browser.new_context(viewport=viewport, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("request", lambda request: requested.append(request.url))
+        page.goto(address)
+        return page
+
+    requested: list[str] = []
+    yield opened
+    for context in contexts:
+        context.close()
+    assert messages == []
+    assert set(requested) <= {address}
+
+
+def visible_text(page):
+    return page.locator("body").inner_text()
+
+
+def test_one_language_at_a_time(open_page):
+    page = open_page()
+    text = visible_text(page)
+    assert "Worst sentences" in text
+    assert "最差的句子" not in text
+    page.get_by_label("中文").check()
+    text = visible_text(page)
+    assert "最差的句子" in text
+    # No label is left in English; names, sentences and signatures are.
+    page.locator("bdi, section:last-of-type td").evaluate_all(
+        "elements => elements.forEach(element => element.remove())"
+    )
+    words = set(re.findall(r"[A-Za-z]{2,}", visible_text(page)))
+    assert words <= {"English", "BLEU", "chrF", "data"}
+    page.get_by_label("English").check()
+    assert "Worst sentences" in visible_text(page)
+
+
+def test_the_language_is_chosen_by_keyboard(open_page):
+    page = open_page()
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    assert "最差的句子" in visible_text(page)
+
+
+@pytest.mark.parametrize("width", [320, 360, 1000])
+def test_nothing_is_wider_than_the_window(open_page, width):
+    page = open_page(width)
+    for language in ("English", "中文"):
+        page.get_by_label(language).check()
+        assert page.evaluate(
+            "document.documentElement.scrollWidth <= window.innerWidth"
+        )
+        sizes = page.locator(".sentence dd").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect().width)"
+        )
+        # Two thirds of a narrow window are the text's, of any at least half.
+        assert min(sizes) > width * (0.66 if width < 640 else 0.5)
+
+
+def test_a_wide_table_is_scrolled_by_keyboard(open_page):
+    page = open_page(320)
+    table = page.locator(".wide").nth(1)
+    table.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "document.querySelectorAll('.wide')[1].scrollLeft > 0"
+    )
+
+
+def test_texts_have_their_language(open_page):
+    page = open_page()
+    source = page.locator("bdi[lang=en]", has_text=SOURCES[0]).first
+    assert source.is_visible()
+    assert page.locator("bdi[lang=de]", has_text="a b c d").first.is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_background(open_page, scheme):
+    page = open_page(color_scheme=scheme)
+    for selector in ("body", ".sentence", ".note", ".sentence dt"):
+        text, background = page.locator(selector).first.evaluate(
+            """element => {
+              const color = getComputedStyle(element).color;
+              while (element.parentElement &&
+                  getComputedStyle(element).backgroundColor ===
+                  "rgba(0, 0, 0, 0)") {
+                element = element.parentElement;
+              }
+              return [color, getComputedStyle(element).backgroundColor];
+            }"""
+        )
+        assert _contrast(text, background) >= 4.5, selector
+
+
+def _contrast(*colors):
+    """The contrast of two colors, by WCAG 2.2."""
+    low, high = sorted(map(_luminance, colors))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(color):
+    parts = [int(n) / 255 for n in re.findall(r"\d+", color)[:3]]
+    linear = [
+        n / 12.92 if n <= 0.04045 else ((n + 0.055) / 1.055) ** 2.4
+        for n in parts
+    ]
+    red, green, blue = linear
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
