@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from keras_transformer.errors import InputError
     from keras_transformer.evaluation.run_evaluation import (
         Evaluation,
-        Scoring,
         evaluate_run,
     )
+    from keras_transformer.evaluation.scoring import Scoring
     from keras_transformer.evaluation.significance import (
         Comparison,
         Resampling,

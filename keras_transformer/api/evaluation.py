@@ -9,10 +9,10 @@ from keras_transformer.data.corpus import Pairs
 from keras_transformer.errors import InputError, shown
 from keras_transformer.evaluation.run_evaluation import (
     Evaluation,
-    Scoring,
     evaluate_run,
     evaluate_translator,
 )
+from keras_transformer.evaluation.scoring import Scoring
 from keras_transformer.export.ctranslate2_folder import MODEL
 from keras_transformer.export.ctranslate2_translator import (
     CTranslate2Translator,

@@ -17,6 +17,7 @@ example:
 import argparse
 import dataclasses
 import json
+import os
 import pathlib
 
 from keras_transformer.cli.console import (
@@ -108,7 +109,8 @@ def _add_comparison_options(parser):
         default=[],
         metavar="RUN|FILE",
         help="other runs, searched with the same options, or files of "
-        "translations, a line for each pair",
+        "translations, a line for each pair, whose Chinese is simplified where "
+        "the references' is",
     )
     group.add_argument(
         "--paired-bs",
@@ -199,10 +201,11 @@ def _check_options(arguments):
         [arguments.output, arguments.report], [*files, *arguments.against]
     )
     systems = [_name(arguments), *arguments.against]
-    for name in systems:
-        if systems.count(name) > 1:
+    paths = list(map(os.path.normpath, systems))
+    for name, path in zip(systems, paths, strict=True):
+        if paths.count(path) > 1:
             raise InputError(
-                f"--against: {name} is given {systems.count(name)} times. "
+                f"--against: {name} is given {paths.count(path)} times. "
                 "Accepted: other runs, and files of translations"
             )
 
@@ -228,7 +231,7 @@ def _tests(arguments):
 def _scoring(arguments, sentences):
     """`Scoring` by the options; refused before anything is translated."""
     from keras_transformer.evaluation.bleu_chrf import metrics
-    from keras_transformer.evaluation.run_evaluation import Scoring
+    from keras_transformer.evaluation.scoring import Scoring
     from keras_transformer.evaluation.significance import Resampling
 
     values = {
@@ -252,6 +255,7 @@ def _other(name, model, sentences, weights):
         InputError: it is neither, or doesn't fit the pairs.
     """
     from keras_transformer.data.corpus import read_lines
+    from keras_transformer.evaluation.scoring import as_references
     from keras_transformer.languages import same_language
     from keras_transformer.training.run import Run
 
@@ -265,7 +269,7 @@ def _other(name, model, sentences, weights):
                 f"{languages[1]}, to be compared"
             )
         return name
-    lines = list(read_lines(name))
+    lines = as_references(model, read_lines(name))
     if len(lines) != sentences:
         raise InputError(
             f"{name}: {len(lines):,} lines. Accepted: a translation for each "

@@ -20,11 +20,8 @@ from keras_transformer.data.keys import nfkc, sentence_keys
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
 from keras_transformer.evaluation.bleu_chrf import metrics
-from keras_transformer.evaluation.run_evaluation import (
-    Evaluation,
-    Scoring,
-    Texts,
-)
+from keras_transformer.evaluation.run_evaluation import Evaluation
+from keras_transformer.evaluation.scoring import Scoring, Texts
 from keras_transformer.evaluation.significance import Comparison
 from keras_transformer.languages import scripts_of_language
 from keras_transformer.text.tokenizer import UNKNOWN

@@ -5,25 +5,23 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 import tensorflow as tf
 
-from keras_transformer.chinese import simplify
-from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
-from keras_transformer.data.corpus import Pairs, sentence_pairs
+from keras_transformer.data.corpus import Pairs
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError
-from keras_transformer.evaluation.significance import (
-    Comparison,
-    Interval,
-    Resampling,
-    compare,
+from keras_transformer.evaluation.scoring import (
+    Configured,
+    Scoring,
+    Texts,
+    text_columns,
 )
-from keras_transformer.languages import is_chinese
+from keras_transformer.evaluation.significance import Interval, Resampling
 from keras_transformer.training.run import Run
 from keras_transformer.translation.details import text_translator
 from keras_transformer.translation.ensemble import (
@@ -33,14 +31,6 @@ from keras_transformer.translation.ensemble import (
 from keras_transformer.translation.lexicon import lexicon_of
 from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.translator import Translator, with_prefix
-
-
-class Configured(Protocol):
-    """What has the configuration of a run."""
-
-    @property
-    def config(self) -> Config:
-        """As resolved when the run began."""
 
 
 class Measured(Configured, Protocol):
@@ -62,57 +52,6 @@ class Measured(Configured, Protocol):
         self, texts: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[list[float]]:
         """Of each token of these translations."""
-
-
-class Texts(NamedTuple):
-    """What was compared, line by line.
-
-    Attributes:
-        sources: as given.
-        references: as given, or in simplified Chinese.
-        translations: the model's.
-    """
-
-    sources: list[str]
-    references: list[str]
-    translations: list[str]
-
-
-@dataclasses.dataclass(frozen=True)
-class Scoring:
-    """How translations are scored.
-
-    Attributes:
-        tokenize: a tokenizer of sacreBLEU's for BLEU; None: the language's.
-        lowercase: whether case doesn't count.
-        resampling: of the intervals; None: as by default, and no intervals
-            where they would take too much memory.
-    """
-
-    tokenize: str | None = None
-    lowercase: bool = False
-    resampling: Resampling | None = None
-
-    def compare(
-        self,
-        systems: Mapping[str, Sequence[str]],
-        references: Sequence[str],
-        language: str,
-        tests: Sequence[str] = (),
-    ) -> Comparison:
-        """`significance.compare` by these settings."""
-        resampling = self.resampling or Resampling()
-        if self.resampling is None and not resampling.fits(len(references)):
-            resampling = dataclasses.replace(resampling, resamples=0)
-        return compare(
-            systems,
-            references,
-            language,
-            tests=tests,
-            tokenize=self.tokenize,
-            lowercase=self.lowercase,
-            resampling=resampling,
-        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -378,23 +317,3 @@ def batch_cross_entropy(
     )
     losses = tf.where(real, tf.cast(losses, tf.float64), 0.0)
     return tf.reduce_sum(losses), tf.math.count_nonzero(real)
-
-
-def text_columns(run: Configured, pairs: Pairs) -> tuple[list[str], list[str]]:
-    """Sources and references of pairs, as a run of theirs is measured on.
-
-    Args:
-        run: or anything else that has a run's `config`.
-        pairs: see `sentence_pairs`.
-
-    Raises:
-        InputError: there is no pair, or a file can't be read.
-    """
-    listed = sentence_pairs(pairs)
-    if not listed:
-        raise InputError("no sentence pair to evaluate on. Accepted: 1 or more")
-    sources, references = map(list, zip(*listed, strict=True))
-    data = run.config.data
-    if is_chinese(data.target_language) and data.simplify_chinese:
-        references = list(simplify(references))
-    return sources, references

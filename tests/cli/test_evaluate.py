@@ -148,7 +148,8 @@ def test_what_does_not_fit_is_refused_before_translating(
     refuses(*words, "--against", "no such", says=["no such"])
     refuses(*words, "--against", tmp_path, says=[tmp_path, "not a run"])
     refuses(*words, "--against", perfect, perfect, says=["given 2 times"])
-    refuses(*words, "--against", run, says=[run, "given 2 times"])
+    for same in (run, f"{run}/"):
+        refuses(*words, "--against", same, says=[run, "given 2 times"])
     for read in (pairs, perfect):  # which stay as they are
         before = read.read_bytes()
         output = ["--output", read.parent / ".." / read.parent.name / read.name]
@@ -188,6 +189,25 @@ def test_a_language_may_have_another_code(run, evaluate, tmp_path):
         text.replace("target_language: en", "target_language: eng_Latn")
     )
     assert evaluate("--against", other)["against"][0]["name"] == str(other)
+
+
+def test_other_translations_are_simplified_as_references_are(
+    run, tmp_path, capsys
+):
+    chinese = shutil.copytree(run, tmp_path / "chinese")
+    config = chinese / "config.yaml"
+    text = config.read_text()
+    config.write_text(
+        text.replace("target_language: en", "target_language: zh")
+    )
+    pairs, file = tmp_path / "pairs.tsv", tmp_path / "traditional.txt"
+    pairs.write_text("a b\t她说汉语。\nc d\t他們說漢語。\n", "utf-8")
+    file.write_text("她說漢語。\n他们说汉语。\n", "utf-8")
+    words = ["evaluate", "--run", str(chinese), "--input", str(pairs)]
+    words += ["--against", str(file), "--json", *FEW, FEW_TRIALS]
+    assert main(words) == 0
+    (against,) = json.loads(capsys.readouterr().out)["against"]
+    assert against["chrf"] == pytest.approx(100)
 
 
 def test_from_outside_the_results_are_all_of_stdout(run, pairs, perfect):

@@ -9,7 +9,7 @@ from keras_transformer.evaluation.analysis import (
     rarest_words,
 )
 from keras_transformer.evaluation.report import report_page
-from keras_transformer.evaluation.run_evaluation import Scoring, Texts
+from keras_transformer.evaluation.scoring import Scoring, Texts
 from keras_transformer.evaluation.significance import TESTS, Resampling
 
 SOURCES = ["one two", "one two three four", "five", "six six six six six"]

@@ -16,7 +16,7 @@ from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.bleu_chrf import scores
-from keras_transformer.evaluation.run_evaluation import text_columns
+from keras_transformer.evaluation.scoring import text_columns
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.inference.quantization import (
     map_projections,

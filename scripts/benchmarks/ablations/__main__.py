@@ -41,6 +41,9 @@ PARTS = "prepare", "train", "evaluate"
 QUICK = {"only": ["base", "greedy"], "pairs": 2000, "epochs": 1, "seeds": [1]}
 
 
+_ONE_THREAD = " --threads=1"  # of commands side by side; no other recipe
+
+
 class _Failed(Exception):
     """A command's exit status wasn't 0."""
 
@@ -171,9 +174,6 @@ def _try_to_measure(name, recipe, seed, options):
 
 def _measure(name, recipe, seed, options):
     """Trains and evaluates, unless that was done before."""
-    result = options.out / f"{name}-{seed}.json"
-    if result.is_file():
-        return
     run = options.out / f"{recipe['run']}-{seed}"
     train = [
         *("train", "--data", options.out / "data" / recipe["data"]),
@@ -184,9 +184,15 @@ def _measure(name, recipe, seed, options):
     evaluate += ["--output", results.translations(options.out, name, seed)]
     for option, value in recipe["evaluate"].items():
         evaluate.append(f"--{option}={value}")
+    commands = _prepare_command(recipe, options), train, evaluate
+    commands = [_line(command) for command in commands]
+    result = options.out / f"{name}-{seed}.json"
+    if result.is_file():
+        _require_same(result, commands)
+        return
     threads = {}
     if options.jobs > 1:
-        train.append("--threads=1")
+        train.append(_ONE_THREAD.strip())
         names = "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"
         threads = dict.fromkeys(names, "1")
     log = run.with_name(f"{run.name}.log")
@@ -196,17 +202,27 @@ def _measure(name, recipe, seed, options):
         _run([*train, *resume], threads, log)
     seconds = time.monotonic() - started
     scores = json.loads(_run(evaluate, threads, log).strip().splitlines()[-1])
-    commands = _prepare_command(recipe, options), train, evaluate
     measured = {
         "name": name,
         "seed": seed,
         "seconds": seconds,
         "scores": scores,
-        "commands": [_line(command) for command in commands],
+        "commands": commands,
     }
     result.write_text(json.dumps(measured), encoding="utf-8")
     text = f"{name}, seed {seed}: {scores}, {seconds:.0f} s"
     print(text, file=sys.stderr, flush=True)
+
+
+def _require_same(result, commands):
+    """Refuses what was measured by other commands, as of fewer epochs."""
+    kept = json.loads(result.read_text(encoding="utf-8"))["commands"]
+    for old, new in zip(kept, commands, strict=True):
+        if old.replace(_ONE_THREAD, "") != new:
+            raise _Failed(
+                f"{result} was measured by another command: choose another "
+                f"--out, or remove it.\n  then: {old}\n  now:  {new}"
+            )
 
 
 def _run(command, environment, log):

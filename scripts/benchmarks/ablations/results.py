@@ -7,7 +7,7 @@ import types
 
 from keras_transformer.api.runs import run_config
 from keras_transformer.data.corpus import read_pairs
-from keras_transformer.evaluation.run_evaluation import text_columns
+from keras_transformer.evaluation.scoring import text_columns
 from keras_transformer.evaluation.significance import (
     RANDOMISATION,
     Resampling,
@@ -119,6 +119,7 @@ def _of_sentences(measured, recipes, folder, dev, name):
         references,
         language,
         tests=[RANDOMISATION],
+        tokenize=recipes[name]["evaluate"].get("tokenize"),
         resampling=_RESAMPLING,
     )
     return compared.systems[1].bleu_p_values[RANDOMISATION]

@@ -7,7 +7,9 @@ import pytest
 
 from keras_transformer.cli.main import build_parser
 from keras_transformer.config import Config
+from keras_transformer.evaluation import significance
 from keras_transformer.evaluation.significance import Resampling
+from keras_transformer.presets import preset
 from scripts.benchmarks.ablations import __main__ as ablations
 
 VARIANTS = """
@@ -35,7 +37,6 @@ BLEU = {"base": 20.0, "long": 21.5, "words": 19.0, "greedy": 18.0}
 @pytest.fixture
 def call(tmp_path, monkeypatch):
     """Calls the script; commands are recorded instead of run."""
-    (tmp_path / "variants.yaml").write_text(VARIANTS)
     lines = "".join(f"x\t{line}\n" for line in REFERENCES)
     (tmp_path / "dev.tsv").write_text(lines)
     commands = []
@@ -70,12 +71,14 @@ def call(tmp_path, monkeypatch):
         del commands[:]
         files = ["--train", "train.tsv", "--dev", str(tmp_path / "dev.tsv")]
         files += ["--seeds", *call.seeds]
+        (tmp_path / "variants.yaml").write_text(call.variants)
         files += ["--variants", str(tmp_path / "variants.yaml")]
         files += ["--out", str(tmp_path / "out")]
         assert ablations.main([*files, *options]) == bool(call.fails)
         return commands
 
     call.fails, call.noise, call.seeds = "", 0.0, ["1"]
+    call.variants, call.folder = VARIANTS, tmp_path
     return call
 
 
@@ -114,6 +117,33 @@ def test_what_was_measured_is_not_measured_again(call, capsys):
     first = capsys.readouterr().out
     assert call() == []
     assert capsys.readouterr().out == first
+
+
+def test_results_of_other_commands_are_not_taken_for_these(call, capsys):
+    call("--only", "base", "greedy")
+    call.fails = "nothing else"
+    assert call("--only", "base", "greedy", "--epochs", "9") == []
+    told = capsys.readouterr().err
+    assert "base-1.json was measured by another command" in told
+    assert "--set=training.epochs=9" in told
+    # How many run at a time is no other recipe.
+    call.fails = ""
+    assert call("--only", "base", "greedy", "--jobs", "2") == []
+
+
+def test_translations_are_compared_as_they_were_scored(call, monkeypatch):
+    compared = []
+
+    def compare(*arguments, **options):
+        compared.append(options["tokenize"])
+        return significance.compare(*arguments, **options)
+
+    monkeypatch.setattr(ablations.results, "compare", compare)
+    call()
+    assert compared == [None] * 3
+    call.variants = VARIANTS.replace("beam-size: 4", "tokenize: none")
+    call("--out", str(call.folder / "none"))
+    assert compared[3:] == ["none"] * 3
 
 
 def test_variants_side_by_side_have_a_thread_each(call):
@@ -198,12 +228,38 @@ def test_unknown_variants_are_refused(call):
         call("--only", "lang")
 
 
+def sections(settings):
+    """`{"section.key": value}` as `{section: {key: value}}`."""
+    values = {}
+    for key, value in settings.items():
+        section, name = key.split(".")
+        values.setdefault(section, {})[name] = value
+    return values
+
+
+def test_the_base_of_captions_is_the_preset_tiny():
+    path = Path(ablations.__file__).with_name("variants_captions.yaml")
+    base = ablations._recipes(path, ["base"])["base"]
+    config = Config()
+    for part in ("prepare", "train"):
+        config = config.updated(sections(base[part]))
+    decoding = {
+        name.replace("-", "_"): value
+        for name, value in base["evaluate"].items()
+        if name != "tokenize"
+    }
+    language = {"data": {"target_language": "de"}}
+    assert config.updated({"decoding": decoding}) == preset("tiny").updated(
+        language
+    )
+
+
 @pytest.mark.parametrize(
     ("file", "variants"),
     [
         ("variants.yaml", 20),
         ("variants_quarter.yaml", 5),
-        ("variants_captions.yaml", 11),
+        ("variants_captions.yaml", 17),
     ],
 )
 def test_variants_of_the_files_are_valid_configurations(file, variants):
@@ -212,10 +268,6 @@ def test_variants_of_the_files_are_valid_configurations(file, variants):
     assert len(recipes) >= variants
     for recipe in recipes.values():
         for part in ("prepare", "train"):
-            values = {}
-            for key, value in recipe[part].items():
-                section, name = key.split(".")
-                values.setdefault(section, {})[name] = value
-            Config().updated(values)
+            Config().updated(sections(recipe[part]))
         words = [f"--{name}={v}" for name, v in recipe["evaluate"].items()]
         build_parser().parse_args(["evaluate", "--run=r", "--input=d", *words])

@@ -1,0 +1,107 @@
+"""What is scored of a test set, and how."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from keras_transformer.chinese import simplify
+from keras_transformer.config import Config
+from keras_transformer.data.corpus import Pairs, sentence_pairs
+from keras_transformer.errors import InputError
+from keras_transformer.evaluation.significance import (
+    Comparison,
+    Resampling,
+    compare,
+)
+from keras_transformer.languages import is_chinese
+
+
+class Configured(Protocol):
+    """What has the configuration of a run."""
+
+    @property
+    def config(self) -> Config:
+        """As resolved when the run began."""
+
+
+class Texts(NamedTuple):
+    """What was compared, line by line.
+
+    Attributes:
+        sources: as given.
+        references: as given, or in simplified Chinese.
+        translations: the model's.
+    """
+
+    sources: list[str]
+    references: list[str]
+    translations: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scoring:
+    """How translations are scored.
+
+    Attributes:
+        tokenize: a tokenizer of sacreBLEU's for BLEU; None: the language's.
+        lowercase: whether case doesn't count.
+        resampling: of the intervals; None: as by default, and no intervals
+            where they would take too much memory.
+    """
+
+    tokenize: str | None = None
+    lowercase: bool = False
+    resampling: Resampling | None = None
+
+    def compare(
+        self,
+        systems: Mapping[str, Sequence[str]],
+        references: Sequence[str],
+        language: str,
+        tests: Sequence[str] = (),
+    ) -> Comparison:
+        """`significance.compare` by these settings."""
+        resampling = self.resampling or Resampling()
+        if self.resampling is None and not resampling.fits(len(references)):
+            resampling = dataclasses.replace(resampling, resamples=0)
+        return compare(
+            systems,
+            references,
+            language,
+            tests=tests,
+            tokenize=self.tokenize,
+            lowercase=self.lowercase,
+            resampling=resampling,
+        )
+
+
+def text_columns(run: Configured, pairs: Pairs) -> tuple[list[str], list[str]]:
+    """Sources and references of pairs, as a run of theirs is measured on.
+
+    Args:
+        run: or anything else that has a run's `config`.
+        pairs: see `sentence_pairs`.
+
+    Raises:
+        InputError: there is no pair, or a file can't be read.
+    """
+    listed = sentence_pairs(pairs)
+    if not listed:
+        raise InputError("no sentence pair to evaluate on. Accepted: 1 or more")
+    sources, references = zip(*listed, strict=True)
+    return list(sources), as_references(run, references)
+
+
+def as_references(run: Configured, texts: Iterable[str]) -> list[str]:
+    """Target texts as a run's references are: in simplified Chinese or not.
+
+    Args:
+        run: or anything else that has a run's `config`.
+        texts: references, or another system's translations.
+    """
+    data = run.config.data
+    if is_chinese(data.target_language) and data.simplify_chinese:
+        return list(simplify(texts))
+    return list(texts)
