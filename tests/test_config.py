@@ -152,6 +152,7 @@ def test_settings_of_several_kinds_are_taken_together():
             {"training": {"epochs": 5, "cooldown_epochs": 6}},
             "cooldown_epochs must be 5 .training.epochs. or less.*: 6",
         ),
+        ({"training": {"cooldown_epochs": -0.1}}, "0 or more. Received: -0.1"),
         ({"training": {"best_by": "bleu"}}, "bleu_every must be 1 to 20.*: 0"),
         (
             {"training": {"best_by": "bleu", "bleu_every": 21}},

@@ -34,9 +34,10 @@ class TrainingConfig(Section):
     beta_2: Fraction = 0.98  # of Adam: how long it remembers their squares
     adam_epsilon: PositiveFloat = 1e-9  # of Adam: added to its divisor
     learning_rate: PositiveFloat | None = None  # at the peak; None: the paper's
-    # Last of the epochs, in which the learning rate falls to 0; 0: none. An
-    # early end, as by early_stopping, has no part of it, or less.
-    cooldown_epochs: NonNegativeInt = 0
+    # Last of the epochs, in which the learning rate falls to 0; below 1 a
+    # fraction of all epochs, such as 0.2; 0: none. An early end, as by
+    # early_stopping, has no part of it, or less.
+    cooldown_epochs: NonNegativeFloat = 0.0
     # greatest norm of all gradients; 0: any
     gradient_clip: NonNegativeFloat = 0.0
     accumulate_steps: PositiveInt = 1  # batches to one update of the weights

@@ -76,7 +76,10 @@ def schedule(
         )
     steps = training.accumulate_steps
     num_steps = training.epochs * batches_per_epoch // steps
-    cooldown_steps = training.cooldown_epochs * batches_per_epoch // steps
+    cooldown_epochs = training.cooldown_epochs
+    if cooldown_epochs < 1:
+        cooldown_epochs *= training.epochs
+    cooldown_steps = round(cooldown_epochs * batches_per_epoch) // steps
     return WarmupSchedule(
         d_model,
         training.warmup_steps,

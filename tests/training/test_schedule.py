@@ -47,6 +47,22 @@ def test_the_cooldown_is_the_last_epochs(accumulate_steps):
     assert (np.diff(factors) <= 0).all()
 
 
+def test_a_cooldown_below_1_is_a_fraction_of_the_epochs():
+    def of(cooldown_epochs, epochs):
+        training = TrainingConfig(
+            epochs=epochs, cooldown_epochs=cooldown_epochs
+        )
+        return schedule(training, 64, batches_per_epoch=30).get_config()
+
+    assert of(0.2, 10) == of(2, 10)
+    assert of(0.2, 20) == of(4, 20)
+    # A part of an epoch, and a number that isn't whole, are accepted.
+    assert of(0.1, 5)["cooldown_steps"] == 15
+    assert of(2.5, 5)["cooldown_steps"] == 75
+    assert of(1, 5)["cooldown_steps"] == 30
+    assert of(0, 5)["cooldown_steps"] == 0
+
+
 def test_serialises():
     ours = WarmupSchedule(64, 10, 0.5, 2, 100, 20)
     config = keras.optimizers.schedules.serialize(ours)
