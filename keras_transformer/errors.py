@@ -10,6 +10,23 @@ class InputError(ValueError):
     """
 
 
+def require_kind(value: object, kind: type, name: str) -> None:
+    """Refuses an argument that is neither None nor of its class.
+
+    Args:
+        value: what was given.
+        kind: the class.
+        name: of the argument.
+
+    Raises:
+        InputError: names the class.
+    """
+    if value is not None and not isinstance(value, kind):
+        raise InputError(
+            f"{name}: takes {kind.__name__} or None. Received: {shown(value)}"
+        )
+
+
 def shown(value: object, most: int = 100) -> str:
     """A value as a message repeats it: `repr`, cut where it is long.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.corpus import Pairs
-from keras_transformer.errors import InputError, shown
+from keras_transformer.errors import InputError, require_kind, shown
 from keras_transformer.evaluation.run_evaluation import (
     Evaluation,
     evaluate_run,
@@ -56,6 +56,8 @@ def evaluate(
         InputError: there is no pair, a file can't be read, or the model is
             damaged or another thing.
     """
+    require_kind(decoding, DecodingConfig, "decoding")
+    require_kind(scoring, Scoring, "scoring")
     if isinstance(model, str | os.PathLike):
         if (pathlib.Path(model) / MODEL).is_file():
             model = CTranslate2Translator(model, threads=usable_cores())

@@ -8,11 +8,11 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from keras_transformer.errors import InputError
+from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.errors import InputError, require_kind
 from keras_transformer.files import as_paths
 
 if TYPE_CHECKING:
-    from keras_transformer.config.decoding import DecodingConfig
     from keras_transformer.data.corpus import Pairs
     from keras_transformer.export.writer.ctranslate2 import CTranslate2Report
     from keras_transformer.export.writer.keras_file import KerasReport
@@ -109,6 +109,8 @@ def export(
     from keras_transformer.translation.lexicon import lexicon_of
     from keras_transformer.translation.trained_run import TrainedRun
 
+    require_kind(decoding, DecodingConfig, "decoding")
+    require_kind(version, int, "version")
     if isinstance(run, str | os.PathLike):
         run = Run.load(run)
     if isinstance(run, TrainedRun):

@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.contract import layout
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, require_kind
 from keras_transformer.files import as_paths
 from keras_transformer.translation.request import Translation, blank_translation
 from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.texts import TextTranslator
 
 if TYPE_CHECKING:
-    from keras_transformer.config.decoding import DecodingConfig
     from keras_transformer.data.corpus import Pairs
 
 # Sentences at a time; of a server half of what the exported batching.config
@@ -85,6 +85,7 @@ def load(
     """
     if not isinstance(where, str | os.PathLike):
         raise InputError(f"load takes a path. Received: {where!r}. {_ACCEPTED}")
+    require_kind(decoding, DecodingConfig, "decoding")
     name = os.fspath(where)
     of_run = {"ensemble": ensemble, "shortlist": shortlist}
     of_server = {"model": model, "version": version, "label": label}

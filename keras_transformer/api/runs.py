@@ -52,6 +52,16 @@ def taken_over_from(folder: str | os.PathLike) -> dict:
     return {name: config[name] for name in ("model", "decoding")}
 
 
+def sections_of(folder: str | os.PathLike) -> dict:
+    """What a run that goes on has, where nothing else is asked for.
+
+    Raises:
+        InputError: the folder is no run's.
+    """
+    config = run_config(folder).to_dict()
+    return {name: config[name] for name in SECTIONS}
+
+
 def run_config(
     folder: str | os.PathLike, default: Config | None = None
 ) -> Config:
@@ -173,8 +183,6 @@ def _use_threads(config):
 def _continue_with(run, request, initial, say, load_data):
     """Applies a longer training; refuses any other change of a run.
 
-    Other data are refused first, as the number of epochs is written down.
-
     What is requested may be what the run was started with, or nothing.
     """
     from keras_transformer.training.preflight import (
@@ -183,7 +191,7 @@ def _continue_with(run, request, initial, say, load_data):
     )
 
     began = run.manifest.get("initial", {}).get("run", "random weights")
-    if initial and str(pathlib.Path(initial)) != began:
+    if initial and os.path.realpath(initial) != os.path.realpath(began):
         raise InputError(
             f"--from: {run.folder} was started from {began}. Received: "
             f"{initial}"
@@ -205,6 +213,12 @@ def _continue_with(run, request, initial, say, load_data):
     require_same_data(run, load_data())
     epochs = request.epochs
     if epochs is not None:
+        trained = len(run.history())
+        if epochs < trained:
+            raise InputError(
+                f"--resume: training.epochs must be {trained} or more, as "
+                f"{run.folder} has trained. Received: {epochs}"
+            )
         if epochs != own.training.epochs:
             say(
                 f"--resume: training.epochs {epochs} is taken (it was "

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from keras_transformer.api.runs import (
     TrainingRequest,
     open_run,
+    sections_of,
     taken_over_from,
 )
 from keras_transformer.config import Config
@@ -41,7 +42,7 @@ def train(
     config: Config | Mapping | str | os.PathLike | None = None,
     initial: str | os.PathLike | None = None,
     resume: bool = False,
-    callbacks: Iterable = (),
+    callbacks: Iterable | None = None,
     verbose: int | str = 1,
     **training: Any,
 ) -> TrainedRun:
@@ -62,7 +63,9 @@ def train(
         resume: goes on with the run in `out`, which keeps its configuration
             but for the number of epochs.
         callbacks: of Keras, such as those of experiment trackers. They are
-            called after an epoch's scores are in the logs.
+            called after an epoch's scores are in the logs; with
+            `r_drop_after`, and where a run goes on within an epoch, training
+            begins and ends for them twice.
         verbose: as of `model.fit`: 0 is silent, 1 shows a bar, 2 a line an
             epoch.
         **training: values of the training section, such as `epochs=20`.
@@ -84,7 +87,7 @@ def train(
     run = train_run(
         data,
         out,
-        _request(preset, config, training, out if resume else initial),
+        _request(preset, config, training, out if resume else initial, resume),
         initial=initial,
         resume=resume,
         callbacks=callbacks,
@@ -95,15 +98,17 @@ def train(
     return run
 
 
-def _request(preset, config, values, origin) -> TrainingRequest:
+def _request(preset, config, values, origin, resume) -> TrainingRequest:
     """The request that arguments of `train` make.
 
     Args:
-        origin: the run that it continues, if any.
+        origin: the run that it continues or starts from, if any.
+        resume: whether it continues that.
     """
     taken_over = None
     if origin is not None:
-        taken_over = taken_over_from(origin)
+        goes_on = resume and preset is None
+        taken_over = (sections_of if goes_on else taken_over_from)(origin)
     name = "config"
     if isinstance(config, str | os.PathLike):
         name, config = os.fspath(config), read_yaml(config)
@@ -142,7 +147,7 @@ def train_run(
     *,
     initial: str | os.PathLike | None = None,
     resume: bool = False,
-    callbacks: Iterable = (),
+    callbacks: Iterable | None = None,
     verbose: int | str = 0,
     observe: Callable[[Run], Observer] | None = None,
     opened: Callable[[Run], None] | None = None,

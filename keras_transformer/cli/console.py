@@ -309,12 +309,14 @@ def check_outputs(
         inputs: paths of what is read.
 
     Raises:
-        InputError: an output's folder isn't there, or the output is an input
-            or another output.
+        InputError: an output's folder isn't there, or the output is a folder,
+            an input or another output.
     """
     taken = {os.path.realpath(path): "is read" for path in inputs}
     for path in filter(None, outputs):
         target = pathlib.Path(path)
+        if target.is_dir():
+            raise InputError(f"{path}: is a folder. Accepted: a file")
         if not target.absolute().parent.is_dir():
             raise InputError(f"{path}: there is no such folder to write to")
         # Of a pipe behind /dev/stdout the real path opens nothing.

@@ -35,6 +35,7 @@ from keras_transformer.cli.options import (
     check_engine_options,
     resolve_config,
 )
+from keras_transformer.errors import InputError
 from keras_transformer.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--dev",
+        action="append",
         metavar="FILE|FRACTION",
         help="development set, or the share of the corpus to take for it",
     )
@@ -108,6 +110,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     check_engine_options(arguments)
+    dev, *more = arguments.dev or [None]
+    if more:
+        raise InputError(
+            f"--dev is given {len(arguments.dev)} times. Accepted: one file, "
+            "or a fraction"
+        )
     taken_over = None
     if arguments.tokenizers is not None:
         load_tensorflow()
@@ -137,7 +145,7 @@ def run(arguments: argparse.Namespace) -> None:
             arguments.train,
             arguments.out,
             config.data,
-            dev=arguments.dev,
+            dev=dev,
             progress=stages,
             tokenizers=arguments.tokenizers,
             held_out=arguments.held_out,

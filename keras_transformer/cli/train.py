@@ -27,6 +27,7 @@ from keras_transformer import jax_runtime
 from keras_transformer.api.runs import (
     SECTIONS,
     TrainingRequest,
+    sections_of,
     taken_over_from,
 )
 from keras_transformer.api.training import (
@@ -145,7 +146,9 @@ class _Instead(argparse.Action):
 def run(arguments: argparse.Namespace) -> None:
     direct = {name: getattr(arguments, name) for name in ("epochs", *DIRECT)}
     taken_over = None
-    if arguments.initial is not None:
+    if arguments.resume and arguments.out and not arguments.preset:
+        taken_over = sections_of(arguments.out)
+    elif arguments.initial is not None:
         # A resumed run has it from there.
         folder = arguments.out if arguments.resume else arguments.initial
         taken_over = taken_over_from(folder)

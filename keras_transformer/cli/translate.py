@@ -63,6 +63,7 @@ from keras_transformer.cli.translation_output import (
 )
 from keras_transformer.config import Config
 from keras_transformer.contract import layout
+from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import blank_translation
@@ -146,8 +147,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     _check_options(arguments)
     check_shard_options(arguments)
-    if arguments.shards is None:
-        check_outputs([arguments.output], filter(None, [arguments.input]))
+    read = [arguments.input, arguments.prefix]
+    if arguments.shortlist:
+        read += CorpusFile.parse(arguments.shortlist).paths
+    check_outputs([arguments.output], filter(None, read))
     request = translation_request(arguments)
     if arguments.server:
         make = _of_server

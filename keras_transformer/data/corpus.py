@@ -26,6 +26,13 @@ Pair = tuple[str, str]  # source, target
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
+# How files begin that can't be read, and aren't UTF-8.
+_OTHER_MAGIC = {
+    b"\xfd7zXZ": "xz",
+    b"BZh": "bzip2",
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
 ACCEPTED_LINE = "source<TAB>target, further columns are ignored"
 
 
@@ -270,6 +277,12 @@ def decoded(line: bytes, path: str | os.PathLike, number: int) -> str:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
+        for magic, kind in _OTHER_MAGIC.items():
+            if number == 1 and line.startswith(magic):
+                raise InputError(
+                    f"{path}: compressed as {kind}. Accepted: text in UTF-8, "
+                    "plain or gzip"
+                ) from None
         raise InputError(
             f"{path}, line {number}: invalid UTF-8 (byte "
             f"0x{line[error.start]:02x} at position {error.start + 1}). "

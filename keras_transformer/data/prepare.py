@@ -31,7 +31,7 @@ from keras_transformer.data.prepared import (
     fingerprint,
     sealed,
 )
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, require_kind
 from keras_transformer.files import write_json
 from keras_transformer.remote import (
     RemotePath,
@@ -115,6 +115,7 @@ def prepare(
     """
     if isinstance(train, str | os.PathLike | CorpusFile | WeightedCorpus):
         train = [train]
+    require_kind(config, DataConfig, "config")
     config = config or DataConfig()
     inputs = _Inputs(
         [WeightedCorpus.parse(spec) for spec in train],

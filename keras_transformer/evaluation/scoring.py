@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from keras_transformer.chinese import simplify
 from keras_transformer.config import Config
 from keras_transformer.data.corpus import Pairs, sentence_pairs
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, require_kind
 from keras_transformer.evaluation.significance import (
     Comparison,
     Resampling,
@@ -54,6 +54,10 @@ class Scoring:
     tokenize: str | None = None
     lowercase: bool = False
     resampling: Resampling | None = None
+
+    def __post_init__(self) -> None:
+        require_kind(self.tokenize, str, "tokenize")
+        require_kind(self.resampling, Resampling, "resampling")
 
     def compare(
         self,

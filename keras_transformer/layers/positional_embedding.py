@@ -49,6 +49,9 @@ def sinusoids(
     return table.astype("float32")
 
 
+_HALF = ("bfloat16", "float16")
+
+
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class PositionalEmbedding(keras.layers.Layer):
     """Token embeddings times sqrt(D), plus positions, then dropout.
@@ -87,7 +90,8 @@ class PositionalEmbedding(keras.layers.Layer):
 
     Raises:
         ValueError: another `positions`, an odd `d_model`, or, when called,
-            more than `max_length` ids a row. A graph that was traced for
+            ids that half precision has rounded, or more than `max_length` ids
+            a row. A graph that was traced for
             any length can't tell: there TensorFlow's `Incompatible shapes`
             of the sum ends it. Cut rows first: `ids[:, :max_length]`.
 
@@ -187,6 +191,14 @@ class PositionalEmbedding(keras.layers.Layer):
     ) -> Tensor:
         if reverse:
             return self._project(inputs, training)
+        if keras.backend.standardize_dtype(inputs.dtype) in _HALF:
+            # Keras casts floats before it calls a layer.
+            raise ValueError(
+                "ids can't be floats of half precision, which rounds them. "
+                "Accepted: integers, as of keras.Input(..., dtype='int32'). "
+                f"Received: {inputs.dtype}, of dtype policy "
+                f"{self.dtype_policy.name}"
+            )
         x = self._tokens(inputs) * self.d_model**0.5
         if self._token_dropout is not None:
             x = self._token_dropout(x, training=training)

@@ -41,6 +41,7 @@ from keras_transformer.search.constraints import (
 from keras_transformer.search.loop import (
     SearchResult,
     StepModel,
+    any_shape,
     no_capacity,
     output_capacity,
     run_loop,
@@ -123,7 +124,9 @@ def beam_search(
     """
     num_hypotheses = num_hypotheses or beam_size
     max_steps = xla_max_steps or output_capacity(sentences.max_lengths)
-    capacity = xla_max_steps or no_capacity(max_steps)
+    if xla_max_steps is None:
+        source_ids = any_shape(source_ids)
+    capacity = xla_max_steps or no_capacity(source_ids)
     cache = model.start(source_ids, beam_size, capacity)
     state = initial_state(sentences, beam_size, max_steps, cache)
     state = with_coverage(state, model, source_ids, constraints)

@@ -18,6 +18,7 @@ from keras_transformer.search.constraints import (
 from keras_transformer.search.loop import (
     SearchResult,
     StepModel,
+    any_shape,
     no_capacity,
     output_capacity,
     run_loop,
@@ -99,7 +100,9 @@ def greedy_search(
         state = append(state, tokens, token_log_probs)
         return state._replace(cache=output.cache)
 
-    capacity = xla_max_steps or no_capacity(max_steps)
+    if xla_max_steps is None:
+        source_ids = any_shape(source_ids)
+    capacity = xla_max_steps or no_capacity(source_ids)
     cache = model.start(source_ids, 1, capacity)
     final = run_loop(
         model,

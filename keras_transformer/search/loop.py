@@ -199,12 +199,25 @@ def output_capacity(max_lengths: tf.Tensor) -> tf.Tensor:
     return tf.maximum(tf.reduce_max(max_lengths), 1)
 
 
-def no_capacity(max_steps: int | tf.Tensor) -> tf.Tensor:
+def any_shape(tensor: tf.Tensor) -> tf.Tensor:
+    """A tensor of whose shape a graph knows the rank alone.
+
+    Sentences leave the loop and caches grow, which `tf.while_loop` refuses
+    of sizes that it knows.
+    """
+    known = any(size is not None for size in tensor.shape)
+    if tf.executing_eagerly() or not known:
+        return tensor
+    shape = [None] * tensor.shape.rank
+    return tf.raw_ops.PlaceholderWithDefault(input=tensor, shape=shape)
+
+
+def no_capacity(source_ids: tf.Tensor) -> tf.Tensor:
     """The capacity of a cache that will grow: 0.
 
-    As a tensor, so that `tf.while_loop` doesn't infer a static length.
+    Computed of `any_shape`, so that `tf.while_loop` doesn't infer a length.
     """
-    return tf.minimum(max_steps, 0)
+    return tf.minimum(tf.shape(source_ids)[0], 0)
 
 
 def write_tokens(

@@ -66,7 +66,7 @@ def fit(
     observer: Observer | None = None,
     measure: Callable[[keras.Model], dict] | None = None,
     stop_requested: Callable[[], bool] = lambda: False,
-    callbacks: Iterable[keras.callbacks.Callback] = (),
+    callbacks: Iterable[keras.callbacks.Callback] | None = None,
     verbose: int | str = 0,
 ) -> keras.Model:
     """Trains the run's model, from the start or from its checkpoint.
@@ -128,13 +128,19 @@ def _seeded(seed):
 
 
 def callback_list(
-    callbacks: Iterable[keras.callbacks.Callback],
+    callbacks: Iterable[keras.callbacks.Callback]
+    | keras.callbacks.Callback
+    | None,
 ) -> list[keras.callbacks.Callback]:
-    """Callbacks that somebody gave.
+    """Callbacks that somebody gave, as `model.fit` takes them.
 
     Raises:
         InputError: they are none.
     """
+    if callbacks is None:
+        return []
+    if isinstance(callbacks, keras.callbacks.Callback):
+        return [callbacks]
     if isinstance(callbacks, Iterable):
         given = list(callbacks)
         if all(isinstance(c, keras.callbacks.Callback) for c in given):
@@ -190,6 +196,8 @@ def _fit_locked(
         checkpoint,
     ]
     first_epoch = checkpoint.restore(model) if resume else 0
+    # Epochs may be more now; a run that is refused keeps its own.
+    run.save_config()
     report.first_batch = batches.first_batch
     keep_best.finished = first_epoch
     observer.start(model, batches)

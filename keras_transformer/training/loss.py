@@ -39,7 +39,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
     Call arguments:
         y_true: int labels `(B, T)`.
-        y_pred: logits `(B, T, V)`, or their `MicroBatches`.
+        y_pred: logits `(B, T, V)`, or their `MicroBatches`; finite with
+            smoothing.
         sample_weight: optional float, `(B,)`, or broadcasts to `(B, T)`.
 
     Returns:
@@ -80,7 +81,9 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         # Keras' reductions divide by positions, padding included.
         weights = token_weights(y_true, self.padding_id, sample_weight)
         losses = each_micro_batch(self.call, y_true, y_pred)
-        total = ops.sum(losses * weights)
+        # A model may give padding no probability at all, an infinite loss.
+        losses = ops.where(weights == 0, 0.0, losses * weights)
+        total = ops.sum(losses)
         return ops.divide_no_nan(total, ops.sum(weights))
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:

@@ -29,14 +29,17 @@ class _TokenMean(keras.metrics.Metric):
         super().__init__(name=name, **kwargs)
         require_token(padding_id)
         self.padding_id = padding_id
-        self.total = self.add_weight(name="total", initializer="zeros")
-        self.count = self.add_weight(name="count", initializer="zeros")
+        # In float16, as `floatx` may be, counts would end at 2,048.
+        zero = {"initializer": "zeros", "dtype": "float32"}
+        self.total = self.add_weight(name="total", **zero)
+        self.count = self.add_weight(name="count", **zero)
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         weights = token_weights(y_true, self.padding_id, sample_weight)
         values = each_micro_batch(self.values, y_true, y_pred)
         values = ops.cast(values, "float32")
-        self.total.assign_add(ops.sum(values * weights))
+        values = ops.where(weights == 0, 0.0, values * weights)
+        self.total.assign_add(ops.sum(values))
         self.count.assign_add(ops.sum(weights))
 
     def result(self):
@@ -87,9 +90,9 @@ class CrossEntropy(_TokenMean):
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Perplexity(CrossEntropy):
-    """The exponential of `CrossEntropy`.
+    """The exponential of `CrossEntropy`; 1 without tokens.
 
-    Arguments and result are as of it.
+    Arguments are as of it.
     """
 
     def __init__(self, name: str = "perplexity", **kwargs: Any) -> None:

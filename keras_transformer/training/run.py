@@ -31,7 +31,7 @@ import keras
 
 from keras_transformer.config import Config
 from keras_transformer.constants import SIDES
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.files import (
     new_folder,
     read_json,
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
 
 
 FORMAT = 1
+LOADED = "best", "last", "average"  # Weights that translate.
 INITIAL = "initial"  # The weights that a run started from.
 
 
@@ -216,15 +217,25 @@ class Run:
         Raises:
             InputError: none there, damaged, of another shape or another run.
         """
-        self.check_weights(which)
+        self._check(which)
         load_weights(self.weights_path(which), model, checked=True)
 
     def check_weights(self, which: str) -> None:
         """Refuses weights that are missing, damaged or another run's.
 
+        Args:
+            which: see `load_model`.
+
         Raises:
             InputError: names the file.
         """
+        if which not in LOADED:
+            raise InputError(
+                f"which is one of {', '.join(LOADED)}. Received: {shown(which)}"
+            )
+        self._check(which)
+
+    def _check(self, which):
         path = self.weights_path(which)
         check_weights(path, sealed=self.id is not None)
         theirs = owner(path)
@@ -271,11 +282,13 @@ class Run:
         return weights_path(self.folder / "weights", which)
 
     def set_epochs(self, epochs: int) -> None:
-        """Changes how many epochs the run is to have."""
-        if epochs != self.config.training.epochs:
-            self.config = self.config.updated({"training": {"epochs": epochs}})
-            if hosts.is_chief():
-                write_text(self.folder / "config.yaml", self.config.to_yaml())
+        """Changes how many epochs the run is to have, until `save_config`."""
+        self.config = self.config.updated({"training": {"epochs": epochs}})
+
+    @hosts.by_chief
+    def save_config(self) -> None:
+        """Writes the configuration as it is now."""
+        write_text(self.folder / "config.yaml", self.config.to_yaml())
 
     def record_scores(self, name: str, scores: dict) -> None:
         """Replaces the scores of that name in the manifest.

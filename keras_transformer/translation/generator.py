@@ -153,8 +153,9 @@ class TextGenerator(tf.Module):
 
 def _check(tokenizer, model):
     """Refuses what isn't a tokenizer and the language model trained with it."""
-    layers = getattr(model, "layers", ())
-    if "decoder_layer_0" not in {layer.name for layer in layers}:
+    layers = {layer.name: layer for layer in getattr(model, "layers", ())}
+    decoder = layers.get("decoder_layer_0")
+    if decoder is None or decoder.cross_attention:
         raise InputError(
             f"TextGenerator takes a language model. Received: {shown(model)}. "
             "Accepted: a tokenizer, then a model of build_language_model"

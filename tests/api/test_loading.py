@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 import keras_transformer as kt
@@ -72,3 +74,39 @@ def test_an_address_may_name_the_model_once():
         kt.load(address, version=3, timeout=1)
     with pytest.raises(InputError):
         kt.load(address + "9" * 5000, timeout=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (
+            lambda run: kt.load(run, decoding={}),
+            "decoding: takes DecodingConfig",
+        ),
+        (
+            lambda run: kt.evaluate(run, [("a", "b")], decoding={}),
+            "decoding: takes DecodingConfig or None. Received: {}",
+        ),
+        (
+            lambda run: kt.export(run, "no", decoding=kt.Config()),
+            "decoding: takes DecodingConfig",
+        ),
+        (lambda run: kt.export(run, "no", version="1"), "version: takes int"),
+        (
+            lambda run: kt.evaluate(run, [("a", "b")], scoring="13a"),
+            "scoring: takes Scoring",
+        ),
+        (lambda run: kt.Scoring(resampling=0), "resampling: takes Resampling"),
+        (
+            lambda run: kt.prepare("no", "no", {"source_language": "pl"}),
+            "config: takes DataConfig",
+        ),
+        (
+            lambda run: kt.load(run, which="bset").translate("a"),
+            "which is one of best, last, average. Received: 'bset'",
+        ),
+    ],
+)
+def test_arguments_of_another_kind_are_told(folder, call, says):
+    with pytest.raises(InputError, match=re.escape(says)):
+        call(folder)

@@ -148,6 +148,22 @@ def test_goes_on_after_an_interruption_and_shows_progress(
     longer = run.config.updated({"training": {"epochs": 3}})
     run = kt.train(data, folder, resume=True, config=longer, verbose=0)
     assert len(run.history()) == 3
+    # Keys that aren't named stay the run's, whatever the default preset has.
+    more = {"training": {"epochs": 4}}
+    seen = Seen()
+    run = kt.train(
+        data, folder, resume=True, config=more, callbacks=seen, verbose=0
+    )
+    assert len(run.history()) == 4
+    assert len(seen.epochs) == 1
+    kept = (folder / "config.yaml").read_text()
+    with pytest.raises(InputError, match="4 or more, as .* has trained"):
+        kt.train(data, folder, resume=True, epochs=3)
+    checkpoint = folder / "checkpoint.npz"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:3000])
+    with pytest.raises(InputError, match="damaged"):
+        kt.train(data, folder, resume=True, epochs=9, verbose=0)
+    assert (folder / "config.yaml").read_text() == kept
 
 
 @pytest.mark.parametrize(
@@ -179,7 +195,7 @@ def test_a_run_without_a_best_epoch_says_why(training, says):
             "config: unknown key model.d",
         ),
         ({"callbacks": [3]}, r"a list of keras.callbacks.Callback. .* \[3\]"),
-        ({"callbacks": Seen()}, "callbacks are a list of"),
+        ({"callbacks": 3}, "callbacks are a list of"),
     ],
 )
 def test_what_training_does_not_take_is_told(data, tmp_path, options, says):

@@ -1,8 +1,10 @@
 """Bad input gets one line that names it, exit 2, and harms nothing."""
 
+import bz2
 import contextlib
 import errno
 import json
+import lzma
 import os
 import resource
 import shutil
@@ -69,6 +71,23 @@ def test_a_line_with_one_column(prepare):
 
 def test_invalid_utf8(prepare):
     prepare(b"a\tb\nc\t\xff\xfe\n", says=["corpus.tsv", "line 2", "UTF-8"])
+
+
+@pytest.mark.parametrize(
+    ("compress", "kind"), [(lzma.compress, "xz"), (bz2.compress, "bzip2")]
+)
+def test_another_compression(refuses, tmp_path, compress, kind):
+    path = tmp_path / "train.tsv"
+    path.write_bytes(compress(b"one\ttwo\n" * 99))
+    words = ["prepare", "--train", path, "--out", tmp_path / "data"]
+    says = [path, f"compressed as {kind}. Accepted: text in UTF-8, plain or"]
+    refuses(*words, says=says)
+
+
+def test_two_dev_sets(refuses, tmp_path, corpus):
+    words = ["prepare", "--train", corpus / "train.tsv", "--out", tmp_path]
+    dev = ["--dev", corpus / "dev.tsv", "--dev", "0.1"]
+    refuses(*words, *dev, says=["--dev is given 2 times. Accepted: one file"])
 
 
 def test_empty_corpus(prepare):
@@ -251,6 +270,22 @@ def test_translate_where_nothing_can_be_written(run, refuses, tmp_path):
     assert source.read_text() == "one two\n"
     missing = tmp_path / "no folder" / "out.txt"
     refuses(*words, missing, says=[missing, "no such folder"])
+    refuses(*words, tmp_path, says=[tmp_path, "is a folder. Accepted: a file"])
+
+
+@pytest.mark.parametrize("shards", [[], ["--shards=2"]])
+def test_translate_spares_all_that_it_reads(run, refuses, tmp_path, shards):
+    words = ["translate", "--run", run, *shards]
+    for option in ("--input", "--prefix", "--shortlist"):
+        read = tmp_path / f"{option}.txt"
+        read.write_text("one two\tthree\n")
+        other = tmp_path / "in.txt"
+        other.write_text("one two\n")
+        given = [] if option == "--input" else ["--input", other]
+        output = ["--output", tmp_path / "." / read.name]
+        says = [read.name, "is read, too"]
+        refuses(*words, *given, option, read, *output, says=says)
+        assert read.read_text() == "one two\tthree\n"
 
 
 def test_an_export_never_overwrites_a_version(run, refuses, tmp_path):

@@ -187,6 +187,12 @@ def test_blank_warmup_texts_are_refused(run, tmp_path):
         export_run(run, tmp_path, warmup_texts=["", " "])
 
 
+def test_a_string_is_not_taken_for_its_letters(run, tmp_path):
+    with pytest.raises(InputError, match="warmup_texts"):
+        export_run(run, tmp_path, warmup_texts="one two")
+    assert os.listdir(tmp_path) == []
+
+
 def test_module_tracks_each_variable_once(served):
     used = {
         variable.ref()

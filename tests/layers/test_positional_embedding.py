@@ -180,3 +180,17 @@ def test_graph_of_a_known_length_names_what_is_too_long():
     model = keras.Sequential([make()])
     with pytest.raises(ValueError, match="max_length=6.*Received:.* of 9"):
         model.predict(np.ones((2, 9), "int32"), verbose=0)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_ids_that_half_precision_rounds_are_refused(dtype):
+    layer = PositionalEmbedding(5000, 8, dtype=dtype)
+    with pytest.raises(ValueError, match=r"Accepted: integers, .* mixed_"):
+        layer(np.array([[2049.0, 4097.0]]))
+    ids = keras.Input((None,))  # Of floats, as Keras has it.
+    model = keras.Model(ids, layer(ids))
+    with pytest.raises(ValueError, match="Accepted: integers"):
+        model(np.array([[2049, 4097]]))
+    # In single precision they are whole.
+    single = PositionalEmbedding(5000, 8)
+    single(np.array([[2049.0, 4097.0]], "float32"))

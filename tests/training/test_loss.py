@@ -1,3 +1,5 @@
+import math
+
 import keras
 import numpy as np
 import pytest
@@ -142,3 +144,15 @@ def test_gradient_is_the_softmax_less_the_smoothed_target(epsilon):
     np.testing.assert_allclose(
         tape.gradient(loss, logits), expected.reshape(LOGITS.shape), atol=1e-6
     )
+
+
+def test_padding_may_be_impossible():
+    logits = np.concatenate([LOGITS, LOGITS], axis=1)
+    labels = np.pad(LABELS, [(0, 0), (0, 3)])
+    logits[..., 0] = -np.inf
+    value = float(SmoothedCrossEntropy()(labels, logits))
+    others = float(SmoothedCrossEntropy()(LABELS[:1], logits[:1, :3]))
+    assert math.isfinite(value)
+    assert float(
+        SmoothedCrossEntropy()(labels[:1], logits[:1])
+    ) == pytest.approx(others)

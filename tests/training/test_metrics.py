@@ -1,5 +1,6 @@
 import math
 
+import keras
 import numpy as np
 import pytest
 
@@ -77,3 +78,22 @@ def test_padding_is_a_token(kind):
 def test_config_round_trip(kind):
     metric = kind()
     assert kind.from_config(metric.get_config()).name == metric.name
+
+
+def test_padding_may_be_impossible():
+    logits = LOGITS[1].copy()
+    logits[..., 0] = -np.inf
+    metric = CrossEntropy()
+    metric.update_state(LABELS[1], logits)
+    assert math.isfinite(float(metric.result()))
+
+
+@pytest.mark.parametrize("kind", [CrossEntropy, Perplexity, TokenAccuracy])
+def test_sums_are_of_single_precision(kind):
+    before = keras.backend.floatx()
+    keras.config.set_floatx("float16")
+    try:
+        metric = kind()
+    finally:
+        keras.config.set_floatx(before)
+    assert {variable.dtype for variable in metric.variables} == {"float32"}

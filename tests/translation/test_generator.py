@@ -9,7 +9,11 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig, ModelConfig
 from keras_transformer.errors import InputError
-from keras_transformer.models import build_encoder, build_language_model
+from keras_transformer.models import (
+    build_encoder,
+    build_language_model,
+    build_transformer,
+)
 from keras_transformer.text import SpaceTokenizer
 from keras_transformer.translation.generator import TextGenerator
 from tests.toy_models import randomise
@@ -104,10 +108,18 @@ def test_the_tokenizer_of_another_model_is_refused():
         TextGenerator(other, model())
 
 
-@pytest.mark.parametrize("swapped", [True, False])
-def test_what_is_no_language_model_is_refused(swapped):
-    encoder = build_encoder(ModelConfig(num_encoder_layers=1, d_model=8), 9)
-    given = (model(), tokenizer()) if swapped else (tokenizer(), encoder)
+@pytest.mark.parametrize("kind", ["swapped", "encoder", "translation"])
+def test_what_is_no_language_model_is_refused(kind):
+    shape = ModelConfig(num_encoder_layers=1, num_decoder_layers=1, d_model=8)
+    size = tokenizer().vocabulary_size
+    given = {
+        "swapped": lambda: (model(), tokenizer()),
+        "encoder": lambda: (tokenizer(), build_encoder(shape, size)),
+        "translation": lambda: (
+            tokenizer(),
+            build_transformer(shape, size, size),
+        ),
+    }[kind]()
     with pytest.raises(InputError, match="takes a language model. Received"):
         TextGenerator(*given)
 

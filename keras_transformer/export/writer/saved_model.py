@@ -36,6 +36,7 @@ from keras_transformer.search.shortlist import Lexicon
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import Run
 from keras_transformer.translation.ensemble import load_members
+from keras_transformer.translation.texts import text_list
 from keras_transformer.version import versions
 
 FORMAT = "keras_transformer.saved_model"
@@ -202,7 +203,8 @@ def _texts(run, given):
     """What to warm up with: the texts given, or made ones."""
     if given is None:
         return frequent_tokens(run.source_tokenizer)
-    texts = [text for text in given if text.strip()]
+    texts = text_list(given, "warmup_texts")
+    texts = [text for text in texts if text.strip()]
     if not 0 < len(texts) <= MAX_TEXTS:
         raise InputError(
             f"warm-up needs 1 to {MAX_TEXTS} texts that aren't blank. "
