@@ -224,7 +224,8 @@ def _continue_with(run, request, initial, say, load_data):
                 f"--resume: training.epochs {epochs} is taken (it was "
                 f"{own.training.epochs})"
             )
-        run.set_epochs(epochs)
+        # In memory: it is written when nothing is refused any more.
+        run.config = own.updated({"training": {"epochs": epochs}})
 
 
 def _refuse_changes(run, requested):

@@ -23,6 +23,7 @@ from keras_transformer.data.batching import (
 )
 from keras_transformer.data.subword_sampling import subword_sampling
 from keras_transformer.errors import InputError, shown
+from keras_transformer.files import write_text
 from keras_transformer.leftovers import remove_leftovers
 from keras_transformer.text.vectors import load_vectors
 from keras_transformer.training import hosts
@@ -197,7 +198,8 @@ def _fit_locked(
     ]
     first_epoch = checkpoint.restore(model) if resume else 0
     # Epochs may be more now; a run that is refused keeps its own.
-    run.save_config()
+    config = run.folder / "config.yaml"
+    hosts.by_chief(write_text)(config, run.config.to_yaml())
     report.first_batch = batches.first_batch
     keep_best.finished = first_epoch
     observer.start(model, batches)

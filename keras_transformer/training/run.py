@@ -31,7 +31,7 @@ import keras
 
 from keras_transformer.config import Config
 from keras_transformer.constants import SIDES
-from keras_transformer.errors import InputError, shown
+from keras_transformer.errors import InputError
 from keras_transformer.files import (
     new_folder,
     read_json,
@@ -55,6 +55,7 @@ from keras_transformer.training.weights import (
     load_weights,
     owner,
     read_notes,
+    require_name,
     require_size,
     save_weights,
     weights_path,
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
 
 
 FORMAT = 1
-LOADED = "best", "last", "average"  # Weights that translate.
 INITIAL = "initial"  # The weights that a run started from.
 
 
@@ -223,16 +223,10 @@ class Run:
     def check_weights(self, which: str) -> None:
         """Refuses weights that are missing, damaged or another run's.
 
-        Args:
-            which: see `load_model`.
-
         Raises:
-            InputError: names the file.
+            InputError: names the file, or it is none of `load_model`.
         """
-        if which not in LOADED:
-            raise InputError(
-                f"which is one of {', '.join(LOADED)}. Received: {shown(which)}"
-            )
+        require_name(which)
         self._check(which)
 
     def _check(self, which):
@@ -280,15 +274,6 @@ class Run:
     def weights_path(self, which: str) -> pathlib.Path:
         """The file of the weights `which`."""
         return weights_path(self.folder / "weights", which)
-
-    def set_epochs(self, epochs: int) -> None:
-        """Changes how many epochs the run is to have, until `save_config`."""
-        self.config = self.config.updated({"training": {"epochs": epochs}})
-
-    @hosts.by_chief
-    def save_config(self) -> None:
-        """Writes the configuration as it is now."""
-        write_text(self.folder / "config.yaml", self.config.to_yaml())
 
     def record_scores(self, name: str, scores: dict) -> None:
         """Replaces the scores of that name in the manifest.
@@ -354,16 +339,14 @@ def _new_manifest(prepared) -> dict:
 def _read_manifest(folder: pathlib.Path) -> dict:
     """The manifest in a run's folder, if it is a run's."""
     path = folder / "manifest.json"
-    if not path.is_file():
+    manifest = read_json(path) if path.is_file() else None
+    if manifest is None or "splits" in manifest:
+        kind = "prepared data, not a run"
+        if manifest is None:
+            kind = "not a run folder (no manifest.json)"
         raise InputError(
-            f"{folder}: not a run folder (no manifest.json). Expected "
-            "what `keras-transformer train --out` wrote"
-        )
-    manifest = read_json(path)
-    if "splits" in manifest:
-        raise InputError(
-            f"{folder}: prepared data, not a run. Expected what "
-            "`keras-transformer train --out` wrote"
+            f"{folder}: {kind}. Expected what `keras-transformer train --out` "
+            "wrote"
         )
     if not _is_of_a_run(manifest):
         raise InputError(f"{path}: damaged, or not of a run of format {FORMAT}")

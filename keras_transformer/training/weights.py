@@ -19,7 +19,7 @@ import keras
 import numpy as np
 
 from keras_transformer.checksums import checksum
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.files import (
     read_json,
     replacing,
@@ -27,12 +27,21 @@ from keras_transformer.files import (
     write_json,
 )
 
+_NAMES = "best", "last", "average"
 _SUFFIX = ".weights.h5"
 _RUN, _DIGEST = "run", "sha256"  # attributes of the file
 _HDF5_ERRORS = (OSError, ValueError, KeyError, TypeError, RuntimeError)
 _SAID = 200  # characters of an error that are repeated
 # What HDF5 and Keras add to each weight, groups included, is less.
 _HDF5_BYTES = 8192
+
+
+def require_name(which: str) -> None:
+    """Refuses a name that isn't one of the weights that translate."""
+    if which not in _NAMES:
+        raise InputError(
+            f"which is one of {', '.join(_NAMES)}. Received: {shown(which)}"
+        )
 
 
 def weights_path(folder: str | os.PathLike, name: str) -> pathlib.Path:

@@ -182,7 +182,7 @@ def test_early_stopping_waits_for_patience(motionless):
 def test_more_epochs_after_early_stopping_train_none(motionless, prepared):
     run, _, stopped = motionless
     run = Run.load(run.folder)
-    run.set_epochs(20)
+    run.config = run.config.updated({"training": {"epochs": 20}})
     again = Recorder()
     fit(run, prepared, resume=True, observer=again)
     assert again.steps == []
