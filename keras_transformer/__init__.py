@@ -150,7 +150,7 @@ _PUBLIC = {
     "compare": "evaluation.significance",
     "Comparison": "evaluation.significance",
     "Resampling": "evaluation.significance",
-    "Scoring": "evaluation.run_evaluation",
+    "Scoring": "evaluation.scoring",
     "export_run": "export.writer.saved_model",
     "export_keras": "export.writer.keras_file",
     "SavedTranslator": "export.saved_translator",

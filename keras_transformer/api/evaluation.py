@@ -20,6 +20,7 @@ from keras_transformer.export.ctranslate2_translator import (
 from keras_transformer.files import as_paths
 from keras_transformer.machine import usable_cores
 from keras_transformer.training.run import Run
+from keras_transformer.training.weights import require_name
 from keras_transformer.translation.trained_run import TrainedRun
 
 
@@ -56,6 +57,7 @@ def evaluate(
         InputError: there is no pair, a file can't be read, or the model is
             damaged or another thing.
     """
+    require_name(which)
     require_kind(decoding, DecodingConfig, "decoding")
     require_kind(scoring, Scoring, "scoring")
     if isinstance(model, str | os.PathLike):

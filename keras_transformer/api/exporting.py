@@ -106,9 +106,11 @@ def export(
         '我喜欢茶。'
     """
     from keras_transformer.training.run import Run
+    from keras_transformer.training.weights import require_name
     from keras_transformer.translation.lexicon import lexicon_of
     from keras_transformer.translation.trained_run import TrainedRun
 
+    require_name(which)
     require_kind(decoding, DecodingConfig, "decoding")
     require_kind(version, int, "version")
     if isinstance(run, str | os.PathLike):

@@ -133,8 +133,10 @@ class LoadedTranslator(TextTranslator):
 
 
 def _run(folder, which, decoding, ensemble, shortlist):
+    from keras_transformer.training.weights import require_name
     from keras_transformer.translation.trained_run import TrainedRun
 
+    require_name(which)
     run = TrainedRun.load(folder)
     run.which = which or "best"
     run.decoding = decoding

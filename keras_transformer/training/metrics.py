@@ -90,9 +90,9 @@ class CrossEntropy(_TokenMean):
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class Perplexity(CrossEntropy):
-    """The exponential of `CrossEntropy`; 1 without tokens.
+    """The exponential of `CrossEntropy`.
 
-    Arguments are as of it.
+    Arguments are as of it; the result is 1 without tokens.
     """
 
     def __init__(self, name: str = "perplexity", **kwargs: Any) -> None:

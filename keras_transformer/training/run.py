@@ -55,7 +55,6 @@ from keras_transformer.training.weights import (
     load_weights,
     owner,
     read_notes,
-    require_name,
     require_size,
     save_weights,
     weights_path,
@@ -217,19 +216,15 @@ class Run:
         Raises:
             InputError: none there, damaged, of another shape or another run.
         """
-        self._check(which)
+        self.check_weights(which)
         load_weights(self.weights_path(which), model, checked=True)
 
     def check_weights(self, which: str) -> None:
         """Refuses weights that are missing, damaged or another run's.
 
         Raises:
-            InputError: names the file, or it is none of `load_model`.
+            InputError: names the file.
         """
-        require_name(which)
-        self._check(which)
-
-    def _check(self, which):
         path = self.weights_path(which)
         check_weights(path, sealed=self.id is not None)
         theirs = owner(path)

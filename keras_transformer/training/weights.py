@@ -36,9 +36,13 @@ _SAID = 200  # characters of an error that are repeated
 _HDF5_BYTES = 8192
 
 
-def require_name(which: str) -> None:
-    """Refuses a name that isn't one of the weights that translate."""
-    if which not in _NAMES:
+def require_name(which: str | None) -> None:
+    """Refuses a name of weights that no finished epoch leaves to translate by.
+
+    Args:
+        which: None: the default.
+    """
+    if which is not None and which not in _NAMES:
         raise InputError(
             f"which is one of {', '.join(_NAMES)}. Received: {shown(which)}"
         )

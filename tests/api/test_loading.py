@@ -102,9 +102,14 @@ def test_an_address_may_name_the_model_once():
             "config: takes DataConfig",
         ),
         (
-            lambda run: kt.load(run, which="bset").translate("a"),
+            lambda run: kt.load(run, which="bset"),
             "which is one of best, last, average. Received: 'bset'",
         ),
+        (
+            lambda run: kt.evaluate(run, [("a", "b")], which="../weights/best"),
+            "which is one of best, last, average",
+        ),
+        (lambda run: kt.export(run, "no", which="bset"), "which is one of"),
     ],
 )
 def test_arguments_of_another_kind_are_told(folder, call, says):

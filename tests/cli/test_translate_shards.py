@@ -233,7 +233,7 @@ def test_another_input_is_refused(translate, source, capsys):
         (["--retries=1"], ["--retries goes with --shards"]),
         (["--shards=0"], ["--shards must be 1 or more", "0"]),
         (["--shards=2"], ["--shards needs --output"]),
-        (["--shards=2", "--output=O"], ["O: not a file"]),
+        (["--shards=2", "--output=O"], ["O: is a folder. Accepted: a file"]),
         (["--shards=2", "--output=o", "--shard=2"], ["--shard", "0 to 1", "2"]),
         (["--shards=2", "--output=o", "--shard=x"], ["--shard", "0 to 1", "x"]),
         (["--shards=2", "--output=o", "--retries=-1"], ["--retries", "-1"]),
