@@ -40,26 +40,21 @@ class TrainingRequest:
         return self.values.get("epochs")
 
 
-def taken_over_from(folder: str | os.PathLike) -> dict:
+def taken_over_from(folder: str | os.PathLike, goes_on: bool = False) -> dict:
     """The sections that a run has from the one that it starts from.
 
     How it is searched belongs to a model, as an imported one shows.
 
-    Raises:
-        InputError: the folder is no run's.
-    """
-    config = run_config(folder).to_dict()
-    return {name: config[name] for name in ("model", "decoding")}
-
-
-def sections_of(folder: str | os.PathLike) -> dict:
-    """What a run that goes on has, where nothing else is asked for.
+    Args:
+        folder: of that run.
+        goes_on: whether it is the same run, which has all from there.
 
     Raises:
         InputError: the folder is no run's.
     """
     config = run_config(folder).to_dict()
-    return {name: config[name] for name in SECTIONS}
+    names = SECTIONS if goes_on else ("model", "decoding")
+    return {name: config[name] for name in names}
 
 
 def run_config(

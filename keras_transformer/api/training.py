@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from keras_transformer.api.runs import (
     TrainingRequest,
     open_run,
-    sections_of,
     taken_over_from,
 )
 from keras_transformer.config import Config
@@ -108,7 +107,7 @@ def _request(preset, config, values, origin, resume) -> TrainingRequest:
     taken_over = None
     if origin is not None:
         goes_on = resume and preset is None
-        taken_over = (sections_of if goes_on else taken_over_from)(origin)
+        taken_over = taken_over_from(origin, goes_on)
     name = "config"
     if isinstance(config, str | os.PathLike):
         name, config = os.fspath(config), read_yaml(config)

@@ -27,7 +27,6 @@ from keras_transformer import jax_runtime
 from keras_transformer.api.runs import (
     SECTIONS,
     TrainingRequest,
-    sections_of,
     taken_over_from,
 )
 from keras_transformer.api.training import (
@@ -147,7 +146,7 @@ def run(arguments: argparse.Namespace) -> None:
     direct = {name: getattr(arguments, name) for name in ("epochs", *DIRECT)}
     taken_over = None
     if arguments.resume and arguments.out and not arguments.preset:
-        taken_over = sections_of(arguments.out)
+        taken_over = taken_over_from(arguments.out, goes_on=True)
     elif arguments.initial is not None:
         # A resumed run has it from there.
         folder = arguments.out if arguments.resume else arguments.initial

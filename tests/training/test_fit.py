@@ -187,6 +187,8 @@ def test_more_epochs_after_early_stopping_train_none(motionless, prepared):
     fit(run, prepared, resume=True, observer=again)
     assert again.steps == []
     assert again.ended_after == stopped.ended_after
+    # How many it is to have is written, now that nothing was refused.
+    assert Run.load(run.folder).config.training.epochs == 20
 
 
 def test_word_vectors_start_the_embeddings(motionless):
