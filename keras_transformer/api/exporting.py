@@ -139,7 +139,7 @@ def export(
             "precision float32, bfloat16 or int8, and no dev set"
         )
     if format == TFSERVING:
-        from keras_transformer.deployment.model_configs import (
+        from keras_transformer.export.server_files import (
             require_model_name,
         )
 
@@ -280,7 +280,7 @@ def _measured(run, decoding, precision, dev, which, lexicon, progress):
 
 def _write_server_files(out, format, progress):
     """Those asked for, or those that are there and now are out of date."""
-    from keras_transformer.deployment.server_files import (
+    from keras_transformer.export.server_files import (
         refresh_server_files,
         write_server_files,
     )

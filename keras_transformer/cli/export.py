@@ -112,11 +112,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         action="append",
         choices=FORMATS,
-        help="tfserving: writes beside OUT what a server starts with, too: "
-        "for TensorFlow Serving models.config, batching.config, "
-        "monitoring.config, Dockerfile, docker-compose.yml and "
-        "kubernetes.yaml. ctranslate2: writes a folder for CTranslate2 and "
-        "for translate --ctranslate2. keras: writes a folder with model.keras, "
+        help="tfserving: also writes models.config, batching.config, "
+        "monitoring.config and docker-compose.yml beside OUT. ctranslate2: "
+        "writes a folder for CTranslate2 and translate --ctranslate2. keras: writes a folder with model.keras, "
         "from ids to logits, and the tokenizers",
     )
     parser.add_argument(

@@ -34,7 +34,6 @@ COMMANDS = {
     "export": "a run to a SavedModel for TensorFlow Serving",
     "versions": "publish, label, roll back and prune exported versions",
     "serve": "exported models over REST and gRPC",
-    "deploy": "files for Kubernetes and Slurm",
     "plot": "pictures of a model, a run, a sentence or a corpus",
     "info": "what a folder of data, a run or an export is",
     "completion": "what has a shell complete this command line",

@@ -120,7 +120,7 @@ def _publish(arguments):
 
 def _refresh(arguments):
     """Brings the server's files up to date where there are any."""
-    from keras_transformer.deployment.server_files import (
+    from keras_transformer.export.server_files import (
         refresh_server_files,
     )
 

@@ -23,7 +23,7 @@ from keras_transformer.contract.protobuf import message, string_tensor
 MAX_TEXTS = 1000 // len(SIGNATURES) - 1
 
 # A server that joins requests refuses one with more rows than its batches
-# have (see `max_batch_size` in `deployment/templates/batching.config`), and
+# have (see `max_batch_size` in `export/templates/batching.config`), and
 # doesn't load the model then.
 MAX_BATCH = 32
 

@@ -130,13 +130,6 @@ def every_command(corpus, data, run, export, folder) -> dict[str, Command]:
             ],
             _whole_run,
         ),
-        "deploy": Command(
-            [
-                *("deploy", "serving", "--format=kubernetes", "--out={out}"),
-                f"--saved-model={export}",
-            ],
-            lambda out: None,
-        ),
     }
     if importlib.util.find_spec("ctranslate2"):
         commands["export --format ctranslate2"] = Command(

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from keras_transformer.cli.main import main
 from keras_transformer.config import Config
 from keras_transformer.data.prepared import PreparedData
-from keras_transformer.deployment.model_configs import batching_config
 from keras_transformer.errors import InputError
+from keras_transformer.export.server_files import batching_config
 from keras_transformer.files import read_yaml
 from keras_transformer.serving.server.config_files import (
     read_batching_parameters,

@@ -25,7 +25,7 @@ BOUND = 3072
 NAMES = [
     *("prepare", "train", "train --resume", "translate", "translate --shards"),
     *("export", "export --format keras", "export --format ctranslate2"),
-    *("versions label", "versions publish", "deploy", "import", "plot"),
+    *("versions label", "versions publish", "import", "plot"),
     *("distill", "evaluate --report"),
 ]
 

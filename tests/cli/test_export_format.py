@@ -7,15 +7,13 @@ import pytest
 
 from keras_transformer.api import exporting
 from keras_transformer.cli.main import main
-from keras_transformer.deployment.server_files import write_server_files
+from keras_transformer.export.server_files import write_server_files
 from keras_transformer.export.writer import saved_model
 from keras_transformer.export.writer.saved_model import ExportReport
 
 FILES = (
-    "Dockerfile",
     "batching.config",
     "docker-compose.yml",
-    "kubernetes.yaml",
     "models.config",
     "monitoring.config",
 )
@@ -47,7 +45,7 @@ def test_servers_files_are_written_beside_the_model(
     names = sorted(path.name for path in base.parent.iterdir())
     assert names == sorted([*FILES, "toy"])
     said = capsys.readouterr()
-    assert said.err.count("wrote ") == 6
+    assert said.err.count("wrote ") == 4
     assert "wrote" not in said.out
 
 
@@ -59,10 +57,10 @@ def test_later_export_brings_the_files_up_to_date(
     write_server_files(base)
     (base.parent / "batching.config").write_text("# mine\n")
     assert main(["export", "--run", str(run), "--out", str(base)]) == 0
-    text = (base.parent / "Dockerfile").read_text()
-    assert "COPY toy/2/ /models/toy/2/" in text
+    text = (base.parent / "models.config").read_text()
+    assert 'name: "toy"' in text
     assert (base.parent / "batching.config").read_text() == "# mine\n"
-    assert capsys.readouterr().err.count("wrote ") == 5
+    assert capsys.readouterr().err.count("wrote ") == 3
 
 
 def test_name_no_server_can_have_is_refused_at_once(

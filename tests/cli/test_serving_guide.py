@@ -16,7 +16,7 @@ import threading
 import pytest
 
 from keras_transformer.cli.main import build_parser, main
-from keras_transformer.deployment.server_files import FLAGS
+from keras_transformer.export.server_files import FLAGS
 from tests.cli.conftest import ROOT, start
 
 GUIDE = ROOT / "docs" / "serving.md"
@@ -62,7 +62,7 @@ def test_every_command_is_tested_below():
     tested = {"keras-transformer", "curl", "python", *NOT_HERE}
     assert programs == tested
     commands = {words[1] for words in lines_of("keras-transformer")}
-    assert commands == {"deploy", "export", "serve", "translate", "versions"}
+    assert commands == {"export", "serve", "translate", "versions"}
     assert {kind for kind, _ in BLOCK.findall(GUIDE.read_text("utf-8"))} == {
         "sh",
         "python",
@@ -72,7 +72,7 @@ def test_every_command_is_tested_below():
 @pytest.fixture(scope="module")
 def place(export, tmp_path_factory):
     """A folder in which the guide's commands can be given."""
-    from keras_transformer.deployment.server_files import (
+    from keras_transformer.export.server_files import (
         write_server_files,
     )
 
@@ -167,15 +167,6 @@ def test_translate(words, ports, place, monkeypatch, capsys):
     assert main([at_ports(word, ports) for word in words[1:]]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == (7 if "--n-best" in words else 3)
-
-
-def test_deploy(place, tmp_path, monkeypatch):
-    copy = shutil.copytree(place, tmp_path / "copy")
-    monkeypatch.chdir(copy)
-    for _, *words in lines_of("keras-transformer", "deploy"):
-        assert main(words) == 0
-    for _, *words in lines_of("kubectl"):
-        assert pathlib.Path(words[-1]).is_file(), words
 
 
 def test_versions(place, tmp_path, monkeypatch, capsys):

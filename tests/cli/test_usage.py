@@ -77,7 +77,6 @@ def test_what_was_meant_is_told(option, says, tmp_path, capsys):
         ["score", "--saved-model", "", "--input=x"],
         ["evaluate", "--ctranslate2", "", "--input=x"],
         ["plot", "masks", "--text", ""],
-        ["deploy", "training", "--format=slurm", "--data", "", "--run=r"],
     ],
 )
 def test_an_option_without_a_text(words, capsys):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from keras_transformer.cli.main import main
-from keras_transformer.deployment.server_files import write_server_files
+from keras_transformer.export.server_files import write_server_files
 from tests.cli.conftest import ROOT
 
 
@@ -126,7 +126,7 @@ def test_a_canary_leaves_the_stable_version_its_requests(
 
 
 def test_changes_reach_the_servers_files(base, versions, capsys):
-    from keras_transformer.deployment.server_files import (
+    from keras_transformer.export.server_files import (
         write_server_files,
     )
 

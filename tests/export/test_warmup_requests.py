@@ -2,7 +2,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.contract.layout import SIGNATURES
-from keras_transformer.deployment.model_configs import batching_config
+from keras_transformer.export.server_files import batching_config
 from keras_transformer.export.warmup_requests import (
     MAX_BATCH,
     MAX_TEXTS,

@@ -24,25 +24,13 @@ def one(documents: list[dict], kind: str) -> dict:
     return item
 
 
-def pod_of(documents: list[dict]) -> dict:
-    return one(documents, "Deployment")["spec"]["template"]["spec"]
-
-
-def container_of(documents: list[dict]) -> dict:
-    (container,) = pod_of(documents)["containers"]
-    return container
-
-
 def pod_templates(documents: list[dict]) -> list[dict]:
-    """All pods' templates: of Deployments, Jobs, and a JobSet's Jobs."""
-    templates = []
-    for item in documents:
-        spec = item.get("spec", {})
-        for job in spec.get("replicatedJobs", []):
-            templates.append(job["template"]["spec"]["template"])
-        if item["kind"] in ("Deployment", "Job"):
-            templates.append(spec["template"])
-    return templates
+    """The pods' templates of Deployments and Jobs."""
+    return [
+        item["spec"]["template"]
+        for item in documents
+        if item["kind"] in ("Deployment", "Job")
+    ]
 
 
 def check(documents: list[dict]):
@@ -168,47 +156,3 @@ def _check_probes(containers):
                 for kind in ("httpGet", "tcpSocket"):
                     if kind in probe:
                         assert probe[kind]["port"] in ports
-
-
-def check_jobset(jobset: dict):
-    """A JobSet, for which there is no schema at hand.
-
-    Its types: kubernetes-sigs/jobset, api/jobset/v1alpha2/jobset_types.go.
-    """
-    assert jobset["apiVersion"] == "jobset.x-k8s.io/v1alpha2"
-    assert jobset.keys() == {"apiVersion", "kind", "metadata", "spec"}
-    spec = jobset["spec"]
-    assert spec.keys() <= {"failurePolicy", "network", "replicatedJobs"}
-    assert spec.get("failurePolicy", {}).keys() <= {"maxRestarts"}
-    assert spec.get("network", {}).keys() <= {
-        "enableDNSHostnames",
-        "publishNotReadyAddresses",
-        "subdomain",
-    }
-    names = []
-    for job in spec["replicatedJobs"]:
-        assert job.keys() <= {"name", "replicas", "dependsOn", "template"}
-        for needed in job.get("dependsOn", []):
-            assert needed["name"] in names  # One that stands before it.
-            assert needed["status"] in ("Complete", "Ready")
-        names.append(job["name"])
-        # Pods' names: JOBSET-JOB-0-INDEX-5 characters.
-        longest = len(jobset["metadata"]["name"]) + len(job["name"]) + 15
-        assert longest <= 63
-    assert len(set(names)) == len(names)
-
-
-def as_jobs(jobset: dict) -> list[dict]:
-    """The Jobs that the controller makes, for the schema of Jobs."""
-    return [
-        {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "metadata": {
-                "name": f"{jobset['metadata']['name']}-{job['name']}-0",
-                **job["template"]["metadata"],
-            },
-            "spec": job["template"]["spec"],
-        }
-        for job in jobset["spec"]["replicatedJobs"]
-    ]

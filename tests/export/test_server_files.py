@@ -4,7 +4,6 @@ import http.server
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import threading
@@ -14,31 +13,36 @@ import yaml
 from google.protobuf import text_format
 
 from keras_transformer.contract.layout import VARIABLES
-from keras_transformer.deployment.model_configs import (
-    served_folders,
-    weights_size,
-)
-from keras_transformer.deployment.server_files import (
+from keras_transformer.errors import InputError
+from keras_transformer.export.registry.labels import roll_back, set_label
+from keras_transformer.export.server_files import (
     FLAGS,
     MARK,
+    memory_needed,
+    models_beside,
     refresh_server_files,
     write_server_files,
 )
-from keras_transformer.deployment.serving import memory_needed
-from keras_transformer.errors import InputError
-from keras_transformer.export.registry.labels import roll_back, set_label
-from tests.deployment.conftest import add
-from tests.deployment.objects import load, one
 from tests.export.serving_messages import parse
 
 NAMES = (
     "models.config",
     "batching.config",
     "monitoring.config",
-    "Dockerfile",
     "docker-compose.yml",
-    "kubernetes.yaml",
 )
+
+
+def add(base, *versions):
+    for version in versions:
+        (base / version / "variables").mkdir(parents=True)
+        (base / version / "saved_model.pb").touch()
+    return base
+
+
+@pytest.fixture
+def base(tmp_path):
+    return add(tmp_path / "saved_models" / "en_ZH.2", "1", "2", "007")
 
 
 @pytest.fixture
@@ -56,7 +60,7 @@ def _model(base):
     return config[0]
 
 
-def test_six_files_are_written_beside_the_model(base):
+def test_files_are_written_beside_the_model(base):
     written, kept = write_server_files(base)
     assert [path.name for path in written] == list(NAMES)
     assert kept == []
@@ -146,38 +150,6 @@ def test_metrics_are_on(read):
 # Docker
 
 
-def _instructions(text):
-    """(instruction, rest) of a Dockerfile's lines."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    return [
-        tuple(line.split(maxsplit=1))
-        for line in lines
-        if not line.startswith("#")
-    ]
-
-
-def test_dockerfile_holds_what_is_served(base):
-    set_label(base, "stable", 1)
-    set_label(base, "canary", 7)
-    write_server_files(base)
-    found = _instructions((base.parent / "Dockerfile").read_text("utf-8"))
-    assert found[0] == ("FROM", "tensorflow/serving:2.20.0")
-    copied = [shlex.split(rest) for name, rest in found if name == "COPY"]
-    # The server runs as that user, whatever the files' modes are.
-    assert ("USER", "10001:10001") in found
-    assert {words.pop(0) for words in copied} == {"--chown=10001:10001"}
-    assert copied == [
-        ["en_ZH.2/1/", "/models/en_ZH.2/1/"],
-        ["en_ZH.2/007/", "/models/en_ZH.2/007/"],
-        ["models.config", "batching.config", "monitoring.config", "/models/"],
-    ]
-    for *sources, _ in copied:
-        assert all((base.parent / source).exists() for source in sources)
-    assert ("EXPOSE", "8500 8501") in found
-    assert found[-1][0] == "CMD"
-    assert json.loads(found[-1][1]) == list(FLAGS)
-
-
 def test_flags_name_the_files(base, read):
     files = [
         flag.split("=/models/")[1] for flag in FLAGS if "=/models/" in flag
@@ -219,9 +191,8 @@ def test_compose_limits_memory_by_the_weights(base):
         return int(service["mem_limit"][:-1])
 
     before = limit()
-    weights = [weights_size(folder) for folder in served_folders(base)]
-    assert before == memory_needed(weights, threads=4)
-    with (served_folders(base)[-1] / VARIABLES).open("ab") as file:
+    assert before == memory_needed([0], threads=4)
+    with (base / "007" / VARIABLES).open("ab") as file:
         file.truncate(512 * 2**20)
     # Of two versions at a time, and of what four batches need.
     assert limit() - before >= 6 * 512
@@ -257,46 +228,28 @@ def test_compose_asks_the_server_for_its_state(read, state, healthy):
     assert asked == ["/v1/models/en_ZH.2"]
 
 
-# Kubernetes
-
-
-def test_every_change_of_labels_is_another_image(base):
-    images = set()
-    for stable, canary in ((1, 2), (2, 1), (1, 2)):
-        set_label(base, "stable", stable)
-        set_label(base, "canary", canary)
-        write_server_files(base)
-        text = (base.parent / "kubernetes.yaml").read_text("utf-8")
-        deployment = one(load(text), "Deployment")
-        spec = deployment["spec"]["template"]["spec"]
-        images.add(spec["containers"][0]["image"])
-        dockerfile = (base.parent / "Dockerfile").read_text("utf-8")
-        assert f"docker build -t {spec['containers'][0]['image']} ." in (
-            dockerfile
-        )
-    # The third time the labels are those of the first.
-    assert len(images) == 2
-
-
 # Written again
 
 
 def test_owners_files_stay(base):
     write_server_files(base)
-    for name in ("batching.config", "Dockerfile"):
+    for name in ("batching.config", "docker-compose.yml"):
         path = base.parent / name
         text = path.read_text("utf-8")
         assert text.startswith(MARK)
         path.write_text(text.removeprefix(f"{MARK}\n") + "# mine\n")
     written, kept = write_server_files(base)
-    assert [path.name for path in kept] == ["batching.config", "Dockerfile"]
-    assert len(written) == 4
-    assert (base.parent / "Dockerfile").read_text().endswith("# mine\n")
+    assert [path.name for path in kept] == [
+        "batching.config",
+        "docker-compose.yml",
+    ]
+    assert len(written) == 2
+    assert (base.parent / "docker-compose.yml").read_text().endswith("# mine\n")
 
 
 def test_files_of_two_changes_are_those_of_the_later(base, monkeypatch):
     """A label that moves while the files are written is in them at the end."""
-    from keras_transformer.deployment import server_files
+    from keras_transformer.export import server_files
 
     contents, begun, moved = server_files._contents, [], threading.Event()
 
@@ -318,9 +271,9 @@ def test_files_of_two_changes_are_those_of_the_later(base, monkeypatch):
 
 
 def test_a_folder_that_cannot_be_read_is_no_model(base, monkeypatch):
-    from keras_transformer.deployment import model_configs
+    from keras_transformer.export import server_files
 
-    private, folders = base.parent / "lost+found", model_configs.version_folders
+    private, folders = base.parent / "lost+found", server_files.version_folders
     private.mkdir()
 
     def version_folders(path):
@@ -328,17 +281,17 @@ def test_a_folder_that_cannot_be_read_is_no_model(base, monkeypatch):
             raise InputError(f"{path}: Permission denied")
         return folders(path)
 
-    monkeypatch.setattr(model_configs, "version_folders", version_folders)
-    assert model_configs.models_beside(base) == [base]
+    monkeypatch.setattr(server_files, "version_folders", version_folders)
+    assert models_beside(base) == [base]
 
 
 def test_files_are_refreshed_only_where_they_are_ours(base):
     assert refresh_server_files(base) == []
     assert os.listdir(base.parent) == [base.name]
     write_server_files(base)
-    add(base, "8")
-    assert len(refresh_server_files(base)) == 6
-    assert "en_ZH.2/8/" in (base.parent / "Dockerfile").read_text()
+    set_label(base, "stable", 2)
+    assert len(refresh_server_files(base)) == 4
+    assert "stable" in (base.parent / "models.config").read_text()
     (base.parent / "models.config").write_text("# mine\n")
     assert refresh_server_files(base) == []
 

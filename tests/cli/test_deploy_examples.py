@@ -1,0 +1,135 @@
+"""The example files of docs/deploy: Kubernetes takes them, Slurm's run."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.cli.main import build_parser, main
+from keras_transformer.export.server_files import FLAGS, batching_config
+from tests.cli.conftest import ROOT
+from tests.cli.kubernetes_objects import check, load, of_kind, one
+from tests.export.serving_messages import parse
+
+FOLDER = ROOT / "docs" / "deploy"
+MANIFESTS = sorted(FOLDER.glob("*.yaml"))
+SCRIPTS = sorted(FOLDER.glob("*.sbatch"))
+# Runs what is submitted at once: the tasks of an array one after the other.
+SBATCH = """#!/bin/bash
+first=0 last=0 words=()
+for word in "$@"; do
+  case "$word" in
+    --array=*) last=${word##*-}; last=${last%\\%*}; array=1;;
+    --*) ;;
+    *) words+=("$word");;
+  esac
+done
+export SLURM_JOB_ID=7
+for ((task = first; task <= last; task++)); do
+  if [ -n "${array-}" ]; then export SLURM_ARRAY_TASK_ID=$task; fi
+  bash "${words[@]}" >&2 || exit 1
+done
+echo 7
+"""
+SRUN = """#!/bin/bash
+while [ "${1#--}" != "$1" ]; do shift; done
+exec "$@"
+"""
+
+
+def _commands(text):
+    """The words of the program's commands in a file."""
+    text = text.replace("\\\n", " ").replace("\n  --", " --")
+    for line in re.findall(r"keras-transformer ((?:train|translate) .*)", text):
+        words = line.partition(";")[0].rstrip(")").split()
+        yield [word for word in words if "$" not in word or "run" in word]
+
+
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
+def test_objects_fit_together_and_are_kubernetes(path):
+    schemas = pytest.importorskip(
+        "kubernetes_validate", reason="kubernetes-validate isn't installed"
+    )
+    documents = load(path.read_text("utf-8"))
+    check(documents)
+    for document in documents:
+        schemas.validate(document, schemas.latest_version(), strict=True)
+
+
+@pytest.mark.parametrize(
+    "path", [*MANIFESTS, *SCRIPTS], ids=lambda path: path.name
+)
+def test_commands_have_options_that_exist(path):
+    commands = list(_commands(path.read_text("utf-8")))
+    assert commands or path.name == "serving.yaml"
+    for words in commands:
+        words = [re.sub(r".*[$].*", "1", word) for word in words]
+        if words[-1] == "--shard":
+            words.append("1")
+        build_parser().parse_args(words)
+
+
+def test_the_server_has_the_configuration_that_an_export_has():
+    documents = load((FOLDER / "serving.yaml").read_text("utf-8"))
+    files = one(documents, "ConfigMap")["data"]
+    found, written = (
+        parse("BatchingParameters", text)
+        for text in (files["batching.config"], batching_config())
+    )
+    assert found.num_batch_threads.value == 2
+    written.num_batch_threads.value = 2
+    assert found == written
+    parse("ModelServerConfig", files["models.config"])
+    parse("MonitoringConfig", files["monitoring.config"])
+    (deployment,) = of_kind(documents, "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    flags = {flag.replace("=/models/", "=/config/") for flag in FLAGS}
+    assert flags <= set(container["args"])
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_scripts_are_shell(path):
+    assert subprocess.run(["bash", "-n", str(path)]).returncode == 0
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """Slurm's programs, and this package's, on the PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = f'#!/bin/bash\nexec {sys.executable} -m keras_transformer "$@"\n'
+    for name, text in (
+        ("sbatch", SBATCH),
+        ("srun", SRUN),
+        ("keras-transformer", program),
+    ):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_shards_are_translated_and_joined(run, slurm):
+    lines = [f"{word} two three" for word in ("one", "two", "four")] * 20
+    pathlib.Path("news.en").write_text("\n".join(lines) + "\n")
+    words = ["--run", str(run), "--input", "news.en"]
+    assert main(["translate", *words, "--output", "whole"]) == 0
+    text = (FOLDER / "translation.sbatch").read_text("utf-8")
+    for old, new in (
+        ("runs/en-zh", str(run)),
+        ("--shards 100 --workers 4", "--shards 2 --workers 1"),
+        ("--array=0-99%32", "--array=0-1%2"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    pathlib.Path("bulk.sh").write_text(text)
+    subprocess.run(["bash", "bulk.sh"], check=True, timeout=300)
+    joined = pathlib.Path("news.zh").read_bytes()
+    assert joined == pathlib.Path("whole").read_bytes()
