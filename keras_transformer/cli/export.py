@@ -114,8 +114,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=FORMATS,
         help="tfserving: also writes models.config, batching.config, "
         "monitoring.config and docker-compose.yml beside OUT. ctranslate2: "
-        "writes a folder for CTranslate2 and translate --ctranslate2. keras: writes a folder with model.keras, "
-        "from ids to logits, and the tokenizers",
+        "writes a folder for CTranslate2 and translate --ctranslate2. keras: "
+        "writes a folder with model.keras, from ids to logits, and the "
+        "tokenizers",
     )
     parser.add_argument(
         "--quantization",

@@ -1,1 +1,0 @@
-"""How many replicas a rate and a latency need."""
