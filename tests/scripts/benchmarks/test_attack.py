@@ -51,31 +51,8 @@ def test_figures_come_into_the_page(page, monkeypatch, capsys):
     assert ", in 5 minutes." in text
 
 
-def test_a_fault_writes_nothing(page, monkeypatch):
-    monkeypatch.setattr(benchmark, "attack", lambda *_: None)
-    assert benchmark.main(["--write", str(page)]) == 1
-    assert page.read_bytes() == PAGE.read_bytes()
-
-
-def test_a_size_of_nothing_is_refused(capsys):
-    with pytest.raises(SystemExit):
-        benchmark.main(["--size=0"])
-    assert "--size must be above 0" in capsys.readouterr().err
-
-
-def test_a_fault_of_the_tests_is_told():
-    tests = ["tests/attack/there_is_no_such_test.py"]
-    assert benchmark.attack(0.01, tests) is None
-
-
 def test_the_page_has_parts_for_both_commands():
     text = PAGE.read_text("utf-8")
     for name in (benchmark.NAME, "tests/attack/mixed_load.py"):
         for mark in page_parts.marks(name):
             assert mark in text
-
-
-@pytest.mark.parametrize(("count", "said"), [(1, "1 core"), (2, "2 cores")])
-def test_a_machine_is_said_in_words(count, said):
-    machine = {"cores": count, "processor": "some", "python": "3"}
-    assert page_parts.machine_said(machine) == f"{said} (some)"

@@ -49,19 +49,6 @@ def call(tmp_path, monkeypatch, capsys):
     return call
 
 
-def test_half_of_the_sources_are_held_back(call):
-    call("--epochs=4")
-    assert (call.out / "half.tsv").read_text().splitlines() == [
-        f"en train {i}\tzh train {i}" for i in range(0, 10, 2)
-    ]
-    assert (call.out / "back-half.tsv").read_text().splitlines()[1] == (
-        "zh train 2\ten train 2"
-    )
-    assert (call.out / "made-half.target").read_text().splitlines() == [
-        f"zh train {i}" for i in range(1, 10, 2)
-    ]
-
-
 def test_three_models_and_one_back(call):
     commands, table = call("--epochs=4", "--seeds", "1")
     assert [words[0] for words in commands] == [
@@ -85,74 +72,11 @@ def test_three_models_and_one_back(call):
     assert [row[6] for row in rows] == [" |", "0.031 |", "0.031 |"]
 
 
-def test_nothing_is_hidden(call):
-    chosen = "--preset=tatoeba", "--only", "whole", "added"
-    commands, table = call("--epochs=8", *chosen)
-    every = [f"zh train {i}" for i in range(10)]
-    assert (call.out / "made-whole.target").read_text().splitlines() == every
-    back, whole, added = (w for w in commands if w[0] == "prepare")
-    assert back[2] == f"{call.out}/back-whole.tsv"
-    assert whole[2] == f"{call.out}/whole.tsv"
-    made = f"{call.out}/made-whole.source,{call.out}/made-whole.target#BT"
-    assert added[2:4] == [f"{call.out}/whole.tsv", made]
-    assert epochs(commands) == [4, *(4, 2) * 3]
-    averaged = epochs(commands, "--set=training.average_epochs=")
-    assert averaged == [4, *(4, 2) * 3]
-    # The whole is compared with a model that isn't among these.
-    against = [w for w in commands if "--against" in w]
-    assert len(against) == 3
-    assert against[1][-1] == f"{call.out}/whole-2.txt"
-    assert table.splitlines()[-2:] == [
-        "all pairs: 25.2 ± 0.2",
-        "these and back-translations of all targets: 26.2 ± 0.2, beside all "
-        "pairs p < 0.001",
-    ]
-
-
-def test_each_seed_is_a_training(call):
-    commands, _ = call("--epochs=4", "--seeds", "3", "5", "--jobs", "2")
-    trained = [words for words in commands if words[0] == "train"]
-    outs = [pathlib.Path(w[w.index("--out") + 1]).name for w in trained]
-    assert outs[0] == "back-half-run"
-    assert "--set=training.seed=3" in trained[0]
-    assert sorted(outs[1:]) == [
-        f"{name}-{seed}-run"
-        for name in ("half", "mixed", "whole")
-        for seed in (3, 5)
-    ]
-    assert all("--threads=1" in words for words in trained)
-
-
-def test_models_in_any_order_and_compared_later(call):
-    call("--epochs=4", "--only", "mixed", "--seeds", "1")
-    options = "--epochs=4", "--only", "mixed", "half", "--seeds", "1"
-    commands, table = call(*options)
-    assert [w[0] for w in commands] == [
-        *("prepare", "train", "evaluate", "evaluate")
-    ]
-    assert "--against" in commands[-1]
-    assert "half of the pairs | 0.031" in table
-
-
 def test_what_is_done_is_not_done_again(call):
     _, table = call("--epochs=4")
     commands, again = call("--epochs=4")
     assert commands == []
     assert again == table
-
-
-def test_a_half_trained_run_is_resumed(call):
-    call("--epochs=4", "--only", "half")
-    (call.out / "half-2-run.trained").unlink()
-    commands, _ = call("--epochs=4", "--only", "half")
-    assert len(commands) == 1
-    assert "--resume" in commands[0]
-
-
-def test_the_epochs_are_those_of_the_preset(call):
-    options = "--preset=demo", "--only", "mixed", "--seeds", "1"
-    commands, _ = call(*options)
-    assert epochs(commands) == [8, 4]
 
 
 def epochs(commands, option="--epochs="):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.benchmarks import command, corpus
+from scripts.benchmarks import corpus
 
 
 @pytest.fixture
@@ -12,26 +12,6 @@ def candidates(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "FETCHED", folders[0])
     monkeypatch.setattr(corpus, "_SHARED", folders[1])
     return folders
-
-
-def test_what_was_fetched_comes_before_the_shared_copy(candidates):
-    fetched, shared = candidates
-    assert corpus.corpus_folder() is None
-    shared.mkdir()
-    assert corpus.corpus_folder() == shared
-    fetched.mkdir()
-    assert corpus.corpus_folder() == fetched
-    assert corpus.corpus_folder("mine").name == "mine"
-
-
-def test_a_peer_needs_a_corpus_for_both(candidates, capsys):
-    from scripts.benchmarks.training.__main__ import main
-
-    assert main(["--peer"]) == 2
-    told = capsys.readouterr()
-    assert "corpus.py first" in told.err
-    assert len(told.err.splitlines()) == 1
-    assert not told.out
 
 
 def test_sentences_are_spread_over_the_lengths(tmp_path):
@@ -69,10 +49,3 @@ def test_tatoeba_is_split_by_groups_with_its_attributions(
     assert len(dev) == 4
     sources = [{line.split("\t")[0] for line in part} for part in (train, dev)]
     assert not sources[0] & sources[1]
-
-
-def test_results_are_labelled_only_when_quick():
-    class Options:
-        quick = False
-
-    assert command.labelled({"a": 1}, Options) == {"a": 1}

@@ -71,16 +71,6 @@ def measured(folder, *options):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_peers_that_are_not_there_are_named(tmp_path):
-    done = script(
-        "benchmarks/decoding", "--peer", "--peers", tmp_path / "none.py"
-    )
-    assert done.returncode == 2
-    assert "none.py: not found" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert not done.stdout
-
-
 def quick_run(arguments):
     """A benchmark that measures nothing; the options that it got."""
     parser = argparse.ArgumentParser()
@@ -96,18 +86,6 @@ def quick_run(arguments):
     quick = {"rounds": 1, "steps": 60}
     assert not command.run(parser, arguments, quick, measure_all, "rows", str)
     return given[0]
-
-
-def test_quick_has_defaults_of_its_own_and_says_so(tmp_path, capsys):
-    peer = ["--peer", "--data", str(tmp_path)]
-    options = quick_run(["--quick", "--steps", "7", *peer])
-    assert (options.rounds, options.steps) == (1, 7)
-    last = json.loads(capsys.readouterr().out)
-    assert last["ratios"] == {"x": 1.0}
-    assert "not to be quoted" in last["quick"]
-    options = quick_run(peer)
-    assert (options.rounds, options.steps) == (3, 210)
-    assert json.loads(capsys.readouterr().out) == {"ratios": {"x": 1.0}}
 
 
 @pytest.mark.slow

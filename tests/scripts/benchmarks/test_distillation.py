@@ -88,57 +88,8 @@ def test_the_teacher_translates_once_for_all_shapes(call):
     ]
 
 
-def test_speeds_are_measured_in_turn_and_the_median_counts(call):
-    _, measured, table = call("--shapes", "6-1", "--cells", "64-4")
-    names = [name for name, _ in measured]
-    assert names == ["teacher", "6-1-distilled"] * 3
-    assert {cell for _, cell in measured} == {(64, 4)}
-    assert "| tokens/s, batches of 64, beam 4 |" in table[0]
-    assert table[2].endswith("| 100 (1.00 x) |")
-    assert table[3].endswith("| 2.000 | 29.0 | 250 (2.50 x) |")
-    assert table[3].startswith("| 6-1-distilled | 12,345 | 30.0 | 1.0 |")
-
-
-def test_students_of_the_data_itself(call):
-    commands, _, table = call("--shapes", "6-1", "--undistilled")
-    trained = [words for words in commands if words[0] == "train"]
-    data = [words[words.index("--data") + 1] for words in trained]
-    assert [pathlib.Path(path).name for path in data] == [
-        "distilled-data",
-        "data",
-    ]
-    assert table[4].startswith("| 6-1 |")
-
-
-def test_students_among_a_shortlist(call):
-    options = ["--shapes", "6-1", "--shortlist", "pairs.tsv"]
-    commands, measured, table = call(*options, "--cells", "64-2")
-    searched = [
-        pathlib.Path(words[words.index("--run") + 1]).name
-        for words in commands
-        if words[0] == "evaluate" and "pairs.tsv" in words
-    ]
-    assert searched == ["6-1-distilled-run"] * 2
-    names = [name for name, _ in measured[:3]]
-    student = "6-1-distilled"
-    assert names == ["teacher", student, f"{student} among a shortlist"]
-    assert table[4].startswith("| 6-1-distilled-shortlist | 12,345 |")
-
-
 def test_what_is_done_is_not_done_again(call):
     _, _, table = call("--shapes", "6-1")
     commands, _, again = call("--shapes", "6-1")
     assert commands == []
     assert again == table
-
-
-def test_quick_makes_a_teacher(call):
-    commands, measured, _ = call("--quick", given=False)
-    assert [words[0] for words in commands[:4]] == [
-        *("prepare", "train", "distill", "train")
-    ]
-    assert [name for name, _ in measured] == ["teacher", "2-1-distilled"]
-
-
-def test_a_teacher_without_data(call):
-    assert call(given=False, status=2)[0] == []

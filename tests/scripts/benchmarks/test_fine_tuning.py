@@ -5,9 +5,6 @@ import pathlib
 import types
 
 import pytest
-import sacrebleu
-from sacrebleu.metrics import BLEU, CHRF
-from sacrebleu.significance import PairedTest
 
 from keras_transformer.cli.main import build_parser
 from keras_transformer.evaluation.significance import Resampling
@@ -87,53 +84,6 @@ def sources(path):
     return [line.split("\t")[0] for line in lines]
 
 
-def test_a_tenth_of_the_other_half_is_trained_on(call):
-    call()
-    half = sources(call.out / "half.tsv")
-    assert half == [f"en train {i}" for i in range(0, 60, 2)]
-    tenth = sources(call.out / "tenth.tsv")
-    assert tenth == [f"en train {i}" for i in (1, 21, 41)]
-    unseen = sources(call.out / "unseen.tsv")
-    assert unseen == [
-        f"en train {i}" for i in range(60) if i % 2 and i % 20 != 1
-    ]
-    assert sources(call.out / "unseen.source") == unseen
-
-
-def test_the_half_may_be_that_of_shorter_sources(call, tmp_path):
-    lines = [
-        f"{'en ' * (1 + i % 7)}{i}\t{reference(str(i))}\n" for i in range(60)
-    ]
-    (tmp_path / "train.tsv").write_text("".join(lines), "utf-8")
-    call("--half", "short")
-    half, tenth, unseen = (
-        [len(source.split()) for source in sources(call.out / f"{name}.tsv")]
-        for name in ("half", "tenth", "unseen")
-    )
-    assert len(half) == 30
-    assert len(tenth) == 3
-    assert len(unseen) == 27
-    assert max(half) <= min(tenth + unseen)
-    assert half == sorted(half)
-
-
-def test_targets_are_simplified(call, tmp_path):
-    (tmp_path / "dev.tsv").write_text("a 1\t漢字\n", "utf-8")
-    call()
-    assert (call.out / "dev.tsv").read_text("utf-8") == "a 1\t汉字\n"
-
-
-def test_unseen_pairs_share_neither_side_with_training():
-    trained = [("One two.", "一二。"), ("Three.", "三。")]
-    pairs = [
-        ("One, two", "二二。"),  # The same source by its key.
-        ("Four.", "三"),
-        ("Five.", "五。"),
-        ("Three.", "三。"),
-    ]
-    assert fine_tuning._unseen(pairs, trained) == [("Five.", "五。")]
-
-
 def test_commands(call):
     commands, _ = call("--rates", "1e-4", "3e-4", "--fractions", "0.5", "0")
     scored = ["evaluate", "translate", "translate"]
@@ -158,39 +108,6 @@ def test_commands(call):
         ]
         for words in further
     ] == [[], ["fraction=0"], [rate], [rate, "fraction=0"]]
-
-
-def test_table_has_intervals_and_p_values(call):
-    """As sacreBLEU gives them for each model and the imported one."""
-    _, table = call()
-    rows = [row.strip("| ").split(" | ") for row in table.splitlines()]
-    columns, _, *rows = rows
-    assert columns == [
-        *("model", "dev loss", "BLEU", "p", "chrF", "p"),
-        *("BLEU, unseen pairs", "p", "chrF, unseen pairs", "p"),
-    ]
-    unseen = sources(call.out / "unseen.tsv")
-    systems = [
-        (name, [translation(name, source) for source in unseen])
-        for name in ("imported", "further-0.0001-0.5", "alone")
-    ]
-    metrics = {"BLEU": BLEU(tokenize="zh"), "chrF": CHRF()}
-    references = [[reference(source) for source in unseen]]
-    ar = PairedTest(systems, metrics, references, "ar", 200)()[1]
-    bs = PairedTest(systems, metrics, references, "bs", 50)()[1]
-    bleu, chrf = bs["BLEU"], bs["chrF2"]
-    scores = []
-    for row, of_bleu, of_chrf in zip(rows, bleu, chrf, strict=True):
-        assert row[6] == f"{of_bleu.score:.1f} ± {of_bleu.ci:.1f}"
-        assert row[8] == f"{of_chrf.score:.1f} ± {of_chrf.ci:.1f}"
-        scores.append(of_bleu.score)
-    assert scores[1] > scores[0] > scores[2]
-    assert sacrebleu.corpus_bleu(
-        systems[1][1], references, tokenize="zh"
-    ).score == pytest.approx(scores[1])
-    assert rows[0][7].strip() == ""
-    assert rows[1][7] == "0.005"
-    assert f"{ar['BLEU'][1].p_value:.3f}" == "0.005"
 
 
 def test_what_is_done_is_not_done_again(call):

@@ -1,7 +1,6 @@
 """The runner of the peers, with programs that stand in for them."""
 
 import json
-import sys
 
 import pytest
 
@@ -66,21 +65,6 @@ def test_a_rate_is_the_median_of_the_windows_after_the_first(home, data, capfd):
     assert "1.0e-9" in config
 
 
-def test_tokens_are_made_once_for_a_corpus(home, data, capfd):
-    command = ["train", "--data", str(data)]
-    assert peers.main(command) == 0
-    made = ["tokenize", "vocabulary", "vocabulary"]
-    assert calls(home) == [*made, "train"]
-    (home / "work/ctranslate2_model").mkdir()
-    assert peers.main(command) == 0
-    assert calls(home) == ["train"]
-    # What was converted has the vocabularies of the corpus before.
-    (data / "dev.tsv").write_text("c\td\n")
-    assert peers.main(command) == 0
-    assert calls(home) == [*made, "train"]
-    assert not (home / "work/ctranslate2_model").exists()
-
-
 def test_decoding_trains_and_converts_a_model_first(home, data, capfd):
     command = ["decode", "--data", str(data), "--sentences", "12"]
     assert peers.main(command) == 0
@@ -93,22 +77,6 @@ def test_a_program_that_fails_ends_it_and_is_named(home, data):
     (home / "onmt/bin/onmt-main").write_text("#!/bin/sh\nexit 3\n")
     with pytest.raises(SystemExit, match=r"failed \(3\).*see .*train.log"):
         peers.main(["train", "--data", str(data)])
-
-
-def test_another_python_is_refused(home, tmp_path):
-    (home / "onmt/ready").unlink()
-    old = tmp_path / "python"
-    old.write_text("#!/bin/sh\necho 3.13\n")
-    old.chmod(0o755)
-    with pytest.raises(SystemExit, match="needs Python 3.11.* is 3.13"):
-        peers.main(["--python", str(old), "setup"])
-    with pytest.raises(SystemExit, match="No such file"):
-        peers.main(["--python", str(tmp_path / "none"), "setup"])
-
-
-def test_a_ready_environment_is_kept(home, capfd):
-    assert peers.main(["--python", sys.executable, "setup"]) == 0
-    assert "ready" in json.loads(capfd.readouterr().out)
 
 
 @pytest.mark.parametrize("name", ["opennmt_tf.txt", "ctranslate2.txt"])

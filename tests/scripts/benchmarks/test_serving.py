@@ -10,7 +10,6 @@ import pytest
 from scripts.benchmarks.models import export_forced
 from scripts.benchmarks.serving import __main__ as benchmark
 from scripts.benchmarks.serving import load
-from scripts.benchmarks.serving.settings import server_options, setting
 
 needs_wrk = pytest.mark.skipif(not shutil.which("wrk"), reason="needs wrk")
 
@@ -76,37 +75,6 @@ def test_a_rate_is_kept_whatever_the_number_of_connections(answering, tmp_path):
     assert len(seen) < 100
 
 
-def test_probes_tell_accepted_from_refused(answering, monkeypatch):
-    good, bad = (
-        json.dumps({"predictions": [{"translation": text}]}).encode()
-        for text in "ab"
-    )
-    answers = [(200, good), (429, b"{}"), (200, bad)]
-    host, _ = answering(lambda n: answers[min(n, 3) - 1])
-    probe = load.Probe(host, "/", "{}", good)
-    monkeypatch.setattr(load, "_PROBE_SECONDS", 0.01)
-    with probe:
-        while len(probe._answers) < 5:
-            threading.Event().wait(0.01)
-    found = probe.summary()
-    assert found["statuses"]["429"] == 1
-    assert found["wrong_answers"] == found["statuses"]["200"] - 1
-    assert found["p50_ms"] <= found["p99_ms"] <= found["max_ms"]
-
-
-def test_nothing_accepted_has_no_latency():
-    assert load.Probe("", "", "", b"").summary()["p99_ms"] is None
-
-
-def test_without_wrk_it_says_what_to_install(monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert benchmark.main([]) == 2
-    said = capsys.readouterr()
-    assert "apt-get install wrk" in said.err
-    assert not said.out
-    assert len(said.err.splitlines()) == 1
-
-
 def test_ratios_and_table():
     rates = {"sentences_per_second": 80.0, "slowest": 70.0, "fastest": 90.0}
     times = {"p50_ms": 1.0, "p95_ms": 2.0, "p99_ms": 3.0, "batch_size": 9.0}
@@ -130,29 +98,6 @@ def test_ratios_and_table():
     assert f"as exported {said}" in table
     assert f"num_batch_threads=9 {said}" in table
     assert "settings: as exported" in table
-
-
-def test_settings_are_the_exported_ones_but_for_what_is_given(tmp_path):
-    from keras_transformer.serving.server.config_files import (
-        read_batching_parameters,
-    )
-
-    values = setting(
-        "num_batch_threads=1,max_batch_size=7,tensorflow_intra_op_parallelism=2"
-    )
-    words = server_options(values, tmp_path)
-    assert words[-2:] == ["--tensorflow_intra_op_parallelism", "2"]
-    found = read_batching_parameters(words[2])
-    usual = read_batching_parameters(server_options({}, tmp_path)[2])
-    assert (found.num_batch_threads, found.max_batch_size) == (1, 7)
-    assert found.max_enqueued_batches == usual.max_enqueued_batches
-
-
-@pytest.mark.parametrize("text", ["threads=1", "num_batch_threads=two", "x"])
-def test_settings_that_are_none(text, capsys):
-    with pytest.raises(SystemExit):
-        benchmark.parser().parse_args(["--batching", text])
-    assert "max_batch_size" in capsys.readouterr().err
 
 
 @pytest.mark.slow

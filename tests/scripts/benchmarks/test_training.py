@@ -37,14 +37,6 @@ def script(*arguments):
     )
 
 
-def test_peers_that_are_not_there_are_named(tmp_path):
-    done = script("--peer", "--peers", tmp_path / "none.py")
-    assert done.returncode == 2
-    assert "none.py: not found" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert not done.stdout
-
-
 def test_operations_are_counted():
     config = ModelConfig(
         num_encoder_layers=1,

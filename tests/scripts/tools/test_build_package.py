@@ -62,8 +62,3 @@ def test_requirements_are_the_part_of_the_lock_without_extras(built, version):
     assert {"tensorflow", "keras", "duckdb", "grpcio", "pyyaml"} <= names
     assert not {"pytest", "matplotlib", "jax", "starlette", "ruff"} & names
     assert text.count("--hash=sha256:") >= len(names)
-
-
-def test_a_name_that_the_lock_lacks_is_told():
-    with pytest.raises(ValueError, match="lock has no nothing"):
-        build_package.locked_part({"nothing", "keras"})
