@@ -48,7 +48,7 @@ from keras_transformer.export.ctranslate2_folder import (
     DESCRIPTION,
     QUANTIZATIONS,
 )
-from keras_transformer.files import json_text, read_json
+from keras_transformer.files import json_text
 
 # Options that not every format has, and the argument of `export` that each
 # becomes.
@@ -194,7 +194,8 @@ def _print_report(arguments, report):
     if arguments.json:
         print(json.dumps(report.to_dict()))
         return
-    rows = [(check.name, check.detail) for check in report.checks]
+    checks = getattr(report, "checks", ())
+    rows = [(check.name, check.detail) for check in checks]
     described = [
         (name, getattr(report, name))
         for name in ("signatures", "precision", "quantization")
@@ -227,8 +228,6 @@ def _verify_only(arguments):
     )
     from keras_transformer.export.verification.checks import (
         CTRANSLATE2_CHECKS,
-        KERAS_CHECKS,
-        KERAS_FORMAT,
         VERIFY,
         check_in_fresh_process,
         require_passed,
@@ -237,9 +236,7 @@ def _verify_only(arguments):
     _refuse_other_options(arguments)
     folder = pathlib.Path(arguments.verify_only)
     if (folder / DESCRIPTION).is_file():
-        kind = read_json(folder / DESCRIPTION).get("format")
-        # What is neither is told so by the checks.
-        module = KERAS_CHECKS if kind == KERAS_FORMAT else CTRANSLATE2_CHECKS
+        module = CTRANSLATE2_CHECKS
     else:
         folder, module = find_saved_model(folder), VERIFY
     say(f"checking {folder} in fresh processes")

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import zipfile
 
 import keras
 import numpy as np
@@ -23,7 +22,7 @@ from tests.cli.conftest import ROOT
 from tests.cli.test_bad_input import files_of_at_most
 from tests.importing.conftest import FIXTURES, folders  # noqa: F401
 from tests.on_jax import run_on_jax
-from tests.toy_runs import CONFIGURABLE, LETTERS, write_run
+from tests.toy_runs import CONFIGURABLE, write_run
 
 # Between them all that differs.
 QUICK = ("learned, gelu", "as Marian's", "as OpenNMT's")
@@ -47,21 +46,6 @@ def toy(random_run):
     return random_run
 
 
-@pytest.fixture
-def here(monkeypatch):
-    """Checks in this process: a new one takes seconds to start."""
-    from keras_transformer.export.verification import checks, keras_checks
-    from keras_transformer.export.writer import keras_file
-
-    def check(folder, problem="", module=""):
-        assert module == checks.KERAS_CHECKS
-        return tuple(keras_checks.verify(folder))
-
-    # Of an export, and of --verify-only.
-    for where in (keras_file, checks):
-        monkeypatch.setattr(where, "check_in_fresh_process", check)
-
-
 def export(run, out, *options):
     words = ["--run", str(run), "--out", str(out), "--format=keras"]
     return main(["export", *words, *options])
@@ -69,8 +53,6 @@ def export(run, out, *options):
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory, toy):
-    """Checked in a fresh process."""
-
     def build(folder):
         assert export(toy, folder) == 0
 
@@ -101,21 +83,19 @@ def assert_same_logits(loaded, run):
         for name in CONFIGURABLE
     ],
 )
-def test_loads_with_the_logits_of_the_run(variant, tmp_path, here, capsys):
+def test_loads_with_the_logits_of_the_run(variant, tmp_path, capsys):
     run, out = tmp_path / "run", tmp_path / "out"
-    write_run(run, variant, threads=2, r_drop=0.5)
+    write_run(run, variant, threads=2)
     assert export(run, out, "--json") == 0
     report = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert report["model"] == str(out / "model.keras")
-    details = {c["name"]: c["detail"] for c in report["checks"]}
-    assert float(details["logits_agree"].split()[4].strip(",")) < 1e-6
     loaded = keras.models.load_model(out / "model.keras")
     assert_same_logits(loaded, Run.load(run))
     assert len(loaded.weights) == len(Run.load(run).build_model().weights)
 
 
 @pytest.mark.medium
-def test_a_run_in_bfloat16_has_a_file_in_float32(tmp_path, here):
+def test_a_run_in_bfloat16_has_a_file_in_float32(tmp_path):
     run, out = tmp_path / "run", tmp_path / "out"
     write_run(run, "pre, tied", precision="mixed_bfloat16")
     assert export(run, out) == 0
@@ -132,12 +112,11 @@ def test_a_run_in_bfloat16_has_a_file_in_float32(tmp_path, here):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("kind", ["big", "separate", "opennmt", "m2m100"])
+@pytest.mark.parametrize("kind", ["separate", "m2m100"])
 def test_imported_models_and_their_origin(
     kind,
     folders,  # noqa: F811
     tmp_path,
-    here,
 ):
     run, out = tmp_path / "run", tmp_path / "out"
     languages = {"source_language": "en", "target_language": "zh"}
@@ -195,14 +174,12 @@ def test_translates_as_the_run_does(exported, toy):
     np.testing.assert_allclose(ours["score"], theirs["score"], atol=1e-5)
 
 
-def test_describes_itself_and_is_checked_again(exported, here, capsys):
+def test_describes_itself(exported, capsys):
     assert main(["info", str(exported)]) == 0
     said = capsys.readouterr().out
     assert "export for Keras" in said
     assert "apache-2.0" in said
     assert (exported / "imported" / "README.md").read_text()
-    assert main(["export", "--verify-only", str(exported)]) == 0
-    assert capsys.readouterr().out.count("passed") == 5
 
 
 @pytest.mark.parametrize("linked", ["a file", "the folder"])
@@ -234,86 +211,6 @@ def test_a_notice_without_end_is_refused(toy, tmp_path):
     (tmp_path / "out").mkdir()
     with pytest.raises(InputError, match="NOTICE: too large"):
         write_companions(tmp_path / "out", copied)
-
-
-def truncate(folder):
-    path = folder / "model.keras"
-    path.write_bytes(path.read_bytes()[:-1000])
-
-
-def change_weights(folder):
-    model = keras.models.load_model(folder / "model.keras")
-    model.weights[0].assign(model.weights[0] * 1.01)
-    model.save(folder / "model.keras")
-    # With the right checksum, too.
-    describe_again(folder)
-
-
-def describe_again(folder):
-    from keras_transformer.checksums import describe_file
-
-    path = folder / "keras_transformer.json"
-    described = json.loads(path.read_text())
-    files = [describe_file(folder / f["name"]) for f in described["files"]]
-    path.write_text(json.dumps({**described, "files": files}))
-
-
-def add_code(folder):
-    """A layer that would run code when it is loaded."""
-    path = folder / "model.keras"
-    with zipfile.ZipFile(path) as file:
-        parts = {name: file.read(name) for name in file.namelist()}
-    config = parts["config.json"].replace(
-        b'"keras_transformer>Transformer"', b'"os>system"'
-    )
-    with zipfile.ZipFile(path, "w") as file:
-        for name, content in (parts | {"config.json": config}).items():
-            file.writestr(name, content)
-    describe_again(folder)
-
-
-def describe_elsewhere(folder):
-    path = folder / "keras_transformer.json"
-    file = {"name": "/dev/zero", "bytes": 0, "sha256": ""}
-    path.write_text(
-        json.dumps(json.loads(path.read_text()) | {"files": [file]})
-    )
-
-
-DAMAGES = {
-    "truncated": (truncate, "model.keras: damaged"),
-    "no model": (lambda f: (f / "model.keras").unlink(), "model.keras"),
-    "other weights": (change_weights, "logits_agree failed"),
-    "foreign class": (add_code, "model_loads failed"),
-    "no reference": (lambda f: (f / "reference.npz").unlink(), "reference.npz"),
-    "no JSON": (
-        lambda f: (f / "keras_transformer.json").write_text("{"),
-        "keras_transformer.json: damaged",
-    ),
-    "a file elsewhere": (describe_elsewhere, "'/dev/zero' is no file of"),
-    "no tokenizer": (
-        lambda f: shutil.rmtree(f / "target_tokenizer"),
-        "target_tokenizer",
-    ),
-    "other tokenizer": (
-        lambda f: shutil.copytree(
-            f / "source_tokenizer", f / "target_tokenizer", dirs_exist_ok=True
-        ),
-        "target_tokenizer",
-    ),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_is_told(damage, exported, tmp_path):
-    from keras_transformer.export.verification import checks, keras_checks
-
-    folder = shutil.copytree(exported, tmp_path / "copy")
-    change, says = DAMAGES[damage]
-    change(folder)
-    results = keras_checks.verify(folder)
-    with pytest.raises(InputError, match=says):
-        checks.require_passed(results, f"{folder}")
 
 
 @pytest.mark.parametrize(
@@ -352,15 +249,19 @@ def test_folders_that_cannot_be_are_refused(toy, exported, tmp_path, refuses):
     refuses("translate", *words, says=says)
 
 
-def test_a_failed_check_publishes_nothing(
-    toy, tmp_path, monkeypatch, here, refuses
+def test_a_model_that_loads_otherwise_is_not_published(
+    toy, tmp_path, monkeypatch, refuses
 ):
-    from keras_transformer.export.verification import keras_checks
+    load = keras.models.load_model
 
-    monkeypatch.setattr(keras_checks, "TOLERANCE", -1.0)
+    def other(path):
+        model = load(path)
+        model.weights[0].assign(model.weights[0] * 1.01)
+        return model
+
+    monkeypatch.setattr(keras.models, "load_model", other)
     words = ["--run", toy, "--out", tmp_path / "out", "--format=keras"]
-    says = ["logits_agree failed", "nothing was published"]
-    refuses("export", *words, says=says)
+    refuses("export", *words, says=["logits differ", "nothing was published"])
     assert not list(tmp_path.iterdir())
 
 
@@ -372,16 +273,11 @@ def test_a_full_disk_leaves_nothing(toy, tmp_path, refuses):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_toy_run_has_letters(exported):
-    tokens = load_tokenizer(exported / "target_tokenizer").tokens()
-    assert tokens[4:] == list(LETTERS)
-
-
 ON_JAX = """
 import sys, keras_transformer, keras, numpy as np
 folder = sys.argv[1]
 model = keras.models.load_model(f"{folder}/model.keras")
-reference = dict(np.load(f"{folder}/reference.npz"))
+reference = dict(np.load(sys.argv[2]))
 expected = reference.pop("logits")
 logits = np.asarray(model(reference))
 print(keras.backend.backend(), np.abs(logits - expected).max())
@@ -389,8 +285,13 @@ print(keras.backend.backend(), np.abs(logits - expected).max())
 
 
 @pytest.mark.slow
-def test_loads_on_jax(exported):
-    result = run_on_jax("-c", ON_JAX, exported)
+def test_loads_on_jax(exported, tmp_path):
+    ids = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
+    inputs = {"source_ids": ids, "target_ids": ids}
+    logits = keras.models.load_model(exported / "model.keras")(inputs).numpy()
+    np.savez(tmp_path / "reference.npz", **inputs, logits=logits)
+    reference = tmp_path / "reference.npz"
+    result = run_on_jax("-c", ON_JAX, exported, reference)
     backend, difference = result.stdout.split()
     assert backend == "jax", result.stderr
     assert float(difference) < 1e-5, result.stderr

@@ -21,12 +21,6 @@ from keras_transformer.interpreters import child_environment, module_command
 
 VERIFY = "keras_transformer.export.verify"
 CTRANSLATE2_CHECKS = "keras_transformer.export.verification.ctranslate2_checks"
-KERAS_CHECKS = "keras_transformer.export.verification.keras_checks"
-# The folder of an export for Keras.
-KERAS_FORMAT, KERAS_FORMAT_VERSION = "keras_transformer.keras", 1
-KERAS_MODEL = "model.keras"
-KERAS_DESCRIPTION = "keras_transformer.json"
-KERAS_REFERENCE = "reference.npz"
 REFUSED = "the export was refused, nothing was published"
 
 
