@@ -28,10 +28,6 @@ def blocks(language):
     return [body for kind, body in found if kind == language]
 
 
-def test_readme_is_one_page():
-    assert len(text_of(README).splitlines()) <= 150
-
-
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_blocks_print_what_their_comments_say(code, capsys):
     exec(compile(code, str(README), "exec"), {})

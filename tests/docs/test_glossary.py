@@ -34,10 +34,3 @@ def test_names_in_the_code_are_there(name):
 def test_keys_of_the_configuration_are_there(key):
     section, name = key.split(".")
     assert hasattr(getattr(Config(), section), name)
-
-
-def test_terms_stand_once():
-    # Warm-up has two meanings, each with "of".
-    terms = re.findall(r"^- \*\*(.+?)\*\*(?!, of)", TEXT, re.MULTILINE)
-    assert len(terms) > 40
-    assert len(terms) == len(set(terms))
