@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 
-from scripts.benchmarks import page_parts
 from scripts.benchmarks.corpus import MISSING, corpus_folder
 
 _PEERS = pathlib.Path(__file__).resolve().parent / "peers"
@@ -65,9 +64,7 @@ def labelled(report: dict, options) -> dict:
     return {**report, "quick": QUICK_NOTE} if options.quick else report
 
 
-def run(
-    parser, arguments, quick, measure_all, rows: str, line, table=None
-) -> int:
+def run(parser, arguments, quick, measure_all, rows: str, line) -> int:
     """Measures and prints; the exit status.
 
     Args:
@@ -77,8 +74,6 @@ def run(
         measure_all: gives the report, of the options and a scratch folder.
         rows: the report's key of what is printed line by line.
         line: makes the line of a row.
-        table: a module with `SCRIPT` and `page`, which makes of the report
-            what `--write` puts into a page; None: there is no such option.
     """
     options = parse(parser, arguments, quick)
     if options.peer and not options.peers.exists():
@@ -96,9 +91,6 @@ def run(
         say(line(row))
     if options.json:
         print(json.dumps(labelled(report, options)))
-    if table is not None and options.write:
-        part = table.page(labelled(report, options))
-        page_parts.replace(options.write, table.SCRIPT, part)
     if options.peer:
         print(json.dumps(labelled({"ratios": report["ratios"]}, options)))
     return 0

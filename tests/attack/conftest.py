@@ -1,8 +1,8 @@
 """What all attacks share: their size, their figures, and what is attacked.
 
 `KERAS_TRANSFORMER_ATTACK_SIZE` is the share of the full size that is run, such
-as 0.02 (default: 1). Figures of a whole attack come to docs/reliability.md by
-`python scripts/benchmarks/attack`, which runs these tests.
+as 0.02 (default: 1). `python scripts/benchmarks/attack` runs these tests and
+prints their figures.
 """
 
 import json

@@ -1,11 +1,11 @@
 #!/usr/bin/env python
-"""Runs tests/attack at a size, and writes its figures into a page.
+"""Runs tests/attack at a size, and prints a table of its figures.
 
-    scripts/benchmarks/attack --size 1 --write docs/reliability.md
+    scripts/benchmarks/attack --size 1
 
 The full size, 1, is 20,000 REST requests, 20,000 gRPC calls, 500 damaged files,
 30 kills and ten points of a full disk for every command; a smaller one is such
-a share of each. A fault ends it with pytest's report, and writes nothing.
+a share of each. A fault ends it with pytest's report and no table.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def attack(size: float, tests: list[str]) -> list[dict] | None:
         return json.loads(figures.read_text())
 
 
-def page_part(rows: list[dict], size: float) -> str:
+def table(rows: list[dict], size: float) -> str:
     """The figures in Markdown."""
     machine = page_parts.machine_said(environment())
     cells = [
@@ -74,7 +74,6 @@ def main(arguments: list[str] | None = None) -> int:
     )
     add = parser.add_argument
     add("--size", type=float, default=1.0, help="share of the full size")
-    add("--write", type=pathlib.Path, help="the page that gets the figures")
     add(
         "tests",
         nargs="*",
@@ -88,10 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
     if rows is None:
         say(f"{NAME}: faults, see above")
         return 1
+    say(table(rows, options.size))
     print(json.dumps(rows))
-    if options.write:
-        part = page_part(rows, options.size)
-        page_parts.replace(options.write, NAME, part)
     return 0
 
 

@@ -2,14 +2,13 @@
 """Compares a run with its own exports for CTranslate2: texts, BLEU and speed.
 
     .venv/bin/python scripts/benchmarks/ctranslate2_export --run runs/en-zh \\
-        --dev dev.tsv --input in.txt --json --write docs/performance.md
+        --dev dev.tsv --input in.txt --json
 
 The run is exported in float32 and in 8 bits. Translations of the first
 `--compared` sources of `--dev` are compared with the run's in float32, BLEU is
 that of all its pairs. Then each way translates `--input` by the command
 `translate`, in turn, as many times as there are rounds; seconds are those of
-the whole command, its start included. `--write` puts the tables into a page.
-Nothing else should run meanwhile.
+the whole command, its start included. Nothing else should run meanwhile.
 """
 
 import argparse
@@ -40,8 +39,6 @@ def main(arguments: list[str] | None = None) -> int:
         report = _measure_all(options, pathlib.Path(scratch))
     report = command.labelled(report, options)
     command.say(page(report))
-    if options.write:
-        page_parts.replace(options.write, SCRIPT, page(report))
     if options.json:
         print(json.dumps(report))
     return 0
@@ -158,7 +155,6 @@ def _parser():
     add("--compared", type=int, default=1000, help="sentences")
     add("--sentences", type=int, default=4000, help="of the input")
     add("--rounds", type=int, default=3)
-    add("--write", type=pathlib.Path, metavar="PAGE", help="refresh its tables")
     add("--quick", action="store_true", help=command.QUICK_NOTE)
     add("--json", action="store_true", help="all results on stdout")
     return made

@@ -29,9 +29,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
 from keras_transformer.machine import usable_cores
-from scripts.benchmarks import command, page_parts
+from scripts.benchmarks import command
 from scripts.benchmarks.corpus import source_sentences
-from scripts.benchmarks.serving import table
 from scripts.benchmarks.serving.load import missing_wrk, write_bodies
 from scripts.benchmarks.serving.measure import (
     CAPACITY_CLIENTS,
@@ -72,9 +71,6 @@ def main(arguments: list[str] | None = None) -> int:
         report = _measure_all(options, pathlib.Path(scratch))
     for line in _table(report):
         command.say(line)
-    if options.write:
-        part = table.page(command.labelled(report, options))
-        page_parts.replace(options.write, table.SCRIPT, part)
     shown = report if options.json else {"ratios": report["ratios"]}
     print(json.dumps(command.labelled(shown, options)))
     return 0
@@ -230,7 +226,6 @@ def parser() -> argparse.ArgumentParser:
         help="a setting to measure, in place of the exported batching.config's "
         "values; may be repeated, and the best is what counts",
     )
-    add("--write", type=pathlib.Path, metavar="PAGE", help="refresh its table")
     command.add_options(made)
     return made
 

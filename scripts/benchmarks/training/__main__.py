@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Measures training: tokens per second, arithmetic, memory, parts of a step.
 
-    .venv/bin/python scripts/benchmarks/training --peer --json
-    .venv/bin/python scripts/benchmarks/training --peer --dev-loss \\
-        --write docs/performance.md
+    .venv/bin/python scripts/benchmarks/training --peer --dev-loss --json
 
 The notebook's model and batches, on Tatoeba unless `--data` says otherwise.
 Source and target tokens count, padding doesn't. Each setting is measured in
@@ -36,7 +34,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 from keras_transformer.machine import usable_cores
 from scripts.benchmarks import command
 from scripts.benchmarks.corpus import corpus_folder, prepare_data
-from scripts.benchmarks.training import jax_report, table
+from scripts.benchmarks.training import jax_report
 from scripts.benchmarks.training.measure import (
     Setting,
     dev_loss,
@@ -62,13 +60,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     measure, line, quick = _measure_all, _line, QUICK
     if options.backend == "jax":
-        if options.write:
-            parser.error("--write goes with --backend tensorflow")
         measure, line = jax_report.measure_all, jax_report.line
         quick = {**QUICK, **jax_report.QUICK[options.preset]}
-    return command.run(
-        parser, arguments, quick, measure, "settings", line, table
-    )
+    return command.run(parser, arguments, quick, measure, "settings", line)
 
 
 def _measure_all(options, scratch):
@@ -204,7 +198,6 @@ def _parser():
     add("--steps", type=int, default=210)
     add("--dev-loss", action="store_true", help="also train an epoch")
     add("--peer-steps", type=int, default=230)
-    add("--write", type=pathlib.Path, metavar="PAGE", help="refresh its table")
     command.add_options(parser)
     command.add_peer_options(parser, "OpenNMT-tf, on JAX with PyTorch")
     return parser

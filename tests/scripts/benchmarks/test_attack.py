@@ -1,14 +1,12 @@
-"""The command that attacks, and the page that gets its figures."""
+"""The command that attacks, and its table of figures."""
 
-import shutil
+import json
 
 import pytest
 
 from scripts.benchmarks import page_parts
 from scripts.benchmarks.attack import __main__ as benchmark
-from tests.cli.conftest import ROOT
 
-PAGE = ROOT / "docs" / "reliability.md"
 ROWS = [
     {
         "attack": "rest_requests",
@@ -27,12 +25,7 @@ ROWS = [
 ]
 
 
-@pytest.fixture
-def page(tmp_path):
-    return shutil.copyfile(PAGE, tmp_path / "page.md")
-
-
-def test_figures_come_into_the_page(page, monkeypatch, capsys):
+def test_figures_are_printed_as_a_table_and_as_json(monkeypatch, capsys):
     asked = []
 
     def attack(*options):
@@ -40,19 +33,19 @@ def test_figures_come_into_the_page(page, monkeypatch, capsys):
         return ROWS
 
     monkeypatch.setattr(benchmark, "attack", attack)
-    words = ["--size", "0.5", "--write", str(page)]
-    for _ in range(2):
-        assert benchmark.main(words) == 0
-    assert asked == [(0.5, ["tests/attack"])] * 2
-    text = page.read_text("utf-8")
-    assert text.count("| rest requests | 20,000 | 0 | 0.75 s | 612 MiB |") == 1
-    assert text.count("| full disk: train | 10 | 0 |  | 2,048 MiB |") == 1
-    assert "Size 0.5, on " in text
-    assert ", in 5 minutes." in text
+    assert benchmark.main(["--size", "0.5"]) == 0
+    assert asked == [(0.5, ["tests/attack"])]
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == ROWS
+    assert "| rest requests | 20,000 | 0 | 0.75 s | 612 MiB |" in printed.err
+    assert "| full disk: train | 10 | 0 |  | 2,048 MiB |" in printed.err
+    assert "Size 0.5, on " in printed.err
+    assert ", in 5 minutes." in printed.err
 
 
-def test_the_page_has_parts_for_both_commands():
-    text = PAGE.read_text("utf-8")
-    for name in (benchmark.NAME, "tests/attack/mixed_load.py"):
-        for mark in page_parts.marks(name):
-            assert mark in text
+def test_a_fault_prints_no_table(monkeypatch, capsys):
+    monkeypatch.setattr(benchmark, "attack", lambda *_: None)
+    assert benchmark.main([]) == 1
+    printed = capsys.readouterr()
+    assert not printed.out
+    assert "faults, see above" in printed.err
