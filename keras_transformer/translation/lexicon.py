@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Marian has 100 of both. Batches need what any of their sentences may use, half
 # as many tokens with these; with fewer candidates languages of many word forms
-# lose BLEU (docs/recipes.md).
+# lose BLEU (docs/results.md).
 CANDIDATES, FREQUENT = 30, 50
 _ITERATIONS = 5
 # What is held of the pairs at once: pairs of a source and a target token of the
