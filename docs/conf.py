@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "chinese_search",
     "dark_pictures",
+    "english_pages",
     "folded",
     "mathml",
     "notebooks",
@@ -56,5 +57,10 @@ templates_path = [str(HERE / "_templates")]
 html_show_sourcelink = False
 html_copy_source = False
 html_context = {
-    "other_language": {"en": ("zh", "中文"), "zh": ("en", "English")}
+    "other_language": {"en": ("zh", "中文"), "zh": ("en", "English")},
+    # The Chinese pages: each is a translation of an English one.
+    "translated": {
+        path.relative_to(HERE / "zh").with_suffix("").as_posix()
+        for path in (HERE / "zh").rglob("*.md")
+    },
 }

@@ -36,12 +36,6 @@ def comments(section) -> dict[str, str]:
     return found
 
 
-_HEADS = {
-    "en": ["key", "type", "default", "meaning"],
-    "zh": ["键", "类型", "默认值", "含义"],
-}
-
-
 class ConfigTable(SphinxDirective):
     """The fields of a section: key, type, default, meaning."""
 
@@ -60,7 +54,7 @@ class ConfigTable(SphinxDirective):
             + [said.get(field.name, "")]
             for field in dataclasses.fields(section)
         ]
-        return [_table(_HEADS[self.config.language[:2]], rows)]
+        return [_table(["key", "type", "default", "meaning"], rows)]
 
 
 def _type(kind):

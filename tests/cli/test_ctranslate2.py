@@ -442,8 +442,8 @@ def test_models_that_it_cannot_express_are_named(variant, says):
         transformer_spec(model, config, tokens, [*tokens[:-1], "a"])
 
 
-def guide_commands(language):
-    page = ROOT / f"docs/{language}/guides/speed.md"
+def guide_commands():
+    page = ROOT / "docs/en/guides/speed.md"
     blocks = re.findall(r"```sh\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
     return [shlex.split(line)[1:] for line in lines]
@@ -451,13 +451,12 @@ def guide_commands(language):
 
 @pytest.mark.slow
 def test_the_guides_commands_run(toy, tmp_path, monkeypatch, here):
-    assert guide_commands("en") == guide_commands("zh")
     monkeypatch.chdir(tmp_path)
     shutil.copytree(toy, tmp_path / "runs" / "en-zh")
     (tmp_path / "in.txt").write_text("aaa bbb\n")
     for name in ("train.tsv", "dev.tsv", "test.tsv"):
         (tmp_path / name).write_text("aaa bbb\tab\n")
-    for words in guide_commands("en"):
+    for words in guide_commands():
         # The server is started by tests/cli/test_serve_ctranslate2.py, int8
         # of TensorFlow's exported by tests/export/test_int8.py, a shortlist
         # by tests/translation/test_lexicon.py, and students are taught by
