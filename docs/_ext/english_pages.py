@@ -4,7 +4,8 @@
 GitHub; in the site it becomes a link to `../../en/guides/speed.html`.
 """
 
-import posixpath
+import os
+from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
@@ -12,11 +13,14 @@ from sphinx import addnodes
 
 def _resolve(app, doctree):
     """Replaces references to documents outside of the language's folder."""
-    folder = posixpath.dirname(app.env.docname)
+    page = Path(app.env.doc2path(app.env.docname)).parent
     for node in list(doctree.findall(addnodes.pending_xref)):
-        target = node["reftarget"]
-        if node.get("refdomain") == "doc" and target.startswith("../"):
-            address = posixpath.relpath(f"{target}.html", folder or ".")
+        if node.get("refdomain") != "doc":
+            continue
+        # MyST gives the absolute path of a document that isn't in this build.
+        target = Path(node["reftarget"])
+        if target.is_absolute() and target.with_suffix(".md").is_file():
+            address = f"{os.path.relpath(target, page)}.html"
             reference = nodes.reference(
                 "", "", *node.children, internal=True, refuri=address
             )
