@@ -5,6 +5,7 @@ dataclass and the comments in it; `preset NAME` is what a preset changes;
 `command NAME` is what `--help` says.
 """
 
+import argparse
 import dataclasses
 import inspect
 import re
@@ -110,8 +111,10 @@ class CommandHelp(SphinxDirective):
 
 def _actions(parser):
     """The parsers of a command's own actions, by name: `versions publish`."""
-    groups = parser._subparsers._group_actions if parser._subparsers else []
-    return groups[0].choices if groups else {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return action.choices
+    return {}
 
 
 def _block(text, language):

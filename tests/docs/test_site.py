@@ -115,6 +115,16 @@ def test_explanations_are_those_beside_or_above_the_fields(part):
     assert decoding["min_length"] == "tokens before the end may come"
 
 
+def test_a_command_with_arguments_has_its_actions(part):
+    pytest.importorskip("sphinx", reason="needs [docs]")
+    options = part("options")
+    commands = options._actions(options.build_parser())
+    assert {"list", "publish", "prune"} <= set(
+        options._actions(commands["versions"])
+    )
+    assert options._actions(commands["score"]) == {}
+
+
 # The whole.
 
 
