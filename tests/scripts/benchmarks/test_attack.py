@@ -2,9 +2,6 @@
 
 import json
 
-import pytest
-
-from scripts.benchmarks import page_parts
 from scripts.benchmarks.attack import __main__ as benchmark
 
 ROWS = [
