@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
 
 from keras_transformer.constants import (
     END_ID,
@@ -362,6 +363,31 @@ def write_version(base: pathlib.Path, version: int, warmup=(), **options):
         extra.mkdir()
         write_warmup(extra / "tf_serving_warmup_requests", warmup)
     return temporary.rename(base / str(version))
+
+
+def write_identities(folder, dtypes):
+    """Writes a model that gives back a vector `x` as `y`.
+
+    Args:
+        folder: of the version.
+        dtypes: of the signatures, `DataType` by name.
+    """
+    builder = tf.compat.v1.saved_model.builder.SavedModelBuilder(str(folder))
+    signatures = {}
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        for name, dtype in dtypes.items():
+            x = tf.compat.v1.placeholder(dtype, [None])
+            signatures[name] = signature = SignatureDef(
+                method_name="tensorflow/serving/predict"
+            )
+            for infos, tensor in (
+                (signature.inputs["x"], x),
+                (signature.outputs["y"], tf.identity(x)),
+            ):
+                infos.name, infos.dtype = tensor.name, dtype
+                infos.tensor_shape.dim.add(size=-1)
+        builder.add_meta_graph_and_variables(session, ["serve"], signatures)
+        builder.save()
 
 
 def write_warmup(path, texts):

@@ -31,6 +31,7 @@ from keras_transformer.serving.server.health import HealthService
 from keras_transformer.serving.server.monitoring import Entry
 from keras_transformer.serving.server.signature_tensors import (
     array_of_proto,
+    check_dtype,
     check_names,
     count_rows,
     fill_proto,
@@ -272,6 +273,8 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             outputs = _outputs(request.output_filter, definition)
             # Before arrays are made of more than there are.
             check_names(definition, request.inputs)
+            for name, tensor in request.inputs.items():
+                check_dtype(name, tensor.dtype, definition.inputs[name])
             inputs = {
                 name: array_of_proto(name, tensor, self._core.limits)
                 for name, tensor in request.inputs.items()
@@ -290,7 +293,8 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         response.model_spec.version.value = entry.version
         response.model_spec.signature_name = signature
         for name, array in arrays.items():
-            fill_proto(response.outputs[name], array)
+            dtype = definition.outputs[name].dtype
+            fill_proto(response.outputs[name], array, dtype)
         return response
 
 

@@ -7,12 +7,12 @@ TensorFlow Serving.
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import re
 from typing import TYPE_CHECKING
 
 import numpy as np
+import tensorflow as tf
 
 from keras_transformer.contract.status import (
     Code,
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 _MAX_RANK = 31
 # What isn't here is a number.
 _KINDS = {type(None): "Null", dict: "Object", list: "Array", str: "String"}
+# The types that TensorFlow Serving reads and writes.
+_IN_JSON = (
+    *("float", "double", "int8", "int16", "int32", "int64", "uint8", "uint32"),
+    *("uint64", "bool", "string"),
+)
 # Outputs whose names end so are sent in base64.
 _BYTES_SUFFIX = "_bytes"
 
@@ -101,8 +106,9 @@ def predict_body(outputs: dict, by_rows: bool) -> bytes:
         they are, as from TensorFlow Serving.
 
     Raises:
-        ServingError: INVALID_ARGUMENT: rows are requested, and the outputs have
-            no first axis in common.
+        ServingError: INVALID_ARGUMENT: an output is of a type that JSON can't
+            say, or rows are requested and the outputs have no first axis in
+            common.
     """
     values = {
         name: _nested(name, array) for name, array in sorted(outputs.items())
@@ -251,31 +257,28 @@ def _brackets(shape):
 def _element(value, info):
     """The Python value, no list, that an array of an input takes."""
     dtype = numpy_dtype(info)
-    if dtype.kind == "O":
-        if isinstance(value, str):
-            return value.encode("utf-8", "surrogateescape")
-        if isinstance(value, dict):
-            return _from_base64(value)
-    elif dtype.kind == "b":
-        if isinstance(value, bool):
-            return value
-    elif dtype.kind in "iu":
-        bounds = np.iinfo(dtype)
-        # TensorFlow Serving cuts what an int8 can't hold; here it's refused.
-        if type(value) is int and bounds.min <= value <= bounds.max:
-            return value
-    elif dtype.kind == "f":
-        if type(value) in (int, float):
-            return _decimal(value, dtype)
-    else:
+    if isinstance(value, dict) and dtype.name == "object":
+        return _from_base64(value)
+    if dtype_name(info.dtype) not in _IN_JSON and not isinstance(value, dict):
         raise ServingError(
             Code.UNIMPLEMENTED,
             f"Conversion of JSON Value: {shown(value)} to type: "
-            f"{dtype_name(info)}",
+            f"{dtype_name(info.dtype)}",
         )
+    if dtype.kind == "O" and isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    if dtype.kind == "b" and isinstance(value, bool):
+        return value
+    if dtype.kind == "f" and type(value) in (int, float):
+        return _decimal(value, dtype)
+    if dtype.kind in "iu" and type(value) is int:
+        bounds = np.iinfo(dtype)
+        # TensorFlow Serving cuts what an int8 can't hold; here it's refused.
+        if bounds.min <= value <= bounds.max:
+            return value
     raise invalid_argument(
         f"JSON Value: {shown(value)} Type: {_kind(value)} is not of expected "
-        f"type: {dtype_name(info)}"
+        f"type: {dtype_name(info.dtype)}"
     )
 
 
@@ -298,14 +301,17 @@ def _decimal(value, dtype):
 def _from_base64(value):
     if not _is_base64(value):
         raise format_error(value, "not formatted correctly for base64 data")
-    # Padding may be left out, but for a part of it; white space may be put in.
+    # As absl::Base64Unescape has it: padding, "=" or ".", may be left out, but
+    # for a part of it; white space may be put in.
     text = re.sub(r"\s", "", value["b64"])
-    if "=" not in text:
-        text += "=" * (-len(text) % 4)
+    digits = text.rstrip("=.")
+    padding = -len(digits) % 4
     try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise invalid_argument("Unable to base64 decode") from None
+        if len(text) - len(digits) in (0, padding):
+            return base64.b64decode(digits + "=" * padding, validate=True)
+    except ValueError:
+        pass
+    raise invalid_argument("Unable to base64 decode")
 
 
 def _is_base64(value):
@@ -351,12 +357,15 @@ def _nested(name, array):
         flat = np.empty(array.size, object)
         flat[:] = [convert(value) for value in array.reshape(-1)]
         return flat.reshape(array.shape).tolist()
+    name = dtype_name(tf.as_dtype(array.dtype).as_datatype_enum)
+    if name not in _IN_JSON:
+        raise invalid_argument(
+            f"Failed to write JSON value for tensor type: {name}"
+        )
     if array.dtype == np.float32:
         # The shortest decimal that is the same float32: 0.2, and not
         # 0.20000000298.
         return array.astype("U").astype(np.float64).tolist()
-    if array.dtype.kind not in "biuf":
-        return array.astype(np.float32).tolist()
     return array.tolist()
 
 

@@ -22,7 +22,10 @@ from keras_transformer.contract.layout import BEAM, WARMUP
 from keras_transformer.contract.status import Code, ServingError
 from keras_transformer.export.session import SavedModelSession
 from keras_transformer.serving.server.loading import stated_languages
-from keras_transformer.serving.server.signature_tensors import complete_inputs
+from keras_transformer.serving.server.signature_tensors import (
+    complete_inputs,
+    tensor_array,
+)
 
 if TYPE_CHECKING:
     from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef
@@ -205,7 +208,7 @@ def _requests(path):
             )
         request = _predict_request(record, f"record {number} of {path}")
         inputs = {
-            name: tf.make_ndarray(tensor)
+            name: tensor_array(tensor)
             for name, tensor in request.inputs.items()
         }
         yield request.model_spec.signature_name, inputs, len(record)

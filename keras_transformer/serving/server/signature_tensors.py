@@ -22,37 +22,41 @@ if TYPE_CHECKING:
     from tensorflow.core.protobuf.meta_graph_pb2 import SignatureDef, TensorInfo
 
 
-# The fields of a `TensorProto` for values of each type.
-_FIELDS = {
-    tf.float32: "float_val",
-    tf.float64: "double_val",
-    **dict.fromkeys((tf.int8, tf.int16, tf.int32, tf.uint8), "int_val"),
-    tf.int64: "int64_val",
-    tf.uint32: "uint32_val",
-    tf.uint64: "uint64_val",
-    tf.bool: "bool_val",
-    tf.string: "string_val",
+# The fields of a `TensorProto` for the values of a type, and the type whose
+# numbers are in it. Those of other types are in `int_val`, or, of 8 bits and
+# fewer that are no integers, in `float8_val`.
+_FIELDS: dict = {
+    types_pb2.DT_FLOAT: ("float_val", None),
+    types_pb2.DT_DOUBLE: ("double_val", None),
+    types_pb2.DT_INT64: ("int64_val", None),
+    types_pb2.DT_UINT32: ("uint32_val", None),
+    types_pb2.DT_UINT64: ("uint64_val", None),
+    types_pb2.DT_BOOL: ("bool_val", None),
+    types_pb2.DT_STRING: ("string_val", None),
+    types_pb2.DT_HALF: ("half_val", np.uint16),
+    types_pb2.DT_BFLOAT16: ("half_val", np.uint16),
+    types_pb2.DT_COMPLEX64: ("scomplex_val", np.float32),
+    types_pb2.DT_COMPLEX128: ("dcomplex_val", np.float64),
 }
 # Names too many that are told of.
 _MANY_NAMES = 100
 # Axes of an input; NumPy has at most 64, and a model's inputs 2.
 _MOST_AXES = 32
-_DTYPE_NAMES = {"object": "string", "float32": "float", "float64": "double"}
 
 
-def dtype_name(info: TensorInfo) -> str:
-    """The name of a tensor's type, as TensorFlow's messages have it.
-
-    Args:
-        info: `TensorInfo` of a signature.
-    """
-    name = tf.as_dtype(info.dtype).name
-    return _DTYPE_NAMES.get(name, name)
+def dtype_name(dtype: int) -> str:
+    """The name of a `DataType`, as TensorFlow's messages have it."""
+    try:
+        return types_pb2.DataType.Name(dtype).removeprefix("DT_").lower()
+    except ValueError:
+        return str(dtype)
 
 
 def numpy_dtype(info: TensorInfo) -> np.dtype:
     """The type of an array that a tensor takes; `object` for strings."""
-    return np.dtype(tf.as_dtype(info.dtype).as_numpy_dtype)
+    dtype = np.dtype(tf.as_dtype(info.dtype).as_numpy_dtype)
+    # A quantised type is a structure of one field.
+    return dtype[0] if dtype.names else dtype
 
 
 def complete_inputs(signature: SignatureDef, inputs: dict) -> dict:
@@ -73,7 +77,7 @@ def complete_inputs(signature: SignatureDef, inputs: dict) -> dict:
     for name, array in inputs.items():
         _check(name, array, signature.inputs[name])
     defaults = {
-        name: tf.make_ndarray(signature.defaults[name]) for name in missing
+        name: tensor_array(signature.defaults[name]) for name in missing
     }
     return {**inputs, **defaults}
 
@@ -151,23 +155,58 @@ def array_of_proto(
         raise invalid_argument(
             f"Input {name} has {count} elements; at most {most} are accepted"
         )
-    _check_text(name, tensor.string_val, count, limits.max_request_bytes)
+    if not tensor.tensor_content:
+        _check_text(name, tensor.string_val, count, limits.max_request_bytes)
     try:
-        array = tf.make_ndarray(tensor)
-    # It raises whatever NumPy does: TypeError, ValueError, KeyError...
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else "damaged"
+        return tensor_array(tensor)
+    except tf.errors.OpError:
         raise invalid_argument(
-            f"Input {name} is not a tensor: {reason}"
+            f"Input {name} is not a tensor: its values are damaged, or not "
+            "those of its type and shape"
         ) from None
-    if array.dtype == object and array.size:
-        wrong = [v for v in array.reshape(-1) if not isinstance(v, bytes)]
-        if wrong:
-            raise invalid_argument(f"Input {name} is not a tensor: strings")
-    return array
 
 
-def fill_proto(message: TensorProto, array: np.ndarray) -> None:
+def tensor_array(tensor: TensorProto) -> np.ndarray:
+    """The array of a `TensorProto`, as TensorFlow's C++ code reads it.
+
+    `tf.make_ndarray` refuses strings in `tensor_content` and more values than
+    the shape has, and doesn't know all types.
+
+    Raises:
+        tf.errors.OpError: it is damaged.
+    """
+    texts = tensor.string_val
+    shape = [dimension.size for dimension in tensor.tensor_shape.dim]
+    is_plain = tensor.dtype == types_pb2.DT_STRING and not tensor.tensor_content
+    if is_plain and len(texts) == math.prod(shape):
+        # The usual request, in a tenth of the time.
+        array = np.empty(len(texts), object)
+        array[:] = texts
+        return array.reshape(shape)
+    dtype = tf.as_dtype(tensor.dtype)
+    value = tf.io.parse_tensor(tensor.SerializeToString(), dtype).numpy()
+    return np.asarray(value, object if dtype == tf.string else None)
+
+
+def check_dtype(name: str, dtype: int, info: TensorInfo) -> None:
+    """Refuses a tensor of another type than an input's.
+
+    Args:
+        name: of the input.
+        dtype: `DataType` of the tensor.
+        info: `TensorInfo` of the input.
+
+    Raises:
+        ServingError: INVALID_ARGUMENT.
+    """
+    if dtype != info.dtype:
+        raise invalid_argument(
+            f"Expects input {name} to be {dtype_name(info.dtype)} but "
+            f"{dtype_name(dtype)} is provided"
+        )
+
+
+def fill_proto(message: TensorProto, array: np.ndarray, dtype: int) -> None:
     """Writes an array into a message.
 
     Numbers go into the repeated fields and not into `tensor_content`, as from
@@ -176,17 +215,22 @@ def fill_proto(message: TensorProto, array: np.ndarray) -> None:
     Args:
         message: an empty `TensorProto`.
         array: of any type; strings are `bytes` objects.
+        dtype: `DataType` of the signature's output: an array of qint8 is one
+            of int8.
     """
-    dtype = tf.as_dtype(array.dtype)
-    if array.dtype.kind == "O":
-        dtype = tf.string
-    if dtype not in _FIELDS:
-        message.CopyFrom(tf.make_tensor_proto(array))
-        return
-    message.dtype = dtype.as_datatype_enum
+    message.dtype = dtype
     for size in array.shape:
         message.tensor_shape.dim.add(size=size)
-    getattr(message, _FIELDS[dtype]).extend(array.reshape(-1).tolist())
+    flat = array.reshape(-1)
+    if dtype_name(dtype).startswith(("float8_", "float4_")):
+        message.float8_val = flat.tobytes()
+        return
+    field, view = _FIELDS.get(dtype, ("int_val", None))
+    if view is not None:
+        flat = flat.view(view)
+    elif field == "int_val":
+        flat = flat.astype(np.int32)
+    getattr(message, field).extend(flat.tolist())
 
 
 def _check_text(name, texts, count, most):
@@ -214,11 +258,7 @@ def _size_message(signature, count, inputs, extra, missing):
 
 def _check(name, array, info):
     if array.dtype != numpy_dtype(info):
-        given = _DTYPE_NAMES.get(array.dtype.name, array.dtype.name)
-        raise invalid_argument(
-            f"Expects input {name} to be {dtype_name(info)} but {given} is "
-            "provided"
-        )
+        check_dtype(name, tf.as_dtype(array.dtype).as_datatype_enum, info)
     shape = info.tensor_shape
     if shape.unknown_rank:
         return
