@@ -25,6 +25,7 @@ class Served:
     Args:
         options: of the command.
         reading: whether its log is read; see `read`.
+        limits: of `tests.cli.conftest.start`.
 
     Attributes:
         rest_port, port: of REST and of gRPC.
@@ -32,7 +33,7 @@ class Served:
         log: its last lines.
     """
 
-    def __init__(self, *options, reading: bool = True):
+    def __init__(self, *options, reading: bool = True, **limits):
         self.rest_port, self.port = free_ports(2)
         self._bugs = []
         self.log = collections.deque(maxlen=_LINES)
@@ -41,6 +42,7 @@ class Served:
         self.process = start(
             *("serve", "--engine", "embedded", *options),
             *("--rest_api_port", self.rest_port, "--port", self.port),
+            **limits,
         )
         self._read.set()
         self._reader = threading.Thread(target=self._follow, daemon=True)

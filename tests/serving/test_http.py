@@ -5,8 +5,6 @@ import errno
 import json
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 
@@ -14,7 +12,7 @@ import pytest
 
 from keras_transformer.serving.server import server as module
 from keras_transformer.serving.server.admission import Limits
-from tests.cli.conftest import ROOT
+from tests.cli.conftest import start
 from tests.cli.test_serve import free_ports
 from tests.serving.asking import ask
 
@@ -455,26 +453,14 @@ def test_half_sent_bodies_take_no_place_of_whole_ones(serve, toy_configs):
             connection.close()
 
 
-LIMITED = """
-import resource, runpy, sys
-resource.setrlimit(resource.RLIMIT_NOFILE, (96, 96))
-sys.argv[0] = "keras_transformer"
-runpy.run_module("keras_transformer", run_name="__main__")
-"""
-
-
 @pytest.mark.medium
 def test_a_server_that_may_open_few_files(toy_base):
     """Whoever connects and says nothing gives way, and the log stays short."""
     port, _ = free_ports()
-    command = ["serve", "--engine", "embedded", "--model_base_path", toy_base]
-    process = subprocess.Popen(
-        [sys.executable, "-c", LIMITED, *map(str, command), "--port", "0"]
-        + ["--rest_api_port", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
+    process = start(
+        *("serve", "--engine", "embedded", "--model_base_path", toy_base),
+        *("--port", 0, "--rest_api_port", port),
+        limit_files=96,
     )
     timer = threading.Timer(120, process.kill)
     timer.start()

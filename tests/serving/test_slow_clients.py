@@ -1,5 +1,6 @@
 """Clients that don't go on hold neither a connection nor a thread."""
 
+import contextlib
 import json
 import socket
 import threading
@@ -8,7 +9,10 @@ import time
 import grpc
 import pytest
 
+from keras_transformer.serving.server import grpc_server
+from keras_transformer.serving.server import server as module
 from keras_transformer.serving.server.admission import Limits
+from tests.serving.asking import ask
 
 SECONDS = 0.3
 SIZE = 8_000_000
@@ -129,3 +133,43 @@ def test_a_grpc_call_that_ends_without_a_message(server):
         with pytest.raises(grpc.RpcError) as raised:
             call(iter(()), timeout=20)
     assert raised.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_grpc_connections_are_limited(serve, toy_configs, monkeypatch):
+    """Those that do nothing give way after a time, and REST doesn't wait."""
+    monkeypatch.setattr(module, "_MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(grpc_server, "_IDLE_SECONDS", 1)
+    server = serve(models=toy_configs)
+    greeting = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+    with contextlib.ExitStack() as stack:
+        connections = []
+        for _ in range(5):
+            address = ("127.0.0.1", server.port)
+            connection = socket.create_connection(address, timeout=20)
+            stack.enter_context(connection)
+            connection.sendall(greeting)
+            connections.append(connection)
+        assert [bool(first_byte(c)) for c in connections] == [True] * 3 + [
+            False
+        ] * 2
+        host = f"127.0.0.1:{server.rest_port}"
+        assert ask(host, "/v1/models/toy").status == 200
+        for connection in connections[:3]:
+            read_to_its_end(connection)
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        channel = grpc.insecure_channel(f"127.0.0.1:{server.port}", options)
+        with channel:
+            grpc.channel_ready_future(channel).result(20)
+
+
+def first_byte(connection):
+    try:
+        return connection.recv(1)
+    except ConnectionError:
+        return b""
+
+
+def read_to_its_end(connection):
+    with contextlib.suppress(ConnectionError):
+        while connection.recv(65536):
+            pass

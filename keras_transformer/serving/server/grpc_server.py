@@ -49,20 +49,24 @@ if TYPE_CHECKING:
 _SPARE = 32
 # Inputs and outputs that a request names, and what it says beside them.
 _MAX_FIELDS = 1000
-# A client connects anew after five minutes, and so sees servers that have come;
-# a connection without calls ends after as long as one of REST.
-_CONNECTION_SECONDS, _IDLE_SECONDS = 300, 620
+# A client connects again after five minutes, and so sees servers that have
+# come. Without calls a connection ends sooner: gRPC says so beforehand, so that
+# no call is lost by it.
+_CONNECTION_SECONDS, _IDLE_SECONDS = 300, 30
 # In place of a message that has more. None would be one that is damaged.
 _UNREAD = object()
 _GRPC_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
-def grpc_server(core: Core, health_service: HealthService) -> grpc.Server:
+def grpc_server(
+    core: Core, health_service: HealthService, max_connections: int
+) -> grpc.Server:
     """A `grpc.Server` without a port.
 
     Args:
         core: the parts that answer requests.
         health_service: the standard one.
+        max_connections: that are open; another one is closed at once.
     """
     # It logs a traceback for bytes that are no message.
     logging.getLogger("grpc").setLevel(logging.CRITICAL)
@@ -78,6 +82,7 @@ def grpc_server(core: Core, health_service: HealthService) -> grpc.Server:
                 "grpc.server_handshake_timeout_ms",
                 int(core.limits.receive_seconds * 1000),
             ),
+            ("grpc.max_allowed_incoming_connections", max_connections),
             ("grpc.max_receive_message_length", core.limits.max_request_bytes),
             ("grpc.max_send_message_length", -1),
             ("grpc.max_connection_age_ms", 1000 * _CONNECTION_SECONDS),

@@ -48,7 +48,8 @@ from keras_transformer.serving.server.servable import (
     replay_full_batches,
 )
 
-# Connections that wait to be accepted, and that are open.
+# Connections that wait to be accepted, and that are open: over REST, and over
+# gRPC.
 _BACKLOG = 1024
 _MAX_CONNECTIONS = 4096
 # That an idle connection is kept: longer than those of load balancers, which
@@ -304,7 +305,7 @@ class Server:
             rest_application(self.core, self._hosts(), self._options.page),
             http=limited_protocol(
                 limits.receive_seconds,
-                # The other half of the files is for gRPC and models.
+                # The others are for gRPC, see `_prepare_grpc`, and for models.
                 max(1, min(_MAX_CONNECTIONS, files_left() // 2)),
                 self.core.record,
             ),
@@ -340,7 +341,9 @@ class Server:
         options = self._options
         if options.port is None:
             return
-        self._grpc = grpc_server(self.core, self._health)
+        # Of the files that are left, a half is for REST, a quarter for models.
+        most = max(1, min(_MAX_CONNECTIONS, files_left() // 4))
+        self._grpc = grpc_server(self.core, self._health, most)
         host = f"[{options.host}]" if ":" in options.host else options.host
         where = f"{host}:{options.port}"
         try:

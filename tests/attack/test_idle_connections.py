@@ -1,0 +1,143 @@
+"""gRPC connections that go no further: REST and new versions don't wait.
+
+At the full size 10 crowds of 700 connections each, on a server that may open
+512 files.
+"""
+
+import contextlib
+import itertools
+import json
+import resource
+import socket
+import time
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.attack.examples import attacking
+from tests.attack.report import HANG
+from tests.attack.served import Served
+from tests.fake_models import write_version
+from tests.serving.asking import ask
+
+pytestmark = pytest.mark.slow
+FILES, CROWD = 512, 700
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+SETTINGS = b"\0\0\0\4\0\0\0\0\0"
+# The head of a call to predict, without a message, and half of its frame.
+HEADERS = b"\0\0\x01\x01\4\0\0\0\1\x83"
+PING = b"\0\0\x08\x06\0\0\0\0\0" + b"12345678"
+GREETINGS = {
+    "nothing": b"",
+    "half a preface": PREFACE[:9],
+    "a preface": PREFACE,
+    "settings": PREFACE + SETTINGS,
+    "half a frame": PREFACE + SETTINGS + HEADERS[:5],
+    "half a call": PREFACE + SETTINGS + HEADERS,
+    "a ping": PREFACE + SETTINGS + PING,
+    "no HTTP/2": b"GET / HTTP/1.1\r\n\r\n",
+    "bytes": bytes(range(256)),
+}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    base = tmp_path_factory.mktemp("models") / "toy"
+    base.mkdir()
+    write_version(base, 1)
+    return base
+
+
+@pytest.fixture(scope="module")
+def few_files(base):
+    """A server that may open `FILES`, of a process that may open more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
+    with Served("--model_base_path", base, limit_files=FILES) as server:
+        yield server
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def greeted(port, data):
+    """A connection that sends so much and then nothing."""
+    connection = socket.create_connection(("127.0.0.1", port), HANG)
+    with contextlib.suppress(OSError):  # It may have been closed at once.
+        connection.sendall(data)
+    return connection
+
+
+def check_health(channel):
+    """Asserts that gRPC says that the server is well."""
+    check = health_pb2_grpc.HealthStub(channel).Check
+    status = check(health_pb2.HealthCheckRequest(), timeout=HANG).status
+    assert status == health_pb2.HealthCheckResponse.SERVING
+
+
+def available(server):
+    """The versions that answer."""
+    answer = ask(server.host, "/v1/models/toy", timeout=HANG)
+    assert answer.status == 200
+    rows = json.loads(answer.body)["model_version_status"]
+    return [int(r["version"]) for r in rows if r["state"] == "AVAILABLE"]
+
+
+def wait_for(condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def is_healthy(server):
+    """Whether a new connection of gRPC's is answered."""
+    with server.channel() as channel:
+        try:
+            check_health(channel)
+        except grpc.RpcError:
+            return False
+    return True
+
+
+def test_idle_grpc_connections(base, few_files, share, figures):
+    number = itertools.count(2)
+    kinds = st.lists(st.sampled_from(sorted(GREETINGS)), min_size=1, max_size=3)
+
+    with (
+        figures.attack("idle_grpc_connections") as attack,
+        few_files.channel() as channel,
+    ):
+
+        @attacking(share(10))
+        @given(kinds)
+        def crowds(names):
+            # A client that was there before.
+            wait_for(lambda: is_healthy(few_files), 60)
+            check_health(channel)
+            with contextlib.ExitStack() as stack:
+                for index in range(CROWD):
+                    data = GREETINGS[names[index % len(names)]]
+                    connection = greeted(few_files.port, data)
+                    stack.enter_context(contextlib.closing(connection))
+                with attack.one():
+                    few_files.check(HANG)
+                check_health(channel)
+                version = next(number)
+                write_version(base, version)
+                wait_for(lambda: available(few_files) == [version], 20)
+                few_files.check(HANG)
+            few_files.check_log()
+
+        crowds()
+        attack.mib = few_files.memory()
+
+
+def test_idle_grpc_connections_are_closed(few_files):
+    """Though their clients keep them: after a time others are served again."""
+    with contextlib.ExitStack() as stack:
+        for data in list(GREETINGS.values()) * 40:
+            connection = greeted(few_files.port, data)
+            stack.enter_context(contextlib.closing(connection))
+        wait_for(lambda: is_healthy(few_files), 60)
