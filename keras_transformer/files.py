@@ -24,7 +24,7 @@ from keras_transformer.yaml_text import NotYaml, load_yaml
 _REMOVED = f"{HIDDEN}removed-"
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Bytes of a file that is read as a whole. YAML is what a person writes.
-_LARGEST_JSON, _LARGEST_YAML = 1 << 28, 1 << 18
+LARGEST_JSON, _LARGEST_YAML = 1 << 24, 1 << 18
 # TensorFlow's code for a full disk, as `error_code` of its errors.
 _RESOURCE_EXHAUSTED = 8
 
@@ -304,7 +304,7 @@ def read_json_value(path: str | os.PathLike, accepted: str = "") -> Any:
     Raises:
         InputError: it can't be read, or isn't JSON.
     """
-    content = read_bytes(path, accepted, _LARGEST_JSON)
+    content = read_bytes(path, accepted, LARGEST_JSON)
     try:
         return json.loads(content)
     except (ValueError, RecursionError):  # Or not UTF-8.

@@ -1,4 +1,4 @@
-"""Says what a folder is: prepared data, a run, or an export.
+"""Says what a folder is: prepared data, a run, an export, or its versions.
 
 example:
   keras-transformer info runs/en-zh
@@ -13,6 +13,8 @@ import yaml
 from keras_transformer.cli.console import visible
 from keras_transformer.cli.options import add_json_option
 from keras_transformer.errors import InputError
+from keras_transformer.export.registry.labels import read_labels
+from keras_transformer.export.registry.version_folders import version_folders
 from keras_transformer.files import read_json
 
 # The file that makes a folder what it is.
@@ -23,6 +25,8 @@ MARKS = {
     "export for Keras": ("keras_transformer.json", "model"),
     "export": ("assets.extra/keras_transformer.json", "format"),
 }
+# Characters of a description that are printed: of more YAML takes minutes.
+_MOST_PRINTED = 1 << 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,11 +36,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     kind, content = describe(pathlib.Path(arguments.folder))
+    # In ASCII: a file may hold halves of characters, which JSON can say and
+    # UTF-8 can't.
+    text = json.dumps({"kind": kind, **content})
     if arguments.json:
-        # In ASCII: a file may hold halves of characters, which JSON can say
-        # and UTF-8 can't.
-        print(json.dumps({"kind": kind, **content}))
+        print(text)
         return
+    if len(text) > _MOST_PRINTED:
+        raise InputError(
+            f"{arguments.folder}: {kind}, with {len(text):,} characters to "
+            f"print. Accepted: up to {_MOST_PRINTED:,}, or --json"
+        )
     try:
         text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
     except RecursionError:
@@ -60,7 +70,18 @@ def describe(folder: pathlib.Path) -> tuple[str, dict]:
             content = read_json(path)
             if key in content:
                 return kind, content
+    if versions := version_folders(folder):
+        content = {"versions": {n: _kind(p) for n, p in versions.items()}}
+        if labels := read_labels(folder).versions:
+            content["labels"] = labels
+        return "folder of versions", content
     raise InputError(
-        f"{folder}: none of {', '.join(MARKS)}. An export is named with its "
-        "version, such as saved_models/demo/1"
+        f"{folder}: no prepared data, run, export or folder of versions"
     )
+
+
+def _kind(folder):
+    try:
+        return describe(folder)[0]
+    except InputError:
+        return "not an export"

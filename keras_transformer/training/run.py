@@ -33,7 +33,9 @@ from keras_transformer.config import Config
 from keras_transformer.constants import SIDES
 from keras_transformer.errors import InputError
 from keras_transformer.files import (
+    LARGEST_JSON,
     new_folder,
+    read_bytes,
     read_json,
     read_yaml,
     write_json,
@@ -290,8 +292,9 @@ class Run:
         path = self.folder / "history.jsonl"
         if not path.is_file():
             return []
+        content = read_bytes(path, largest=LARGEST_JSON)
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = content.decode().splitlines()
             epochs = [dict(json.loads(line)) for line in lines]
             # Every value but the id is a number.
             numbers = [{**epoch, "run": 0} for epoch in epochs]

@@ -1,0 +1,81 @@
+"""`info` as a user meets it."""
+
+import json
+import time
+import types
+
+import pytest
+
+from keras_transformer.cli.main import main
+from keras_transformer.errors import InputError
+from keras_transformer.training import run
+
+
+def write_json(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+    return path
+
+
+def shards(count):
+    return [{"file": f"{i:08}", "sha256": "ab" * 32} for i in range(count)]
+
+
+@pytest.mark.parametrize("name", ["data/manifest.json", "run/manifest.json"])
+def test_more_than_a_person_reads_is_refused_soon(refuses, tmp_path, name):
+    path = write_json(
+        tmp_path / name,
+        {"splits": {"train": {"shards": shards(20_000)}}, "tokenizers": {}},
+    )
+    began = time.monotonic()
+    refuses("info", path.parent, says=["characters to print", "--json"])
+    assert time.monotonic() - began < 2
+    assert main(["info", str(path.parent), "--json"]) == 0
+
+
+def test_a_manifest_of_30_megabytes_is_refused(refuses, tmp_path):
+    path = write_json(
+        tmp_path / "data/manifest.json", {"splits": shards(300_000)}
+    )
+    assert path.stat().st_size > 27e6
+    says = [f"{path}: too large. Accepted: a file of up to 16,777,216 bytes"]
+    refuses("info", path.parent, says=says)
+    refuses("info", path.parent, "--json", says=says)
+
+
+def test_a_history_has_a_limit_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "LARGEST_JSON", 100)
+    path = tmp_path / "history.jsonl"
+    path.write_text('{"epoch": 1}' + " " * 100)
+    with pytest.raises(InputError, match=f"{path}: too large"):
+        run.Run.history(types.SimpleNamespace(folder=tmp_path))
+
+
+def test_a_folder_of_versions(tmp_path, capsys):
+    base = tmp_path / "en-zh"
+    description = {"format": "keras_transformer.saved_model"}
+    for version in (1, 12):
+        extra = base / f"{version}/assets.extra"
+        write_json(extra / "keras_transformer.json", description)
+    (base / "3").mkdir()
+    write_json(base / "labels.json", {"versions": {"a": 1}, "earlier": {}})
+    assert main(["info", str(base)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{base}: folder of versions",
+        "versions:",
+        "  1: export",
+        "  3: not an export",
+        "  12: export",
+        "labels:",
+        "  a: 1",
+        "",
+    ]
+    assert main(["info", str(base), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["kind"] == "folder of versions"
+    assert found["versions"]["12"] == "export"
+
+
+def test_a_folder_of_other_folders_is_none(refuses, tmp_path):
+    (tmp_path / "runs/en-zh").mkdir(parents=True)
+    refuses("info", tmp_path / "runs", says=["no prepared data, run, export"])
