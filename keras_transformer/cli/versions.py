@@ -125,7 +125,7 @@ def _refresh(arguments):
     )
 
     for path in refresh_server_files(arguments.base):
-        say(f"{path} is up to date")
+        say(f"updated {path}")
 
 
 def _require_dates(releases):

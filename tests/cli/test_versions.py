@@ -125,6 +125,17 @@ def test_a_canary_leaves_the_stable_version_its_requests(
     assert served == [5, 6]
 
 
+@pytest.mark.parametrize("name", ["\udcff", 'a"', "a\nb", "", "1", "é" * 9])
+@pytest.mark.parametrize("where", ["versions", "earlier"])
+def test_labels_that_are_none_are_not_believed(base, refuses, name, where):
+    """They would reach models.config, and be printed."""
+    values = {"versions": {"stable": 1}, "earlier": {}}
+    values[where] = {name: 1 if where == "versions" else [1]}
+    (base / "labels.json").write_text(json.dumps(values))
+    for words in (["list"], ["label", "stable", "2"], ["prune"]):
+        refuses("versions", base, *words, says=["labels.json: damaged"])
+
+
 def test_changes_reach_the_servers_files(base, versions, capsys):
     from keras_transformer.export.server_files import (
         write_server_files,
@@ -133,7 +144,9 @@ def test_changes_reach_the_servers_files(base, versions, capsys):
     write_server_files(base)
     config = base.parent / "models.config"
     assert "stable" not in config.read_text()
-    versions("label", "stable", "3")
+    capsys.readouterr()
+    assert main(["versions", str(base), "label", "stable", "3"]) == 0
+    assert f"updated {config}\n" in capsys.readouterr().err
     assert 'key: "stable" value: 3' in config.read_text()
 
 

@@ -59,6 +59,7 @@ def read_labels(base: str | os.PathLike) -> Labels:
     if not (
         isinstance(named, dict)
         and isinstance(earlier, dict)
+        and all(map(_NAME.fullmatch, (*named, *earlier)))
         and all(map(_is_version, named.values()))
         and all(map(_are_versions, earlier.values()))
     ):
