@@ -10,8 +10,11 @@ from keras_transformer.cli.serve import server_options
 from keras_transformer.contract.status import ServingError
 from keras_transformer.errors import InputError
 from keras_transformer.export.verification import c_api
-from keras_transformer.serving.server import hosts
-from keras_transformer.serving.server.hosts import AllowedHosts, default_hosts
+from keras_transformer.serving.server import middleware
+from keras_transformer.serving.server.middleware import (
+    AllowedHosts,
+    default_hosts,
+)
 from keras_transformer.serving.server.server import ServerOptions
 from tests.serving.asking import ask
 
@@ -83,7 +86,9 @@ def test_any_name_on_an_address_that_others_can_ask(serve, toy_configs):
 
 
 def test_default_hosts(monkeypatch):
-    monkeypatch.setattr(hosts.socket, "gethostname", lambda: "Desk.example")
+    monkeypatch.setattr(
+        middleware.socket, "gethostname", lambda: "Desk.example"
+    )
     assert default_hosts("127.0.0.1", "localhost") == (
         *("Desk", "Desk.example", "localhost"),
     )

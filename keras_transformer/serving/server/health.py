@@ -1,7 +1,7 @@
 """Health: gRPC's health service, which also notices when REST doesn't answer.
 
-Whoever sends requests to this server asks one of its ports for its health, and
-takes the answer for both.
+A load balancer asks one of the ports for the server's health, and takes the
+answer for both.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ class HealthService(health.HealthServicer):
         self._patience = patience
         self._ends: set = set()
         self._stopped = threading.Event()
-        self._changing = threading.Lock()
         self._set(_Status.NOT_SERVING)
 
     def Watch(
@@ -61,9 +60,8 @@ class HealthService(health.HealthServicer):
         send_response_callback: Callable | None = None,
     ) -> Iterator | None:
         """Tells each change of the status, until the call is ended."""
-        end: Callable = functools.partial(
-            cast(Callable, send_response_callback), None
-        )
+        send = cast(Callable, send_response_callback)
+        end = functools.partial(send, None)
         if len(self._ends) >= _MOST_WATCHERS:
             context.abort(
                 grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -74,9 +72,8 @@ class HealthService(health.HealthServicer):
             self._ends.discard(end)  # It has ended.
             return None
         if request.service not in _SERVICES:
-            # The parent would remember the name for ever.
-            unknown = _Status(status=_Status.SERVICE_UNKNOWN)
-            cast(Callable, send_response_callback)(unknown)
+            # The parent would never forget the name.
+            send(_Status(status=_Status.SERVICE_UNKNOWN))
             return None
         return super().Watch(request, context, send_response_callback)
 
@@ -98,39 +95,32 @@ class HealthService(health.HealthServicer):
     def stop(self) -> None:
         """Says NOT_SERVING from now on."""
         self._stopped.set()
-        with self._changing:
-            self._set(_Status.NOT_SERVING)
+        self.enter_graceful_shutdown()
 
     def end_watching(self) -> None:
         """Ends all calls to watch."""
         for end in list(self._ends):
             end()
 
-    def _set(self, status):
+    def _set(self, status, line=""):
         for service in _SERVICES:
             self.set(service, status)
-
-    def _change(self, status, line):
-        with self._changing:
-            if not self._stopped.is_set():
-                self._set(status)
-                self._log(line)
+        if line and not self._stopped.is_set():
+            self._log(line)
 
     def _keep_watching(self, loop):
         while not self._stopped.wait(_INTERVAL):
             reacted = threading.Event()
             try:
                 loop.call_soon_threadsafe(reacted.set)
-            except RuntimeError:  # It has ended.
-                self._change(_Status.NOT_SERVING, "REST has ended")
-                return
+            except RuntimeError:
+                return self._set(_Status.NOT_SERVING, "REST has ended")
             if reacted.wait(self._patience):
                 continue
-            seconds = f"{self._patience:g} s"
-            self._change(
-                _Status.NOT_SERVING, f"REST doesn't answer for {seconds}"
-            )
+            line = f"REST doesn't answer for {self._patience:g} s"
+            self._set(_Status.NOT_SERVING, line)
             while not reacted.wait(_INTERVAL):
                 if self._stopped.is_set():
-                    return
-            self._change(_Status.SERVING, "REST answers again")
+                    return None
+            self._set(_Status.SERVING, "REST answers again")
+        return None

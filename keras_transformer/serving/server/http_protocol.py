@@ -15,8 +15,8 @@ import h11
 
 from keras_transformer.compat import uvicorn_protocol
 from keras_transformer.contract.status import Code, ServingError
+from keras_transformer.serving.server.middleware import error_body
 from keras_transformer.serving.server.monitoring import Entry
-from keras_transformer.serving.server.recording import error_body
 
 # An answer can be begun in these states of the server.
 _UNANSWERED = (h11.IDLE, h11.SEND_RESPONSE)

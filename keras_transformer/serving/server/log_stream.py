@@ -1,7 +1,7 @@
-"""Log stream: lines for stderr, which nobody has to wait for.
+"""Non-blocking log stream, in place of `sys.stderr`.
 
-A server whose log isn't read goes on: a pipe takes 64 KiB, and whoever writes
-more waits for its reader, with all locks that it holds.
+A pipe takes 64 KiB; a thread that writes more waits for its reader, with all
+locks that it holds.
 """
 
 import collections
@@ -20,12 +20,11 @@ _CAPACITY = 4 * 2**20
 
 
 class LogStream(io.TextIOBase):
-    """A stream for lines, in place of `sys.stderr`, that makes nobody wait.
+    """Text stream whose lines a thread writes, so that no writer waits.
 
-    Lines are queued, and a thread writes them. Where nobody reads what it
-    wrote, such as from a full pipe, the queue fills; from then on lines are
-    dropped and counted, until all that was queued is written and a line has
-    said how many are missing.
+    Where nothing reads what it wrote, such as from a full pipe, the queue
+    fills; from then on lines are dropped and counted, until all that was queued
+    is written and a line has told how many are missing.
 
     Args:
         descriptor: of the file to write to. It is duplicated, not closed.
@@ -38,10 +37,11 @@ class LogStream(io.TextIOBase):
         self._beginning = threading.local()  # of a line, each thread's own
         # It can be entered again: Python may warn at any moment.
         self._condition = threading.Condition(threading.RLock())
-        self._lines: collections.deque = collections.deque()
-        self._queued = 0  # bytes, with those that are being written
-        self._dropped = self._untold = 0
-        self._failed = False  # the last line couldn't be written
+        # Lines, and at the end the number of those that were dropped there.
+        self._queue: collections.deque = collections.deque()
+        self._bytes = 0  # of lines, with the one that is being written
+        self._dropped = 0
+        self._is_writing = False
         self._thread = threading.Thread(
             target=self._keep_writing, name="log", daemon=True
         )
@@ -56,82 +56,69 @@ class LogStream(io.TextIOBase):
         return len(text)
 
     def writable(self) -> bool:
-        """Whether it can be written to, as `io` asks."""
+        """True: `io` asks."""
         return True
 
     def dropped(self) -> int:
-        """How many lines were dropped so far."""
+        """The number of lines that were dropped so far."""
         return self._dropped
 
     def wait(self, seconds: float) -> bool:
         """Waits until all is written, or so long.
 
         Returns:
-            whether all is.
+            True if all is.
         """
         with self._condition:
-            return self._condition.wait_for(self._is_idle, seconds)
+            return self._condition.wait_for(
+                lambda: not (self._queue or self._is_writing), seconds
+            )
 
     def _put(self, line):
         with self._condition:
-            # What is missing has to be told at its place first.
-            closed = self._untold and not self._failed
-            if closed or self._queued + len(line) > self._capacity:
-                self._drop(1)
-                return
-            self._lines.append(line)
-            self._queued += len(line)
+            if self._queue and isinstance(self._queue[-1], int):
+                self._queue[-1] += 1  # To be told at its place first.
+                self._dropped += 1
+            elif self._bytes + len(line) > self._capacity:
+                self._queue.append(1)
+                self._dropped += 1
+            else:
+                self._queue.append(line)
+                self._bytes += len(line)
             self._condition.notify_all()
 
-    def _drop(self, count):
-        self._dropped += count
-        self._untold += count
-
     def _keep_writing(self):
+        lost = 0  # lines that the last note has not told
         while True:
             with self._condition:
-                self._condition.wait_for(self._has_work)
-                # Lines in the queue came before those that were dropped.
-                told = 0 if self._lines and not self._failed else self._untold
-                line = _note(told) if told else self._lines.popleft()
-            written = self._try_to_write(line)
+                self._condition.wait_for(lambda: self._queue)
+                item = self._queue.popleft()
+                self._is_writing = True
+            is_line = isinstance(item, bytes)
+            lost += 0 if is_line else item
+            note = _note(lost) if lost else b""
+            written = self._try_to_write(note + item if is_line else note)
             with self._condition:
-                self._note_written(line, told, written)
+                # A full disk, or a reader that has gone, costs lines only.
+                lost = 0 if written else lost + is_line
+                if is_line:
+                    self._bytes -= len(item)
+                    self._dropped += not written
+                self._is_writing = False
                 self._condition.notify_all()
 
-    def _has_work(self):
-        return self._lines or (self._untold and not self._failed)
-
-    def _is_idle(self):
-        return not (self._queued or self._has_work())
-
-    def _try_to_write(self, line):
+    def _try_to_write(self, data):
         try:
-            while line:
-                line = line[os.write(self._descriptor, line) :]
+            while data:
+                data = data[os.write(self._descriptor, data) :]
         except OSError:
             return False
         return True
 
-    def _note_written(self, line, told, written):
-        """Counts what was written, or couldn't be; with the lock held."""
-        if not told:
-            self._queued -= len(line)
-        if written:
-            self._untold -= told
-        elif told:
-            # The disk is full, or the reader has gone: so for these, too.
-            self._drop(len(self._lines))
-            self._queued -= sum(map(len, self._lines))
-            self._lines.clear()
-        else:
-            self._drop(1)
-        self._failed = not written
-
 
 @contextlib.contextmanager
 def unblocked_stderr() -> Iterator[LogStream]:
-    """Has nothing in this process wait for the reader of its stderr.
+    """Keeps this process from waiting for the reader of its stderr.
 
     `sys.stderr` is a `LogStream`, for logging, warnings and tracebacks, too.
     For code in C++ the descriptor itself doesn't wait, where it is a pipe or
@@ -157,7 +144,7 @@ def unblocked_stderr() -> Iterator[LogStream]:
 
 
 def _impatient_copy(descriptor):
-    """The same file, opened so that writing doesn't wait; None: it can't be."""
+    """The same file opened without blocking; None if that can't be."""
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
         return None

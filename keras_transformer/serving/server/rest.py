@@ -1,7 +1,7 @@
 """REST API of TensorFlow Serving, as Starlette routes.
 
-Paths are matched as they are sent, in any case; a refusal is a `ServingError`,
-which an exception handler turns into the contract's answer.
+Paths are matched as they are sent; a refusal is a `ServingError`, which
+`middleware` turns into the contract's answer.
 """
 
 import asyncio
@@ -11,13 +11,9 @@ import urllib.parse
 import zlib
 
 from google.protobuf.json_format import MessageToDict
-from starlette.applications import Starlette
-from starlette.convertors import StringConvertor, register_url_convertor
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 from tensorflow_serving.apis import get_model_metadata_pb2
 
 from keras_transformer.contract.layout import (
@@ -35,17 +31,23 @@ from keras_transformer.files import read_yaml
 from keras_transformer.serving.page.files import Page
 from keras_transformer.serving.server import admission, json_tensors
 from keras_transformer.serving.server.core import SIGNATURE_DEF, Core
-from keras_transformer.serving.server.hosts import AllowedHosts
 from keras_transformer.serving.server.json_text import parse_body, to_json
-from keras_transformer.serving.server.monitoring import CONTENT_TYPE
-from keras_transformer.serving.server.recording import (
-    Recorder,
-    error_response,
+from keras_transformer.serving.server.middleware import (
+    METHODS,
+    AllowedHosts,
+    Middleware,
     malformed,
 )
+from keras_transformer.serving.server.monitoring import CONTENT_TYPE
 from keras_transformer.serving.server.signature_tensors import count_rows
 
-_VERSIONS = ("", "/versions/{version:number}", "/labels/{label:name}")
+# Paths of the contract; names are quoted as they were sent.
+_MODEL = re.compile(
+    r"/v1/models(?:/(?P<model>[^/:]+))?"
+    r"(?:/versions/(?P<version>[0-9]+)|/labels/(?P<label>[^/:]+))?"
+    r"(?:/(?P<about>metadata)|:(?P<method>classify|regress|predict))?",
+    re.IGNORECASE,
+)
 _MAX_VERSION = 2**63 - 1
 # Bytes whose reading or writing as JSON would hold up other requests.
 _LARGE = 65536
@@ -55,7 +57,7 @@ _MANY = 4096
 
 def rest_application(
     core: Core, hosts: AllowedHosts, page: bool = True
-) -> Starlette:
+) -> Middleware:
     """The application that answers on the REST port.
 
     Args:
@@ -64,17 +66,7 @@ def rest_application(
         page: whether there is a page for people at `/`.
     """
     files = Page(core.store.names, core.languages) if page else None
-    api = _Api(core, files)
-    application = Starlette(
-        routes=api.routes(),
-        middleware=[Middleware(Recorder, core=core, hosts=hosts)],
-        exception_handlers={
-            ServingError: _failed,
-            HTTPException: _no_route,
-        },
-    )
-    application.router.redirect_slashes = False
-    return application
+    return Middleware(Router(_Api(core, files).routes()), core, hosts)
 
 
 class _Api:
@@ -88,32 +80,37 @@ class _Api:
         self._bytes = admission.BytesInFlight(core.limits)
 
     def routes(self):
-        paths = [f"/v1/models/{{model:name}}{which}" for which in _VERSIONS]
-        nameless = [f"/v1/models{which}" for which in _VERSIONS]
-        get, post = [], []
-        for path in paths:
-            post.append((f"{path}:{{method:method}}", self.method))
-            get.append((path, self.status))
-            get.append((f"{path}/{{about:metadata}}", self.metadata))
-        for path in nameless:
-            get.append((path, self.no_model))
-            get.append((f"{path}/metadata", self.no_model))
-        page_paths = self._page.paths if self._page else ()
         return [
-            *(_ModelRoute("POST", *row) for row in post),
-            *(_ModelRoute("GET", *row) for row in get),
             Route(METRICS_PATH, self.metrics),
             Route(OPENAPI_PATH, self.description),
-            *(Route(path, self.page) for path in page_paths),
+            *(
+                Route(p, self.page)
+                for p in (self._page.paths if self._page else ())
+            ),
+            Route("/{path:path}", self.model, methods=METHODS),
         ]
 
-    async def method(self, request: Request) -> Response:
-        spec, method = _model_spec(request), request.path_params["method"]
+    async def model(self, request: Request) -> Response:
+        """What is asked of a model, and all that no other endpoint answers."""
+        path, entry = request.scope["path"], request.state.entry
+        if not path.lower().startswith("/v1/"):
+            raise ServingError(Code.NOT_FOUND, f"Not found: {path}")
+        match = _MODEL.fullmatch(path)
+        # Words are matched in any case, as in TensorFlow Serving, but a method
+        # in another is none, and what isn't "metadata" is the status.
+        method = match and match["method"]
+        if not match or request.method != ("POST" if method else "GET"):
+            raise malformed(request.method, path)
+        if not match["model"]:
+            if method:
+                raise malformed(request.method, path)
+            raise invalid_argument("Missing model name in request.")
+        spec = _model_spec(match, entry)
+        if not method:
+            return self._about(spec, entry, match["about"] == "metadata")
         if not method.islower():
-            # Matched in any case, it is then called by its own, as in
-            # TensorFlow Serving.
-            raise malformed(request.method, request.scope["path"])
-        request.state.entry.api = method.capitalize()
+            raise malformed(request.method, path)
+        entry.api = method.capitalize()
         if method != "predict":
             raise ServingError(
                 Code.UNIMPLEMENTED, f"{method} is not implemented"
@@ -132,20 +129,12 @@ class _Api:
                 answer = _predict(self._core, request, spec, body, entry)
                 return _json(await answer)
 
-    async def status(self, request: Request) -> Response:
-        spec = _model_spec(request)
-        request.state.entry.api = "GetModelStatus"
+    def _about(self, spec, entry, metadata):
+        if metadata:
+            entry.api = "GetModelMetadata"
+            return _json(to_json(_metadata(self._core.metadata(*spec))))
+        entry.api = "GetModelStatus"
         return _json(to_json(_as_dict(self._core.status(*spec))))
-
-    async def metadata(self, request: Request) -> Response:
-        if not request.path_params["about"].islower():
-            return await self.status(request)  # as in TensorFlow Serving
-        spec = _model_spec(request)
-        request.state.entry.api = "GetModelMetadata"
-        return _json(to_json(_metadata(self._core.metadata(*spec))))
-
-    async def no_model(self, request: Request) -> Response:
-        raise invalid_argument("Missing model name in request.")
 
     async def metrics(self, request: Request) -> Response:
         return Response(self._core.metrics.page(), media_type=CONTENT_TYPE)
@@ -159,76 +148,26 @@ class _Api:
         return self._page.answer(request.scope["path"], request.headers)
 
 
-class _ModelRoute(Route):
-    """A route of the contract: one HTTP method, matched in any case."""
-
-    def __init__(self, method, path, endpoint):
-        super().__init__(path, endpoint, methods=[method])
-        self.methods = {method}  # Starlette adds HEAD to GET.
-        self.path_regex = re.compile(self.path_regex.pattern, re.I)
-
-
-class _Name(StringConvertor):
-    """Of a model or a label, quoted as in the URL."""
-
-    regex = "[^/:]+"
-
-
-class _Number(StringConvertor):
-    """Of a version; it may have too many digits."""
-
-    regex = "[0-9]+"
-
-
-class _Method(StringConvertor):
-    """A method of TensorFlow Serving's."""
-
-    regex = "classify|regress|predict"
-
-
-class _Metadata(StringConvertor):
-    """What can be asked about a model."""
-
-    regex = "metadata"
-
-
-register_url_convertor("name", _Name())
-register_url_convertor("number", _Number())
-register_url_convertor("method", _Method())
-register_url_convertor("metadata", _Metadata())
-
-
-async def _no_route(request, error):
-    """What no route takes: a path, or a method of one."""
-    path = request.scope["path"]
-    if path.lower().startswith("/v1/"):
-        return error_response(request, malformed(request.method, path))
-    not_found = ServingError(Code.NOT_FOUND, f"Not found: {path}")
-    return error_response(request, not_found)
-
-
-async def _failed(request, error):
-    return error_response(request, error)
-
-
 def _json(body):
     return Response(body, media_type="application/json")
 
 
-def _model_spec(request):
+def _model_spec(match, entry):
     """Name, version and label of a request's path, noted in its entry."""
-    entry, params = request.state.entry, request.path_params
-    entry.model = urllib.parse.unquote(params["model"])
-    version = params.get("version")
-    if version is not None:
-        digits = version.lstrip("0") or "0"
+    entry.model = urllib.parse.unquote(match["model"])
+    if match["version"]:
+        digits = match["version"].lstrip("0") or "0"
         entry.version = int(digits) if len(digits) < 20 else _MAX_VERSION + 1
         if entry.version > _MAX_VERSION:
             raise invalid_argument(
-                f"Failed to convert version: {version[:40]} to numeric."
+                f"Failed to convert version: {match['version'][:40]} to "
+                "numeric."
             )
-    label = urllib.parse.unquote(params.get("label", ""))
-    return entry.model, entry.version, label
+    return (
+        entry.model,
+        entry.version,
+        urllib.parse.unquote(match["label"] or ""),
+    )
 
 
 async def _body(request, limits, entry, count_bytes):

@@ -36,10 +36,13 @@ from keras_transformer.serving.server.engines import (
 )
 from keras_transformer.serving.server.grpc_server import grpc_server
 from keras_transformer.serving.server.health import HealthService
-from keras_transformer.serving.server.hosts import AllowedHosts, default_hosts
 from keras_transformer.serving.server.http_protocol import limited_protocol
 from keras_transformer.serving.server.loading import require_regular_files
 from keras_transformer.serving.server.log_stream import DROPPED_LINES, LogStream
+from keras_transformer.serving.server.middleware import (
+    AllowedHosts,
+    default_hosts,
+)
 from keras_transformer.serving.server.model_store import ModelStore
 from keras_transformer.serving.server.monitoring import AccessLog, Metrics
 from keras_transformer.serving.server.rest import rest_application
