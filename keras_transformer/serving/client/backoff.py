@@ -41,7 +41,7 @@ class Backoff:
                 )
 
     def seconds(self, attempt: int, at_least: float | None = None) -> float:
-        """How long to wait.
+        """Seconds to wait.
 
         Args:
             attempt: failures before this one.
@@ -61,7 +61,7 @@ class Backoff:
         """Sends until it succeeds.
 
         Only what may pass is tried again: an overload (HTTP 429, gRPC
-        RESOURCE_EXHAUSTED), and nobody there to answer (503, UNAVAILABLE, a
+        RESOURCE_EXHAUSTED), and a server that isn't there (503, UNAVAILABLE, a
         lost connection). A request to translate changes nothing on the
         server, so that a retry does no harm.
 

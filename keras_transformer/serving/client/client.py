@@ -34,7 +34,7 @@ class Client:
 
     May be used by many threads at once. Needs neither TensorFlow nor NumPy;
     REST needs urllib3, gRPC grpcio. Requests that the server is too busy for,
-    and those that nobody answers, are sent again: see `Backoff.attempts`.
+    and those without an answer, are sent again: see `Backoff.attempts`.
 
     Args:
         url: `http://HOST:8501` for REST, `grpc://HOST:8500` for gRPC;
@@ -136,7 +136,7 @@ class Client:
         translations: Sequence[str],
         timeout: float | None = None,
     ) -> dict[str, list]:
-        """How probable given translations are.
+        """Scores given translations.
 
         Returns:
             `log_probability`, natural logarithms, `score`, these divided by
@@ -167,7 +167,7 @@ class Client:
     def align(
         self, texts: Sequence[str], timeout: float | None = None
     ) -> tuple[list[list[str]], list[list[str]], list[list[list[float]]]]:
-        """What the tokens of the best translations attended to.
+        """Attention of the tokens of the best translations.
 
         Returns:
             for each text S source tokens, "" for what is no text; T target
@@ -231,9 +231,9 @@ class Client:
         yield from self._send_all(batches, signature, seconds=seconds)
 
     def versions(self, timeout: float | None = None) -> list[VersionStatus]:
-        """What the server says of the model's versions.
+        """Status of the model's versions on the server.
 
-        It is asked once: an error says that no server is there.
+        It is asked once, without retries.
 
         Raises:
             RequestError: see `translate`.

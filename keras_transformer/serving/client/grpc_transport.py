@@ -32,7 +32,7 @@ _OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
     # Of a name with several addresses, such as that of all pods of a service,
-    # each gets its turn, and the name is asked for anew when one is lost.
+    # each gets its turn, and the name is resolved again when one is lost.
     ("grpc.lb_policy_name", "round_robin"),
     ("grpc.dns_min_time_between_resolutions_ms", 1000),
 ]
@@ -143,7 +143,7 @@ def _request_error(error, where) -> RequestError:
     message = " ".join((error.details() or "").split()) or "no message"
     # gRPC's words for what is over a limit of size, which stays over it.
     if code is Code.RESOURCE_EXHAUSTED and "larger than max" in message:
-        # It names who measured: an answer is measured here.
+        # An answer is measured by this client.
         is_answer = "CLIENT: Received" in message
         kind = ServerFailedError if is_answer else InvalidRequestError
         return kind(code, message, where)

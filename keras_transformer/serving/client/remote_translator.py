@@ -37,7 +37,7 @@ class RemoteTranslator:
 
     @contextlib.contextmanager
     def opened(self, interactive: bool) -> Iterator[TranslateBatches]:
-        """What translates batches for `stream_lines`, until the end.
+        """Yields the function that translates batches for `stream_lines`.
 
         Args:
             interactive: whether each batch is answered before the next is

@@ -1,7 +1,7 @@
 """REST transport: TensorFlow Serving's REST API, from the client's side.
 
 urllib3 keeps the connections. Its timeouts are of one `recv` each, so that an
-answer which drips could last for ever: a watchdog ends an exchange at its
+answer which drips would never end: a watchdog ends an exchange at its
 deadline. An answer is read up to a length, see `longest_answer`.
 """
 
@@ -192,7 +192,7 @@ class RestTransport:
         return response, content
 
     def _content(self, response, limit):
-        """What a response holds, decompressed; its connection is given back."""
+        """Reads a response, decompressed, and gives its connection back."""
         content = bytearray()
         try:
             for piece in response.stream(_PIECE, decode_content=True):
@@ -260,9 +260,9 @@ class _Registered:
         exchange.connection = self
         if exchange.needs_new_connection and not exchange.has_new_connection:
             self.close()  # type: ignore[attr-defined]  # A connection's.
-        # Likewise.
+        # Of a connection, too.
         super().request(*arguments, **options)  # type: ignore[misc]
-        # Likewise.
+        # Of a connection, too.
         exchange.socket = self.sock  # type: ignore[attr-defined]
 
 
@@ -283,7 +283,7 @@ def _pool(target):
 
 
 def _reason(error):
-    """What the operating system or HTTP says, without urllib3's wrapping."""
+    """Reason of the system or of HTTP, without urllib3's wrapping."""
     causes = [error]
     while cause := causes[-1].__cause__ or causes[-1].__context__:
         causes.append(cause)
@@ -317,7 +317,7 @@ def _short(answer):
 
 
 def _seconds_to_wait(text):
-    """What a header `Retry-After` says: seconds, or a date; else None."""
+    """Seconds of a header `Retry-After`, which may be a date; else None."""
     seconds = seconds_of(text)
     if text is None or seconds is not None:
         return seconds

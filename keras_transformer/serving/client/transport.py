@@ -49,7 +49,7 @@ class Target:
 
     @property
     def encrypted(self) -> bool:
-        """Whether TLS is spoken."""
+        """True if the connection uses TLS."""
         return _SCHEMES[self.scheme][0]
 
     @property
@@ -68,7 +68,7 @@ class Target:
 
 
 class VersionStatus(NamedTuple):
-    """What a server says of a version.
+    """Status of one version on a server.
 
     Attributes:
         version: its number.

@@ -38,7 +38,7 @@ class Task:
         inputs: arrays by name, complete.
         outputs: names of the requested ones; all if there are none.
         rows: size of the inputs' first axis.
-        deadline: of `time.monotonic`, seconds; None: it waits for ever.
+        deadline: of `time.monotonic`, seconds; None: without limit.
         arrived: of `time.monotonic`, seconds.
         future: gets the outputs, arrays by name, or an error.
     """
@@ -51,7 +51,7 @@ class Task:
     future: Future = dataclasses.field(default_factory=Future)
 
     def joins(self, other: Task) -> bool:
-        """Whether the two can be one batch."""
+        """True if the two can be one batch."""
         return self.outputs == other.outputs and all(
             array.ndim
             and other.inputs[name].ndim
@@ -60,7 +60,7 @@ class Task:
         )
 
     def is_awaited(self) -> bool:
-        """False, and the future is done, if nobody waits any more."""
+        """False, and the future is done, if its client has given up."""
         if self.future.cancelled():
             return False
         if self.deadline is None or time.monotonic() < self.deadline:
@@ -69,13 +69,13 @@ class Task:
         return False
 
     def fail(self, error: ServingError) -> None:
-        """Gives the error to whoever waits."""
+        """Ends the future with an error."""
         # The client may be cancelling it at this very moment.
         with contextlib.suppress(InvalidStateError):
             self.future.set_exception(error)
 
     def answer(self, outputs: dict) -> None:
-        """Gives the outputs to whoever waits."""
+        """Ends the future with the outputs."""
         # The server may have stopped meanwhile, and have said so.
         with contextlib.suppress(InvalidStateError):
             self.future.set_result(outputs)
@@ -161,8 +161,8 @@ class Batcher:
         """Takes no more requests, and answers those that wait.
 
         Args:
-            seconds: given to them; who then still waits gets UNAVAILABLE, also
-                where a batch that has begun doesn't end.
+            seconds: given to them; then they get UNAVAILABLE, also where a
+                batch that has begun doesn't end.
         """
         with self._condition:
             self._closed = True
@@ -174,7 +174,7 @@ class Batcher:
             waiting = [t for queue in self._queues.values() for t in queue]
             self._queues.clear()
             running = list(self._running)
-        # A batch that hangs would keep who waits for it, and the process.
+        # A batch that hangs would keep its clients and the process.
         for task in (*waiting, *running):
             task.fail(admission.server_stopping())
 
@@ -195,7 +195,7 @@ class Batcher:
             )
 
     def _refuse_if_full(self, queue, rows):
-        """Drops who waits no more, if that helps; with the lock held."""
+        """Drops what was given up, if that helps; with the lock held."""
         if self._is_full(queue, rows):
             awaited = [task for task in queue if task.is_awaited()]
             queue.clear()
@@ -212,9 +212,9 @@ class Batcher:
 
     def _work(self):
         while True:
-            # Others are waited for while a worker is free. Those who were
-            # answered just now come back with their next requests, and would
-            # else never meet those who waited meanwhile.
+            # A batch is completed while a worker is free. Clients that were
+            # just answered send their next requests, which would otherwise
+            # never be joined with those that came meanwhile.
             free_since = time.monotonic()
             with self._condition:
                 key, tasks = self._take(free_since)

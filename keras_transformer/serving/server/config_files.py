@@ -51,7 +51,7 @@ class ModelConfig:
     labels: tuple[tuple[str, int], ...] = ()
 
     def versions_to_serve(self, on_disk: Iterable[int]) -> list[int]:
-        """Those of the versions on disk that the policy takes, sorted."""
+        """Versions on disk that the policy takes, sorted."""
         on_disk = sorted(on_disk)
         if self.all_versions:
             return on_disk
@@ -62,7 +62,7 @@ class ModelConfig:
     def moved_labels(
         self, before: dict[str, int], available: set[int]
     ) -> dict[str, int]:
-        """What the labels name now, versions by label.
+        """Versions by label, moved where they can be.
 
         Args:
             before: what they named until now.
@@ -79,7 +79,7 @@ class ModelConfig:
     def version_folders(self) -> dict[int, pathlib.Path]:
         """The versions on disk, folders by number.
 
-        An export for CTranslate2 that lies in `base_path` itself is version
+        An export for CTranslate2 in `base_path` itself is version
         1.
 
         Raises:

@@ -57,7 +57,7 @@ class Core:
             signature: name of the signature.
             inputs: arrays by name.
             outputs: names of the requested ones; all if there are none.
-            seconds: after which nobody waits any more.
+            seconds: after which the client gives up.
 
         Returns:
             of arrays by name.

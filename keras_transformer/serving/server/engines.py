@@ -30,7 +30,7 @@ _PATIENCE = 10
 
 
 def choose_engine(requested: str, image: str = IMAGE) -> str:
-    """The engine to use: the requested one, or the first that is there.
+    """The engine to use: the requested one, or the first that is installed.
 
     CTranslate2 is taken only where it is requested.
 
@@ -64,7 +64,7 @@ def choose_engine(requested: str, image: str = IMAGE) -> str:
 def require_engine_for(folder: pathlib.Path, engine: str) -> None:
     """Refuses an export that another engine runs.
 
-    What is no export at all is left to who loads it.
+    A folder that is no export at all is refused where it is loaded.
 
     Args:
         folder: of one version.
@@ -198,7 +198,7 @@ def server_flags(arguments: argparse.Namespace) -> dict:
 
 
 def mounted_paths(arguments: argparse.Namespace) -> list[str]:
-    """What a container has to see: the files, and the models' folders."""
+    """Paths to mount in a container: the files, and the models' folders."""
     files = [arguments.model_config_file, arguments.batching_parameters_file]
     paths = [arguments.model_base_path, *files]
     if arguments.model_config_file:

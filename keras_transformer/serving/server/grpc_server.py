@@ -21,7 +21,6 @@ from tensorflow_serving.apis import (
 
 from keras_transformer.contract.layout import BEAM
 from keras_transformer.contract.status import (
-    Code,
     as_serving_error,
     invalid_argument,
 )
@@ -102,10 +101,10 @@ def grpc_server(
 class _Receiving(grpc.ServerInterceptor):
     """Ends calls whose message doesn't arrive in time, or has many fields.
 
-    gRPC has a thread wait for it, for ever, unless the method takes a stream
-    of messages. On the wire that is the same. And of a message with hundreds
-    of thousands of inputs protobuf makes a map before anybody can refuse it,
-    while no other thread runs.
+    gRPC has a thread wait for it without a limit, unless the method takes a
+    stream of messages, which is the same on the wire. And a message with
+    hundreds of thousands of inputs becomes a map, while no other thread runs,
+    before it can be refused.
     """
 
     def __init__(self, core):
@@ -141,16 +140,11 @@ class _Receiving(grpc.ServerInterceptor):
         return make(receive, read, handler.response_serializer)
 
     def _refuse(self, method, context):
-        entry = Entry(
-            "GRPC",
-            api=method.rpartition("/")[2],
-            peer=context.peer() or "",
-            code=Code.INVALID_ARGUMENT,
-            error=f"The request has more than {_MAX_FIELDS} fields",
-        )
-        entry.end()
-        self._core.record(entry)
-        context.abort(_GRPC_CODES[entry.code], entry.error)
+        api, nothing = method.rpartition("/")[2], predict_pb2.PredictRequest()
+        with _answering(self._core, api, nothing, context):
+            raise invalid_argument(
+                f"The request has more than {_MAX_FIELDS} fields"
+            )
 
     def _first(self, messages, context):
         with self._lock:
@@ -185,7 +179,7 @@ class _Receiving(grpc.ServerInterceptor):
 
 
 def _has_many_fields(data):
-    """Whether a message has more than `_MAX_FIELDS`, by its bytes.
+    """True if a message has more than `_MAX_FIELDS`, by its bytes.
 
     Source: the wire format of protocol buffers. What is damaged is left to
     the parser.
@@ -238,7 +232,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         with _answering(self._core, "Predict", request, context) as entry:
             seconds = _seconds(context)
             if not context.is_active() or seconds == 0:
-                # It waited for a thread until nobody waited for it.
+                # Its client gave up while it waited for a thread.
                 raise admission.deadline_exceeded()
             with (
                 self._slots.refuse_if_full(),

@@ -1,4 +1,4 @@
-"""HTTP/1.1 of the REST port: uvicorn's, stricter and with limits of time.
+"""HTTP/1.1 protocol of the REST port: uvicorn's, with limits.
 
 Uvicorn has neither limits on what a client sends and reads nor a public place
 for them, so that its protocol class is subclassed: see
@@ -6,6 +6,8 @@ for them, so that its protocol class is subclassed: see
 """
 
 import asyncio
+import dataclasses
+import functools
 import http
 import re
 from collections.abc import Callable
@@ -35,22 +37,11 @@ _READ_BYTES = 4096
 _SHOWN = 1000
 
 
-def limited_protocol(
-    seconds: float, max_connections: int, record: Callable[[Entry], None]
-) -> type[asyncio.Protocol]:
-    """A protocol that hangs up on clients that don't go on.
+@dataclasses.dataclass(eq=False)
+class ConnectionLimits:
+    """Limits of connections, and those that are open.
 
-    Uvicorn waits for ever for a head that never ends, for the rest of a body
-    that was answered already, and for an answer to be read, and counts the
-    connection all the while. The time for a body before its answer is up to
-    the application.
-
-    The application finds in its scope's "state" the request's `target` as it
-    was sent, bytes; `crowded`, whether there are too many connections; and,
-    once its client has gone, `broken`, a `ServingError`, if it sent what is no
-    HTTP.
-
-    Args:
+    Attributes:
         seconds: from connecting, or from the first byte of a later request,
             to the end of the head; for the rest of a body; and for any part
             of an answer to be read.
@@ -58,22 +49,38 @@ def limited_protocol(
             the longest idle first.
         record: takes the entry of a request that never gets to the
             application.
+        idle: protocols without a request, the longest idle first.
+        open: protocols, without those that were just closed to make way.
     """
-    return type(
-        "LimitedProtocol",
-        (_LimitedProtocol,),
-        {
-            "_seconds": seconds,
-            "_max_connections": max_connections,
-            "_record": staticmethod(record),
-            "_idle": {},
-            "_open": set(),
-        },
-    )
+
+    seconds: float
+    max_connections: int
+    record: Callable[[Entry], None]
+    idle: dict = dataclasses.field(default_factory=dict)
+    open: set = dataclasses.field(default_factory=set)
+
+
+def limited_protocol(limits: ConnectionLimits) -> Callable:
+    """Makes the protocols of connections, which end when a client stalls.
+
+    Uvicorn waits without limit for the end of a head, for the rest of a body
+    that was answered already, and for an answer to be read, and counts the
+    connection all the while. The time for a body before its answer is up to
+    the application.
+
+    The application finds in its scope's "state" the request's `target` as it
+    was sent, bytes; `crowded`, True if there are too many connections; and,
+    once its client has gone, `broken`, a `ServingError`, if it sent what is no
+    HTTP.
+
+    Args:
+        limits: shared by all connections.
+    """
+    return functools.partial(_LimitedProtocol, limits)
 
 
 class _Connection(h11.Connection):
-    """h11's, which also refuses what may be framed in two ways.
+    """h11's connection, which refuses ambiguous framing.
 
     Args:
         max_head: bytes of a request's head.
@@ -148,7 +155,7 @@ class _Transport:
     """A transport that is closed when the client has sent all, or soon after.
 
     A connection that is closed while bytes of its client are unread is reset,
-    and the answer with it: who uploads too much would never know why.
+    and the answer to an upload that is too large is lost with it.
 
     Args:
         transport: to wrap.
@@ -172,52 +179,47 @@ class _Transport:
 
 # No checker sees a class in what a function returns.
 class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
-    _seconds: float
-    _max_connections: int
-    _record: Callable
-    _idle: dict
-    _open: set  # without those that have just been closed to make way
-    _timers: dict
-
-    def __init__(self, config, *arguments, **options):
+    def __init__(self, limits: ConnectionLimits, config, *arguments, **options):
         super().__init__(config, *arguments, **options)
         # A request's state is a copy of it.
         self.app_state: dict[str, Any] = {"crowded": False}
         self.conn = _Connection(_MAX_HEAD, self.app_state)
         self.is_draining = False
+        self._limits = limits
         self._is_counted = True
-        self._timers = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def connection_made(self, transport):
         # Of asyncio's loop, which is the one that the server runs.
         transport.max_size = _READ_BYTES
-        most = self._max_connections + self._max_connections // 8 + 8
-        if len(self._open) >= most:
-            # Files would run out; who has sent nothing yet gets no answer.
+        most, idle = self._limits.max_connections, self._limits.idle
+        if len(self._limits.open) >= most + most // 8 + 8:
+            # Files would run out. Nothing was sent yet that needs an answer.
             self._is_counted = False
             transport.abort()
             return
         super().connection_made(_Transport(transport, self))
         self._hang_up_later("sending")
-        self._open.add(self)
-        if len(self._open) > self._max_connections and self._idle:
-            longest = next(iter(self._idle))
+        self._limits.open.add(self)
+        if len(self._limits.open) > most and idle:
+            longest = next(iter(idle))
             longest.transport.close()
             longest.give_way()
-        self._idle[self] = None  # Until something comes.
+        idle[self] = None  # Until something comes.
 
     def data_received(self, data):
         if self.is_draining:
             return
-        self._idle.pop(self, None)
-        crowded = len(self._open) > self._max_connections
-        self.app_state["crowded"] = crowded
+        self._limits.idle.pop(self, None)
+        self.app_state["crowded"] = (
+            len(self._limits.open) > self._limits.max_connections
+        )
         super().data_received(data)
         self._check_client()
         if self._awaits_request():
             # The end of a request that was answered before it. What came has
             # ended the time for which the connection is kept.
-            self._idle[self] = None
+            self._limits.idle[self] = None
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
@@ -228,7 +230,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
             return
         # Another request may have been sent ahead.
         if self.cycle.response_complete:
-            self._idle[self] = None
+            self._limits.idle[self] = None
         self._check_client()
 
     def send_400_response(self, msg):
@@ -244,7 +246,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         else:
-            self._record(self._entry(error))
+            self._record(error)
         if self.conn.our_state in _UNANSWERED:
             self._answer(error)
         self.transport.close()
@@ -257,7 +259,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
 
     def pause_writing(self):
         super().pause_writing()
-        self._wait_for_reader()
+        self._check_reader()
 
     def resume_writing(self):
         super().resume_writing()
@@ -272,18 +274,18 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         super().connection_lost(exc)
 
     def give_way(self) -> None:
-        """No longer counts among those that are open."""
-        self._idle.pop(self, None)
-        self._open.discard(self)
+        """Stops counting the connection among those that are open."""
+        self._limits.idle.pop(self, None)
+        self._limits.open.discard(self)
 
     def drains(self) -> bool:
-        """Whether the connection stays for what its client still sends."""
+        """Keeps the connection for what its client still sends; True if so."""
         if self.is_draining or self.transport.is_closing():
             return self.is_draining
         refused = self.conn.error is not None
         self.is_draining = refused or self.conn.their_state in _SENDING
         if self.is_draining:
-            self._idle.pop(self, None)
+            self._limits.idle.pop(self, None)
             self.flow.resume_reading()
             # After what is written, so that the client reads to its end.
             self.transport.write_eof()
@@ -292,45 +294,42 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         return self.is_draining
 
     def _answer(self, error):
-        body = error_body(error)
-        headers = [
-            ("Content-Type", "application/json"),
-            ("Content-Length", str(len(body))),
-            ("Connection", "close"),
-        ]
-        status = error.http_status
-        events = [
+        body, status = error_body(error), error.http_status
+        headers = {
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            "Connection": "close",
+        }
+        # Of a request, not of bytes that are none: the method is the latest's.
+        is_request = self.conn.our_state is h11.SEND_RESPONSE
+        if is_request and self.app_state["method"] == b"HEAD":
+            body = b""  # Its answer has no body (RFC 9110, 9.3.2).
+        for event in (
             h11.Response(
                 status_code=status,
-                headers=headers,
+                headers=list(headers.items()),
                 reason=http.HTTPStatus(status).phrase,
             ),
             h11.Data(data=body),
             h11.EndOfMessage(),
-        ]
-        # Of a request, not of bytes that are none: the method is the latest's.
-        is_request = self.conn.our_state is h11.SEND_RESPONSE
-        if is_request and self.app_state["method"] == b"HEAD":
-            del events[1]  # Its answer has no body (RFC 9110, 9.3.2).
-        for event in events:
+        ):
             self.transport.write(self.conn.send(event))
 
-    def _entry(self, error):
-        target = self.app_state["target"][:_SHOWN]
+    def _record(self, error):
         entry = Entry(
             "REST",
-            path=target.decode("ascii", "replace"),
-            peer=self.client[0] if self.client else "",
+            path=self.app_state["target"][:_SHOWN].decode("ascii", "replace"),
+            peer=(self.client or [""])[0],
             status=error.http_status,
             code=error.code,
             error=error.message,
             bytes_out=len(error_body(error)),
         )
         entry.end()
-        return entry
+        self._limits.record(entry)
 
     def _awaits_request(self):
-        """Whether all has been answered, and nothing of a request is there."""
+        """True if all was answered, and nothing of a request has arrived."""
         return (
             self.cycle is not None
             and self.cycle.response_complete
@@ -347,7 +346,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
             self._cancel("sending")
 
     def _client_is_sending(self):
-        """Whether a part of something came that nobody else waits for."""
+        """True if a request has arrived only in part."""
         if self.conn.their_state is h11.IDLE:
             # A part of the next head, unless a whole request was read.
             return bool(self.conn.trailing_data[0])
@@ -358,21 +357,19 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         if name not in self._timers:
             # Closing would wait for the client again.
             self._timers[name] = self.loop.call_later(
-                self._seconds, self.transport.abort
+                self._limits.seconds, self.transport.abort
             )
 
-    def _wait_for_reader(self):
+    def _check_reader(self, before=None):
+        """Waits for the reader of an answer while it takes part of it."""
         left = self.transport.get_write_buffer_size()
-        self._timers["reading"] = self.loop.call_later(
-            self._seconds, self._check_reader, left
-        )
-
-    def _check_reader(self, left):
-        if self.transport.get_write_buffer_size() < left:
-            self._wait_for_reader()
-        else:
+        if before is not None and left >= before:
             # Closing would wait for the rest to be read.
             self.transport.abort()
+            return
+        self._timers["reading"] = self.loop.call_later(
+            self._limits.seconds, self._check_reader, left
+        )
 
     def _cancel(self, name):
         timer = self._timers.pop(name, None)

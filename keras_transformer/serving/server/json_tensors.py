@@ -179,7 +179,7 @@ def _stack(values, info, key):
 
 
 def _named_columns(value, infos):
-    """What "inputs" has for each input."""
+    """Values of "inputs" by name."""
     if not _is_object(value):
         if len(infos) > 1:
             raise invalid_argument(
@@ -319,7 +319,7 @@ def _is_base64(value):
 
 
 def _is_object(value):
-    """Whether it names tensors: an object that isn't base64."""
+    """True if it names tensors: an object that isn't base64."""
     return isinstance(value, dict) and not _is_base64(value)
 
 

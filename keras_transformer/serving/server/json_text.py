@@ -73,7 +73,7 @@ def parse_body(body: bytes, max_values: int = 2**17) -> dict:
 
 
 def to_json(value: object) -> bytes:
-    """JSON in UTF-8; surrogates become the bytes that they stand for."""
+    """JSON in UTF-8; surrogates become the bytes that they were."""
     text = json.dumps(value, ensure_ascii=False)
     try:
         return text.encode("utf-8", "surrogateescape")
@@ -112,7 +112,7 @@ def _check_structure(body, max_values):
     """
     opening = body.count(b"[") + body.count(b"{")
     if opening <= _MAX_DEPTH and opening + body.count(b",") < max_values:
-        return  # Even if none of them stands in a string.
+        return  # Even if none of them is in a string.
     # Of the quotes only those that begin or end a string are left.
     bare = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     codes = np.frombuffer(bare, np.uint8)

@@ -1,8 +1,8 @@
-"""Loading: the life of a version, whose files may never answer.
+"""Loading: the states of a version, whose files may block.
 
-A pipe in a version folder, or a file system that has gone, holds a thread that
-reads it for ever. Pipes are refused before they are opened; everything else is
-read in threads that nobody has to wait for.
+A pipe in a version folder, or a file system that has gone, blocks the thread
+that reads it. Pipes are refused before they are opened; all else is read in
+threads that the server doesn't wait for.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _STAMPED = (SAVED_MODEL, f"{VARIABLES}.index", MODEL, DESCRIPTION)
 
 @dataclasses.dataclass
 class StoredVersion:
-    """What the store knows of one version.
+    """State of one version.
 
     Attributes:
         version: its number.
-        folder: where it lies.
+        folder: of the version.
         state: a `VersionState`.
         error: why it ended, a `ServingError`; None if all is well.
         servable: loaded model; None before and after.
@@ -52,7 +52,7 @@ class StoredVersion:
         attempts: how often its loading has failed.
         retry_at: when it is tried again, of `time.monotonic`, seconds.
         stamp: of its files when they were last loaded, to see a change.
-        thread: that loads it or did so; it may hang for ever.
+        thread: that loads it or did so; it may hang.
         load_until: when its loading has to be done, of `time.monotonic`.
         load_seconds: that it is given.
     """
@@ -71,13 +71,13 @@ class StoredVersion:
     load_seconds: float = 0.0
 
     def gives_way_to(self, folder: pathlib.Path) -> bool:
-        """Whether a version of its number begins anew.
+        """True if another folder of its number is to be loaded instead.
 
-        It does once this one has been unloaded, or has failed to load and the
+        It is once this one has been unloaded, or has failed to load and the
         folder is another than its own.
 
         Args:
-            folder: where the version lies now.
+            folder: of the version now.
         """
         if self.state is not VersionState.END:
             return False
@@ -85,7 +85,7 @@ class StoredVersion:
         return self.error is None or (folder != self.folder and not hangs)
 
     def is_due(self, stamp: tuple | None, max_retries: int) -> bool:
-        """Whether it is to be loaded now.
+        """True if it is to be loaded now.
 
         Args:
             stamp: of its files as they are; needed once it has failed.
@@ -152,7 +152,7 @@ class PatientCalls:
         self._last: dict[str, Future] = {}
 
     def call(self, path: str, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function returns, or raises.
+        """Calls a function, and returns or raises as it does.
 
         Args:
             path: that it reads, for the error. While a call for it hangs, there
@@ -190,7 +190,7 @@ def _call(future, function, arguments):
 
 
 def require_regular_files(folder: str | os.PathLike) -> None:
-    """Refuses a folder in which something may block who opens it.
+    """Refuses a folder with a file that may block when it is opened.
 
     Links are followed.
 
@@ -208,7 +208,7 @@ def require_regular_files(folder: str | os.PathLike) -> None:
         seen.add(key)
         for name in names:
             file = pathlib.Path(path, name)
-            # Whether a file that is missing is needed is up to who loads.
+            # One that is missing is found when the version is loaded.
             if os.path.exists(file) and not stat.S_ISREG(file.stat().st_mode):
                 raise InputError(
                     f"{file}: not a regular file. Accepted: folders and files"
@@ -216,7 +216,7 @@ def require_regular_files(folder: str | os.PathLike) -> None:
 
 
 def processor_note(folder: pathlib.Path) -> str:
-    """What the log adds of a version that this processor is slow with."""
+    """Text for the log about a version that is slow on this processor."""
     try:
         description = read_json(folder / layout.DESCRIPTION)
     except InputError:

@@ -24,7 +24,7 @@ class LogStream(io.TextIOBase):
 
     Where nothing reads what it wrote, such as from a full pipe, the queue
     fills; from then on lines are dropped and counted, until all that was queued
-    is written and a line has told how many are missing.
+    is written and a line says how many are missing.
 
     Args:
         descriptor: of the file to write to. It is duplicated, not closed.
@@ -77,7 +77,7 @@ class LogStream(io.TextIOBase):
     def _put(self, line):
         with self._condition:
             if self._queue and isinstance(self._queue[-1], int):
-                self._queue[-1] += 1  # To be told at its place first.
+                self._queue[-1] += 1  # Its place in the log is there.
                 self._dropped += 1
             elif self._bytes + len(line) > self._capacity:
                 self._queue.append(1)
@@ -88,7 +88,7 @@ class LogStream(io.TextIOBase):
             self._condition.notify_all()
 
     def _keep_writing(self):
-        lost = 0  # lines that the last note has not told
+        lost = 0  # lines, since the last note that was written
         while True:
             with self._condition:
                 self._condition.wait_for(lambda: self._queue)
@@ -150,7 +150,7 @@ def _impatient_copy(descriptor):
         return None
     flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY
     try:
-        # Not O_NONBLOCK for the descriptor: who shares it has it set, too.
+        # O_NONBLOCK of the descriptor would be set for all that share it.
         return os.open(f"/proc/self/fd/{descriptor}", flags)
     except OSError:
         return None

@@ -208,17 +208,17 @@ class ModelStore:
         )
 
     def names(self) -> list[str]:
-        """Of all configured models."""
+        """Names of all configured models."""
         with self._lock:
             return sorted(self._configs)
 
     def is_available(self, name: str) -> bool:
-        """Whether a version of the model takes requests."""
+        """True if a version of the model takes requests."""
         with self._lock:
             return bool(self._available(name))
 
     def in_flight(self) -> int:
-        """How many requests use a version."""
+        """Number of requests that use a version."""
         with self._lock:
             return sum(
                 state.in_flight
@@ -245,7 +245,7 @@ class ModelStore:
             self._unload_all_but(name, [])
 
     def _is_waited_for(self, name, polls):
-        """Whether the server can't start before a version is loaded."""
+        """True if the server can't start before a version is loaded."""
         with self._lock:
             self._end_late()
             states = [s.state for s in self._models[name].values()]
@@ -324,7 +324,7 @@ class ModelStore:
                 states[version] = StoredVersion(version, folder)
             state = states[version]
         try:
-            # Whether it has changed is asked of those that weren't loaded.
+            # Of one that wasn't loaded: its files may have changed.
             stamp = None
             if state.error:
                 stamp = self._calls.call(str(folder), folder_stamp, folder)
@@ -377,7 +377,7 @@ class ModelStore:
             )
 
     def _is_served(self, name, version):
-        """Whether it still is one of those to serve, with the lock held."""
+        """True if it still is one of those to serve, with the lock held."""
         return not self._stop.is_set() and version in self._served[name]
 
     def _unload_all_but(self, name, kept):

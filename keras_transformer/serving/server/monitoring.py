@@ -35,7 +35,7 @@ _LONGEST_FIELD = 1000
 
 
 class Metrics:
-    """What the server has done since it was started; safe among threads."""
+    """Counters and histograms since the start; safe among threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,7 +44,7 @@ class Metrics:
         self._read: dict = {}
 
     def follow(self, name: str, read: Callable[[], int]) -> None:
-        """Shows a number that somebody else counts.
+        """Shows a number that is counted elsewhere.
 
         Args:
             name: of the counter.
@@ -162,7 +162,7 @@ class AccessLog:
     """Writes entries as lines of JSON.
 
     Args:
-        enabled: whether at all.
+        enabled: False writes nothing.
         with_text: also the requests' strings, and the messages of errors,
             which may quote them.
         stream: to write to; `sys.stderr` if omitted.

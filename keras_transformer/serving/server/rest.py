@@ -91,7 +91,7 @@ class _Api:
         ]
 
     async def model(self, request: Request) -> Response:
-        """What is asked of a model, and all that no other endpoint answers."""
+        """Answers for a model, or refuses what no other endpoint takes."""
         path, entry = request.scope["path"], request.state.entry
         if not path.lower().startswith("/v1/"):
             raise ServingError(Code.NOT_FOUND, f"Not found: {path}")
@@ -119,8 +119,8 @@ class _Api:
 
     async def predict(self, request: Request, spec: tuple) -> Response:
         entry = request.state.entry
-        # Before anything is read, and again for those that came whole: who
-        # sends slowly takes no place of others.
+        # Before anything is read, and again once all is: slow clients take
+        # no slot.
         with self._slots.refuse_if_full():
             pass
         with self._bytes.one_body() as count_bytes:
@@ -198,7 +198,7 @@ async def _body(request, limits, entry, count_bytes):
 
 
 def _expanded(body, limits):
-    """What a gzip member holds, unless it is too large."""
+    """Expands a gzip member, unless it is too large."""
     inflater = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
         text = inflater.decompress(body, limits.max_request_bytes + 1)

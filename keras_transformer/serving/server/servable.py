@@ -38,7 +38,7 @@ MAX_RECORDS = 1000
 class Servable:
     """A version in a session of its own.
 
-    Whether XLA may compile is up to the process; `keras-transformer serve`
+    The process decides if XLA may compile: `keras-transformer serve`
     forbids it. Of a SavedModel, nothing of Keras and none of the project's
     models is needed: what runs is the graph. `run` may be called by many
     threads at once.

@@ -36,7 +36,10 @@ from keras_transformer.serving.server.engines import (
 )
 from keras_transformer.serving.server.grpc_server import grpc_server
 from keras_transformer.serving.server.health import HealthService
-from keras_transformer.serving.server.http_protocol import limited_protocol
+from keras_transformer.serving.server.http_protocol import (
+    ConnectionLimits,
+    limited_protocol,
+)
 from keras_transformer.serving.server.loading import require_regular_files
 from keras_transformer.serving.server.log_stream import DROPPED_LINES, LogStream
 from keras_transformer.serving.server.middleware import (
@@ -69,7 +72,7 @@ _WARMUP_ROWS = 64
 
 @dataclasses.dataclass(frozen=True)
 class ServerOptions:
-    """What the server serves, where, and how much.
+    """Options of a server: models, addresses and limits.
 
     Attributes:
         models: what to serve, if `config_file` is None.
@@ -242,7 +245,7 @@ class Server:
         return Servable(name, version, folder, threads, open_session)
 
     def _check_models(self):
-        """As TensorFlow Serving, doesn't start with a model missing."""
+        """Refuses to start with a model missing, as TensorFlow Serving."""
         for config in self._models():
             if self.core.store.is_available(config.name):
                 continue
@@ -304,14 +307,15 @@ class Server:
         limits = self._options.limits
         # It warns of every client that doesn't speak HTTP.
         logging.getLogger("uvicorn").setLevel(logging.ERROR)
+        # The other files are for gRPC, see `_prepare_grpc`, and for models.
+        most = max(1, min(_MAX_CONNECTIONS, files_left() // 2))
+        connections = ConnectionLimits(
+            limits.receive_seconds, most, self.core.record
+        )
         config = uvicorn.Config(
             rest_application(self.core, self._hosts(), self._options.page),
-            http=limited_protocol(
-                limits.receive_seconds,
-                # The others are for gRPC, see `_prepare_grpc`, and for models.
-                max(1, min(_MAX_CONNECTIONS, files_left() // 2)),
-                self.core.record,
-            ),
+            # A factory will do.
+            http=limited_protocol(connections),  # type: ignore[arg-type]
             loop="asyncio",
             ws="none",
             lifespan="off",
@@ -395,7 +399,7 @@ class _RestServer(uvicorn.Server):
 
 
 def _parameters(options):
-    """Those of the queues; a request alone is no batch to count."""
+    """Parameters of the queues; without batching they count requests."""
     if options.batching:
         return options.parameters
     return dataclasses.replace(

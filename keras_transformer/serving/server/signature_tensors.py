@@ -38,7 +38,7 @@ _FIELDS: dict = {
     types_pb2.DT_COMPLEX64: ("scomplex_val", np.float32),
     types_pb2.DT_COMPLEX128: ("dcomplex_val", np.float64),
 }
-# Names too many that are told of.
+# Superfluous names that an error lists.
 _MANY_NAMES = 100
 # Axes of an input; NumPy has at most 64, and a model's inputs 2.
 _MOST_AXES = 32
