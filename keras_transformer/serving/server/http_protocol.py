@@ -9,7 +9,6 @@ import asyncio
 import dataclasses
 import functools
 import http
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +26,6 @@ _SENDING = (h11.SEND_BODY, h11.ERROR)
 _BOTH_IDLE = {h11.CLIENT: h11.IDLE, h11.SERVER: h11.IDLE}
 # Bytes and lines of a request's head. Apache takes as many lines.
 _MAX_HEAD, _MAX_LINES = 2**16, 100
-_END_OF_HEAD = re.compile(rb"\n\r?\n")
 # Chunks of a body, and bytes of each on an average, if there are more.
 _MANY_CHUNKS, _CHUNK_BYTES = 2**14, 16
 # Bytes that are read of a connection before others have their turn. In the
@@ -126,10 +124,8 @@ class _Connection(h11.Connection):
 
 def _require_few_lines(data):
     """Refuses a head of very many lines before they are looked at."""
-    if data.count(b"\n") <= _MAX_LINES:
-        return
-    end = _END_OF_HEAD.search(data)
-    if data.count(b"\n", 0, end.start() if end else None) > _MAX_LINES:
+    lines = data.split(b"\n", _MAX_LINES + 2)[:-1]
+    if len(lines) > _MAX_LINES + 1 and not {b"", b"\r"}.intersection(lines):
         raise h11.RemoteProtocolError(
             f"More than {_MAX_LINES} lines in a head", error_status_hint=431
         )
@@ -199,7 +195,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
             transport.abort()
             return
         super().connection_made(_Transport(transport, self))
-        self._hang_up_later("sending")
+        self._hang_up_later()
         self._limits.open.add(self)
         if len(self._limits.open) > most and idle:
             longest = next(iter(idle))
@@ -290,7 +286,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
             # After what is written, so that the client reads to its end.
             self.transport.write_eof()
             self._cancel("sending")
-            self._hang_up_later("sending")
+            self._hang_up_later()
         return self.is_draining
 
     def _answer(self, error):
@@ -341,7 +337,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
     def _check_client(self):
         """Waits for the client if it has begun what it hasn't ended."""
         if self._client_is_sending():
-            self._hang_up_later("sending")
+            self._hang_up_later()
         elif not self.is_draining:
             self._cancel("sending")
 
@@ -353,10 +349,10 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
         answered = self.conn.our_state is h11.DONE
         return answered and self.conn.their_state is h11.SEND_BODY
 
-    def _hang_up_later(self, name):
-        if name not in self._timers:
+    def _hang_up_later(self):
+        if "sending" not in self._timers:
             # Closing would wait for the client again.
-            self._timers[name] = self.loop.call_later(
+            self._timers["sending"] = self.loop.call_later(
                 self._limits.seconds, self.transport.abort
             )
 
