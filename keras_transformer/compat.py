@@ -64,21 +64,6 @@ def adam_moments(
     return optimizer._momentums[index], optimizer._velocities[index]
 
 
-def moving_averages(
-    optimizer: keras.optimizers.Optimizer,
-) -> list[tuple[keras.Variable, keras.Variable]]:
-    """Pairs of a trained variable and its moving average.
-
-    Without `_model_variables_moving_average` or `_trainable_variables` runs
-    with `training.ema` fail when the first epoch ends.
-
-    Args:
-        optimizer: built `keras.optimizers.Optimizer` with `use_ema`.
-    """
-    averages = optimizer._model_variables_moving_average
-    return list(zip(optimizer._trainable_variables, averages, strict=True))
-
-
 def compiled_metrics(model: keras.Model) -> list:
     """What `metrics` and `weighted_metrics` of `model.compile` were given.
 

@@ -100,15 +100,6 @@ def test_adam_moments_are_the_slots_of_the_variable():
     assert moments[1].path.endswith("_velocity")
 
 
-def test_moving_averages_are_of_the_trained_variables():
-    variable = keras.Variable(np.ones(2, "float32"))
-    optimizer = keras.optimizers.Adam(use_ema=True)
-    optimizer.build([variable])
-    ((trained, average),) = compat.moving_averages(optimizer)
-    assert trained is variable
-    assert average.shape == (2,)
-
-
 def test_compiled_metrics_are_those_given_even_before_they_are_built():
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     metric = keras.metrics.MeanSquaredError()

@@ -32,7 +32,6 @@ def test_notebook_preset_is_the_notebooks():
     assert model.norm == "pre"
     assert training.batch_sentences == 128
     assert training.warmup_steps == 2000
-    assert training.learning_rate_factor == 1.0
     assert (training.beta_1, training.beta_2) == (0.9, 0.98)
     assert training.adam_epsilon == 1e-9
 
@@ -157,16 +156,6 @@ def test_settings_of_several_kinds_are_taken_together():
         (
             {"training": {"best_by": "bleu", "bleu_every": 21}},
             "bleu_every must be 1 to 20.*: 21",
-        ),
-        ({"training": {"ema": 1.0}}, "training.ema must be at least 0, below"),
-        ({"training": {"r_drop": -1}}, "training.r_drop must be 0 or more"),
-        (
-            {"training": {"r_drop": 1, "r_drop_after": 20, "epochs": 20}},
-            "r_drop_after must be less than 20 .training.epochs.",
-        ),
-        (
-            {"training": {"r_drop_after": 3}},
-            "r_drop_after must be 0 without training.r_drop",
         ),
         ({"training": {"average_epochs": -1}}, "average_epochs must be 0 or"),
         ({"decoding": {"beam_size": 0}}, "decoding.beam_size"),

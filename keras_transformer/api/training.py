@@ -62,9 +62,8 @@ def train(
         resume: goes on with the run in `out`, which keeps its configuration
             but for the number of epochs.
         callbacks: of Keras, such as those of experiment trackers. They are
-            called after an epoch's scores are in the logs; with
-            `r_drop_after`, and where a run goes on within an epoch, training
-            begins and ends for them twice.
+            called after an epoch's scores are in the logs; where a run
+            goes on within an epoch, training begins and ends for them twice.
         verbose: as of `model.fit`: 0 is silent, 1 shows a bar, 2 a line an
             epoch.
         **training: values of the training section, such as `epochs=20`.
@@ -270,7 +269,7 @@ def best_epoch(run: Run) -> str:
     if best is None:
         raise InputError(
             f"{run.folder}: the loss was never a number. Try a smaller "
-            "training.learning_rate_factor or a longer training.warmup_steps"
+            "training.learning_rate or a longer training.warmup_steps"
         )
     name, loss = "dev", best.get("val_cross_entropy")
     if loss is None:

@@ -33,7 +33,6 @@ class ModelConfig(Section):
     dropout: Fraction = 0.1  # on embeddings and on each sublayer's output
     attention_dropout: Fraction = 0.1  # on attention weights
     feedforward_dropout: Fraction = 0.1  # inside the feed-forward sublayer
-    token_dropout: Fraction = 0.0  # of tokens, on both sides
     # pre: the notebooks' model; post: the paper's
     norm: Literal["pre", "post"] = "pre"
     layer_norm_epsilon: PositiveFloat = 1e-6  # added to the variance

@@ -29,7 +29,6 @@ class TrainingConfig(Section):
     batch_sentences: PositiveInt | None = None
     label_smoothing: Fraction = 0.1  # fraction given to all others; 0: off
     warmup_steps: PositiveInt = 4000  # in which the learning rate rises
-    learning_rate_factor: PositiveFloat = 1.0  # the notebooks' Noam factor
     beta_1: Fraction = 0.9  # of Adam: how long it remembers gradients
     beta_2: Fraction = 0.98  # of Adam: how long it remembers their squares
     adam_epsilon: PositiveFloat = 1e-9  # of Adam: added to its divisor
@@ -74,19 +73,10 @@ class TrainingConfig(Section):
     best_by: Literal["loss", "bleu", "last"] = "loss"
     # weights averaged over so many epochs; 0: none
     average_epochs: Annotated[NonNegativeInt, at_most(10_000)] = 0
-    # Momentum of the moving average of the weights that is scored and kept,
-    # such as 0.999; 0: the weights themselves.
-    ema: Fraction = 0.0
     # Of the weights that are scored and kept, the fraction that is those that
     # training began with (train --from), such as 0.5; the rest is the trained
     # ones. Keeps what a model could before; 0: the trained weights themselves.
     initial_fraction: Fraction = 0.0
-    # Weight of R-Drop's divergence between two passes with other dropout, each
-    # batch computed twice; half of the paper's alpha; 0: off.
-    r_drop: NonNegativeFloat = 0.0
-    # Epochs trained without R-Drop first: they take half the time, and a model
-    # that has learned little by heart doesn't need it yet.
-    r_drop_after: NonNegativeInt = 0
     # Patterns of weights that stay as they are, such as encoder_layer_* or
     # *_embedding/*; a layer's name means all of it.
     freeze: tuple[str, ...] = ()
@@ -111,16 +101,6 @@ class TrainingConfig(Section):
             "cooldown_epochs",
             f"{self.epochs} (training.epochs) or less",
             self.cooldown_epochs <= self.epochs,
-        )
-        self.require(
-            "r_drop_after",
-            f"less than {self.epochs} (training.epochs) with training.r_drop",
-            self.r_drop == 0 or self.r_drop_after < self.epochs,
-        )
-        self.require(
-            "r_drop_after",
-            "0 without training.r_drop",
-            self.r_drop > 0 or self.r_drop_after == 0,
         )
         self.require(
             "early_stopping",

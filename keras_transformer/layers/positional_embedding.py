@@ -66,8 +66,6 @@ class PositionalEmbedding(keras.layers.Layer):
         d_model: int, even, D.
         max_length: int, number of positions.
         dropout: float, dropped fraction of the sum.
-        token_dropout: float, fraction of the tokens whose embedding is
-            dropped whole; their positions stay.
         positions: "sinusoidal", "tensor2tensor" (see `sinusoids`) or
             "learned".
         embeddings_initializer: initializer of the embedding matrix.
@@ -102,8 +100,7 @@ class PositionalEmbedding(keras.layers.Layer):
         (1, 3, 8)
 
     References: Vaswani et al. 2017, sections 3.4 and 3.5; Press and Wolf
-    2017 for tied embeddings; Gal and Ghahramani 2016, section 4.2, for
-    dropping tokens.
+    2017 for tied embeddings.
     """
 
     def __init__(
@@ -117,7 +114,6 @@ class PositionalEmbedding(keras.layers.Layer):
         | keras.initializers.Initializer = "glorot_uniform",
         output_bias: bool = False,
         first_position: int = 0,
-        token_dropout: float = 0.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -138,7 +134,6 @@ class PositionalEmbedding(keras.layers.Layer):
         )
         self.output_bias = output_bias
         self.first_position = first_position
-        self.token_dropout = token_dropout
         self._tokens = keras.layers.ReversibleEmbedding(
             vocabulary_size,
             d_model,
@@ -149,14 +144,6 @@ class PositionalEmbedding(keras.layers.Layer):
         self._dropout = Dropout(
             dropout, dtype=self.dtype_policy, name="embedding_dropout"
         )
-        self._token_dropout = None
-        if token_dropout:
-            self._token_dropout = Dropout(
-                token_dropout,
-                noise_shape=(None, None, 1),
-                dtype=self.dtype_policy,
-                name="token_dropout",
-            )
 
     def build(self, inputs_shape: Shape | None = None) -> None:
         self._tokens.build(inputs_shape)
@@ -200,8 +187,6 @@ class PositionalEmbedding(keras.layers.Layer):
                 f"{self.dtype_policy.name}"
             )
         x = self._tokens(inputs) * self.d_model**0.5
-        if self._token_dropout is not None:
-            x = self._token_dropout(x, training=training)
         x = x + self._encoding(ops.shape(inputs)[1], position, skip)
         return self._dropout(x, training=training)
 
@@ -285,5 +270,4 @@ class PositionalEmbedding(keras.layers.Layer):
             ),
             "output_bias": self.output_bias,
             "first_position": self.first_position,
-            "token_dropout": self.token_dropout,
         }

@@ -131,7 +131,6 @@ def embedding(
         config.d_model,
         max_length=config.max_length,
         dropout=config.dropout,
-        token_dropout=config.token_dropout,
         positions=config.positions,
         first_position=config.first_position,
         embeddings_initializer=initializer,

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
-from keras import ops
 
 from keras_transformer.compat import compiled_metrics
 from keras_transformer.config.model import ModelConfig
 from keras_transformer.errors import InputError
 from keras_transformer.layers import decoder_mask, padding_mask, seen_source
-from keras_transformer.layers.masks import token_weights
 from keras_transformer.models import stacks
 from keras_transformer.models.micro_batches import MicroBatches, split_batch
 from keras_transformer.ops import train_function
@@ -29,22 +27,14 @@ class Transformer(keras.Model):
     threads. Logits and gradients are those of the whole batch; only dropout
     differs.
 
-    With R-Drop, a call in training gives logits `(2B, T, V)`: those of the
-    batch, and those of the batch with other dropout. The loss is the mean of
-    both plus `r_drop` times the divergence between them; metrics see the
-    first. The paper adds both losses up, so its alpha is twice `r_drop`.
-
     Args:
         inputs, outputs, name: as of a functional `keras.Model`.
         micro_batches: int, into how many a batch is cut in training.
-        r_drop: float, weight of R-Drop's divergence; 0: off.
         source_start: bool, whether the layers see the source's START.
         source_end: bool, whether they see its END.
 
-    `keras.models.clone_model` gives a model that has forgotten the last four;
+    `keras.models.clone_model` gives a model that has forgotten the last three;
     `Transformer.from_config(model.get_config())` is one that has them.
-
-    Reference: Liang et al. 2021, "R-Drop", equation 4.
     """
 
     # Of the last call in training, until its metrics have been computed.
@@ -59,14 +49,12 @@ class Transformer(keras.Model):
         name: str | None = None,
         *,
         micro_batches: int = 1,
-        r_drop: float = 0.0,
         source_start: bool = True,
         source_end: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(inputs, outputs, name=name, **kwargs)
         self.micro_batches = micro_batches
-        self.r_drop = r_drop
         self.source_start = source_start
         self.source_end = source_end
 
@@ -77,8 +65,6 @@ class Transformer(keras.Model):
         mask: Any = None,
         **kwargs: Any,
     ) -> Tensor:
-        if training and self.r_drop:
-            inputs = {name: _repeat(ids) for name, ids in inputs.items()}
         if not training or self.micro_batches == 1:
             return super().call(inputs, training, mask, **kwargs)
         logits = [
@@ -92,7 +78,6 @@ class Transformer(keras.Model):
         return {
             **super().get_config(),
             "micro_batches": self.micro_batches,
-            "r_drop": self.r_drop,
             "source_start": self.source_start,
             "source_end": self.source_end,
         }
@@ -112,12 +97,7 @@ class Transformer(keras.Model):
         training: bool = True,
     ) -> Tensor:
         apart = self._apart(y_pred, [getattr(self, "loss", None)])
-        if not training or not self.r_drop:
-            return super().compute_loss(x, y, apart, sample_weight, training)
-        weights = None if sample_weight is None else _repeat(sample_weight)
-        loss = super().compute_loss(x, _repeat(y), apart, weights, training)
-        divergence = symmetric_divergence(y, y_pred, sample_weight)
-        return loss + self.r_drop * divergence
+        return super().compute_loss(x, y, apart, sample_weight, training)
 
     def compute_metrics(
         self,
@@ -126,8 +106,6 @@ class Transformer(keras.Model):
         y_pred: Tensor,
         sample_weight: Tensor | None = None,
     ) -> dict:
-        if self.r_drop:
-            y_pred = y_pred[: ops.shape(y)[0]]
         y_pred = self._apart(y_pred, compiled_metrics(self))
         self._micro_batch_logits = None
         return super().compute_metrics(x, y, y_pred, sample_weight)
@@ -147,7 +125,6 @@ def build_transformer(
     target_vocabulary_size: int,
     final_norm: bool | None = None,
     micro_batches: int = 1,
-    r_drop: float = 0.0,
 ) -> keras.Model:
     """Builds the model that predicts each next target token.
 
@@ -162,7 +139,6 @@ def build_transformer(
         final_norm: whether each stack ends with a LayerNorm. Default: with
             pre-norm, whose residual stream is otherwise never normalised.
         micro_batches: of training, see `Transformer`.
-        r_drop: of training, see `Transformer`.
 
     Returns:
         A `Transformer` from a dict of `source_ids` int32 `(B, S)` and
@@ -205,43 +181,9 @@ def build_transformer(
         logits,
         name="transformer",
         micro_batches=micro_batches,
-        r_drop=r_drop,
         source_start=config.source_start,
         source_end=config.source_end,
     )
-
-
-def symmetric_divergence(
-    labels: Tensor, logits: Tensor, sample_weight: Tensor | None = None
-) -> Tensor:
-    """How far the predictions of two passes are apart, per real token.
-
-    The mean of both Kullback-Leibler divergences,
-    `(KL(P || Q) + KL(Q || P)) / 2 = sum((P - Q) (log P - log Q)) / 2`.
-
-    Args:
-        labels: int `(B, T)`; padding doesn't count.
-        logits: float `(2B, T, V)`, the first pass above the second.
-        sample_weight: optional float, `(B,)`, or broadcasts to `(B, T)`.
-
-    Returns:
-        float32 scalar, in nats per token.
-
-    Reference: Liang et al. 2021, "R-Drop", equation 2.
-    """
-    first, second = ops.split(ops.cast(logits, "float32"), 2, axis=0)
-    # Logits are log-probabilities but for a constant in each position, which
-    # sum(P - Q) = 0 takes away.
-    apart = ops.softmax(first, axis=-1) - ops.softmax(second, axis=-1)
-    divergence = ops.sum(apart * (first - second), axis=-1) / 2  # (B, T)
-    weights = token_weights(labels, sample_weight=sample_weight)
-    total = ops.sum(divergence * weights)
-    return ops.divide_no_nan(total, ops.sum(weights))
-
-
-def _repeat(tensor):
-    """The rows of a tensor `(B, ...)`, and the same once more `(2B, ...)`."""
-    return ops.concatenate([tensor, tensor], axis=0)
 
 
 def _embeddings(config, source_size, target_size):

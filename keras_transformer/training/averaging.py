@@ -1,4 +1,4 @@
-"""Averages of weights: of the last epochs, moving, and with the initial ones.
+"""Averages of weights: of the last epochs, and with the initial ones.
 
 They score better than the weights of the last step, which are where the
 last batches have pushed them.
@@ -6,7 +6,6 @@ last batches have pushed them.
 
 from __future__ import annotations
 
-import abc
 import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -110,62 +109,12 @@ def _restored(weights):
             weight.assign(value)
 
 
-class ScoredWeights(keras.callbacks.Callback, abc.ABC):
-    """Puts other weights into the model while it is scored and saved.
+class InitialInterpolation(keras.callbacks.Callback):
+    """Scores weights between those that training began with and its own.
 
     From the first dev batch, or the end of the epoch without a dev set, the
     model has them; `give_back` is the callback that returns the weights that
     are trained, to be put behind those that score and save.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._in_use = False
-        self.give_back = keras.callbacks.LambdaCallback(
-            on_epoch_end=lambda epoch, logs: self.use(False)
-        )
-
-    def on_test_begin(self, logs: dict | None = None) -> None:
-        self.use(True)
-
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
-        self.use(True)
-
-    def use(self, scored: bool) -> None:
-        """Has the model use the scored weights, or those that are trained."""
-        if scored != self._in_use:
-            self._exchange(scored)
-            self._in_use = scored
-
-    @abc.abstractmethod
-    def _exchange(self, scored: bool) -> None:
-        """Puts the scored weights in, or gives the trained ones back."""
-
-
-class MovingAverage(ScoredWeights):
-    """Scores the weights' moving average; without `training.ema` nothing.
-
-    Args:
-        model: compiled with `DenseAdam`, built.
-    """
-
-    def __init__(self, model: keras.Model) -> None:
-        super().__init__()
-        # Under mixed_float16, Keras wraps the optimizer.
-        optimizer = model.optimizer
-        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-        self._pairs = optimizer.moving_averages()
-
-    def _exchange(self, scored):
-        for variable, other in self._pairs:
-            # Through copies: sums and differences would round.
-            value, other_value = variable.numpy(), other.numpy()
-            variable.assign(other_value)
-            other.assign(value)
-
-
-class InitialInterpolation(ScoredWeights):
-    """Scores weights between those that training began with and its own.
 
     A model trained further on text of one kind forgets others. On the line
     between its weights before and after lie models that are nearly as good as
@@ -182,6 +131,10 @@ class InitialInterpolation(ScoredWeights):
 
     def __init__(self, run: Run, model: keras.Model) -> None:
         super().__init__()
+        self._in_use = False
+        self.give_back = keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda epoch, logs: self.use(False)
+        )
         self._fraction = run.config.training.initial_fraction
         self._weights = model.trainable_weights if self._fraction else []
         self._trained: list[np.ndarray] = []
@@ -190,7 +143,17 @@ class InitialInterpolation(ScoredWeights):
                 run.load_weights(INITIAL, model)
             self._initial = [weight.numpy() for weight in self._weights]
 
-    def _exchange(self, scored):
+    def on_test_begin(self, logs: dict | None = None) -> None:
+        self.use(True)
+
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+        self.use(True)
+
+    def use(self, scored: bool) -> None:
+        """Has the model use the scored weights, or those that are trained."""
+        if scored == self._in_use:
+            return
+        self._in_use = scored
         if not scored:
             for weight, value in zip(self._weights, self._trained, strict=True):
                 weight.assign(value)

@@ -242,7 +242,7 @@ class KeepBest(keras.callbacks.Callback):
             averaged = self._averages and good and mean
             average = epoch + 0.5 if averaged else None
         if own is None and self._score == "cross_entropy":
-            # Not the loss, which grows when R-Drop sets in.
+            # Not the loss, of which smoothing and weights are part.
             own = scores["cross_entropy"]
         if own is not None:
             self.memory["scored"] = epoch

@@ -69,7 +69,7 @@ def schedule(
 
     Without the number of batches it has no cooldown.
     """
-    factor = training.learning_rate_factor
+    factor = 1.0
     if training.learning_rate is not None:
         factor = (
             training.learning_rate * (d_model * training.warmup_steps) ** 0.5
@@ -99,7 +99,4 @@ def _optimizer(training, d_model, batches_per_epoch):
         epsilon=training.adam_epsilon,
         global_clipnorm=training.gradient_clip or None,
         gradient_accumulation_steps=steps if steps > 1 else None,
-        use_ema=training.ema > 0,
-        # Keras averages after every batch, updated or not.
-        ema_momentum=training.ema ** (1 / steps),
     )

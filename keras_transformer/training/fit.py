@@ -30,7 +30,6 @@ from keras_transformer.training import hosts
 from keras_transformer.training.averaging import (
     EpochAverage,
     InitialInterpolation,
-    MovingAverage,
 )
 from keras_transformer.training.callbacks import (
     DevScores,
@@ -83,14 +82,14 @@ def fit(
         stop_requested: callable; once true, training writes a checkpoint
             and raises `Interrupted`.
         callbacks: called when an epoch's scores are in the logs and its best
-            weights are saved; with `training.ema` or `initial_fraction` the
-            model has the averages then.
+            weights are saved; with `training.initial_fraction` the
+            model has the scored weights then.
         verbose: what Keras shows, as of `model.fit`.
 
     Returns:
-        the model as the last epoch left it; with `training.ema`, its
-        moving average, and with `training.initial_fraction` what lies
-        between that and the weights that training began with.
+        the model as the last epoch left it; with
+        `training.initial_fraction`, what lies between that and the weights
+        that training began with.
 
     Raises:
         InputError: the data isn't the run's, the checkpoint is missing,
@@ -180,12 +179,10 @@ def _fit_locked(
     checkpoint = Checkpoint(
         path, run.id, batches, keep_best, speed, training, stop_requested
     )
-    average = MovingAverage(model)
     interpolation = InitialInterpolation(run, model)
     callbacks = [
         Position(batches),
         speed,
-        average,
         interpolation,
         *_dev_callbacks(run, dev, measure),
         keep_best,
@@ -193,7 +190,6 @@ def _fit_locked(
         report,
         *given,
         interpolation.give_back,
-        average.give_back,
         checkpoint,
     ]
     first_epoch = checkpoint.restore(model) if resume else 0
@@ -203,10 +199,9 @@ def _fit_locked(
     report.first_batch = batches.first_batch
     keep_best.finished = first_epoch
     observer.start(model, batches)
-    for start, end in _spans(batches, first_epoch, training):
+    for start, end in _calls(batches, first_epoch, training):
         if keep_best.exhausted() or model.stop_training:
             break
-        _set_r_drop(model, training, start)
         with report_damaged_shards(prepared):
             model.fit(
                 batches.dataset,
@@ -221,7 +216,6 @@ def _fit_locked(
             )
     if keep_best.finished < training.epochs and keep_best.exhausted():
         observer.stopped_early(keep_best.finished)
-    average.use(True)
     interpolation.use(True)
     return model
 
@@ -341,30 +335,17 @@ def _lengths(config):
     return options
 
 
-def _spans(batches, first_epoch, training):
+def _calls(batches, first_epoch, training):
     """First and end epoch of each call of `model.fit`.
 
     Keras runs all epochs of a call for the same number of steps, so what is
-    left of an interrupted epoch is a call of its own. So are the epochs before
-    R-Drop, whose updates are another function.
+    left of an interrupted epoch is a call of its own.
     """
-    ends = {training.epochs}
     if batches.first_batch:
-        ends.add(first_epoch + 1)
-    if training.r_drop and training.r_drop_after:
-        ends.add(training.r_drop_after)
-    for end in sorted(ends):
-        if first_epoch < end <= training.epochs:
-            yield first_epoch, end
-            first_epoch = end
-
-
-def _set_r_drop(model, training, epoch):
-    """Has the updates from an epoch on, the first is 0, with or without it."""
-    weight = training.r_drop if epoch >= training.r_drop_after else 0.0
-    if weight != model.r_drop:
-        model.r_drop = weight
-        model.train_function = None  # Keras makes it anew.
+        yield first_epoch, first_epoch + 1
+        first_epoch += 1
+    if first_epoch < training.epochs:
+        yield first_epoch, training.epochs
 
 
 def _start(model, run, observer):

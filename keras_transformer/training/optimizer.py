@@ -8,7 +8,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer import compat
 from keras_transformer.ops import adam_update
 from keras_transformer.tensors import Tensor
 
@@ -26,10 +25,6 @@ class DenseAdam(keras.optimizers.Adam):
 
     Takes the arguments of `keras.optimizers.Adam`.
 
-    With `use_ema`, Keras leaves the moving average in the model when `fit`
-    ends; here the model keeps the weights that training goes on with, and
-    `moving_averages` gives the others.
-
     Reference: Kingma and Ba 2015, algorithm 1.
     """
 
@@ -46,18 +41,6 @@ class DenseAdam(keras.optimizers.Adam):
             super().apply(summed, trainable_variables)
         finally:
             self._update = None
-
-    def moving_averages(self) -> list[tuple[keras.Variable, keras.Variable]]:
-        """Pairs of a trained variable and its average; none without `use_ema`.
-
-        Reference: Polyak and Juditsky 1992.
-        """
-        return compat.moving_averages(self) if self.use_ema else []
-
-    def finalize_variable_values(
-        self, var_list: Sequence[keras.Variable]
-    ) -> None:
-        pass  # Another call of `fit` goes on with the weights as they are.
 
     def update_step(
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor

@@ -36,7 +36,6 @@ _FREE = (
     "dropout",
     "attention_dropout",
     "feedforward_dropout",
-    "token_dropout",
 )
 
 

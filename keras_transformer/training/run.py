@@ -183,8 +183,8 @@ class Run:
         """A new model of the run's shape and precision, not trained.
 
         Args:
-            training_options: `micro_batches` and `r_drop` of
-                `build_transformer`, which matter in training alone.
+            training_options: `micro_batches` of `build_transformer`, which
+                matters in training alone.
         """
         policy = keras.config.dtype_policy()
         keras.config.set_dtype_policy(self.config.training.precision)

@@ -86,7 +86,7 @@ def test_ten_kills_change_nothing(data, tmp_path):
     """Wherever they strike: while loading, a step, or files are written."""
     epochs = 48
     options = ["--data", str(data), f"--epochs={epochs}", *TRAIN_OPTIONS]
-    options += ["--set=training.average_epochs=3", "--set=training.ema=0.9"]
+    options += ["--set=training.average_epochs=3"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert main(["train", *options, "--out", str(whole)]) == 0
     moments = random.Random(7)

@@ -19,12 +19,10 @@ OPTIONS = [
     *TRAIN_OPTIONS,
     "--backend=jax",
     f"--epochs={EPOCHS}",
-    "--set=training.learning_rate_factor=0.1",
+    "--set=training.learning_rate=0.005",
     "--batch-sentences=15",  # which two hosts can't share evenly
     # All that is kept from one step to a later one.
     "--set=training.average_epochs=3",
-    "--set=training.ema=0.9",
-    "--set=training.r_drop=0.5",
     "--set=training.accumulate_steps=2",
     "--set=training.gradient_clip=1.0",
 ]

@@ -101,9 +101,9 @@ def test_no_step_is_read_that_is_not_looked_at(
 @pytest.mark.parametrize(
     "training",
     [
-        {"ema": 0.9, "average_epochs": 2},
+        {"average_epochs": 2},
         {"accumulate_steps": 3, "gradient_clip": 1.0},
-        {"r_drop": 1.0, "threads": 2},
+        {"threads": 2},
         {"precision": "mixed_float16"},
         {"precision": "mixed_bfloat16", "freeze": ["encoder_layer_*"]},
         {"label_smoothing": 0.0, "early_stopping": 1},

@@ -77,28 +77,6 @@ def test_is_scaled_embedding_plus_position():
     np.testing.assert_allclose(output, expected, atol=1e-6)
 
 
-def test_dropped_tokens_leave_their_positions():
-    layer = PositionalEmbedding(10, 8, max_length=200, token_dropout=0.25)
-    ids = np.full((3, 200), 5, "int32")
-    table = sinusoids(200, 8)
-    token = np.array(layer(ids))[0, 0] - table[0]
-    tokens = np.array(layer(ids, training=True)) - table
-    kept = np.abs(tokens).max(-1) > 1e-5  # (B, T)
-    np.testing.assert_allclose(tokens[kept], [token / 0.75] * kept.sum(), 1e-4)
-    np.testing.assert_allclose(tokens[~kept], 0, atol=1e-6)
-    assert 0.15 < 1 - kept.mean() < 0.35
-    assert len({tuple(row) for row in kept}) == 3
-
-
-def test_token_dropout_keeps_the_layer_contract():
-    def make_one(dtype):
-        return PositionalEmbedding(
-            10, 8, dropout=0.1, token_dropout=0.1, dtype=dtype
-        )
-
-    check_layer(make_one, {"inputs": IDS}, weight_count=1, seed_count=2)
-
-
 def test_positions_may_be_counted_from_another_number():
     layer = PositionalEmbedding(10, 8, max_length=6, first_position=2)
     layer.build()

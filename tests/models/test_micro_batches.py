@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from keras_transformer.config import ModelConfig
 from keras_transformer.models import build_transformer
-from keras_transformer.models.transformer import Transformer
 from keras_transformer.training.loss import SmoothedCrossEntropy
 from keras_transformer.training.metrics import CrossEntropy, TokenAccuracy
 from tests.toy_models import assert_same_weights
@@ -125,21 +124,13 @@ def test_micro_batches_drop_different_numbers():
 
 
 def test_saves_and_loads(tmp_path):
-    model = build_transformer(CONFIG, 9, 9, micro_batches=2, r_drop=0.5)
+    model = build_transformer(CONFIG, 9, 9, micro_batches=2)
     features, _ = batch(3)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(loaded(features), model(features), atol=1e-6)
     assert type(loaded) is type(model)
-    assert (loaded.micro_batches, loaded.r_drop) == (2, 0.5)
-
-
-def test_a_configuration_of_before_has_one_micro_batch():
-    config = build_transformer(CONFIG, 9, 9).get_config()
-    for name in ("micro_batches", "r_drop"):
-        del config[name]
-    loaded = Transformer.from_config(config)
-    assert (loaded.micro_batches, loaded.r_drop) == (1, 0.0)
+    assert loaded.micro_batches == 2
 
 
 def test_a_loss_that_takes_one_tensor_gets_one():

@@ -55,7 +55,7 @@ def test_the_lowest_loss_is_the_best():
 def test_without_dev_the_training_cross_entropy_decides():
     epochs = logs("cross_entropy", 3.0, 1.0, 2.0)
     assert watch(epochs) == (2, None)
-    # The loss grows when R-Drop sets in.
+    # Not the loss, of which smoothing and weights are part.
     for epoch, loss in zip(epochs, (2.0, 9.0, 8.0), strict=True):
         epoch["loss"] = loss
     assert watch(epochs) == (2, None)

@@ -163,7 +163,7 @@ def motionless(prepared, config, tmp_path_factory):
     training = {
         "epochs": 9,
         "early_stopping": 2,
-        "learning_rate_factor": 1e-12,
+        "learning_rate": 1e-13,
         "source_embeddings": str(path),
     }
     config = config.updated({"training": training})

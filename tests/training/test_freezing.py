@@ -76,7 +76,7 @@ def test_frozen_weights_stay_the_same_to_the_bit(prepared, config, tmp_path):
 
 @pytest.mark.slow
 def test_a_resumed_run_ends_the_same(prepared, config, tmp_path):
-    values = {"freeze": ["*_embedding", "encoder_*"], "ema": 0.9}
+    values = {"freeze": ["*_embedding", "encoder_*"]}
     config = config.updated({"training": values})
     whole = fit(Run.create(tmp_path / "whole", config, prepared), prepared)
     folder = tmp_path / "parts"

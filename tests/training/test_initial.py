@@ -225,7 +225,6 @@ def interpolated(config):
                 "epochs": 3,
                 "initial_fraction": 0.75,
                 "average_epochs": 2,
-                "ema": 0.5,
             }
         }
     )

@@ -102,19 +102,3 @@ def test_takes_keras_options():
     # the step is the clipped gradient times the correction.
     step = np.array([3, -4, 0, 9]) / np.sqrt(106) * 1e-9 * np.sqrt(0.001)
     np.testing.assert_allclose(weight.numpy(), -step, rtol=1e-3)
-
-
-def test_moving_averages_leave_the_weights_as_they_are():
-    weight = keras.Variable(np.zeros(2, "float32"))
-    optimizer = DenseAdam(0.1, use_ema=True, ema_momentum=0.5)
-    expected = None
-    for gradient in ([1.0, -1.0], [2.0, 1.0], [-3.0, 0.5]):
-        optimizer.apply([tf.constant(gradient)], [weight])
-        value = weight.numpy()
-        expected = value if expected is None else (expected + value) / 2
-    optimizer.finalize_variable_values([weight])
-    ((variable, average),) = optimizer.moving_averages()
-    assert variable is weight
-    np.testing.assert_allclose(average.numpy(), expected, atol=1e-6)
-    np.testing.assert_array_equal(weight.numpy(), value)
-    assert DenseAdam(0.1).moving_averages() == []
