@@ -14,6 +14,7 @@ import keras
 from keras import ops
 
 from keras_transformer.compat import implicit_mask
+from keras_transformer.layers.composite import CompositeLayer
 from keras_transformer.layers.dense import Dense, NormalizedDense
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.layer_normalization import LayerNormalization
@@ -22,7 +23,7 @@ from keras_transformer.tensors import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(CompositeLayer):
     """Attention in several heads, projected in and out.
 
     `project` and `attend` do in two calls what `call` does, so that projected

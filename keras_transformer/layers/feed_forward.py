@@ -8,6 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.layers.composite import CompositeLayer
 from keras_transformer.layers.dense import Dense, NormalizedDense
 from keras_transformer.layers.dropout import ActivationDropout
 from keras_transformer.layers.layer_normalization import LayerNormalization
@@ -15,7 +16,7 @@ from keras_transformer.tensors import Activation, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
-class FeedForward(keras.layers.Layer):
+class FeedForward(CompositeLayer):
     """Two projections with an activation between, the same at each position.
 
     Args:

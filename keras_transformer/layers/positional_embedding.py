@@ -12,6 +12,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.compat import embeddings_variable
+from keras_transformer.layers.composite import CompositeLayer
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import dense
 from keras_transformer.tensors import Shape, Tensor
@@ -53,7 +54,7 @@ _HALF = ("bfloat16", "float16")
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
-class PositionalEmbedding(keras.layers.Layer):
+class PositionalEmbedding(CompositeLayer):
     """Token embeddings times sqrt(D), plus positions, then dropout.
 
     Padding is embedded like any token; masks are made from the ids by

@@ -15,6 +15,7 @@ from keras_transformer.layers.attention import (
     PreNormAttention,
     check_width,
 )
+from keras_transformer.layers.composite import CompositeLayer
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import (
     FeedForward,
@@ -26,7 +27,7 @@ from keras_transformer.tensors import Activation, Shape, Tensor
 NORMS = ("pre", "post")
 
 
-class TransformerLayer(keras.layers.Layer):
+class TransformerLayer(CompositeLayer):
     """What both layers share: sizes, sublayers, and the residual.
 
     With pre-norm a sublayer normalises its own inputs (`NormalizedDense`).
