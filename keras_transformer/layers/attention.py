@@ -14,11 +14,19 @@ import keras
 from keras import ops
 
 from keras_transformer.compat import implicit_mask
-from keras_transformer.layers.composite import CompositeLayer
+from keras_transformer.layers.composite import (
+    CompositeLayer,
+    check_width,
+    refuse_symbolic,
+)
 from keras_transformer.layers.dense import Dense, NormalizedDense
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.layer_normalization import LayerNormalization
-from keras_transformer.ops import attention, attention_weights
+from keras_transformer.ops import (
+    attention,
+    attention_weights,
+    refuse_float_mask,
+)
 from keras_transformer.tensors import Shape, Tensor
 
 
@@ -44,16 +52,19 @@ class MultiHeadAttention(CompositeLayer):
         key: float `(B, S, D)`; `value` if omitted.
         attention_mask: bool `(B, T, S)`, each axis whole or 1, True keeps.
         training: bool, whether dropout is applied.
+            Floats are refused.
         value_mask: bool `(B, S)`, False hides a key; by default the implicit
             mask of `value`, as `keras.layers.Embedding(mask_zero=True)` makes.
-        key_mask: likewise of `key`.
+        key_mask: the same for `key`.
 
     Returns:
         float `(B, T, D)`.
 
     Raises:
         ValueError: `num_heads` doesn't divide `d_model`, or, when called, an
-            input of another width or a mask without its three axes.
+            input of another width, a mask without its three axes or of
+            floats; or `project`, `attend` or `attention_weights` of a symbolic
+            tensor.
 
     Example:
         >>> import numpy as np
@@ -89,6 +100,7 @@ class MultiHeadAttention(CompositeLayer):
         self.dropout = dropout
         self.use_bias = use_bias
         self.supports_masking = True
+        self._value_width = self._key_width = d_model  # until it is built
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self._query = self._projection("query")
@@ -118,6 +130,8 @@ class MultiHeadAttention(CompositeLayer):
     ) -> None:
         value_shape = value_shape or query_shape
         check_width(self, "query", query_shape, self.d_model)
+        self._value_width = value_shape[-1]
+        self._key_width = (key_shape or value_shape)[-1]
         self._query.build(query_shape)
         self._key.build(key_shape or value_shape)
         self._value.build(value_shape)
@@ -135,12 +149,13 @@ class MultiHeadAttention(CompositeLayer):
     ) -> Tensor:
         _check_mask(attention_mask)
         for mask in (value_mask, key_mask):
+            refuse_float_mask(mask)
             attention_mask = _hide_keys(attention_mask, mask)
         if query is value and key is None and self._can_fuse_qkv():
             queries, keys, values = self._fused_qkv(query, training)
         else:
             queries = self._project_query(query, training)
-            keys, values = self.project(value, key)
+            keys, values = self._project(value, key)
         return self._attend(queries, keys, values, attention_mask, training)
 
     def project(
@@ -155,7 +170,13 @@ class MultiHeadAttention(CompositeLayer):
         Returns:
             keys and values, each float `(B, N, S, H)`.
         """
+        refuse_symbolic(self, "project", value, key)
+        return self._project(value, key)
+
+    def _project(self, value, key):
         key = value if key is None else key
+        check_width(self, "value", value.shape, self._value_width)
+        check_width(self, "key", key.shape, self._key_width)
         return (
             self._split_heads(key, self._key),
             self._split_heads(value, self._value),
@@ -181,6 +202,8 @@ class MultiHeadAttention(CompositeLayer):
         Returns:
             float `(B, T, D)`.
         """
+        tensors = query, keys, values, attention_mask
+        refuse_symbolic(self, "attend", *tensors)
         _check_mask(attention_mask)
         query = self._project_query(query)
         return self._attend(query, keys, values, attention_mask, training)
@@ -201,7 +224,9 @@ class MultiHeadAttention(CompositeLayer):
 
         Reference: Vaswani et al. 2017, equation 1, the softmax.
         """
+        refuse_symbolic(self, "attention_weights", query, key, attention_mask)
         _check_mask(attention_mask)
+        check_width(self, "key", key.shape, self._key_width)
         attention_mask = _hide_keys(attention_mask, implicit_mask(key))
         query = self._project_query(query)
         keys = self._split_heads(key, self._key)
@@ -215,13 +240,15 @@ class MultiHeadAttention(CompositeLayer):
             for dense in (self._query, self._key, self._value)
         )
         same_norm = self._query.input_norm() is self._value.input_norm()
-        return not_quantized and same_norm
+        same_width = self._key_width == self._value_width == self.d_model
+        return not_quantized and same_norm and same_width
 
     def _project_query(self, query, training=None):
         """Queries times `_scale`, `(B, N, T, H)`."""
         # Scaling the query, not the scores, touches T x H numbers instead
         # of T x S and keeps float16 scores small.
         dense = self._query
+        check_width(self, "query", query.shape, self.d_model)
         not_quantized = dense.quantization_mode is None
         if not (training and not_quantized and dense.input_norm()):
             return self._split_heads(query, dense) * self._scale
@@ -231,6 +258,7 @@ class MultiHeadAttention(CompositeLayer):
 
     def _fused_qkv(self, x, training=None):
         """Query, keys and values of the same input by one product."""
+        check_width(self, "query", x.shape, self.d_model)
         scaled, others = self._scaled_query(), (self._key, self._value)
         kernels = [scaled[0], *(dense.kernel for dense in others)]
         kernel, bias = ops.concatenate(kernels, axis=1), None
@@ -325,29 +353,9 @@ class PreNormAttention(MultiHeadAttention):
         return super()._projection(name, self._dense if normalized else make)
 
 
-def check_width(
-    layer: keras.layers.Layer, name: str, shape: Shape, width: int
-) -> None:
-    """Refuses inputs of another width than a layer's.
-
-    Args:
-        layer: a Keras layer.
-        name: of its argument.
-        shape: of what it got.
-        width: int, D.
-
-    Raises:
-        ValueError: says what it takes.
-    """
-    if len(shape) != 3 or shape[-1] not in (None, width):
-        raise ValueError(
-            f"{type(layer).__name__} of width {width} takes {name} of shape "
-            f"(batch, length, {width}). Received: {tuple(shape)}"
-        )
-
-
 def _check_mask(mask):
-    """Refuses what would be broadcast to something else than it is."""
+    """Refuses what would be taken for another mask than it is."""
+    refuse_float_mask(mask)
     if mask is not None and len(mask.shape) != 3:
         raise ValueError(
             "attention_mask has an axis for queries: (batch, queries, keys), "

@@ -1,10 +1,12 @@
-"""Composite layers: freezing of their sublayers."""
+"""Composite layers: freezing of their sublayers, and checks of their inputs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import keras
+
+from keras_transformer.tensors import Shape, Tensor
 
 
 class CompositeLayer(keras.layers.Layer):
@@ -20,3 +22,52 @@ class CompositeLayer(keras.layers.Layer):
         super().__setattr__(name, value)
         if isinstance(value, keras.layers.Layer) and not self.trainable:
             value.trainable = False
+
+
+def check_width(
+    layer: keras.layers.Layer,
+    name: str,
+    shape: Shape,
+    width: int,
+    any_axes: bool = False,
+) -> None:
+    """Refuses inputs of another width than a layer was made or built for.
+
+    A Python comparison of static shapes, which adds nothing to a graph.
+
+    Args:
+        layer: a Keras layer.
+        name: of its argument.
+        shape: of what it got.
+        width: int, D.
+        any_axes: bool, whether inputs are `(..., D)` and not `(B, T, D)`.
+
+    Raises:
+        ValueError: names the layer, what it takes, and what it got.
+    """
+    rank = max(len(shape), 1) if any_axes else 3
+    if len(shape) != rank or shape[-1] not in (None, width):
+        axes = "..." if any_axes else "batch, length"
+        raise ValueError(
+            f"{type(layer).__name__} of width {width} takes {name} of shape "
+            f"({axes}, {width}). Received: {tuple(shape)}"
+        )
+
+
+def refuse_symbolic(
+    layer: keras.layers.Layer, method: str, *tensors: Tensor | None
+) -> None:
+    """Refuses symbolic tensors, for methods that Keras doesn't record.
+
+    A functional model records calls of layers. Made of the sublayers that such
+    a method calls, it could be neither run nor loaded.
+
+    Raises:
+        ValueError: one of the tensors is a `keras.KerasTensor`.
+    """
+    if any(isinstance(tensor, keras.KerasTensor) for tensor in tensors):
+        raise ValueError(
+            f"{type(layer).__name__}.{method} takes tensors with values. "
+            "Received: a symbolic one, as of keras.Input. Accepted in a model: "
+            f"a layer of your own whose call calls {method}"
+        )

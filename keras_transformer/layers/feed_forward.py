@@ -8,7 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.layers.composite import CompositeLayer
+from keras_transformer.layers.composite import CompositeLayer, check_width
 from keras_transformer.layers.dense import Dense, NormalizedDense
 from keras_transformer.layers.dropout import ActivationDropout
 from keras_transformer.layers.layer_normalization import LayerNormalization
@@ -32,6 +32,9 @@ class FeedForward(CompositeLayer):
 
     Returns:
         float, shape of `inputs`.
+
+    Raises:
+        ValueError: inputs of another width than at the first call.
 
     Example:
         >>> import numpy as np
@@ -69,10 +72,12 @@ class FeedForward(CompositeLayer):
         return Dense(self.d_ff, **options)
 
     def build(self, inputs_shape: Shape) -> None:
+        self._width = inputs_shape[-1]
         self._inner.build(inputs_shape)
         self._outer.build((*inputs_shape[:-1], self.d_ff))
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
+        check_width(self, "inputs", inputs.shape, self._width, any_axes=True)
         # 2-D, because a product with more axes adds dozens of graph nodes.
         x = ops.reshape(inputs, (-1, inputs.shape[-1]))  # (B * T, D)
         x = self._activation_dropout(self._inner(x), training=training)

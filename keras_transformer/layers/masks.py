@@ -1,5 +1,6 @@
 """Masks as pure functions of token ids: of attention, and of the loss.
 
+Each takes ids `(batch, length)` and raises a `ValueError` for another shape.
 An attention mask is boolean and broadcasts to `(B, T, S)`; True means that
 the query at T may attend to the key at S. Axes: B batch, T target (queries),
 S source (keys).
@@ -7,6 +8,7 @@ S source (keys).
 
 from __future__ import annotations
 
+import numpy as np
 from keras import ops
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
@@ -22,6 +24,7 @@ def padding_mask(ids: Tensor) -> Tensor:
     Returns:
         bool `(B, 1, S)`.
     """
+    _require_ids(ids)
     return ops.expand_dims(ops.not_equal(ids, PAD_ID), axis=1)
 
 
@@ -39,6 +42,7 @@ def seen_source(ids: Tensor, start: bool = True, end: bool = True) -> Tensor:
     Returns:
         int `(B, S)`, `PAD_ID` in the place of what isn't seen.
     """
+    _require_ids(ids)
     without_start = ops.where(ops.equal(ids, START_ID), PAD_ID, ids)
     if not end:
         is_end = ops.equal(ids, END_ID)
@@ -63,6 +67,7 @@ def causal_mask(ids: Tensor) -> Tensor:
 
     Reference: Vaswani et al. 2017, section 3.2.3.
     """
+    _require_ids(ids)
     # A running count gives the positions even where T is unknown when a
     # functional model is being built.
     positions = ops.cumsum(ops.ones_like(ids, dtype="int32"), axis=1)
@@ -81,6 +86,16 @@ def decoder_mask(ids: Tensor) -> Tensor:
         bool `(B, T, T)`.
     """
     return ops.logical_and(padding_mask(ids), causal_mask(ids))
+
+
+def _require_ids(ids):
+    """Refuses what isn't a batch of ids, such as a length."""
+    shape = ids.shape if hasattr(ids, "shape") else np.shape(ids)
+    if len(shape) != 2:
+        raise ValueError(
+            "ids have the shape (batch, length). Received: "
+            f"{tuple(shape) or ids}"
+        )
 
 
 def require_token(padding_id: int) -> None:

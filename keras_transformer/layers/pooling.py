@@ -10,6 +10,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.ops import refuse_float_mask
 from keras_transformer.tensors import Shape, Tensor
 
 MODES = ("mean", "max")
@@ -35,7 +36,7 @@ class MaskedPooling(keras.layers.Layer):
         float `(B, D)`.
 
     Raises:
-        ValueError: another mode, or a mask that isn't `(B, S)`.
+        ValueError: another mode, or a mask that isn't `(B, S)` or is of floats.
 
     Example:
         >>> import numpy as np
@@ -55,6 +56,7 @@ class MaskedPooling(keras.layers.Layer):
         self.supports_masking = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        refuse_float_mask(mask)
         if mask is None:
             mask = ops.ones_like(inputs[..., 0], dtype="bool")
         elif len(mask.shape) != 2:

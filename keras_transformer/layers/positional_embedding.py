@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.compat import embeddings_variable
-from keras_transformer.layers.composite import CompositeLayer
+from keras_transformer.layers.composite import CompositeLayer, check_width
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import dense
 from keras_transformer.tensors import Shape, Tensor
@@ -89,7 +89,8 @@ class PositionalEmbedding(CompositeLayer):
 
     Raises:
         ValueError: another `positions`, an odd `d_model`, or, when called,
-            ids that half precision has rounded, or more than `max_length` ids
+            ids that half precision has rounded, features of another width
+            with `reverse`, or more than `max_length` ids
             a row. A graph that was traced for
             any length can't tell: there TensorFlow's `Incompatible shapes`
             of the sum ends it. Cut rows first: `ids[:, :max_length]`.
@@ -193,6 +194,7 @@ class PositionalEmbedding(CompositeLayer):
 
     def _project(self, x, training):
         """By the transposed matrix; by a kernel of its own in training."""
+        check_width(self, "inputs", x.shape, self.d_model, any_axes=True)
         tokens = self._tokens
         not_quantized = tokens.quantization_mode is None
         trained = not_quantized and embeddings_variable(tokens).trainable

@@ -13,9 +13,12 @@ import keras
 from keras_transformer.layers.attention import (
     MultiHeadAttention,
     PreNormAttention,
-    check_width,
 )
-from keras_transformer.layers.composite import CompositeLayer
+from keras_transformer.layers.composite import (
+    CompositeLayer,
+    check_width,
+    refuse_symbolic,
+)
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.feed_forward import (
     FeedForward,
@@ -160,7 +163,8 @@ class EncoderLayer(TransformerLayer):
 
     Raises:
         ValueError: another `norm`, `num_heads` that don't divide `d_model`,
-            or, when called, an input of another width.
+            or, when called, an input of another width or a mask of floats;
+            or `attention_weights` of a symbolic tensor.
 
     Example:
         >>> import numpy as np
@@ -212,6 +216,7 @@ class EncoderLayer(TransformerLayer):
         attention_mask: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
+        check_width(self, "x", x.shape, self.d_model)
         update = self._self_attention(
             x, x, attention_mask=attention_mask, training=training
         )
@@ -228,6 +233,7 @@ class EncoderLayer(TransformerLayer):
             float `(B, N, S, S)`, queries, then keys; see
             `MultiHeadAttention.attention_weights`.
         """
+        refuse_symbolic(self, "attention_weights", x, attention_mask)
         return self._self_attention.attention_weights(x, x, attention_mask)
 
 
@@ -330,6 +336,7 @@ class DecoderLayer(TransformerLayer):
         training: bool | None = None,
     ) -> Tensor:
         self._check_source(encoder_output)
+        check_width(self, "x", x.shape, self.d_model)
         update = self._self_attention(
             x, x, attention_mask=self_attention_mask, training=training
         )
@@ -360,6 +367,8 @@ class DecoderLayer(TransformerLayer):
             `(B, N, T, S)` or None: queries, then keys; see
             `MultiHeadAttention.attention_weights`.
         """
+        masks = self_attention_mask, cross_attention_mask
+        refuse_symbolic(self, "attention_weights", x, encoder_output, *masks)
         self._check_source(encoder_output)
         to_itself = self._self_attention.attention_weights(
             x, x, self_attention_mask

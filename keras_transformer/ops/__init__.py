@@ -23,6 +23,26 @@ from keras_transformer.ops.dispatch import dispatched
 from keras_transformer.tensors import Tensor
 
 
+def refuse_float_mask(mask: Tensor | None) -> None:
+    """Refuses a mask of floats, which would hide what it means to keep.
+
+    Judged by its type alone, as in a graph there is nothing else: 0 and -inf
+    as booleans are the opposite of what they are when added to scores.
+
+    Raises:
+        ValueError: says how such a mask becomes one of booleans.
+    """
+    if mask is None:
+        return
+    dtype = keras.backend.standardize_dtype(mask.dtype)
+    if "float" in dtype:
+        raise ValueError(
+            f"a mask is boolean, True keeps. Received: one of {dtype}. A mask "
+            "of 0 and -inf, to be added to scores, becomes mask == 0; one of "
+            "1 and 0 becomes mask == 1"
+        )
+
+
 @dispatched
 def dense(
     inputs: Tensor,
@@ -65,7 +85,8 @@ def attention(
         queries: float `(B, N, T, H)`, scaled.
         keys: float `(B, N, S, H)`.
         values: float `(B, N, S, H)`.
-        mask: bool, broadcasts to `(B, T, S)`, True keeps; None: all. A query
+        mask: bool, broadcasts to `(B, T, S)`, True keeps; None: all. Not
+            floats, see `refuse_float_mask`. A query
             whose keys are all masked attends to them evenly.
         rate: float, the fraction of weights that is dropped; 0: none.
         seed_generator: as of `dropout`; not used with a rate of 0.
@@ -98,6 +119,7 @@ def attention_weights(
 
     Reference: Vaswani et al. 2017, equation 1, the softmax.
     """
+    refuse_float_mask(mask)
     bias = None
     if mask is not None:
         # Finite, so that a row without any key stays a number. Added, as that

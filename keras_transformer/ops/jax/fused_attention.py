@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 
+from keras_transformer.ops import refuse_float_mask
+
 if TYPE_CHECKING:
     import keras
 
@@ -32,7 +34,9 @@ def attention(
     """
     if rate or not _cudnn_serves(queries, keys):
         return NotImplemented
+    refuse_float_mask(mask)
     if mask is not None:
+        mask = mask.astype(bool)
         mask = jnp.expand_dims(mask, axis=-3)  # broadcasts to (B, N, T, S)
         shape = queries.shape[0], 1, queries.shape[2], keys.shape[2]
         mask = jnp.broadcast_to(mask, shape)  # (B, 1, T, S)
