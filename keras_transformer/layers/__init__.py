@@ -1,4 +1,8 @@
-"""The Transformer's layers, usable alone. Only `keras.ops`, any backend."""
+"""The Transformer's layers, usable alone. Only `keras.ops`, any backend.
+
+A model of them that Keras' `quantize` has changed can't be loaded once it is
+saved: save first, and quantise what was loaded.
+"""
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward

@@ -33,6 +33,10 @@ class Transformer(keras.Model):
         source_start: bool, whether the layers see the source's START.
         source_end: bool, whether they see its END.
 
+    Quantised by Keras' `quantize`, it computes, but can't be loaded once it is
+    saved, as models of Keras' own attention can't: save first, and quantise
+    what was loaded. Searches have `decoding.precision` int8 of their own.
+
     `keras.models.clone_model` gives a model that has forgotten the last three;
     `Transformer.from_config(model.get_config())` is one that has them.
     """
