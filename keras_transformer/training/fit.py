@@ -54,6 +54,13 @@ if TYPE_CHECKING:
     from keras_transformer.training.run import Run
 
 
+# Of Keras' callbacks, those that fail in the midst of training: they change an
+# optimizer's rate, where a run has a schedule, or need its moving averages.
+_OF_OTHER_OPTIMIZERS = (
+    keras.callbacks.LearningRateScheduler,
+    keras.callbacks.ReduceLROnPlateau,
+    keras.callbacks.SwapEMAWeights,
+)
 # See `_row_multiple`.
 _ROWS = 8
 
@@ -132,23 +139,29 @@ def callback_list(
     | keras.callbacks.Callback
     | None,
 ) -> list[keras.callbacks.Callback]:
-    """Callbacks that somebody gave, as `model.fit` takes them.
+    """Callbacks of a user, as `model.fit` takes them.
 
     Raises:
-        InputError: they are none.
+        InputError: they are none, or one can't do with a run's optimizer.
     """
     if callbacks is None:
         return []
     if isinstance(callbacks, keras.callbacks.Callback):
-        return [callbacks]
-    if isinstance(callbacks, Iterable):
-        given = list(callbacks)
-        if all(isinstance(c, keras.callbacks.Callback) for c in given):
-            return given
-    raise InputError(
-        "callbacks are a list of keras.callbacks.Callback. Received: "
-        f"{shown(callbacks)}"
-    )
+        callbacks = [callbacks]
+    given = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
+    if not all(isinstance(c, keras.callbacks.Callback) for c in given):
+        raise InputError(
+            "callbacks are a list of keras.callbacks.Callback. Received: "
+            f"{shown(callbacks)}"
+        )
+    for callback in given:
+        if isinstance(callback, _OF_OTHER_OPTIMIZERS):
+            raise InputError(
+                "callbacks can't change the optimizer of a run. Accepted: "
+                "training.learning_rate, warmup_steps, cooldown_epochs and "
+                f"average_epochs. Received: {type(callback).__name__}"
+            )
+    return given
 
 
 def _fit_locked(

@@ -47,8 +47,9 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         float32 scalar, in nats per token.
 
     Raises:
-        ValueError: `label_smoothing` isn't at least 0 and below 1, or
-            `padding_id` is negative.
+        ValueError: `label_smoothing` isn't at least 0 and below 1,
+            `padding_id` is negative, or, when called, fewer than 3 tokens are
+            smoothed: padding, the label, and one that gets the rest.
 
     References: Szegedy et al. 2016, section 7; Vaswani et al. 2017,
     section 5.4.
@@ -92,6 +93,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         if not self.label_smoothing:
             return token_nll(y_true, logits)
         labels = ops.cast(y_true, "int32")
+        _require_others(logits.shape[-1], self.label_smoothing)
         to_all = self.label_smoothing / (logits.shape[-1] - 2)
         weights = self.label_smoothing + to_all, to_all, self.padding_id
         return smoothed_nll(labels, logits, *weights)
@@ -107,6 +109,16 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         return f"SmoothedCrossEntropy(label_smoothing={self.label_smoothing})"
 
 
+def _require_others(vocabulary_size, label_smoothing):
+    """Refuses a vocabulary without a token that smoothing could go to."""
+    if vocabulary_size < 3:
+        raise ValueError(
+            "label smoothing takes 3 or more tokens, one of them padding. "
+            f"Received: {vocabulary_size} and label_smoothing="
+            f"{label_smoothing}. Accepted with fewer: label_smoothing=0"
+        )
+
+
 def kl_constant(label_smoothing: float, vocabulary_size: int) -> float:
     """What the notebooks' divergence adds to `SmoothedCrossEntropy`.
 
@@ -115,8 +127,12 @@ def kl_constant(label_smoothing: float, vocabulary_size: int) -> float:
 
     Returns:
         float, in nats per token; 0 without smoothing.
+
+    Raises:
+        ValueError: as of `SmoothedCrossEntropy`.
     """
     if not label_smoothing:
         return 0.0
+    _require_others(vocabulary_size, label_smoothing)
     e = label_smoothing
     return (1 - e) * math.log(1 - e) + e * math.log(e / (vocabulary_size - 2))

@@ -14,7 +14,7 @@ from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.text.subword_sampler import SubwordSampler
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.compiling import compile_model
-from keras_transformer.training.fit import fit
+from keras_transformer.training.fit import callback_list, fit
 from keras_transformer.training.run import Run
 from tests.toy_models import (
     Recorder,
@@ -331,3 +331,23 @@ def test_a_run_that_samples_subwords_goes_on_with_the_same(
     assert len(parts) == 6 < len(whole)
     parts += sampled_losses(tmp_path / "parts", pieces, resume=True)
     np.testing.assert_allclose(parts, whole, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate),
+        keras.callbacks.ReduceLROnPlateau("loss"),
+        keras.callbacks.SwapEMAWeights(),
+        type("Mine", (keras.callbacks.ReduceLROnPlateau,), {})("loss"),
+    ],
+    ids=lambda callback: type(callback).__name__,
+)
+def test_callbacks_that_a_schedule_defeats_are_refused(callback):
+    others = [keras.callbacks.TerminateOnNaN()]
+    assert callback_list(others) == others
+    match = f"training.learning_rate.* Received: {type(callback).__name__}"
+    with pytest.raises(InputError, match=match):
+        callback_list([*others, callback])
+    with pytest.raises(InputError, match=match):
+        callback_list(callback)

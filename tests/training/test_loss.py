@@ -156,3 +156,23 @@ def test_padding_may_be_impossible():
     assert float(
         SmoothedCrossEntropy()(labels[:1], logits[:1])
     ) == pytest.approx(others)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_smoothing_needs_a_token_to_give_probability_to(size):
+    labels, logits = np.zeros((1, 1), "int32"), np.zeros((1, 1, size))
+    match = f"3 or more tokens.*Received: {size} and label_smoothing=0.1"
+    with pytest.raises(ValueError, match=match):
+        SmoothedCrossEntropy(0.1)(labels, logits)
+    with pytest.raises(ValueError, match=match):
+        kl_constant(0.1, size)
+    assert np.isfinite(SmoothedCrossEntropy()(labels, logits))
+    assert kl_constant(0.0, size) == 0.0
+
+
+def test_smoothing_of_three_tokens():
+    labels, logits = np.array([[1]]), np.array([[[0.0, 1.0, 2.0]]])
+    log_probabilities = logits - np.log(np.exp(logits).sum())
+    expected = -(log_probabilities[0, 0] * [0.0, 0.9, 0.1]).sum()
+    loss = SmoothedCrossEntropy(0.1)(labels, logits)
+    np.testing.assert_allclose(loss, expected, rtol=1e-6)
