@@ -32,8 +32,6 @@ def test_notebook_preset_is_the_notebooks():
     assert model.norm == "pre"
     assert training.batch_sentences == 128
     assert training.warmup_steps == 2000
-    assert (training.beta_1, training.beta_2) == (0.9, 0.98)
-    assert training.adam_epsilon == 1e-9
 
 
 def test_base_preset_is_the_papers():
@@ -141,7 +139,7 @@ def test_settings_of_several_kinds_are_taken_together():
         ({"decoding": {"max_length_ratio": math.inf}}, "a finite number"),
         ({"decoding": {"max_length_ratio": 1e300}}, "a number below 10.38"),
         ({"decoding": {"length_penalty": 200}}, "10 or less. Received: 200"),
-        ({"training": {"adam_epsilon": 1e-300}}, "1e-37 or more"),
+        ({"training": {"learning_rate": 1e-300}}, "1e-37 or more"),
         ({"training": {"best_by": "chrf"}}, "one of loss, bleu.*'chrf'"),
         (
             {"training": {"best_by": "last", "early_stopping": 3}},
@@ -193,9 +191,9 @@ def test_a_section_has_the_types_that_its_file_gives_back():
 
 
 def test_numbers_as_people_write_them():
-    values = yaml.safe_load("training: {adam_epsilon: 1e-8, beta_1: 0}")
+    values = yaml.safe_load("training: {learning_rate: 1e-8, gradient_clip: 0}")
     training = Config().updated(values).training
-    assert (training.adam_epsilon, training.beta_1) == (1e-8, 0.0)
+    assert (training.learning_rate, training.gradient_clip) == (1e-8, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,6 @@ class DataConfig(Section):
     source_tags: tuple[str, ...] = ()
     lowercase: bool = True  # word tokenizers only, as in the notebooks
     keep_latin_runs: bool = False  # character tokenizers: "TF2" is one token
-    nfc: bool = True  # Unicode normalisation form C
-    remove_control: bool = True  # control characters become spaces
     simplify_chinese: bool = True  # OpenCC t2s on the sides that are zh
     # of a line of a corpus; what is longer isn't read, and counted
     max_line_bytes: Annotated[PositiveInt, at_most(1 << 30)] = 1 << 20

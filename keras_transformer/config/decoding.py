@@ -39,13 +39,12 @@ class DecodingConfig(Section):
     max_length: Annotated[PositiveInt, at_most(1 << 20)] | None = None
     # tokens before the end may come
     min_length: Annotated[NonNegativeInt, at_most(1 << 20)] = 0
-    min_length_ratio: NonNegativeFloat = 0.0  # the same, in source tokens
     # no n-gram of this size repeats; 0: any
     no_repeat_ngram_size: Annotated[NonNegativeInt, at_most(1000)] = 0
     # on repeated log-probabilities; 1: none
     repetition_penalty: PositiveFloat = 1.0
-    ban_unknown: bool = False  # never the unknown token
-    banned_tokens: tuple[str, ...] = ()  # target tokens never generated
+    # target tokens never generated; <unk> is what is unknown
+    banned_tokens: tuple[str, ...] = ()
     replace_unknown: bool = False  # by the source word attended to most
     sampling: bool = False  # draw tokens at random, one hypothesis
     temperature: Annotated[float, _TEMPERATURE] = 1.0  # of sampling

@@ -29,9 +29,6 @@ class TrainingConfig(Section):
     batch_sentences: PositiveInt | None = None
     label_smoothing: Fraction = 0.1  # fraction given to all others; 0: off
     warmup_steps: PositiveInt = 4000  # in which the learning rate rises
-    beta_1: Fraction = 0.9  # of Adam: how long it remembers gradients
-    beta_2: Fraction = 0.98  # of Adam: how long it remembers their squares
-    adam_epsilon: PositiveFloat = 1e-9  # of Adam: added to its divisor
     learning_rate: PositiveFloat | None = None  # at the peak; None: the paper's
     # Last of the epochs, in which the learning rate falls to 0; below 1 a
     # fraction of all epochs, such as 0.2; 0: none. An early end, as by
@@ -56,7 +53,6 @@ class TrainingConfig(Section):
     # programs are compiled. None: geometric on JAX, exact on TensorFlow.
     length_buckets: Literal["exact", "geometric"] | None = None
     seed: Seed = 1  # of initial weights, dropout and the order of batches
-    shuffle_buffer: PositiveInt = 100_000  # pairs shuffled and sorted together
     # steps between checkpoints for --resume
     checkpoint_every: PositiveInt = 500
     # Other pieces for a sentence in each epoch, on sides that have

@@ -44,8 +44,6 @@ _FIXED = (
     "source_tags",
     "lowercase",
     "keep_latin_runs",
-    "nfc",
-    "remove_control",
     "simplify_chinese",
 )
 

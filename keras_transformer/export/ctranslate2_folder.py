@@ -43,7 +43,6 @@ QUANTIZATIONS = {
 # it out.
 _LEFT_OUT = {
     "coverage_penalty": 0.0,
-    "min_length_ratio": 0.0,
     "repetition_penalty": 1.0,
     "replace_unknown": False,
     "sampling": False,

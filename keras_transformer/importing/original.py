@@ -6,6 +6,7 @@ References: marian-dev's `src/models/transformer.h` and `src/layers/generic.h`.
 import pathlib
 import re
 
+from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_bytes
 from keras_transformer.importing.folders import (
@@ -242,7 +243,9 @@ def _decoding(folder, decoder):
         "beam_size": decoder.get("beam-size", 12),
         "length_penalty": 1.0 if alpha is True else alpha,
         "length_normalization": "average",
-        "ban_unknown": not decoder.get("allow-unk", False),
+        "banned_tokens": []
+        if decoder.get("allow-unk")
+        else [SPECIAL_TOKENS[UNK_ID]],
     }
 
 

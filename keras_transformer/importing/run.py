@@ -156,7 +156,6 @@ def _config(model, positions, languages, prefix):
                 "target_tokenizer": kinds[1],
                 "shared_vocabulary": model.tied_embeddings == "all"
                 and kinds == ["sentencepiece", "sentencepiece"],
-                "nfc": False,
                 "simplify_chinese": False,
             },
             "decoding": model.decoding | {"source_prefix": prefix},

@@ -258,13 +258,11 @@ def min_output_lengths(
 
     Args:
         source_lengths: int32 `(B,)`, source tokens without START and END.
-        config: gives minimum and ratio; the larger of both holds.
+        config: gives the minimum.
 
     Returns:
         int32 `(B,)`, or `()`.
     """
-    if not config.min_length and not config.min_length_ratio:
+    if not config.min_length:
         return ()
-    scaled = config.min_length_ratio * tf.cast(source_lengths, tf.float64)
-    scaled = tf.minimum(tf.floor(scaled), tf.int32.max)
-    return tf.maximum(tf.cast(scaled, tf.int32), config.min_length)
+    return tf.fill(tf.shape(source_lengths), config.min_length)

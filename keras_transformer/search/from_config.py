@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.constants import UNK_ID
+from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.search.beam import beam_search
 from keras_transformer.search.constraints import (
@@ -132,14 +132,14 @@ def banned_ids(config: DecodingConfig, tokenizer: Tokenizer) -> tuple[int, ...]:
     Raises:
         InputError: a banned token isn't in the vocabulary.
     """
-    banned = {UNK_ID} if config.ban_unknown else set()
-    if config.banned_tokens:
-        ids = {token: i for i, token in enumerate(tokenizer.tokens())}
-        for token in config.banned_tokens:
-            if token not in ids:
-                raise InputError(
-                    "decoding.banned_tokens: not in the target's vocabulary: "
-                    f"{token!r}"
-                )
-            banned.add(ids[token])
-    return tuple(sorted(banned))
+    if not config.banned_tokens:
+        return ()
+    ids = {token: i for i, token in enumerate(tokenizer.tokens())}
+    ids[SPECIAL_TOKENS[UNK_ID]] = UNK_ID  # some SentencePiece models rename it
+    for token in config.banned_tokens:
+        if token not in ids:
+            raise InputError(
+                "decoding.banned_tokens: not in the target's vocabulary: "
+                f"{token!r}"
+            )
+    return tuple(sorted({ids[token] for token in config.banned_tokens}))

@@ -61,7 +61,7 @@ def build_tokenizer(
             model_type=config.sentencepiece_model,
             seed=config.seed,
             tags=tags,
-            **_normalization(config, simplify),
+            simplify=simplify,
         )
     tokenizer, options = _lookup(kind, config, simplify, tags)
     return tokenizer.train(lines(), size, **options)
@@ -89,19 +89,10 @@ def lookup_tokenizer(
 
 def _lookup(kind, config, simplify, tags):
     """The class of a kind, and its options."""
-    options = {**_normalization(config, simplify), "tags": tags}
+    options = {"simplify": simplify, "tags": tags}
     if kind == "word":
         return WordTokenizer, {"lowercase": config.lowercase, **options}
     if kind == "space":
         return SpaceTokenizer, options
     options["keep_latin_runs"] = config.keep_latin_runs
     return CharacterTokenizer, options
-
-
-def _normalization(config, simplify):
-    """The options of `Normalizer`."""
-    return {
-        "nfc": config.nfc,
-        "remove_control": config.remove_control,
-        "simplify": simplify,
-    }

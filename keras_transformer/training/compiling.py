@@ -94,9 +94,8 @@ def _optimizer(training, d_model, batches_per_epoch):
     steps = training.accumulate_steps
     return DenseAdam(
         schedule(training, d_model, batches_per_epoch),
-        beta_1=training.beta_1,
-        beta_2=training.beta_2,
-        epsilon=training.adam_epsilon,
+        beta_2=0.98,
+        epsilon=1e-9,
         global_clipnorm=training.gradient_clip or None,
         gradient_accumulation_steps=steps if steps > 1 else None,
     )

@@ -288,7 +288,6 @@ def _training_batches(run, prepared):
         prepared,
         batch_tokens=training.batch_tokens,
         batch_sentences=training.batch_sentences,
-        shuffle_buffer=training.shuffle_buffer,
         seed=training.seed,
         **_lengths(run.config),
         sampling=subword_sampling(

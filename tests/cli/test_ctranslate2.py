@@ -171,7 +171,7 @@ def test_n_best_scores_and_json(exported, toy, translate):
     assert scores == sorted(scores, reverse=True)
     rows = translate("--ctranslate2", exported, "--json")
     assert json.loads(rows[3])["truncated"]
-    banned = ["--decoding=ban_unknown=true", "--decoding=banned_tokens=[m, i]"]
+    banned = ["--decoding=banned_tokens=[<unk>, m, i]"]
     text = "".join(translate("--ctranslate2", exported, "--beam-size=1"))
     assert {*"⁇mi"} < {*text}
     text = "".join(translate("--ctranslate2", exported, *banned))

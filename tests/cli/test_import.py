@@ -111,15 +111,15 @@ def test_training_keeps_how_the_model_is_searched(
         return yaml.safe_load((folder / "config.yaml").read_text())["decoding"]
 
     kept = decoding(imported)
-    assert kept["ban_unknown"]
+    assert kept["banned_tokens"] == ["<unk>"]
     assert kept["length_normalization"] == "average"
     assert decoding(tmp_path / "plain") == kept
     assert decoding(tmp_path / "tuned", "--preset=finetune") == kept
     given = decoding(tmp_path / "set", "--set=decoding.beam_size=2")
     assert given == kept | {"beam_size": 2}
-    monkeypatch.setitem(PRESETS, "mine", {"decoding": {"ban_unknown": False}})
+    monkeypatch.setitem(PRESETS, "mine", {"decoding": {"banned_tokens": []}})
     named = decoding(tmp_path / "named", "--preset=mine")
-    assert named == kept | {"ban_unknown": False}
+    assert named == kept | {"banned_tokens": []}
 
 
 def edit(path, **changes):

@@ -341,12 +341,8 @@ def test_no_minimum_is_nothing():
     assert min_output_lengths(tf.constant([3]), DecodingConfig()) == ()
 
 
-@pytest.mark.parametrize(
-    ("minimum", "ratio", "expected"),
-    [(4, 0.0, [4, 4, 4]), (0, 0.5, [0, 1, 5]), (2, 0.5, [2, 2, 5])],
-)
-def test_output_minimum_is_the_larger_of_both(minimum, ratio, expected):
-    config = DecodingConfig(min_length=minimum, min_length_ratio=ratio)
+def test_the_minimum_is_the_same_for_all():
+    config = DecodingConfig(min_length=4)
     actual = min_output_lengths(tf.constant([0, 3, 10]), config)
     assert actual.dtype == tf.int32
-    np.testing.assert_array_equal(actual, expected)
+    np.testing.assert_array_equal(actual, [4, 4, 4])

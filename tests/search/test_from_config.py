@@ -103,7 +103,7 @@ def test_who_needs_alignment(options, expected):
 
 def test_banned_tokens_are_looked_up():
     tokenizer = CharacterTokenizer([*SPECIAL_TOKENS, *"abc"])
-    config = DecodingConfig(banned_tokens=("c", "a", "c"), ban_unknown=True)
+    config = DecodingConfig(banned_tokens=("c", "<unk>", "a", "c"))
     assert banned_ids(config, tokenizer) == (UNK_ID, 4, 6)
     assert banned_ids(DecodingConfig(), tokenizer) == ()
     with pytest.raises(InputError, match="not in the target's vocabulary: 'x'"):

@@ -27,7 +27,7 @@ CONFIGS = {
     "coverage": {"coverage_penalty": 0.3, "length_normalization": "gnmt"},
     "no repeats": {"no_repeat_ngram_size": 2, "repetition_penalty": 1.2},
     "beam of one": {"beam_size": 1},
-    "banned": {"beam_size": 3, "ban_unknown": True},
+    "banned": {"beam_size": 3, "banned_tokens": ["<unk>"]},
 }
 
 
@@ -53,7 +53,7 @@ def models():
 def test_finds_what_the_search_finds(make, options):
     model = make()
     config = DecodingConfig(max_length=12, **options)
-    banned = (1,) if config.ban_unknown else ()
+    banned = (1,) if config.banned_tokens else ()
     expected = searched(model, config, banned)
     tree = trace_beam(model, SOURCE, TOKENS, config, banned)
     check_equal(tree.result, expected)

@@ -162,7 +162,7 @@ def test_only_what_is_suggested_is_said(toy, monkeypatch):
     )
     sources = [source for source, _ in pairs(60)]
     # Each says two words or more that are known.
-    decoding = DecodingConfig(min_length=2, ban_unknown=True)
+    decoding = DecodingConfig(min_length=2, banned_tokens=["<unk>"])
     run, corpus = folder / "run", folder / "moved.tsv"
     opened = load(run, decoding=decoding, shortlist=corpus)
     assert all(said(sources, opened.translate(sources), moved))

@@ -131,7 +131,6 @@ def _prepared(setting, run_folder, data_folder):
         PreparedData.load(data_folder),
         batch_tokens=training.batch_tokens,
         batch_sentences=training.batch_sentences,
-        shuffle_buffer=training.shuffle_buffer,
         seed=training.seed,
     )
     return model, batches

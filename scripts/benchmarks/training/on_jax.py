@@ -131,7 +131,6 @@ def _prepared(precision, run_folder, data_folder, steps):
         PreparedData.load(data_folder),
         batch_tokens=training.batch_tokens,
         batch_sentences=training.batch_sentences,
-        shuffle_buffer=training.shuffle_buffer,
         seed=training.seed,
         length_buckets=geometric_lengths(run.config.model.max_length),
     )
