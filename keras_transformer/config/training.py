@@ -43,11 +43,6 @@ class TrainingConfig(Section):
     # Parts of a batch computed at the same time, a thread each. None: as many
     # as there are cores, 1 with a GPU and on JAX.
     threads: Annotated[PositiveInt, at_most(1024)] | None = None
-    # XLA, on TensorFlow: a program is compiled for each shape of a batch, so it
-    # wants length_buckets geometric, or a length_multiple of 8 or more.
-    jit_compile: bool = False
-    # lengths of a batch are padded to a multiple
-    length_multiple: PositiveInt = 1
     # exact: pairs of nearly the same length share a batch, in many shapes;
     # geometric: lengths are padded to a few that grow by a quarter, so that few
     # programs are compiled. None: geometric on JAX, exact on TensorFlow.
@@ -82,12 +77,6 @@ class TrainingConfig(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        few_shapes = self.length_buckets == "geometric"
-        self.require(
-            "length_multiple",
-            "8 or more with training.jit_compile, or length_buckets geometric",
-            self.length_multiple >= 8 or few_shapes or not self.jit_compile,
-        )
         self.require(
             "bleu_every",
             f"1 to {self.epochs} (training.epochs) with training.best_by bleu",

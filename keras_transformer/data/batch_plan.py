@@ -22,12 +22,9 @@ class BatchSize:
         tokens: positions of a batch on either side, padding included; a pair
             that is longer than that is a batch alone.
         sentences: if set, the pairs of a batch, and `tokens` is not used.
-        multiple: lengths count as if rounded up to a multiple of this. Above
-            1 batches have few shapes: they are to be padded to such lengths
-            and to `rows`.
         buckets: if given, lengths count as if rounded up to the next of
-            these, rising ones, and `multiple` is not used. Batches have few
-            shapes then, too.
+            these, rising ones. Batches have few shapes then: they are to be
+            padded to such lengths and to `rows`.
         padded_lengths: rising lengths to which batches are to be padded
             although they are planned by exact ones, and to few numbers of
             pairs: other shapes, the same pairs.
@@ -37,7 +34,6 @@ class BatchSize:
 
     tokens: int
     sentences: int | None = None
-    multiple: int = 1
     buckets: tuple[int, ...] = ()
     padded_lengths: tuple[int, ...] = ()
     replicas: int = 1
@@ -45,13 +41,11 @@ class BatchSize:
     @property
     def has_few_shapes(self) -> bool:
         """Whether batches are padded to more than their longest pair."""
-        return bool(self.multiple > 1 or self.buckets or self.padded_lengths)
+        return bool(self.buckets or self.padded_lengths)
 
     def rounded(self, lengths: np.ndarray) -> np.ndarray:
         """Lengths, int of any shape, as they count."""
-        if self.buckets:
-            return _next_length(lengths, self.buckets)
-        return -(-lengths // self.multiple) * self.multiple
+        return _next_length(lengths, self.buckets) if self.buckets else lengths
 
     def rows(self, longest: int) -> int:
         """The most pairs of a batch whose longer side is `longest`, or 0."""
@@ -83,20 +77,17 @@ class BatchSize:
         return np.array([rows, *lengths], np.int64)
 
 
-def geometric_lengths(
-    longest: int, multiple: int = 1, shortest: int = 8
-) -> tuple[int, ...]:
+def geometric_lengths(longest: int, shortest: int = 8) -> tuple[int, ...]:
     """Lengths that grow by a quarter, for `BatchSize.buckets`.
 
     With them a corpus of short sentences has a quarter of the shapes that
     exact lengths have, and half the padding of multiples of 8.
 
     Args:
-        longest: the last one.
-        multiple: all others are multiples of it, and even.
+        longest: the last one; all others are even.
         shortest: the first one, before it is rounded up.
     """
-    step = math.lcm(2, multiple)
+    step = 2
     lengths: list[int] = []
     length: float = shortest
     while (rounded := math.ceil(length / step) * step) < longest:

@@ -57,10 +57,8 @@ class TrainingBatches:
         batch_sentences: if set, pairs a batch, used instead of tokens.
         shuffle_buffer: pairs sorted and shuffled together, in memory.
         seed: decides every order.
-        length_multiple: above 1, batches have few shapes, as XLA wants them:
-            lengths are padded to a multiple of it, and pairs without tokens
-            fill a batch up.
-        length_buckets: as `BatchSize.buckets`, in place of the multiple.
+        length_buckets: as `BatchSize.buckets`; pairs without tokens fill a
+            batch up.
         padded_lengths: as of `BatchSize`.
         sampling: resamples each batch's subword segmentations; None: the
             stored ids. Batches are planned by those, and the sampled ones are
@@ -82,7 +80,6 @@ class TrainingBatches:
         batch_sentences: int | None = None,
         shuffle_buffer: int = 100_000,
         seed: int = 1,
-        length_multiple: int = 1,
         length_buckets: tuple[int, ...] = (),
         padded_lengths: tuple[int, ...] = (),
         sampling: SubwordSampling | None = None,
@@ -92,7 +89,6 @@ class TrainingBatches:
         self._size = BatchSize(
             batch_tokens,
             batch_sentences,
-            length_multiple,
             length_buckets,
             padded_lengths,
             replicas,
@@ -200,7 +196,6 @@ def evaluation_batches(
     *,
     batch_tokens: int = 4096,
     batch_sentences: int | None = None,
-    length_multiple: int = 1,
     length_buckets: tuple[int, ...] = (),
     padded_lengths: tuple[int, ...] = (),
     replicas: int = 1,
@@ -213,7 +208,7 @@ def evaluation_batches(
         split: `"dev"` or `"train"`.
         batch_tokens: positions of a batch on either side, padding included.
         batch_sentences: if set, pairs a batch, used instead of tokens.
-        length_multiple and all below it: as for `TrainingBatches`.
+        length_buckets and all below it: as for `TrainingBatches`.
 
     Returns:
         A dataset of known cardinality, as `TrainingBatches.dataset` but for
@@ -222,7 +217,6 @@ def evaluation_batches(
     size = BatchSize(
         batch_tokens,
         batch_sentences,
-        length_multiple,
         length_buckets,
         padded_lengths,
         replicas,

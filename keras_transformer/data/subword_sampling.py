@@ -96,9 +96,6 @@ def subword_sampling(
     if not config.training.subword_sampling:
         return None
     positions = config.model.max_length
-    if config.training.length_buckets != "geometric":
-        # Batches are padded to multiples, which have to fit.
-        positions -= positions % config.training.length_multiple
     return SubwordSampling(
         tokenizers,
         config.training.subword_sampling,

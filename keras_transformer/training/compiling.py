@@ -48,8 +48,8 @@ def compile_model(
         optimizer=_optimizer(training, d_model, batches_per_epoch),
         loss=SmoothedCrossEntropy(training.label_smoothing),
         metrics=[cross_entropy, Perplexity(), TokenAccuracy()],
-        # On JAX, XLA is the only compiler.
-        jit_compile=training.jit_compile or backend.backend() == "jax",
+        # XLA is JAX' only compiler; on TensorFlow each shape would wait for it.
+        jit_compile=backend.backend() == "jax",
     )
     compat.set_loss_tracker(model, StepMean(name="loss"))
     model.optimizer.build(model.trainable_variables)

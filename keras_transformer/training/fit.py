@@ -337,14 +337,13 @@ def _share():
 
 def _lengths(config):
     """How the lengths of batches are grouped and padded."""
-    longest, multiple = config.model.max_length, config.training.length_multiple
+    longest = config.model.max_length
     if config.training.length_buckets == "geometric":
-        return {"length_buckets": geometric_lengths(longest, multiple)}
-    options = {"length_multiple": multiple}
-    if hosts.on_jax() and multiple == 1:
+        return {"length_buckets": geometric_lengths(longest)}
+    if hosts.on_jax():
         # The run keeps its batches, but each shape would be a program.
-        options["padded_lengths"] = geometric_lengths(longest, shortest=4)
-    return options
+        return {"padded_lengths": geometric_lengths(longest, shortest=4)}
+    return {}
 
 
 def _calls(batches, first_epoch, training):

@@ -58,8 +58,7 @@ def for_this_machine(config: Config) -> Config:
         )
         chosen["precision"] = "mixed_bfloat16" if fast else "float32"
     if config.training.length_buckets is None:
-        few = hosts.on_jax() and config.training.length_multiple == 1
-        chosen["length_buckets"] = "geometric" if few else "exact"
+        chosen["length_buckets"] = "geometric" if hosts.on_jax() else "exact"
     return config.updated({"training": chosen})
 
 
@@ -192,9 +191,6 @@ def _check_lengths(config, prepared):
         if pairs:
             lengths = prepared.lengths(split).max(axis=0)
             longest = max(longest, *(int(n) for n in lengths + _FRAMES))
-    if config.training.length_buckets != "geometric":
-        multiple = config.training.length_multiple
-        longest = -(-longest // multiple) * multiple
     if longest > config.model.max_length:
         raise InputError(
             f"{prepared.path}: the longest sentence takes {longest} positions. "

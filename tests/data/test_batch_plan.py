@@ -15,7 +15,6 @@ SIZES = [
     BatchSize(1),
     BatchSize(1, sentences=64),
     BatchSize(1, sentences=1),
-    BatchSize(300, multiple=8),
     BatchSize(300, buckets=geometric_lengths(64)),
     BatchSize(300, padded_lengths=geometric_lengths(64)),
 ]
@@ -93,8 +92,6 @@ def test_shuffling_changes_which_pairs_meet_and_their_order():
     [
         ({"longest": 40}, (8, 10, 14, 18, 24, 30, 38, 40)),
         ({"longest": 38}, (8, 10, 14, 18, 24, 30, 38)),
-        ({"longest": 45, "multiple": 8}, (8, 16, 24, 32, 40, 45)),
-        ({"longest": 20, "multiple": 3}, (12, 18, 20)),
         ({"longest": 12, "shortest": 4}, (4, 6, 8, 10, 12)),
         ({"longest": 5}, (5,)),
     ],
@@ -115,7 +112,6 @@ def test_few_lengths_count_as_if_rounded_up():
     [
         ({}, (3, 7, 9), (3, 7, 9)),
         ({"replicas": 4}, (5, 7, 9), (8, 7, 9)),
-        ({"multiple": 8}, (3, 7, 9), (6, 8, 16)),
         ({"buckets": (8, 10, 14)}, (3, 7, 9), (10, 8, 10)),
         ({"buckets": (8, 10, 14), "replicas": 4}, (3, 7, 9), (12, 8, 10)),
         ({"buckets": (8, 10), "sentences": 32}, (3, 7, 9), (32, 8, 10)),

@@ -166,27 +166,6 @@ def without_blank(batch):
 
 
 @pytest.mark.parametrize("sentences", [None, 32])
-def test_a_multiple_of_lengths_gives_few_shapes(
-    prepared, two_epochs, stored, sentences
-):
-    options = {"batch_sentences": sentences, "length_multiple": 8}
-    batches = training(prepared, **options)
-    found = batches_of(batches.dataset)
-    assert sorted(pairs_in(map(without_blank, found))) == stored["train"]
-    assert len(found) == batches.batches_per_epoch
-    _, (plain, _) = two_epochs(130, sentences)
-    shapes = {labels.shape for _, labels in found}
-    assert len(shapes) < len({labels.shape for _, labels in plain})
-    for features, labels in found:
-        longest = max(features["source_ids"].shape[1], labels.shape[1])
-        assert features["target_ids"].shape == labels.shape
-        assert labels.shape[1] % 8 == features["source_ids"].shape[1] % 8 == 0
-        assert len(labels) == (sentences or max(1, 200 // longest))
-    share = padding_share(found)
-    assert batches.padding_share() == pytest.approx(share, abs=1e-6)
-
-
-@pytest.mark.parametrize("sentences", [None, 32])
 def test_geometric_lengths_give_few_shapes(prepared, stored, sentences):
     lengths = geometric_lengths(40)
     options = {"batch_sentences": sentences, "length_buckets": lengths}

@@ -64,20 +64,14 @@ def test_open_values_are_chosen(monkeypatch, fast, precision):
     assert training.length_buckets == "exact"
 
 
-@pytest.mark.parametrize(
-    ("multiple", "buckets"), [(1, "geometric"), (8, "exact")]
-)
-def test_jax_has_few_shapes_and_shares_operations_out(
-    monkeypatch, multiple, buckets
-):
+def test_jax_has_few_shapes_and_shares_operations_out(monkeypatch):
     monkeypatch.setattr(preflight.hosts, "on_jax", lambda: True)
     fast = preflight.jax_runtime
     monkeypatch.setattr(fast, "multiplies_bfloat16", lambda: True)
-    values = {"precision": "auto", "length_multiple": multiple}
-    config = Config().updated({"training": values})
+    config = Config().updated({"training": {"precision": "auto"}})
     training = preflight.for_this_machine(config).training
     assert (training.threads, training.precision) == (1, "mixed_bfloat16")
-    assert training.length_buckets == buckets
+    assert training.length_buckets == "geometric"
 
 
 def test_given_values_stay():
