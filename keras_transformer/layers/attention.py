@@ -100,7 +100,9 @@ class MultiHeadAttention(CompositeLayer):
         self.dropout = dropout
         self.use_bias = use_bias
         self.supports_masking = True
-        self._value_width = self._key_width = d_model  # until it is built
+        # Until it is built.
+        self._value_width: int | None = d_model
+        self._key_width: int | None = d_model
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self._query = self._projection("query")

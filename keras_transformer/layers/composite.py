@@ -28,7 +28,7 @@ def check_width(
     layer: keras.layers.Layer,
     name: str,
     shape: Shape,
-    width: int,
+    width: int | None,
     any_axes: bool = False,
 ) -> None:
     """Refuses inputs of another width than a layer was made or built for.

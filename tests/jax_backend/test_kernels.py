@@ -150,6 +150,12 @@ def test_fused_attention_agrees_with_the_reference(monkeypatch):
         np.testing.assert_allclose(
             ours.astype("float32"), expected.astype("float32"), atol=0.03
         )
+    integers = fused_attention.attention(*arguments, mask.astype("int32"))
+    np.testing.assert_array_equal(
+        integers, fused_attention.attention(*arguments, mask)
+    )
+    with pytest.raises(ValueError, match="mask is boolean, True keeps"):
+        fused_attention.attention(*arguments, np.where(mask, 0.0, -np.inf))
     hidden = fused_attention.attention(*arguments, np.zeros((2, 1, 6), bool))
     assert np.isfinite(hidden.astype("float32")).all()
 
