@@ -172,7 +172,7 @@ def test_a_wrong_value_is_named_with_what_is_accepted(values, message):
     [
         (lambda: ModelConfig(d_model="8"), "model.d_model takes an integer"),
         (lambda: TrainingConfig(warmup_steps=4e3), "integer. Received: 4000.0"),
-        (lambda: TrainingConfig(tensorboard="false"), "true or false"),
+        (lambda: ModelConfig(source_end="false"), "true or false"),
         (lambda: DecodingConfig(banned_tokens="the"), "a list of strings"),
         (lambda: ModelConfig(d_model=None), "model.d_model takes an integer"),
     ],

@@ -228,13 +228,11 @@ class Recorder:
 
 
 def fit_watched(folder, config, prepared):
-    """Trains with scores of dev and TensorBoard: run, model, `Recorder`."""
+    """Trains with scores of dev: run, model, `Recorder`."""
     from keras_transformer.training.fit import fit
     from keras_transformer.training.run import Run
 
-    config = config.updated(
-        {"training": {"bleu_every": 2, "tensorboard": True}}
-    )
+    config = config.updated({"training": {"bleu_every": 2}})
     run = Run.create(folder / "run", config, prepared)
     recorder = Recorder()
     model = fit(

@@ -71,7 +71,6 @@ class TrainingConfig(Section):
     # Patterns of weights that stay as they are, such as encoder_layer_* or
     # *_embedding/*; a layer's name means all of it.
     freeze: tuple[str, ...] = ()
-    tensorboard: bool = False  # writes TensorBoard's event files
     source_embeddings: str | None = None  # word vectors: word2vec or GloVe
     target_embeddings: str | None = None  # the same for the target
 

@@ -6,7 +6,6 @@ What interrupts and resumes training is in `checkpoint`.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -142,30 +141,6 @@ class Report(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict) -> None:
         self.first_batch = 0
         self._observer.epoch(epoch + 1, logs)
-
-
-class TensorBoard(keras.callbacks.Callback):
-    """Scalars per epoch for TensorBoard.
-
-    Args:
-        folder: where event files are written.
-    """
-
-    def __init__(self, folder: str | os.PathLike) -> None:
-        super().__init__()
-        self._folder = str(folder)
-        self._writer: Any = None
-
-    @hosts.by_chief
-    def on_epoch_end(self, epoch: int, logs: dict) -> None:
-        import tensorflow as tf
-
-        if self._writer is None:
-            self._writer = tf.summary.create_file_writer(self._folder)
-        with self._writer.as_default():
-            for name, value in logs.items():
-                tf.summary.scalar(name, float(value), step=epoch + 1)
-        self._writer.flush()
 
 
 class DevScores(keras.callbacks.Callback):

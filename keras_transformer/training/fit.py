@@ -38,7 +38,6 @@ from keras_transformer.training.callbacks import (
     Position,
     Report,
     Speed,
-    TensorBoard,
 )
 from keras_transformer.training.checkpoint import Checkpoint
 from keras_transformer.training.compiling import compile_model
@@ -199,7 +198,7 @@ def _fit_locked(
         interpolation,
         *_dev_callbacks(run, dev, measure),
         keep_best,
-        *_history_callbacks(run),
+        History(run),
         report,
         *given,
         interpolation.give_back,
@@ -257,13 +256,6 @@ def _callback_list(callbacks, model, batches, epochs, verbose):
         steps=batches.batches_per_epoch - batches.first_batch,
         verbose=1 if verbose == "auto" else verbose,
     )
-
-
-def _history_callbacks(run):
-    """What writes the logs down."""
-    yield History(run)
-    if run.config.training.tensorboard:
-        yield TensorBoard(run.folder / "logs")
 
 
 def _check_data(run, prepared):

@@ -11,7 +11,6 @@ RUN/
   weights/initial.weights.h5  what it started from, if that was another run
   checkpoint.npz              for --resume
   history.jsonl               a line per epoch
-  logs/                       TensorBoard
   lock                        held by the process that trains it
 
 The manifest has an id that no other run has; weights, checkpoint and history
