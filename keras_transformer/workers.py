@@ -42,8 +42,7 @@ class Workers:
     Args:
         factory: a callable that can be pickled. Called in each worker, it
             returns a function from a task to its result, which both can be
-            pickled too. What that function has spent on compiling, in
-            seconds, may be its attribute `compile_seconds`.
+            pickled too.
         count: how many.
         prepare: called first in each worker, without arguments; anything
             that can be pickled by its name.
@@ -96,11 +95,6 @@ class Workers:
     def process_ids(self) -> list[int]:
         """The workers' process ids."""
         return [worker.process.pid for worker in self._workers]
-
-    @property
-    def compile_seconds(self) -> float:
-        """What all workers together have spent on compiling, in seconds."""
-        return sum(worker.compile_seconds for worker in self._workers)
 
     def map(self, tasks: Iterable) -> Iterator:
         """Yields the result of each task, in order.
@@ -166,7 +160,6 @@ class _Worker:
         process: the process.
         connection: the pipe to it.
         out: tasks sent and not come back.
-        compile_seconds: what it has spent on compiling.
     """
 
     def __init__(self, factory, prepare, words):
@@ -183,7 +176,6 @@ class _Worker:
         # Held by the worker alone, the pipe tells of its death.
         theirs.close()
         self.out = 0
-        self.compile_seconds = 0.0
         self._doing, self._remedy = words
 
     def send(self, number, task):
@@ -198,13 +190,12 @@ class _Worker:
     def receive(self):
         """What it says next: (number, result)."""
         try:
-            number, result, error, compile_seconds = self.connection.recv()
+            number, result, error = self.connection.recv()
         except (EOFError, OSError):  # Also in the midst of what it says.
             raise self._death() from None
         if error is not None:
             raise error
         self.out -= number is not None
-        self.compile_seconds = compile_seconds
         return number, result
 
     def _death(self):
@@ -245,7 +236,7 @@ def run_worker(
 ) -> None:
     """Does what comes through a pipe until its other end is closed.
 
-    Says `(number, result, error, compile_seconds)`: once with number None
+    Says `(number, result, error)`: once with number None
     when it is ready, then for every `(number, task)`. After an error it ends.
 
     Args:
@@ -266,16 +257,14 @@ def run_worker(
         if prepare is not None:
             prepare()
         work = pickle.loads(factory)()
-        connection.send((None, None, None, 0.0))
+        connection.send((None, None, None))
         while True:
             number, task = tasks.get()
-            result = work(task)
-            seconds = getattr(work, "compile_seconds", 0.0)
-            connection.send((number, result, None, seconds))
+            connection.send((number, work(task), None))
     except BrokenPipeError:
         pass  # The parent has gone.
     except Exception as error:
-        connection.send((number, None, _portable(error, *words), 0.0))
+        connection.send((number, None, _portable(error, *words)))
     finally:
         connection.close()
 

@@ -12,7 +12,7 @@ import pytest
 from keras_transformer.errors import InputError
 from keras_transformer.translation.stream import stream_lines
 from keras_transformer.workers import Workers
-from tests.toy_models import Refuse, Shout, compiling
+from tests.toy_models import Refuse, Shout
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -90,12 +90,6 @@ def test_a_stream_left_early_does_not_disturb_the_next(pool):
     next(results)
     results.close()
     assert through(pool, ["b", "c"], batch_size=1) == ["B", "C"]
-
-
-def test_compile_seconds_are_summed():
-    with workers_of(compiling, 2) as workers:
-        through(workers, ["x"] * 200, batch_size=1)
-        assert workers.compile_seconds == 3.0
 
 
 def test_an_error_at_the_start_is_told_in_one_line():

@@ -323,18 +323,6 @@ class Whereabouts:
         return lambda lines: [(os.getpid(), threads) for _ in lines]
 
 
-def compiling():
-    """A function that says what it has spent on compiling."""
-
-    class Translate:
-        compile_seconds = 1.5
-
-        def __call__(self, lines):
-            return lines
-
-    return Translate()
-
-
 def set_up():
     """What a worker may do first."""
     os.environ["SET_UP"] = "yes"

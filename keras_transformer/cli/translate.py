@@ -81,7 +81,6 @@ _NOT_WITH_SERVER: dict[str, tuple] = {
     "length_penalty": (None,),
     "decoding": ([],),
     "beam_size": (None, 1),
-    "jit": ("auto", "off"),
     "workers": (None,),
     "threads": (1,),
 }
@@ -116,14 +115,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shortlist_option(parser)
     add_request_options(parser)
     add_search_options(parser)
-    parser.add_argument(
-        "--jit",
-        choices=("on", "off", "auto"),
-        default="auto",
-        help="compile the search with XLA, seconds for each shape, kept on "
-        "disk. auto (default): on a GPU; on a processor only single "
-        "sentences (--batch-size 1), once there were very many",
-    )
     add_process_options(parser)
     add_shard_options(parser)
     of_server = parser.add_argument_group("with --server")
@@ -225,7 +216,6 @@ def _translating(factory, arguments, sentences, batch_size):
         choose_workers(arguments.workers, sentences, batch_size),
         arguments.threads,
         load_tensorflow,
-        lambda s: say(f"compiling took {s:.1f} s, all processes together"),
     )
 
 
@@ -258,13 +248,6 @@ def _of_run(arguments, request):
     # loader tells what is wrong with a folder that isn't one.
     config = run_config(arguments.run, default=Config())
     decoding = decoding_config(config, arguments)
-    special = arguments.ensemble or arguments.shortlist
-    if arguments.jit == "on" and (special or not request.is_plain):
-        raise InputError(
-            "--jit on compiles plain translating only. Accepted with --n-best, "
-            "--token-scores, --alignment, --prefix, --json, --ensemble or "
-            "--shortlist: off, auto"
-        )
     if not request.is_plain:
         most = 1 if decoding.sampling else decoding.beam_size
         why = "as sampling gives one" if decoding.sampling else "the beam size"
@@ -274,7 +257,6 @@ def _of_run(arguments, request):
         arguments.weights or "best",
         decoding,
         request,
-        arguments.jit,
         tuple(arguments.ensemble),
         arguments.shortlist,
     )
@@ -340,8 +322,6 @@ def _refuse_of_runs(arguments):
     for name in ("weights", "ensemble", "shortlist"):
         if getattr(arguments, name):
             raise InputError(f"--{name} goes with --run: an export has its own")
-    if arguments.jit == "on":
-        raise InputError("--jit on goes with --run. Accepted: off, auto")
 
 
 def _of_server(arguments, request):

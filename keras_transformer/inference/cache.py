@@ -14,7 +14,6 @@ per sentence (1 or N), each of width W (D or K * H).
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import keras
 import tensorflow as tf
 
 # Added to the score of a key that must not be attended to. Finite, so that
@@ -54,19 +53,11 @@ class CacheWriter:
         past: `Cache.past` before the step, `(2 Y, B * G, T, W)`.
         position: int32 scalar, the step's.
         group_size: G.
-        compiled: whether this is for XLA.
     """
 
     def __init__(
-        self,
-        past: tf.Tensor,
-        position: tf.Tensor,
-        group_size: int,
-        compiled: bool,
+        self, past: tf.Tensor, position: tf.Tensor, group_size: int
     ) -> None:
-        self._position = position
-        self._group_size = group_size
-        self._compiled = compiled
         self._width = past.shape[3]
         self._shape = tf.shape(past)
         rows, steps = self._shape[1], self._shape[2]
@@ -90,8 +81,6 @@ class CacheWriter:
             new: 2 * G rows of width W per sentence, keys, then values; any
                 shape.
         """
-        if self._compiled:
-            return self._write_compiled(past, layer, new)
         flat = tf.raw_ops.InplaceUpdate(
             x=tf.reshape(past, [-1, self._width]),  # (2 Y * B * G * T, W)
             i=self._indices + layer * self._layer_size,
@@ -99,33 +88,21 @@ class CacheWriter:
         )
         return tf.reshape(flat, self._shape)  # (2 Y, B * G, T, W)
 
-    def _write_compiled(self, past, layer, new):
-        shape = [-1, 2, self._group_size, self._width]
-        new = tf.reshape(new, shape)  # (B, 2, G, W)
-        new = tf.transpose(new, [1, 0, 2, 3])  # (2, B, G, W)
-        new = tf.reshape(new, [2, -1, 1, self._width])  # (2, B * G, 1, W)
-        start = tf.stack([2 * layer, 0, self._position, 0])
-        return keras.ops.slice_update(past, start, new)
-
 
 def empty_past(
-    shape: Sequence[int | tf.Tensor], dtype: str | tf.DType, compiled: bool
+    shape: Sequence[int | tf.Tensor], dtype: str | tf.DType
 ) -> tf.Tensor:
     """Zeros that a `CacheWriter` may write to.
 
-    Outside XLA each call's own: equal constants would be merged into one
-    tensor by the graph's optimizer, and what is written in place to one
-    would appear in the other.
+    Each call's own: equal constants would be merged into one tensor by the
+    graph's optimizer, and what is written in place to one would appear in the
+    other.
 
     Args:
         shape: `(2 Y, B * G, T, W)`, the first and the last of them ints.
         dtype: of the keys and values.
-        compiled: whether this is for XLA.
     """
-    if compiled:
-        past = tf.zeros(shape, dtype)
-    else:
-        past = tf.raw_ops.Empty(shape=shape, dtype=dtype, init=True)
+    past = tf.raw_ops.Empty(shape=shape, dtype=dtype, init=True)
     return tf.ensure_shape(past, [shape[0], None, None, shape[3]])
 
 

@@ -38,7 +38,6 @@ class SplitHeadAttention:
         kv: tf.Tensor,
         source_ids: tf.Tensor,
         max_steps: int | tf.Tensor,
-        compiled: bool,
     ) -> Cache:
         """The cache before the first step.
 
@@ -46,7 +45,6 @@ class SplitHeadAttention:
             kv: `(B, S, 2, Y, D)`, those of the source.
             source_ids: int32 `(B, S)`.
             max_steps: int or int scalar tensor, T.
-            compiled: whether this is for XLA.
         """
         batch_size, _, _, layers, _ = shape_of(kv)
         source_keys, source_values = self.split_kv(kv)
@@ -55,7 +53,7 @@ class SplitHeadAttention:
         rows = batch_size * self.group_size
         shape = [2 * layers, rows, max_steps, width]
         return Cache(
-            past=empty_past(shape, kv.dtype, compiled),
+            past=empty_past(shape, kv.dtype),
             mask=tf.fill([batch_size, 1, self._beam_size, slots], MASKED),
             source_keys=source_keys,
             source_values=source_values,
@@ -159,14 +157,13 @@ class JoinedHeadAttention:
         kv: tf.Tensor,
         source_ids: tf.Tensor,
         max_steps: int | tf.Tensor,
-        compiled: bool,
     ) -> Cache:
         """See `SplitHeadAttention.start`."""
         batch_size, _, _, layers, _ = shape_of(kv)
         kv = tf.transpose(kv, [2, 3, 0, 1, 4])  # (2, Y, B, S, D)
         shape = [2 * layers, batch_size, max_steps, self._width]
         return Cache(
-            past=empty_past(shape, kv.dtype, compiled),
+            past=empty_past(shape, kv.dtype),
             mask=tf.fill([1, 1, max_steps], MASKED),
             source_keys=kv[0],
             source_values=kv[1],

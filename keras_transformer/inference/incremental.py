@@ -70,8 +70,6 @@ class IncrementalTransformer(Sublayers):
             product is cut off after 8 binary digits, not rounded: twice the
             error. int8: products with weights are of 8-bit integers, in graphs
             alone, the rest in whichever of the two the processor does best.
-        compiled: whether the functions are for XLA, which has an operation
-            of its own for writing to a cache.
         align: whether `step` returns attention to the source: the mean over
             the heads of the last layer but one, whose weights come nearest
             to word alignments (Garg et al. 2019, section 4.1).
@@ -93,14 +91,12 @@ class IncrementalTransformer(Sublayers):
         self,
         model: keras.Model,
         dtype: str = "float32",
-        compiled: bool = False,
         align: bool = False,
         limits: dict | None = None,
         partial_output: bool = False,
     ) -> None:
         layers = {layer.name: layer for layer in model.layers}
         super().__init__(layers["decoder_layer_0"])
-        self._compiled = compiled
         self._source_start = getattr(model, "source_start", True)
         self._source_end = getattr(model, "source_end", True)
         parameters = read_parameters(model)
@@ -176,7 +172,7 @@ class IncrementalTransformer(Sublayers):
         """
         source_ids = self.seen_source(source_ids)
         return self._attention(beam_size).start(
-            self._source_kv(source_ids), source_ids, max_steps, self._compiled
+            self._source_kv(source_ids), source_ids, max_steps
         )
 
     def seen_source(self, source_ids: tf.Tensor) -> tf.Tensor:
@@ -235,9 +231,7 @@ class IncrementalTransformer(Sublayers):
         layers = len(self.parameters.decoder)
         source_keys = tf.unstack(cache.source_keys, layers)
         source_values = tf.unstack(cache.source_values, layers)
-        writer = CacheWriter(
-            past, position, attention.group_size, self._compiled
-        )
+        writer = CacheWriter(past, position, attention.group_size)
         for i, layer in enumerate(self.parameters.decoder):
             projected = self._project(x, layer.self_attention)  # (R, 3 D)
             query, new = attention.split(projected)

@@ -99,7 +99,6 @@ def beam_search(
     beam_size: int,
     num_hypotheses: int | None = None,
     early_stopping: bool = False,
-    xla_max_steps: int | None = None,
 ) -> SearchResult:
     """Translates by keeping the most probable prefixes.
 
@@ -116,18 +115,14 @@ def beam_search(
             are the same first rows, after fewer steps.
         early_stopping: whether a sentence is done, too, when `beam_size`
             hypotheses have ended, although a live one may still win.
-        xla_max_steps: for XLA, the steps that caches have capacity for;
-            None: not for XLA.
 
     Returns:
         A `SearchResult` of `num_hypotheses` rows a sentence.
     """
     num_hypotheses = num_hypotheses or beam_size
-    max_steps = xla_max_steps or output_capacity(sentences.max_lengths)
-    if xla_max_steps is None:
-        source_ids = any_shape(source_ids)
-    capacity = xla_max_steps or no_capacity(source_ids)
-    cache = model.start(source_ids, beam_size, capacity)
+    max_steps = output_capacity(sentences.max_lengths)
+    source_ids = any_shape(source_ids)
+    cache = model.start(source_ids, beam_size, no_capacity(source_ids))
     state = initial_state(sentences, beam_size, max_steps, cache)
     state = with_coverage(state, model, source_ids, constraints)
     options = constraints, num_hypotheses, early_stopping
@@ -136,7 +131,6 @@ def beam_search(
         state,
         lambda state: advance(model, state, *options).state,
         lambda state: ~state.done,
-        xla_max_steps is not None,
     )
     return best(final.live, final.finished, num_hypotheses)
 

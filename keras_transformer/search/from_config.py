@@ -31,7 +31,6 @@ def search(
     config: DecodingConfig,
     banned: tuple[int, ...] = (),
     num_hypotheses: int | None = None,
-    xla_max_steps: int | None = None,
 ) -> SearchResult:
     """Sampling if asked for; else greedy for a beam of 1, else beam search.
 
@@ -42,8 +41,6 @@ def search(
         config: the search.
         banned: ids that are never generated.
         num_hypotheses: rows to return, at most the beam size; None: all.
-        xla_max_steps: for XLA, the steps that caches have capacity for;
-            None: not for XLA.
     """
     constraints = search_constraints(config, banned)
     if config.sampling or config.beam_size == 1:
@@ -53,7 +50,6 @@ def search(
             sentences,
             constraints,
             choose=sampler(config) if config.sampling else None,
-            xla_max_steps=xla_max_steps,
         )
     return beam_search(
         model,
@@ -63,7 +59,6 @@ def search(
         config.beam_size,
         num_hypotheses,
         config.early_stopping,
-        xla_max_steps,
     )
 
 

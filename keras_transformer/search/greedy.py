@@ -62,7 +62,6 @@ def greedy_search(
     constraints: SearchConstraints,
     choose: Callable[[tf.Tensor, SentenceConstraints, tf.Tensor], tf.Tensor]
     | None = None,
-    xla_max_steps: int | None = None,
 ) -> SearchResult:
     """Translates by taking one token at every step.
 
@@ -73,14 +72,12 @@ def greedy_search(
         constraints: what may be generated, and how it is scored.
         choose: `(logits (B, V), sentences, step) -> int32 (B,)`; None: the
             most probable, the lowest id among equals.
-        xla_max_steps: for XLA, the steps that caches have capacity for;
-            None: not for XLA.
 
     Returns:
         A `SearchResult` with one hypothesis a sentence.
     """
     choose = choose or most_probable
-    max_steps = xla_max_steps or output_capacity(sentences.max_lengths)
+    max_steps = output_capacity(sentences.max_lengths)
 
     def advance(state):
         ids = state.tokens[:, tf.newaxis]  # (B, 1)
@@ -100,16 +97,13 @@ def greedy_search(
         state = append(state, tokens, token_log_probs)
         return state._replace(cache=output.cache)
 
-    if xla_max_steps is None:
-        source_ids = any_shape(source_ids)
-    capacity = xla_max_steps or no_capacity(source_ids)
-    cache = model.start(source_ids, 1, capacity)
+    source_ids = any_shape(source_ids)
+    cache = model.start(source_ids, 1, no_capacity(source_ids))
     final = run_loop(
         model,
         initial_state(sentences, max_steps, cache),
         advance,
         is_active,
-        xla_max_steps is not None,
     )
     return to_result(final, constraints)
 

@@ -92,27 +92,21 @@ def run_loop(
     state: State,
     advance: Callable[[State], State],
     is_active: Callable[[State], tf.Tensor],
-    compiled: bool,
 ) -> State:
     """Advances a state until none of its sentences is active.
 
-    Outside XLA the caches grow and the sentences that are done leave, a
-    segment of steps at a time. XLA needs constant shapes; there, the caches
-    have capacity for all steps from the start.
+    The caches grow and the sentences that are done leave, a segment of steps
+    at a time.
 
     Args:
         model: a `StepModel`.
-        state: before the first step; outside XLA its cache has no
-            capacity.
+        state: before the first step; its cache has no capacity.
         advance: from a state to the next one.
         is_active: from a state to bool `(B,)`.
-        compiled: whether this is for XLA.
 
     Returns:
         the last state of each sentence; the cache is that of the loop's end.
     """
-    if compiled:
-        return _steps(state, advance, is_active, state.step.dtype.max)
     rows = tf.range(tf.shape(is_active(state))[0])  # (B,)
 
     def segment(rows, results, state):

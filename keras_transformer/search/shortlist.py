@@ -231,7 +231,6 @@ def shortlisted_search(
     config: DecodingConfig,
     banned: Sequence[int] = (),
     num_hypotheses: int | None = None,
-    xla_max_steps: int | None = None,
 ) -> SearchResult:
     """As `from_config.search`, among the tokens that each sentence can use.
 
@@ -241,13 +240,7 @@ def shortlisted_search(
         model: of the whole vocabulary.
         lexicon: made with the same `banned`.
         source_ids, sentences, config, banned, num_hypotheses: as of `search`.
-        xla_max_steps: None: XLA needs constant shapes.
-
-    Raises:
-        ValueError: `xla_max_steps` is given.
     """
-    if xla_max_steps is not None:
-        raise ValueError("XLA can't compile a search with a shortlist")
     prefixes = sentences.prefixes
     shortlist = lexicon.shortlist(source_ids, prefixes)
     if not isinstance(prefixes, tuple):

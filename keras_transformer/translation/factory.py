@@ -8,7 +8,6 @@ are in `export.saved_translator`.
 import dataclasses
 import json
 import pathlib
-from typing import Any
 
 from keras_transformer.checksums import checksum, digest, files_fingerprint
 from keras_transformer.config import Config
@@ -20,7 +19,6 @@ from keras_transformer.remote import RemotePath
 from keras_transformer.translation.request import (
     Translation,
     TranslationRequest,
-    translations_of,
 )
 
 
@@ -33,9 +31,6 @@ class RunTranslatorFactory:
         weights: "best", "last" or "average".
         decoding: the search.
         request: what is requested beside the text.
-        jit: "on", "off" or "auto"; see `compiled.when_to_compile`. What isn't
-            a plain request is never compiled, nor is an ensemble or a search
-            with a shortlist.
         ensemble: folders of runs that translate together with it, by the same
             weights of theirs.
         shortlist: pairs of sentences for a shortlist, see
@@ -46,7 +41,6 @@ class RunTranslatorFactory:
     weights: str
     decoding: DecodingConfig
     request: TranslationRequest = TranslationRequest()
-    jit: str = "off"
     ensemble: tuple[str, ...] = ()
     shortlist: str | None = None
 
@@ -96,57 +90,29 @@ class RunTranslator:
 
     def __init__(self, factory: RunTranslatorFactory) -> None:
         from keras_transformer.training.run import Run
-        from keras_transformer.translation.compiled import (
-            CompiledTranslator,
-            enable_disk_cache,
-            when_to_compile,
-        )
         from keras_transformer.translation.details import details
         from keras_transformer.translation.ensemble import load_members
         from keras_transformer.translation.lexicon import lexicon_of
         from keras_transformer.translation.translator import Translator
 
         request, decoding = factory.request, factory.decoding
-        special = factory.ensemble or factory.shortlist
-        jit = "off" if special or not request.is_plain else factory.jit
-        if jit != "off":
-            enable_disk_cache()
         run = Run.load(factory.folder)
-        model = run.load_model(factory.weights)
-        self._compiled: CompiledTranslator | None = None
-        self._graph: Any = None
+        translator = Translator.from_run(
+            run,
+            run.load_model(factory.weights),
+            decoding,
+            request.alignment,
+            others=load_members(run, factory.ensemble, factory.weights),
+            lexicon=lexicon_of(run, factory.shortlist),
+        )
         self._prefixes = request.prefixes
-        after = when_to_compile(jit, decoding)
-        if after is not None:
-            self._compiled = CompiledTranslator(
-                run.source_tokenizer,
-                run.target_tokenizer,
-                model,
-                decoding,
-                after=after,
-            )
-        else:
-            others = load_members(run, factory.ensemble, factory.weights)
-            translator = Translator.from_run(
-                run,
-                model,
-                decoding,
-                request.alignment,
-                others=others,
-                lexicon=lexicon_of(run, factory.shortlist),
-            )
-            self._graph = details(
-                translator,
-                request.count,
-                request.prefixes,
-                request.token_scores,
-                request.alignment,
-            )
-
-    @property
-    def compile_seconds(self) -> float:
-        """What XLA has taken to compile, in seconds."""
-        return self._compiled.compile_seconds if self._compiled else 0.0
+        self._graph = details(
+            translator,
+            request.count,
+            request.prefixes,
+            request.token_scores,
+            request.alignment,
+        )
 
     def __call__(self, lines: list) -> list[Translation]:
         """Translates lines, or pairs where prefixes are requested."""
@@ -156,13 +122,6 @@ class RunTranslator:
         )
 
         columns = list(zip(*lines, strict=True)) if self._prefixes else [lines]
-        tensors = map(encoded, columns)
-        if not self._compiled:
-            return translations_from(columns[0], self._graph(*tensors))
-        outputs = self._compiled.translate(*tensors)
-        return translations_of(
-            lines,
-            [[text.decode()] for text in outputs["translation"].numpy()],
-            outputs["score"].numpy()[:, None].tolist(),  # (B, 1)
-            outputs["truncated"].numpy().tolist(),
+        return translations_from(
+            columns[0], self._graph(*map(encoded, columns))
         )

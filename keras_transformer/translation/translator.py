@@ -266,7 +266,6 @@ class Translator(tf.Module):
         source: Source,
         num_hypotheses: int | None = None,
         prefixes: tf.Tensor | tuple[()] = (),
-        steps: int | None = None,
     ) -> SearchResult:
         """Searches from ids to ids.
 
@@ -274,7 +273,6 @@ class Translator(tf.Module):
             source: what `prepare` made.
             num_hypotheses: rows to return; None: all.
             prefixes: int32 `(B, P)`, what the outputs begin with, PAD after.
-            steps: for XLA, the number of positions to hold; else None.
         """
         if self._first_id is not None:
             prefixes = self._with_first(prefixes, tf.shape(source.ids)[0])
@@ -291,7 +289,6 @@ class Translator(tf.Module):
             self._config,
             self._banned,
             num_hypotheses,
-            steps,
         )
 
     def _with_first(self, prefixes, batch_size):

@@ -44,8 +44,7 @@ class Workers(workers.Workers):
     Args:
         factory: a callable that can be pickled. Called in each worker, it
             returns a function from a list of lines to as many results, which
-            can be pickled too. What that function has spent on compiling, in
-            seconds, may be its attribute `compile_seconds`.
+            can be pickled too.
         count: how many.
         threads: that TensorFlow uses in each.
         prepare: called first in each worker, without arguments; anything
@@ -96,27 +95,19 @@ def open_translator(
     workers: int,
     threads: int = 1,
     prepare: Callable[[], None] | None = None,
-    compiled: Callable[[float], None] | None = None,
 ) -> Iterator[TranslateBatches]:
     """What translates batches: this process, or others until the end.
 
     Args:
         factory, threads, prepare: see `Workers`.
         workers: see `choose_workers`.
-        compiled: called at the end with the seconds that all processes have
-            spent on compiling, if any.
     """
     if workers == 1:
         _set_up(prepare, threads)
-        translate = factory()
-        yield one_by_one(translate)
-        seconds = getattr(translate, "compile_seconds", 0.0)
+        yield one_by_one(factory())
     else:
         with Workers(factory, workers, threads, prepare) as pool:
             yield pool.translate_batches
-            seconds = pool.compile_seconds
-    if seconds and compiled is not None:
-        compiled(seconds)
 
 
 def _set_up(prepare, threads):

@@ -340,7 +340,6 @@ def test_damaged_folders_are_refused(damage, exported, tmp_path, refuses):
     [
         (["--weights=best"], ["--weights goes with --run"]),
         (["--alignment"], ["--alignment goes with --run", "--n-best"]),
-        (["--jit=on"], ["--jit on goes with --run"]),
         (["--n-best=5"], ["1 to 4", "Received: 5"]),
         (["--decoding=sampling=true"], ["decoding.sampling", "=false"]),
         (["--decoding=coverage_penalty=0.2"], ["coverage_penalty=0.0"]),

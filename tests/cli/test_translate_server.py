@@ -208,7 +208,6 @@ def test_nobody_there_is_told_at_once(refuses, source):
         "--length-penalty=1",
         "--decoding=top_k=3",
         "--beam-size=2",
-        "--jit=on",
         "--workers=2",
         "--threads=2",
         "--alignment",

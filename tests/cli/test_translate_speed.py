@@ -1,4 +1,4 @@
-"""Workers, threads and XLA from the command line."""
+"""Workers and threads from the command line."""
 
 import os
 import pathlib
@@ -101,22 +101,6 @@ def test_workers_and_this_process_translate_alike(run, export, source):
     assert outputs.pop().count("\n") == 150
 
 
-@pytest.mark.slow
-def test_compiled_translates_alike_and_tells_its_seconds(
-    run, source, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("TF_XLA_FLAGS", raising=False)
-    model = ["--run", run]
-    options = ["--workers=1", "--beam-size=1"]
-    out, err = translated(model, source, *options, "--jit=on")
-    assert "compiling took" in err
-    expected, err = translated(model, source, *options, "--jit=off")
-    assert "compiling" not in err
-    assert out == expected
-    assert list((tmp_path / "cache").rglob("xla_compile_cache_*"))
-
-
 @pytest.mark.parametrize(
     "how",
     [
@@ -168,8 +152,3 @@ def test_damaged_weights_are_told_by_workers_in_one_line(
 def test_numbers_below_one(option, run, source, refuses):
     command = ["translate", "--run", run, "--input", source]
     refuses(*command, f"{option}=0", says=[option, "1 or more", "0"])
-
-
-def test_an_export_is_not_compiled(export, source, refuses):
-    command = ["translate", "--saved-model", export, "--input", source]
-    refuses(*command, "--jit=on", says=["--jit on goes with --run"])

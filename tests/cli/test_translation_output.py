@@ -191,7 +191,6 @@ def test_an_export_replaces_unknown_words(
     path, options = unknown
     options = [*options, "--decoding=replace_unknown=true"]
     expected, _ = translate(*options, input=path)
-    assert translate(*options, "--jit=on", input=path)[0] == expected
     out = tmp_path / "export"
     command = ["export", "--run", str(run), "--out", str(out)]
     assert main([*command, *options]) == 0
@@ -218,7 +217,6 @@ def test_options_outdo_keys(translate):
         (["--n-best=5"], ["--n-best", "1 to 4", "5"]),
         (["--n-best=0"], ["--n-best", "1 to 4", "0"]),
         (["--n-best=2", "--decoding=sampling=true"], ["--n-best", "sampling"]),
-        (["--json", "--jit=on"], ["--jit on"]),
         (["--prefix=no.txt"], ["no.txt", "No such file"]),
     ],
     ids=lambda value: " ".join(value) if value[0].startswith("--") else "",

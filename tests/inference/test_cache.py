@@ -29,11 +29,10 @@ def filled(steps=2):
     )
 
 
-@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("groups", [1, 2])
-def test_a_write_changes_one_step_of_one_layer(groups, compiled):
-    past = empty_past([2 * Y, B * groups, 4, 8], tf.float32, compiled)
-    writer = CacheWriter(past, tf.constant(2), groups, compiled)
+def test_a_write_changes_one_step_of_one_layer(groups):
+    past = empty_past([2 * Y, B * groups, 4, 8], tf.float32)
+    writer = CacheWriter(past, tf.constant(2), groups)
     new = np.arange(1.0, 1 + B * 2 * groups * 8, dtype=np.float32)
     written = writer.write(past, 1, tf.constant(new)).numpy()
     by_sentence = new.reshape(B, 2, groups, 8)
@@ -46,8 +45,8 @@ def test_a_write_changes_one_step_of_one_layer(groups, compiled):
 def test_caches_of_equal_shape_never_share_memory():
     @tf.function(autograph=False)
     def write_to_one():
-        pasts = [empty_past([2, 2, 4, 8], tf.float32, False) for _ in range(3)]
-        writer = CacheWriter(pasts[0], tf.constant(1), 1, False)
+        pasts = [empty_past([2, 2, 4, 8], tf.float32) for _ in range(3)]
+        writer = CacheWriter(pasts[0], tf.constant(1), 1)
         written = writer.write(pasts[0], 0, tf.ones([2, 2, 8]))
         with tf.control_dependencies([written]):
             return written, tf.identity(pasts[1] + 0), tf.identity(pasts[2] + 0)
@@ -62,10 +61,10 @@ def test_caches_of_equal_shape_never_share_memory():
 def test_a_cache_that_grew_leaves_the_one_before_alone():
     @tf.function(input_signature=[tf.TensorSpec([], tf.int32)], autograph=False)
     def grow_and_write(steps):
-        past = empty_past([2, 2, 4, 8], tf.float32, False)
+        past = empty_past([2, 2, 4, 8], tf.float32)
         mask = tf.fill([1, 1, 4], MASKED)
         grown = caches.grow(Cache(past, mask, (), (), ()), steps)
-        writer = CacheWriter(grown.past, tf.constant(1), 1, False)
+        writer = CacheWriter(grown.past, tf.constant(1), 1)
         written = writer.write(grown.past, 0, tf.ones([2, 2, 8]))
         with tf.control_dependencies([written]):
             return written, past + 0

@@ -82,12 +82,9 @@ def test_padding_in_predict_changes_nothing_before_it(variant):
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_step_by_step_equals_the_model(variant, compiled, beam_size):
-    functions = IncrementalTransformer(
-        shared_transformer(variant), compiled=compiled
-    )
+def test_step_by_step_equals_the_model(variant, beam_size):
+    functions = IncrementalTransformer(shared_transformer(variant))
     targets = TARGETS[:, :beam_size]
     actual, _ = stepped(functions, SOURCE, targets, capacity=7)
     for beam in range(beam_size):
@@ -114,11 +111,8 @@ def test_a_cache_grows_and_loses_sentences_between_steps(beam_size):
         )
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_a_reordered_cache_goes_on_from_the_parents(compiled):
-    functions = IncrementalTransformer(
-        shared_transformer("pre"), compiled=compiled
-    )
+def test_a_reordered_cache_goes_on_from_the_parents():
+    functions = IncrementalTransformer(shared_transformer("pre"))
     parents = np.array([[2, 0, 2], [1, 1, 0]])
     cache = functions.start(tf.constant(SOURCE), 3, 5)
     history = TARGETS[:, :, :0]

@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
+from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.beam import beam_search
 from keras_transformer.search.constraints import (
     SearchConstraints,
@@ -20,7 +21,7 @@ from keras_transformer.search.from_config import (
     sentence_constraints,
 )
 from keras_transformer.search.greedy import greedy_search
-from keras_transformer.search.scoring import ScorePenalties
+from keras_transformer.search.scoring import ScorePenalties, score_translations
 from keras_transformer.text.character import CharacterTokenizer
 from tests.fake_models import (
     RecurrentModel,
@@ -28,6 +29,7 @@ from tests.fake_models import (
     random_sources,
     traced,
 )
+from tests.toy_models import shared_transformer
 
 NORMALIZATION = ScorePenalties("average", 0.8, 0.1)
 CONFIG = DecodingConfig(
@@ -149,3 +151,36 @@ def test_num_hypotheses_gives_the_width_of_the_result(beam_size):
     source_ids, lengths = random_sources(1)
     actual = run(RecurrentModel(4), config, source_ids, lengths, (), 1)
     assert actual.scores.shape == (5, 1)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_bfloat16_scores_are_finite_and_nearly_equal(beam_size):
+    model = shared_transformer("pre")
+    source_ids, _ = random_sources(5, rows=24, longest=9)
+    limits = tf.fill([24], 4)
+    config = DecodingConfig(
+        beam_size=beam_size, no_repeat_ngram_size=2, length_penalty=0.6
+    )
+    sentences = SentenceConstraints(limits, min_lengths=limits // 2)
+    functions = IncrementalTransformer(model)
+    half = IncrementalTransformer(model, "bfloat16")
+    actual = search(half, source_ids, sentences, config)
+    assert actual.scores.dtype == tf.float32
+    assert np.isfinite(actual.scores).all()
+    # float32 gives the same translations nearly the same scores.
+    _, num_hypotheses, length = actual.ids.shape
+    again = score_translations(
+        functions,
+        tf.repeat(source_ids, num_hypotheses, axis=0),
+        tf.reshape(actual.ids, [-1, length]),
+    )
+    np.testing.assert_allclose(
+        tf.reshape(actual.log_probabilities, [-1]),
+        again.log_probabilities,
+        atol=0.15,
+    )
+    # A sentence's best may be another one, where two prefixes are about as
+    # good and one is dropped, for better or worse; on average hardly.
+    expected = search(functions, source_ids, sentences, config)
+    difference = actual.scores[:, 0] - expected.scores[:, 0]
+    assert abs(np.mean(difference)) < 0.05

@@ -202,15 +202,3 @@ def test_in_8_bits_the_output_is_float32(keras_model):
     for row, source in enumerate(SOURCE.numpy()):
         used = set(result.ids[row].numpy().ravel()) - {PAD_ID, UNK_ID}
         assert used <= allowed(source)
-
-
-def test_xla_is_refused(model):
-    with pytest.raises(ValueError, match="XLA"):
-        shortlisted_search(
-            model,
-            table(WIDE),
-            SOURCE,
-            SENTENCES,
-            DecodingConfig(),
-            xla_max_steps=4,
-        )

@@ -270,7 +270,6 @@ def test_refuses_runs_of_other_tokens(runs, capsys):
     [
         ["--saved-model", "x", "--ensemble=y", "text"],
         ["--server", "http://127.0.0.1:1", "--ensemble=y", "text"],
-        ["--run", "x", "--ensemble=y", "--jit=on", "text"],
     ],
 )
 def test_goes_with_runs_alone(words, capsys):

@@ -216,7 +216,6 @@ def test_files_that_are_none(toy, tmp_path, capsys, content, says):
     [
         ["translate", "--saved-model", "x", "text"],
         ["translate", "--server", "http://127.0.0.1:1", "text"],
-        ["translate", "--run", "x", "--jit=on", "text"],
         ["export", "--run", "x", "--out", "y", "--format=keras"],
         ["export", "--run", "x", "--out", "y", "--format=ctranslate2"],
     ],

@@ -13,7 +13,7 @@ in and text comes out. Each worker is a process of its own, each setting is
 measured in all rounds, and the median counts. With `--peer` the rounds are
 run in turn with CTranslate2 (`scripts/benchmarks/peers decode`), and the last
 line is `{"ratios": ...}`, each side at its best setting. `--quick` measures
-fewer sentences, in int8 where the machine can, without XLA.
+fewer sentences, in int8 where the machine can.
 Nothing else should run meanwhile.
 """
 
@@ -49,7 +49,7 @@ from scripts.benchmarks.models import (
 )
 
 _PRECISIONS = ["float32", "bfloat16"] + ["int8"] * multiplies_int8()
-QUICK = {"rounds": 1, "sentences": 128, "jit": ["off"], "peer_repeats": 1}
+QUICK = {"rounds": 1, "sentences": 128, "peer_repeats": 1}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -129,13 +129,7 @@ def _settings(options):
         cells, options.kind, options.precision
     ):
         workers = 1 if cell.batch == 1 else options.workers
-        jits = ["off"] if kind == "served" else options.jit
-        slow = cell.batch > 1 and len(options.jit) > 1
-        if precision == "int8" or (slow and precision != "float32"):
-            # XLA has no fast product of bfloat16 here, and none of int8.
-            jits = ["off"]
-        for jit in jits:
-            yield Setting(cell, kind, precision, jit, workers, options.threads)
+        yield Setting(cell, kind, precision, workers, options.threads)
 
 
 def _summary(setting, rounds):
@@ -155,7 +149,7 @@ def _summary(setting, rounds):
 def _line(row):
     return (
         f"{row['kind']:<10} batch {row['batch']:<3} beam {row['beam']} "
-        f"length {row['length']:<3} {row['precision']:<8} jit {row['jit']:<3} "
+        f"length {row['length']:<3} {row['precision']:<8} "
         f"{row['workers']} x {row['threads']}: {row['tokens_per_second']:>6} "
         f"tokens/s ({row['slowest']} to {row['fastest']}), latency "
         f"{row['latency_p50_ms']} / {row['latency_p95_ms']} ms, "
@@ -181,7 +175,6 @@ def _parser():
     names = ["float32", "bfloat16", "int8"]
     told = f"default: {', '.join(_PRECISIONS)}"
     add("--precision", nargs="+", choices=names, help=told)
-    add("--jit", nargs="+", default=["off", "on"], choices=["off", "on"])
     add("--workers", type=int, default=usable_cores(), help="for batches")
     add("--threads", type=int, default=1, help="of each worker")
     add("--peer-repeats", type=int, default=3)

@@ -36,7 +36,6 @@ class Setting:
         cell: what.
         kind: "served" or "translator".
         precision: "float32", "bfloat16" or "int8".
-        jit: "on" or "off".
         workers: processes.
         threads: of each.
     """
@@ -44,7 +43,6 @@ class Setting:
     cell: Cell
     kind: str
     precision: str
-    jit: str
     workers: int
     threads: int
 
@@ -60,12 +58,10 @@ class Timed(NamedTuple):
     Attributes:
         seconds: that the batch took.
         memory: the most that the process ever had, MiB.
-        compile_seconds: what XLA has taken so far.
     """
 
     seconds: float
     memory: float
-    compile_seconds: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +78,7 @@ class TimedTranslator:
             translate(lines)
             seconds = time.perf_counter() - started
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            compiling = getattr(translate, "compile_seconds", 0.0)
-            return [Timed(seconds, memory, compiling)] * len(lines)
+            return [Timed(seconds, memory)] * len(lines)
 
         return timed
 
@@ -130,12 +125,7 @@ def measure(setting: Setting, folder, export, texts: list[str]) -> dict:
         for begin in range(0, len(texts), cell.batch)
     ]
     with Workers(factory, setting.workers, setting.threads) as workers:
-        # Both halves of the batches to every worker, so that each has met,
-        # and compiled, every shape.
-        warm = [b for b in batches for _ in range(2 * setting.workers)]
-        list(
-            workers.translate_batches(warm if setting.jit == "on" else batches)
-        )
+        list(workers.translate_batches(batches))
         started = time.perf_counter()
         results = list(workers.translate_batches(batches))
         seconds = time.perf_counter() - started
@@ -146,7 +136,6 @@ def measure(setting: Setting, folder, export, texts: list[str]) -> dict:
         "latency_p50_ms": statistics.median(latencies),
         "latency_p95_ms": sorted(latencies)[int(0.95 * (len(latencies) - 1))],
         "peak_memory_mib": max(b.memory for b in timed) * setting.workers,
-        "compile_seconds": round(max(b.compile_seconds for b in timed), 1),
     }
 
 
@@ -161,7 +150,7 @@ def _factory(setting, folder, export):
         folder, setting.precision, setting.cell.length, setting.cell.beam
     )
     decoding = dataclasses.replace(decoding, batch_size=setting.cell.batch)
-    return RunTranslatorFactory(str(folder), "best", decoding, jit=setting.jit)
+    return RunTranslatorFactory(str(folder), "best", decoding)
 
 
 def best_rate(rows, kind, batch, beam):

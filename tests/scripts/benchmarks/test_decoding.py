@@ -88,7 +88,7 @@ def quick_run(arguments):
 
 @pytest.mark.slow
 def test_each_setting_is_measured(run_folder):
-    one = ["--kind=translator", "--jit=off", "--batch=5", "--beam=1"]
+    one = ["--kind=translator", "--batch=5", "--beam=1"]
     (report,) = measured(run_folder, *one, "--workers=1")
     assert report["rounds"] == 2
     assert report["sentences"] == 12
