@@ -193,7 +193,9 @@ class SentencePieceTokenizer(Tokenizer):
         strings = squeeze(strings)
         if not self._has_codes:
             return strings
-        own = f"^({_CODE_TEXT}) ?"
+        # One that is no code of the model is text.
+        codes = "|".join(map(re.escape, self.language_codes()))
+        own = f"^({codes}) ?"
         spaced = tf.strings.regex_replace(strings, own, r"\1 ")
         if not self._prefix:
             return tf.strings.strip(spaced)

@@ -161,6 +161,18 @@ def test_the_source_may_have_another_language(runs):
 
 
 @KINDS
+def test_what_looks_like_a_code_and_is_none_is_text(kind, runs):
+    run = runs[kind]
+    translator = Translator.from_run(run, run.load_model(), run.config.decoding)
+    text = tf.constant(["I go.", ">>xx<< I go."])
+    plain, other = translator.prepare(text).ids.numpy()[:, 1]
+    assert plain == other == run.source_tokenizer.first_id()
+    # What a translation begins with, likewise.
+    plain, other = translator.target_ids(text, end=False).numpy()[:, 0]
+    assert plain == other == run.target_tokenizer.first_id()
+
+
+@KINDS
 def test_the_command_tells_the_licence(kind, tmp_path, capsys):
     source, target = TAGS[kind]
     arguments = ["--source-language", source, "--target-language", target]

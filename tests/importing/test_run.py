@@ -166,6 +166,18 @@ def test_a_source_prefix_goes_before_texts_without_a_code(import_of):
     assert len(surface) == len(bare)
 
 
+def test_what_looks_like_a_code_and_is_none_is_text(import_of):
+    tokenizer = import_of("big", source_prefix=">>cmn_Hans<<").source_tokenizer
+    texts = [">>xx<< I go.", ">>xx<<I go.", ">>1<<", ">>CMN_HANS<< I go."]
+    ids = tokenizer.tokenize(texts).to_list()
+    ((code, *_),) = tokenizer.tokenize([">>cmn_Hans<< I go."]).to_list()
+    assert [row[0] for row in ids] == [code] * 4
+    assert b"".join(tokenizer.surface(texts).to_list()[0][1:]) == b">>xx<<Igo."
+    # Without a prefix it is the same text.
+    bare = tokenizer.with_prefix("").tokenize(texts).to_list()
+    assert bare == [row[1:] for row in ids]
+
+
 def test_distilled_sources_keep_their_codes(import_of):
     tokenizer = import_of("big").source_tokenizer
     code = tokenizer.language_codes()[-1]
