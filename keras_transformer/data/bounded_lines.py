@@ -29,19 +29,23 @@ class Lines(NamedTuple):
     long: tuple[int, ...] = ()
 
 
-def bounded_lines(file: BinaryIO, limit: int = LINE_BYTES) -> Iterator[bytes]:
+def bounded_lines(
+    file: BinaryIO, limit: int = LINE_BYTES, skip: bool = True
+) -> Iterator[bytes]:
     """Yields the lines of a file; of an over-long one only its beginning.
 
     Args:
         file: a binary file.
         limit: bytes of a line.
+        skip: whether the rest of an over-long line is read past. One who
+            refuses such a line needn't wait for its end: a device has none.
 
     Yields:
         lines with their ends, and `limit + 1` bytes without an end of a line
         that has more: see `is_over_long`.
     """
     for line in _pieces(file, limit):
-        if is_over_long(line, limit):
+        if skip and is_over_long(line, limit):
             _skip_line(file)
         yield line
 

@@ -129,21 +129,23 @@ def read_pairs(
     )
 
 
-def sentence_pairs(
-    given: Pairs,
-) -> list[Pair]:
+def sentence_pairs(given: Pairs, most: int | None = None) -> list[Pair]:
     """All pairs of sentences, given as such or as files.
 
     Args:
         given: (source, target) pairs of strings; or a corpus file, or
             several, each a path of a TSV file or `"SOURCE,TARGET"`.
+        most: pairs, at most; None: any number.
 
     Raises:
-        InputError: a file can't be read, or something is no pair.
+        InputError: a file can't be read, something is no pair, or there are
+            more.
     """
-    several: list = [given] if isinstance(given, _File) else list(given)
+    is_file = isinstance(given, _File)
+    several: list = [given] if is_file else list(_at_most(given, most, "pairs"))
     if all(isinstance(spec, _File) for spec in several):
-        return list(read_pairs(several))
+        names = ", ".join(map(str, several))
+        return list(_at_most(read_pairs(several), most, names))
     for pair in several:
         is_pair = isinstance(pair, tuple | list) and len(pair) == 2
         if not is_pair or not all(isinstance(text, str) for text in pair):
@@ -156,6 +158,16 @@ def sentence_pairs(
                 f'{shown(pair)}: two files. Accepted: "{",".join(pair)}"'
             )
     return [(source, target) for source, target in several]
+
+
+def _at_most(pairs, most, name):
+    for number, pair in enumerate(pairs):
+        if number == most:
+            raise InputError(
+                f"{name}: more than {most:,} pairs. Accepted: up to so many, "
+                "such as a random sample"
+            )
+        yield pair
 
 
 def read_lines(
@@ -177,7 +189,8 @@ def read_lines(
             the file and the line.
     """
     with read_errors(path) as reading, open_bytes(path) as file:
-        for number, line in enumerate(bounded_lines(file, line_bytes), start=1):
+        lines = bounded_lines(file, line_bytes, skip=long is not None)
+        for number, line in enumerate(lines, start=1):
             reading.line = number
             if is_over_long(line, line_bytes):
                 if long is None:

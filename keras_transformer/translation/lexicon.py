@@ -37,6 +37,8 @@ _ITERATIONS = 5
 # same sentence, 24 bytes each.
 _MOST_LINKS = 30_000_000
 _BATCH = 10_000  # sentences tokenized at a time
+# They are held in memory; a lexicon of more is no other.
+_MOST_PAIRS = 1_000_000
 
 
 class Links(NamedTuple):
@@ -110,13 +112,13 @@ def lexicon_of(run: Run, pairs: Pairs | None) -> Lexicon | None:
         pairs: sentences, or files of them, see `sentence_pairs`; None: none.
 
     Raises:
-        InputError: a file can't be read, or has no pair with text.
+        InputError: a file can't be read, has no pair with text, or more than
+            a million.
     """
     if pairs is None:
         return None
-    return learn_lexicon(
-        sentence_pairs(pairs), run.source_tokenizer, run.target_tokenizer
-    )
+    known = sentence_pairs(pairs, _MOST_PAIRS)
+    return learn_lexicon(known, run.source_tokenizer, run.target_tokenizer)
 
 
 def _encode(texts, tokenizer):

@@ -1,5 +1,6 @@
 """What pairs of sentences say about tokens, and translating by it."""
 
+import itertools
 import json
 import shutil
 
@@ -19,7 +20,12 @@ from keras_transformer.files import read_json
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.translation import lexicon as lexica
 from keras_transformer.translation.factory import RunTranslatorFactory
-from keras_transformer.translation.lexicon import learn_lexicon, link, model_1
+from keras_transformer.translation.lexicon import (
+    learn_lexicon,
+    lexicon_of,
+    link,
+    model_1,
+)
 from tests.toy_models import DIGITS, pairs
 from tests.toy_runs import prepare_words, untrained_run
 
@@ -311,3 +317,19 @@ def test_an_ensemble_has_none(toy, capsys):
     words = ["translate", "--run", run, "--ensemble", run, "--workers=1", "one"]
     assert main([*words, "--shortlist", str(folder / "train.tsv")]) == 2
     assert "a shortlist is for one run" in capsys.readouterr().err
+
+
+def test_pairs_without_end_are_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(lexica, "_MOST_PAIRS", 100)
+    path = tmp_path / "pairs.tsv"
+    path.write_text("a\tb\n" * 101)
+    endless = itertools.repeat(("a", "b"))
+    for given, name in ((endless, "pairs"), (str(path), "pairs.tsv")):
+        with pytest.raises(InputError, match=f"{name}: more than 100 pairs"):
+            lexicon_of(None, given)
+
+
+@pytest.mark.parametrize("spec", ["/dev/zero", "/dev/zero,/dev/zero"])
+def test_a_device_without_end_is_refused(spec):
+    with pytest.raises(InputError, match="/dev/zero, line 1: more than"):
+        lexicon_of(None, spec)
