@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import warnings
 from collections.abc import Callable, Sequence
 
 from keras_transformer.config.decoding import DecodingConfig
@@ -21,6 +22,7 @@ from keras_transformer.files import as_paths
 from keras_transformer.machine import usable_cores
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import require_name
+from keras_transformer.translation.request import WHY
 from keras_transformer.translation.trained_run import TrainedRun
 
 
@@ -51,7 +53,8 @@ def evaluate(
             are searched among tokens that these suggest; None: among all.
 
     Returns:
-        The scores, in `Evaluation`, with the translations that they are of.
+        The scores, in `Evaluation`, with the translations that they are of. A
+        `UserWarning` says how many pairs are cut off, `Evaluation.truncated`.
 
     Raises:
         InputError: there is no pair, a file can't be read, or the model is
@@ -71,7 +74,7 @@ def evaluate(
         ensemble = ensemble or model.ensemble
         shortlist = model.shortlist if shortlist is None else shortlist
     if isinstance(model, Run):
-        return evaluate_run(
+        evaluation = evaluate_run(
             model,
             pairs,
             which=which or "best",
@@ -81,6 +84,7 @@ def evaluate(
             ensemble=as_paths(ensemble),
             shortlist=shortlist,
         )
+        return _warned(evaluation)
     if not isinstance(model, CTranslate2Translator):
         raise InputError(
             f"evaluate takes a run. Received: {shown(model)}. Accepted: what "
@@ -95,4 +99,13 @@ def evaluate(
         raise InputError("an export has one set of weights: no `which`")
     if decoding is not None:
         model = model.with_search(decoding)
-    return evaluate_translator(model, pairs, scoring=scoring, progress=progress)
+    return _warned(
+        evaluate_translator(model, pairs, scoring=scoring, progress=progress)
+    )
+
+
+def _warned(evaluation):
+    if evaluation.truncated:
+        message = f"{evaluation.truncated:,} truncated pairs: {WHY}"
+        warnings.warn(message, stacklevel=3)
+    return evaluation

@@ -31,7 +31,10 @@ from keras_transformer.translation.bulk import (
     finished_lines,
     window_of,
 )
-from keras_transformer.translation.request import TranslationRequest
+from keras_transformer.translation.request import (
+    TranslationRequest,
+    Truncations,
+)
 from keras_transformer.translation.shard_folder import open_folder
 from keras_transformer.translation.shard_manifest import BulkJob
 from keras_transformer.translation.shards import ShardReader
@@ -218,6 +221,7 @@ def _translate(
         say(f"shard {number} of {count}")
     lines = sum(shard.lines for shard in folder.shards)
     done = finished_lines(folder)
+    truncations = Truncations()
     with Progress("translating", lines, "sentences", done=done) as progress:
         if not folder.unfinished(numbers):
             return {}
@@ -229,7 +233,7 @@ def _translate(
                 arguments.threads,
                 load_tensorflow,
             )
-            attempt = _by_spark(arguments, folder, task, progress)
+            attempt = _by_spark(arguments, folder, task, truncations, progress)
         else:
             left = sum(
                 folder.shards[n].lines for n in folder.unfinished(numbers)
@@ -239,15 +243,21 @@ def _translate(
                 folder,
                 writing,
                 lambda: open_translator(left),
+                truncations,
                 progress,
             )
         retries = _RETRIES if arguments.retries is None else arguments.retries
         with attempt as translate:
-            return finish(folder, numbers, translate, retries, say)
+            left_over = finish(folder, numbers, translate, retries, say)
+    if truncations.count:
+        say(f"warning: {arguments.input}: {truncations.message('lines')}")
+    return left_over
 
 
 @contextlib.contextmanager
-def _by_this_process(arguments, folder, writing, open_translator, progress):
+def _by_this_process(
+    arguments, folder, writing, open_translator, truncations, progress
+):
     """An `Attempt` of this process and its workers."""
     with (
         ShardReader(arguments.input, arguments.prefix) as reader,
@@ -256,7 +266,7 @@ def _by_this_process(arguments, folder, writing, open_translator, progress):
             reader,
             writing,
             open_translator,
-            functools.partial(_say_truncated, arguments.input),
+            truncations.add,
             progress.update,
         ) as attempt,
     ):
@@ -264,7 +274,7 @@ def _by_this_process(arguments, folder, writing, open_translator, progress):
 
 
 @contextlib.contextmanager
-def _by_spark(arguments, folder, task, progress):
+def _by_spark(arguments, folder, task, truncations, progress):
     """An `Attempt` of Spark's tasks."""
     from keras_transformer.data.spark.session import spark_session
 
@@ -273,7 +283,7 @@ def _by_spark(arguments, folder, task, progress):
             session,
             folder,
             task,
-            functools.partial(_say_truncated, arguments.input),
+            truncations.add,
             progress.update,
         )
 
@@ -299,13 +309,6 @@ def _absolute(path):
         return tuple(map(_absolute, path))
     # `Path.resolve` would follow links.
     return path if "://" in path else os.path.abspath(path)  # noqa: PTH100
-
-
-def _say_truncated(path, line):
-    say(
-        f"warning: {path}, line {line}: more tokens than the model has "
-        "positions; the rest is left out"
-    )
 
 
 def _chosen_shard(arguments) -> int | None:

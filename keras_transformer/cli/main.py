@@ -15,10 +15,11 @@ import os
 import re
 import signal
 import sys
+import warnings
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from keras_transformer.cli.console import PROGRAM, tell_error
+from keras_transformer.cli.console import PROGRAM, say, tell_error
 from keras_transformer.errors import InputError
 from keras_transformer.version import __version__
 
@@ -168,7 +169,10 @@ def main(argv: list[str] | None = None) -> int:
     """
     arguments = build_parser().parse_args(argv)
     try:
-        _module(arguments.command).run(arguments)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("always", module=r"keras_transformer\.")
+            warnings.showwarning = _show_warning
+            _module(arguments.command).run(arguments)
         sys.stdout.flush()
     except InputError as error:
         return _fail(str(error))
@@ -255,6 +259,10 @@ def _module(command):
     # A word of Python's own can't name a module.
     name = f"{command}_" if keyword.iskeyword(command) else command
     return importlib.import_module(f"keras_transformer.cli.{name}")
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None):
+    say(f"warning: {message}")
 
 
 def _fail(message) -> int:

@@ -28,7 +28,11 @@ from keras_transformer.cli.translation_output import (
     format_tokens,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.translation.request import ScoredPair, blank_pair
+from keras_transformer.translation.request import (
+    ScoredPair,
+    Truncations,
+    blank_pair,
+)
 from keras_transformer.translation.stream import translate_lines
 
 
@@ -49,6 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     make = _export_scorer if arguments.saved_model else _run_scorer
     score, batch_size = make(arguments)
     number = 0
+    truncations = Truncations()
     # A bar between results on one terminal would garble both.
     apart = not sys.stdout.isatty()
     with Progress("scoring", unit="pairs", shown=apart) as progress:
@@ -64,10 +69,9 @@ def run(arguments: argparse.Namespace) -> None:
         ):
             print(format_scored(scored, arguments))
             if scored.truncated:
-                say(
-                    f"warning: pair {number}: more tokens than the model has "
-                    "positions; the rest is left out"
-                )
+                truncations.add(number)
+    if truncations.count:
+        say(f"warning: {truncations.message('pairs')}")
     if not number:
         names = ", ".join(arguments.input)
         raise InputError(f"{names}: empty, no sentence pair to score")
@@ -132,9 +136,7 @@ def _export_scorer(arguments):
         outputs = translator.score(*map(list, zip(*pairs, strict=True)))
         names = ["log_probability", "score", "tokens"]
         columns = [outputs[name] for name in names]
-        if "truncated" in outputs:  # not in exports of earlier versions
-            either = outputs["truncated"] | outputs["translation_truncated"]
-            columns.append(either)
+        columns.append(outputs["truncated"] | outputs["translation_truncated"])
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return [
             ScoredPair(*pair, *row)

@@ -66,7 +66,10 @@ from keras_transformer.contract import layout
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.factory import RunTranslatorFactory
-from keras_transformer.translation.request import blank_translation
+from keras_transformer.translation.request import (
+    Truncations,
+    blank_translation,
+)
 from keras_transformer.translation.stream import (
     BATCHES_A_WINDOW,
     stream_lines,
@@ -177,6 +180,7 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         sentences = sum(1 for line in first if "".join(line).strip())
         opened = _translating(translator, arguments, sentences, batch_size)
+    truncations = Truncations()
     # A bar between translations on one terminal would garble both.
     apart = arguments.output is not None or not sys.stdout.isatty()
     with (
@@ -194,14 +198,18 @@ def run(arguments: argparse.Namespace) -> None:
         )
         for number, translation in enumerate(translations, 1):
             out.write(format_translation(translation, request, number))
+            if translation.truncated:
+                truncations.add(number)
             if interactive:
                 out.flush()
-            if translation.truncated:
-                name = "stdin" if from_stdin else arguments.input or "TEXT"
-                say(
-                    f"warning: {name}, line {number}: more tokens than the "
-                    "model has positions; the rest is left out"
-                )
+                _tell(truncations, "stdin")
+                truncations = Truncations()
+    _tell(truncations, "stdin" if from_stdin else arguments.input or "TEXT")
+
+
+def _tell(truncations, name):
+    if truncations.count:
+        say(f"warning: {name}: {truncations.message('lines')}")
 
 
 def _translating(factory, arguments, sentences, batch_size):

@@ -106,5 +106,3 @@ SIGNATURES = {
         varying=True,
     ),
 }
-# What exports of earlier versions don't say.
-LATER_OUTPUTS = frozenset((TRUNCATED, TRANSLATION_TRUNCATED))

@@ -132,6 +132,7 @@ class Report:
         by_length: groups of the sentences.
         by_rarest_word: likewise.
         source_language: whose words are counted, or characters.
+        truncated: sentences that lost an end, see `Evaluation`.
         training_pairs: in whose sources words were counted; None: in those
             of the test set.
     """
@@ -144,6 +145,7 @@ class Report:
     by_length: Sequence[Group]
     by_rarest_word: Sequence[Group]
     source_language: str
+    truncated: int
     training_pairs: int | None
 
     def statistics(self) -> dict[str | None, OutputStatistics]:
@@ -194,6 +196,7 @@ def report_of(
         by_length=groups_by_length(texts.sources, source),
         by_rarest_word=groups_by_rarest_word(rarest),
         source_language=source,
+        truncated=evaluation.truncated,
         training_pairs=None if data is None else data.counts["train"],
     )
 

@@ -45,6 +45,9 @@ def dev_scorer(
         pairs: dev sentences; held in memory.
         warn: told in a line where scores have to be left out.
 
+    No sentence is truncated, as `train` refuses data longer than its model. A
+    translation that reaches its limit counts as it is.
+
     Yields:
         a function of the model, `{"bleu": ..., "chrf": ...}`; `{}` where
         other processes were to translate and couldn't.

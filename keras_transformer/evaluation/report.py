@@ -107,6 +107,15 @@ def _scores(report):
             )
         ]
     notes += _test_notes(compared, tests)
+    if report.truncated:
+        notes.append(
+            _label(
+                "Truncated sentences: {count}. The source or the reference has "
+                "more tokens than the model takes, or the translation reached "
+                "its limit.",
+                count=f"{report.truncated:,}",
+            )
+        )
     return _section("Scores", _table(columns, rows), *map(_note, notes))
 
 

@@ -22,13 +22,15 @@ from keras_transformer.evaluation.scoring import (
     text_columns,
 )
 from keras_transformer.evaluation.significance import Interval, Resampling
+from keras_transformer.text.tokenizer import Tokenizer, encoded
 from keras_transformer.training.run import Run
-from keras_transformer.translation.details import text_translator
+from keras_transformer.translation.details import details, translations_from
 from keras_transformer.translation.ensemble import (
     load_members,
     mean_log_probabilities,
 )
 from keras_transformer.translation.lexicon import lexicon_of
+from keras_transformer.translation.request import Translation, blank_translation
 from keras_transformer.translation.stream import translate_lines
 from keras_transformer.translation.translator import Translator, with_prefix
 
@@ -40,10 +42,12 @@ class Measured(Configured, Protocol):
     def decoding(self) -> DecodingConfig:
         """The search."""
 
-    def translate(
-        self, texts: Sequence[str]
-    ) -> tuple[list[list[str]], list[list[float]], list[bool]]:
-        """Translations, their scores, and whether texts were too long."""
+    @property
+    def target_tokenizer(self) -> Tokenizer:
+        """The target's."""
+
+    def results(self, texts: Sequence[str]) -> list[Translation]:
+        """The best translations, and whether texts were too long."""
 
     def target_ids(self, translations: Sequence[str]) -> list[list[int]]:
         """Translations as ids."""
@@ -60,6 +64,9 @@ class Evaluation:
 
     Attributes:
         sentences: pairs measured.
+        truncated: pairs of these that lost an end: the source or the reference
+            has more tokens than the model takes, or the translation reached
+            its limit.
         cross_entropy: nats per target token, the end token counted, no
             smoothing, the reference being given token by token.
         tokens: target tokens that this is a mean of.
@@ -78,6 +85,7 @@ class Evaluation:
     """
 
     sentences: int
+    truncated: int
     cross_entropy: float
     tokens: int
     bleu: float
@@ -148,11 +156,12 @@ def evaluate_run(
     translator = Translator.from_run(
         run, model, decoding, others=others, lexicon=lexicon
     )
+    graph = details(translator, 1)
     return _evaluation(
         (loss, tokens),
-        text_translator(translator.translate),
+        lambda lines: translations_from(lines, graph(encoded(lines))),
         (sources, references),
-        run.config,
+        run,
         decoding,
         scoring or Scoring(),
         progress,
@@ -194,14 +203,11 @@ def evaluate_translator(
     if not values:
         raise InputError("no source has a token that the model sees")
 
-    def translate(lines):
-        return [best for (best,) in translator.translate(lines)[0]]
-
     return _evaluation(
         (-sum(values) / len(values), len(values)),
-        translate,
+        translator.results,
         (sources, references),
-        translator.config,
+        translator,
         decoding,
         scoring or Scoring(),
         progress,
@@ -220,14 +226,14 @@ def _together(models):
     return logits
 
 
-def _evaluation(loss, translate, columns, config, decoding, scoring, progress):
+def _evaluation(loss, translate, columns, model, decoding, scoring, progress):
     """An `Evaluation`.
 
     Args:
         loss: cross-entropy, and the number of tokens.
-        translate: from a list of lines to as many translations.
+        translate: from a list of lines to as many `Translation`s.
         columns: sources and references.
-        config: gives the target's language.
+        model: gives the target's tokenizer, and the configuration.
         decoding: the search of `translate`.
         scoring: `Scoring`.
         progress: called with the number of sentences just translated.
@@ -235,15 +241,25 @@ def _evaluation(loss, translate, columns, config, decoding, scoring, progress):
     sources, references = columns
     started = time.perf_counter()
     size = decoding.batch_size
-    lines = [*translate_lines(sources, translate, size, progress=progress)]
+    results = [
+        *translate_lines(
+            sources, translate, size, blank=blank_translation, progress=progress
+        )
+    ]
     seconds = time.perf_counter() - started
+    lines = [result.hypotheses[0].text for result in results]
+    ids = model.target_tokenizer.tokenize(encoded(references))  # (N, None)
+    # Without START or END, whichever frames it.
+    cut = (ids.row_lengths() > model.config.model.max_length - 1).numpy()
+    truncated = [result.truncated for result in results] | cut
     compared = scoring.compare(
-        {"": lines}, references, config.data.target_language
+        {"": lines}, references, model.config.data.target_language
     )
     (scores,) = compared.systems
     cross_entropy, tokens = loss
     return Evaluation(
         sentences=compared.sentences,
+        truncated=int(truncated.sum()),
         cross_entropy=cross_entropy,
         tokens=tokens,
         bleu=scores.bleu,

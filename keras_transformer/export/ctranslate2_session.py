@@ -114,7 +114,7 @@ class CTranslate2Session:
 
     def _nbest(self, text):
         count = self._translator.decoding.beam_size
-        rows, scores, truncated = self._translator.translate(text, count)
+        rows, scores, truncated = self._translator.answer(text, count)
         shape = len(text), count
         texts = [one for row in rows for one in row]
         return {
@@ -158,7 +158,7 @@ class CTranslate2Session:
 
 
 def _best(translator, text):
-    rows, scores, truncated = translator.translate(text)
+    rows, scores, truncated = translator.answer(text)
     return {
         TRANSLATION: _strings([row[0] for row in rows]),
         SCORE: np.array([row[0] for row in scores], np.float32),

@@ -29,9 +29,10 @@ from keras_transformer.export.ctranslate2_folder import (
 )
 from keras_transformer.translation.request import (
     Translation,
-    refuse_single_text,
     translations_of,
+    warn_truncated,
 )
+from keras_transformer.translation.texts import text_list
 
 
 class Hypotheses(NamedTuple):
@@ -41,7 +42,8 @@ class Hypotheses(NamedTuple):
         ids: B lists of lists of target ids, without START and END.
         scores: as many lists of floats: log-probabilities, divided by the
             length penalty.
-        truncated: B booleans, whether the text lost its end.
+        truncated: B booleans, whether the text lost its end: it was too long
+            for the model, or its best translation reached the limit.
     """
 
     ids: list[list[list[int]]]
@@ -121,9 +123,18 @@ class CTranslate2Translator:
 
         Returns:
             B lists of K translations, the best first, as many scores, and
-            whether each text was too long for the model. What is left over,
-            as of a text without tokens, has "" and `NO_SCORE`.
+            whether each text lost its end, of which a `UserWarning` says how
+            many. What is left over, as of a text without tokens, has "" and
+            `NO_SCORE`.
         """
+        found = self.answer(text_list(texts, "a CTranslate2Translator"), count)
+        warn_truncated(found[2])
+        return found
+
+    def answer(
+        self, texts: Sequence[str], count: int = 1
+    ) -> tuple[list[list[str]], list[list[float]], list[bool]]:
+        """`translate` without a warning, for those who pass on the flags."""
         ids, scores, truncated = self.search(texts, count)
         flat = [row for rows in ids for row in rows]
         spelt = iter(self._spell(flat))
@@ -138,11 +149,10 @@ class CTranslate2Translator:
         self, texts: Sequence[str], count: int = 1
     ) -> list[Translation]:
         """`translate`, each text's with all that is known of it."""
-        return translations_of(texts, *self.translate(texts, count), count)
+        return translations_of(texts, *self.answer(texts, count), count)
 
     def search(self, texts: Sequence[str], count: int = 1) -> Hypotheses:
         """`translate`, to ids. A text without tokens has one hypothesis: []."""
-        refuse_single_text(texts, "a CTranslate2Translator")
         sources, limits, truncated = self._sources(texts)
         results: dict = {i: [([], 0.0)] for i in range(len(texts))}
         rows = [i for i, source in enumerate(sources) if source]
@@ -156,10 +166,16 @@ class CTranslate2Translator:
                 beyond.setdefault(limits[i], []).append(i)
         for limit, again in beyond.items():
             results |= self._search(again, sources, limit, count)
+        found = [results[i] for i in range(len(texts))]
+        # At most so many tokens, if END is one of them: else it has none.
+        reached = [
+            len(row[0][0]) >= limit > 0
+            for row, limit in zip(found, limits, strict=True)
+        ]
         return Hypotheses(
-            [[ids for ids, _ in results[i]] for i in range(len(texts))],
-            [[score for _, score in results[i]] for i in range(len(texts))],
-            truncated,
+            [[ids for ids, _ in row] for row in found],
+            [[score for _, score in row] for row in found],
+            [a or b for a, b in zip(truncated, reached, strict=True)],
         )
 
     def token_log_probabilities(

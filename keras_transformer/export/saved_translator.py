@@ -19,11 +19,15 @@ from keras_transformer.export.registry.version_folders import (
     find_saved_model,
 )
 from keras_transformer.files import read_json
+from keras_transformer.translation.request import (
+    Translation,
+    translations_of,
+    warn_truncated,
+)
+from keras_transformer.translation.texts import text_list
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from keras_transformer.translation.request import Translation
 
 
 class SavedTranslator:
@@ -50,7 +54,7 @@ class SavedTranslator:
 
     Example:
         >>> translator = SavedTranslator("saved_models/demo")
-        >>> translations, scores = translator.translate(["Good morning."])
+        >>> translations, scores, _ = translator.translate(["Good morning."])
     """
 
     def __init__(
@@ -84,33 +88,46 @@ class SavedTranslator:
     def __repr__(self) -> str:
         return f"SavedTranslator({str(self.path)!r})"
 
-    def translate(self, texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    def translate(
+        self, texts: Sequence[str]
+    ) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Translates a batch.
 
         Args:
             texts: any number of sentences.
 
         Returns:
-            as many translations, and their scores, float32 `(B,)`.
+            as many translations, their scores, float32 `(B,)`, and whether
+            texts lost their end, bool `(B,)`, of which a `UserWarning` says
+            how many.
         """
         outputs = self._run(self._best, text=texts)
-        return _decoded(outputs[layout.TRANSLATION]), outputs[layout.SCORE]
+        truncated = outputs[layout.TRUNCATED]
+        warn_truncated(truncated)
+        translations = _decoded(outputs[layout.TRANSLATION])
+        return translations, outputs[layout.SCORE], truncated
 
-    def nbest(self, texts: Sequence[str]) -> tuple[list[list[str]], np.ndarray]:
+    def nbest(
+        self, texts: Sequence[str]
+    ) -> tuple[list[list[str]], np.ndarray, np.ndarray]:
         """The best translations of each text, the best first.
 
         Args:
             texts: any number of sentences.
 
         Returns:
-            lists of K translations, and their scores, float32 `(B, K)`; a
-            row that is left over is "" with a score of -1e9.
+            lists of K translations, their scores, float32 `(B, K)`, and
+            whether texts lost their end, as `translate`; a row that is left
+            over is "" with a score of -1e9.
 
         Raises:
             InputError: the export has no such signature.
         """
         outputs = self._run(layout.NBEST, text=texts)
-        return _decoded(outputs[layout.TRANSLATIONS]), outputs[layout.SCORES]
+        truncated = outputs[layout.TRUNCATED]
+        warn_truncated(truncated)
+        translations = _decoded(outputs[layout.TRANSLATIONS])
+        return translations, outputs[layout.SCORES], truncated
 
     def results(
         self, texts: Sequence[str], count: int | None = None
@@ -125,8 +142,6 @@ class SavedTranslator:
         Raises:
             InputError: the export has no such signature, or fewer.
         """
-        from keras_transformer.translation.request import translations_of
-
         if count is None:
             outputs = self._run(self._best, text=texts)
             names = layout.TRANSLATION, layout.SCORE
@@ -135,12 +150,11 @@ class SavedTranslator:
             outputs = self._run(layout.NBEST, text=texts)
             translations = outputs[layout.TRANSLATIONS]
             scores = outputs[layout.SCORES]
-        truncated = outputs.get(layout.TRUNCATED)
         return translations_of(
             texts,
             _decoded(translations),
             scores.tolist(),
-            None if truncated is None else truncated.tolist(),
+            outputs[layout.TRUNCATED].tolist(),
             count or 1,
         )
 
@@ -157,8 +171,7 @@ class SavedTranslator:
             `log_probability` float32 `(B,)`, natural logarithms; `score`
             float32 `(B,)`, these divided by the length penalty; `tokens`
             int32 `(B,)`; `truncated` and `translation_truncated` bool
-            `(B,)`, which of the two lost its end to the model's limit (not
-            said by exports of earlier versions).
+            `(B,)`, which of the two lost its end to the model's limit.
 
         Raises:
             InputError: the export has no such signature, or there are not as
@@ -205,14 +218,13 @@ class SavedTranslator:
         )
 
     def _run(self, signature, **texts):
-        from keras_transformer.translation.request import refuse_single_text
-
         self._require(signature)
-        for column in texts.values():
-            refuse_single_text(column, "a SavedTranslator")
         # A file read with surrogateescape holds what UTF-8 can't.
         inputs = {
-            name: [text.encode("utf-8", "replace") for text in column]
+            name: [
+                text.encode("utf-8", "replace")
+                for text in text_list(column, "a SavedTranslator")
+            ]
             for name, column in texts.items()
         }
         return self._session.run(signature, inputs)
@@ -230,9 +242,10 @@ class SavedTranslator:
                 f"{self.path}: no signature {name!r}. It has: {has}"
             )
         expected = layout.SIGNATURES.get(name, layout.SIGNATURES[layout.BEAM])
-        needed = expected.outputs.keys() - layout.LATER_OUTPUTS
         inputs, outputs = signatures[name].inputs, signatures[name].outputs
-        if set(inputs) != set(expected.inputs) or not needed <= set(outputs):
+        if set(inputs) != set(expected.inputs) or not (
+            expected.outputs.keys() <= set(outputs)
+        ):
             raise InputError(
                 f"{self.path}: signature {name!r} doesn't translate text. "
                 f"{ACCEPTED_MODEL}"

@@ -22,6 +22,7 @@ from keras_transformer.translation.request import (
 from keras_transformer.translation.translator import (
     Translator,
     at_least_one_position,
+    loses_end,
     scores_of,
 )
 
@@ -66,7 +67,8 @@ def details(
         `NO_SCORE` in a row that is left over; `lengths` int32 `(B, K)`,
         tokens, END included; `finished` bool `(B, K)`, whether the end was
         reached before the limit; `truncated` bool `(B,)`, whether the text
-        was too long for the model and lost its end.
+        lost its end: it was too long for the model, or its best translation
+        reached the limit.
 
         With `tokens` also: `tokens` string `(B, K, T)`, as the vocabulary
         has them, END included, "" after; `token_log_probabilities` float32
@@ -86,7 +88,7 @@ def details(
         outputs = {
             "translations": translator.texts(text, source, result.ids, prefix),
             **_numbers(result),
-            "truncated": source.truncated,
+            "truncated": loses_end(source, result),
         }
         if tokens or alignment:
             outputs["source_tokens"] = translator.surface(text)
@@ -163,8 +165,8 @@ def align(translator: Translator) -> Callable[..., dict]:
         vocabulary has them, END included, "" after; `alignment` float32 `(B,
         T, S)`, the attention weights of each target token over the source,
         which sum to 1 where there is a token and are 0 where there is none;
-        `truncated` bool `(B,)`, whether the text was too long for the model
-        and lost its end. A blank text has no target token.
+        `truncated` bool `(B,)`, as of `details`. A blank text has no target
+        token.
     """
 
     def run(text):
@@ -179,7 +181,7 @@ def align(translator: Translator) -> Callable[..., dict]:
             "source_tokens": translator.surface(text),
             "target_tokens": token_strings(translator, ids),
             "alignment": tf.where(is_token, weights, 0.0),
-            "truncated": source.truncated,
+            "truncated": loses_end(source, result),
         }
 
     return tf.function(run, input_signature=[_TEXT], autograph=False)

@@ -2,11 +2,19 @@
 
 import dataclasses
 import numbers
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.errors import InputError, shown
+
+# Why texts are truncated.
+WHY = (
+    "more tokens than the model takes, or a translation that reached its limit"
+)
+# Truncated texts whose numbers are named.
+_NAMED = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,8 +83,8 @@ class Translation(NamedTuple):
     Attributes:
         source: the line.
         hypotheses: the best first.
-        truncated: whether the line was too long for the model and lost its
-            end.
+        truncated: whether the line lost its end: it had more tokens than the
+            model has positions, or its translation reached the limit.
         source_tokens: as they look in the line, "" for its start and end.
     """
 
@@ -131,22 +139,50 @@ def blank_pair(pair: tuple[str, str]) -> ScoredPair:
     return ScoredPair(*pair, 0.0, 0.0, 0, False, [], [])
 
 
-def refuse_single_text(texts: object, name: str) -> None:
-    """Refuses a text where several are taken: they would be its letters.
+class Truncations:
+    """Counts texts that lost their end, for one message about all.
+
+    Attributes:
+        count: how many there are.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._first: list[int] = []
+
+    def add(self, number: int) -> None:
+        """Counts a text, by its number from 1."""
+        self.count += 1
+        if len(self._first) < _NAMED:
+            self._first.append(number)
+
+    def message(self, unit: str = "texts") -> str:
+        """How many lost their end, the numbers of the first, and why.
+
+        Args:
+            unit: a plural, what they are.
+        """
+        named = ", ".join(map(str, self._first))
+        more = ", ..." if self.count > _NAMED else ""
+        return f"{self.count:,} truncated {unit} (number {named}{more}): {WHY}"
+
+
+def warn_truncated(
+    truncated: Iterable[bool], unit: str = "texts", stacklevel: int = 3
+) -> None:
+    """Warns once of all texts that lost their end, if any did.
 
     Args:
-        texts: what was given.
-        name: of the function that takes them.
-
-    Raises:
-        InputError: it is a string.
+        truncated: whether each did.
+        unit: a plural, what they are.
+        stacklevel: of `warnings.warn`; 3: what called the caller.
     """
-    if isinstance(texts, str | bytes):
-        raise InputError(
-            f"{name} takes a list of texts here, not one. Received: "
-            f"{shown(texts)}. Accepted: [{shown(texts)}], or the model that "
-            "keras_transformer.load opens, which takes either"
-        )
+    truncations = Truncations()
+    for number, lost in enumerate(truncated, 1):
+        if lost:
+            truncations.add(number)
+    if truncations.count:
+        warnings.warn(truncations.message(unit), stacklevel=stacklevel)
 
 
 def translations_of(

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.request import (
     Translation,
-    refuse_single_text,
+    warn_truncated,
 )
 
 
@@ -90,6 +90,11 @@ class TextTranslator:
             InputError: something is no text, or the translator doesn't give
                 so many.
 
+        Warns:
+            UserWarning: how many texts lost their end: they have more tokens
+                than the model takes, or a translation reached its limit.
+                `details` say which.
+
         Example:
             >>> run = kt.load("runs/en-zh")
             >>> run.translate("I like tea.")
@@ -102,10 +107,9 @@ class TextTranslator:
             raise InputError(
                 f"n_best must be 1 or more. Received: {shown(n_best)}"
             )
-        results = [
-            result if details else _strings(result, n_best)
-            for result in self._results(lines, n_best)
-        ]
+        found = list(self._results(lines, n_best))
+        warn_truncated(result.truncated for result in found)
+        results = found if details else [_strings(r, n_best) for r in found]
         return results[0] if isinstance(texts, str) else results
 
     def _results(
@@ -125,17 +129,32 @@ def text_list(texts: Any, name: str = "translate") -> list[str]:
     Raises:
         InputError: something is no string.
     """
-    refuse_single_text(texts, name)
+    if isinstance(texts, str):  # It would be its letters.
+        raise InputError(
+            f"{name} takes a list of texts here, not one. Received: "
+            f"{shown(texts)}. Accepted: [{shown(texts)}], or the model that "
+            "keras_transformer.load opens, which takes either"
+        )
+    _refuse_bytes(texts, name)
     try:
         lines = list(texts)
     except TypeError:
         lines = [texts]
     for line in lines:
+        _refuse_bytes(line, name)
         if not isinstance(line, str):
             raise InputError(
                 f"{name} takes a string or several. Received: {shown(line)}"
             )
     return lines
+
+
+def _refuse_bytes(text, name):
+    if isinstance(text, bytes | bytearray | memoryview):
+        raise InputError(
+            f"{name} takes text, not bytes. Received: {shown(text)}. Accepted: "
+            'what its decode("utf-8") gives'
+        )
 
 
 def _strings(result, n_best):

@@ -316,7 +316,7 @@ class Translator(tf.Module):
         return {
             "translation": self.texts(text, source, result.ids)[:, 0],
             "score": scores_of(result)[:, 0],
-            "truncated": source.truncated,
+            "truncated": loses_end(source, result),
         }
 
     def _nbest(self, text):
@@ -325,7 +325,7 @@ class Translator(tf.Module):
         return {
             "translations": self.texts(text, source, result.ids),
             "scores": scores_of(result),
-            "truncated": source.truncated,
+            "truncated": loses_end(source, result),
         }
 
     def _score(self, text, translation):
@@ -389,6 +389,16 @@ def scores_of(result: SearchResult) -> tf.Tensor:
     indices = tf.range(tf.shape(result.lengths)[1])
     blank = (result.lengths == 0) & (indices == 0)
     return tf.where(blank, 0.0, tf.maximum(result.scores, NO_SCORE))
+
+
+def loses_end(source: Source, result: SearchResult) -> tf.Tensor:
+    """Whether a text or its best translation is cut off, bool `(B,)`.
+
+    Unfinished hypotheses come last, so a best one that reached its limit has
+    none beside it that ended.
+    """
+    reached_limit = ~result.finished[:, 0] & (result.lengths[:, 0] > 0)  # (B,)
+    return source.truncated | reached_limit
 
 
 def greedy(config: DecodingConfig) -> DecodingConfig:

@@ -22,6 +22,24 @@ def test_the_search_may_change_after_a_translation(folder):
     assert max(map(len, four)) == 1 < max(map(len, two))
 
 
+def test_a_translation_that_reaches_its_limit_is_truncated(folder):
+    short = kt.load(folder, decoding=kt.DecodingConfig(max_length=1))
+    with pytest.warns(
+        UserWarning, match="1 truncated texts .number 2.: .*limit"
+    ):
+        _, found = short.translate(["", "aaa bbb"], details=True)
+    assert found.truncated
+    assert not found.hypotheses[0].finished
+
+
+@pytest.mark.parametrize(
+    "given", [b"x", bytearray(b"x"), [b"x"], ["a", memoryview(b"x")]]
+)
+def test_bytes_are_to_be_decoded(folder, given):
+    with pytest.raises(InputError, match=r'not bytes.*decode\("utf-8"\)'):
+        kt.load(folder).translate(given)
+
+
 def test_a_shortlist_may_be_of_a_generator(folder):
     pairs = [("aaa bbb", "bbb aaa")]
     run = kt.load(folder, shortlist=(pair for pair in pairs))

@@ -48,6 +48,22 @@ def perfect(pairs, tmp_path):
     return path
 
 
+def test_truncated_pairs_are_counted(run, tmp_path, capsys):
+    path = tmp_path / "long.tsv"
+    long = "one " * 40
+    path.write_text(f"one\ttwo\n{long}\ttwo\none\t{long}\n")
+    words = ["evaluate", "--run", str(run), "--input", str(path), *FEW]
+    report = tmp_path / "report.html"
+    assert main([*words, "--json", "--report", str(report)]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["truncated"] == 2
+    assert "warning: 2 truncated pairs: more tokens" in err
+    assert "Truncated sentences: 2." in report.read_text("utf-8")
+    # All, where no translation may end.
+    assert main([*words, "--decoding=max_length=1"]) == 0
+    assert re.search(r"truncated +3\n", capsys.readouterr().out)
+
+
 def test_scores_have_intervals_with_their_settings(evaluate, tmp_path, pairs):
     out = tmp_path / "out.txt"
     values = evaluate("--output", out)

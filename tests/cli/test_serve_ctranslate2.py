@@ -102,9 +102,9 @@ def best_of(rows):
 
 def test_translations_are_those_of_translate(client, expected):
     texts, scores = best_of(expected())
-    assert client.translate(LINES) == (texts, scores)
-    outputs = client.predict({"text": LINES})
-    assert outputs["truncated"] == [line == LINES[3] for line in LINES]
+    truncated = [row["truncated"] for row in expected()]
+    assert client.translate(LINES) == (texts, scores, truncated)
+    assert truncated[3]
     texts, scores = best_of(expected("--beam-size=1"))
     outputs = client.predict({"text": LINES}, "greedy")
     assert outputs["translation"] == texts
@@ -113,7 +113,7 @@ def test_translations_are_those_of_translate(client, expected):
 
 def test_n_best_are_those_of_translate(client, expected):
     rows = [row["translations"] for row in expected("--n-best=4")]
-    texts, scores = client.nbest(LINES)
+    texts, scores, _ = client.nbest(LINES)
     for i, hypotheses in enumerate(rows):
         ours = list(zip(texts[i], scores[i], strict=True))[: len(hypotheses)]
         for (text, score), one in zip(ours, hypotheses, strict=True):
@@ -125,7 +125,7 @@ def test_n_best_are_those_of_translate(client, expected):
 
 def test_scores_are_those_of_its_translations(client):
     lines = [LINES[0], LINES[4], LINES[6]]
-    texts, _scores = client.translate(lines)
+    texts, _, _ = client.translate(lines)
     outputs = client.score(lines, texts)
     assert outputs["tokens"] == [len(text) + 1 for text in texts]
     # END is part of it, even where the search ended at its limit.
@@ -216,7 +216,7 @@ def test_status_page_and_text_that_is_no_utf_8(ports):
 
 
 def test_many_at_once_get_their_own_answers(ports, client):
-    texts, scores = client.translate(LINES)
+    texts, scores, _ = client.translate(LINES)
     host = f"127.0.0.1:{ports[0]}"
 
     def answer(i):

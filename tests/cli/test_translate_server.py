@@ -11,6 +11,7 @@ import pytest
 import keras_transformer as kt
 from keras_transformer.cli.main import main
 from keras_transformer.errors import InputError
+from keras_transformer.serving.client.client import Client
 from keras_transformer.serving.client.remote_translator import RemoteTranslator
 from tests.cli.conftest import ROOT
 
@@ -80,6 +81,28 @@ def test_run_export_and_server_translate_by_one_contract(run, export, url):
             translator.translate(texts[0], n_best=9)
 
 
+def test_every_way_warns_once_of_truncated_texts(run, export, url):
+    texts = ["one two", "", "three " * 200, "four " * 300]
+    for translator in (
+        kt.load(run),
+        kt.load(export),
+        kt.load(url, model="toy"),
+    ):
+        for options in ({}, {"n_best": 2}, {"details": True}):
+            with pytest.warns(UserWarning, match="truncated") as caught:
+                translator.translate(texts, **options)
+            (warning,) = (w for w in caught if "truncated" in str(w.message))
+            said = str(warning.message)
+            assert said.startswith("2 truncated texts (number 3, 4): ")
+            assert warning.filename == __file__
+    with Client(url, "toy") as client:
+        for translate in (client.translate, client.nbest):
+            with pytest.warns(UserWarning, match="2 truncated texts") as caught:
+                truncated = translate(texts)[2]
+            assert truncated == [False, False, True, True]
+            assert caught[0].filename == __file__
+
+
 @pytest.fixture(scope="module")
 def from_export(export, tmp_path_factory):
     """What the export gives by itself, each once: loading takes long."""
@@ -137,7 +160,7 @@ def test_a_line_that_is_too_long_is_reported(url, tmp_path, capsys):
         capsys, "--server", url, "--model", "toy", "--input", path
     )
     assert len(said.out.splitlines()) == 3
-    assert "long.txt, line 2" in said.err
+    assert "long.txt: 1 truncated lines (number 2): more" in said.err
 
 
 def test_without_tensorflow(url, source):
@@ -240,11 +263,12 @@ def test_the_methods_of_the_client(export, url):
     here = SavedTranslator(export)
     texts = [*LINES[:11], "one zero", ""]
     with Client(url, "toy", batch_size=5) as there:
-        found, scores = there.translate(texts)
-        expected, expected_scores = here.translate(texts)
+        found, scores, truncated = there.translate(texts)
+        expected, expected_scores, cut = here.translate(texts)
         assert found == expected
+        assert truncated == cut.tolist()
         assert scores == pytest.approx(expected_scores.tolist(), rel=1e-4)
-        best, numbers = there.nbest(texts)
+        best, numbers, _ = there.nbest(texts)
         assert best == here.nbest(texts)[0]
         assert [row[0] for row in best] == found
         assert [row[0] for row in numbers] == pytest.approx(scores, rel=1e-4)

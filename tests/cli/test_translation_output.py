@@ -147,7 +147,7 @@ def test_a_line_that_is_too_long_is_reported(translate, tmp_path, option):
     warnings = [line for line in said.splitlines() if "warning" in line]
     assert len(lines) == 3
     assert len(warnings) == 1
-    assert "long.txt, line 2" in warnings[0]
+    assert "long.txt: 1 truncated lines (number 2): more" in warnings[0]
     if option == "--json":
         assert [v["truncated"] for v in parsed(lines)] == [False, True, False]
 

@@ -27,6 +27,7 @@ def page_of(
     tests: Sequence[str] = TESTS,
     resamples: int = 40,
     language: str = "en",
+    truncated: int = 0,
 ) -> str:
     """The page of systems, of which the first is the evaluated one.
 
@@ -38,6 +39,7 @@ def page_of(
         tests: where there is more than one system.
         resamples: of intervals.
         language: of the translations.
+        truncated: sentences that lost an end.
     """
     systems = systems or {"ours": OURS, "theirs": THEIRS}
     scoring = Scoring(
@@ -56,6 +58,7 @@ def page_of(
             by_length=groups_by_length(sources, "en"),
             by_rarest_word=groups_by_rarest_word(rarest),
             source_language="en",
+            truncated=truncated,
             training_pairs=training_pairs,
         )
     )

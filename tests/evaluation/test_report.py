@@ -130,6 +130,11 @@ def test_small_groups_have_no_interval():
     assert "Groups of less than 10 sentences have no interval." in text
 
 
+def test_it_says_how_many_sentences_are_truncated():
+    assert "Truncated sentences" not in page_of()
+    assert "Truncated sentences: 1,200." in page_of(truncated=1200)
+
+
 def test_it_says_what_is_in_no_group():
     assert "no word" not in in_english(page_of())
     text = in_english(page_of(sources=["…", *SOURCES[1:]]))

@@ -3,13 +3,15 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import Config
-from keras_transformer.constants import PAD_ID
+from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.run_evaluation import (
     batch_cross_entropy,
     cross_entropy,
     evaluate_translator,
 )
+from keras_transformer.text.character import CharacterTokenizer
+from keras_transformer.translation.request import Hypothesis, Translation
 
 TABLE = tf.random.stateless_normal([9, 9], [1, 2])
 LABELS = [[4, 5, 6, 3], [7, 3], [8, 8, 3], [3]]
@@ -96,8 +98,10 @@ class Blind:
         self.config = Config().updated({"model": model})
         self.decoding = self.config.decoding
 
-    def translate(self, texts):
-        return [["x"] for _ in texts], [[0.0] for _ in texts], [False] * 3
+        self.target_tokenizer = CharacterTokenizer([*SPECIAL_TOKENS, "x"])
+
+    def results(self, texts):
+        return [Translation(text, [Hypothesis("x", 0.0)]) for text in texts]
 
     def target_ids(self, translations):
         return [[4] for _ in translations]

@@ -28,7 +28,7 @@ def copy(report, tmp_path):
 def test_translates_as_the_live_model(translator, report, texts):
     reference = json.loads((report.path / layout.REFERENCE).read_text("utf-8"))
     expected = reference["outputs"][layout.BEAM]
-    translations, scores = translator.translate([*texts, ""])
+    translations, scores, _ = translator.translate([*texts, ""])
     assert translations == expected[layout.TRANSLATION]
     np.testing.assert_allclose(scores, expected[layout.SCORE], atol=1e-4)
     assert scores.dtype == np.float32
@@ -61,7 +61,7 @@ def test_operations_have_one_thread_or_as_many_as_were_chosen(
 def test_a_path_that_reads_as_a_pattern(translator, report, tmp_path, folder):
     path = shutil.copytree(report.path, tmp_path / folder / "2")
     expected = translator.translate(["Hi."])
-    translations, scores = SavedTranslator(path).translate(["Hi."])
+    translations, scores, _ = SavedTranslator(path).translate(["Hi."])
     assert translations == expected[0]
     np.testing.assert_array_equal(scores, expected[1])
 
@@ -72,9 +72,15 @@ def test_one_text_is_not_taken_for_its_letters(translator, name):
         getattr(translator, name)("Hi.")
 
 
+def test_bytes_are_to_be_decoded(translator):
+    for texts in (b"Hi.", ["Hi.", b"Hi."]):
+        with pytest.raises(InputError, match="not bytes.*decode"):
+            translator.translate(texts)
+
+
 def test_best_of_many_is_the_translation(translator, texts):
-    translations, scores = translator.translate(texts)
-    rows, row_scores = translator.nbest(texts)
+    translations, scores, _ = translator.translate(texts)
+    rows, row_scores, _ = translator.nbest(texts)
     assert [row[0] for row in rows] == translations
     np.testing.assert_allclose(row_scores[:, 0], scores, atol=1e-4)
     assert (np.diff(row_scores, axis=1) <= 0).all()
@@ -109,7 +115,7 @@ def test_ids_are_the_tokenizers(translator, run, texts):
 
 
 def test_alignment_belongs_to_the_translation(translator, texts):
-    translations, _ = translator.translate(texts)
+    translations, _, _ = translator.translate(texts)
     source, target, alignment = translator.align(texts)
     assert source[0][:6] == ["", "Where", "is", "the", "dog", "?"]
     for row, translation in enumerate(translations):
@@ -120,34 +126,23 @@ def test_alignment_belongs_to_the_translation(translator, texts):
     assert alignment.dtype == np.float32
 
 
-def test_an_export_of_an_earlier_version_translates(served, tmp_path):
-    def earlier(text):
-        outputs = served.functions[layout.BEAM](text=text)
-        return {name: outputs[name] for name in ("translation", "score")}
-
-    spec = tf.TensorSpec([None], tf.string, name="text")
-    module = tf.Module()
-    module.tokenizers = [
-        served.module.source_tokenizer,
-        served.module.target_tokenizer,
-    ]
-    module.weights = served.module.weights
-    function = tf.function(earlier, input_signature=[spec], autograph=False)
-    tf.saved_model.save(module, str(tmp_path), signatures=function)
-    translator = SavedTranslator(tmp_path)
-    assert len(translator.translate(["A dog."])[0]) == 1
-    with pytest.raises(InputError, match="no signature 'align'"):
-        translator.align(["A dog."])
+def test_truncated_texts_are_told_and_warned_of(translator):
+    texts = ["A dog.", "dog " * 40, "dog " * 50]
+    for translate in (translator.translate, translator.nbest):
+        with pytest.warns(
+            UserWarning, match=r"2 truncated texts \(number 2, 3"
+        ):
+            assert translate(texts)[2].tolist() == [False, True, True]
 
 
 def test_no_text_gives_no_translation(translator):
-    translations, scores = translator.translate([])
+    translations, scores, _ = translator.translate([])
     assert translations == []
     assert scores.shape == (0,)
 
 
 def test_text_that_utf8_cannot_hold_is_translated(translator):
-    translations, _ = translator.translate(["a dog \udcff"])
+    translations, _, _ = translator.translate(["a dog \udcff"])
     assert len(translations) == 1
 
 

@@ -57,6 +57,8 @@ def test_one_text_is_not_taken_for_its_letters():
     with Client("http://127.0.0.1:9", "toy") as client:
         with pytest.raises(InputError, match=r"list of texts.*\['Hi\.'\]"):
             client.translate("Hi.")
+        with pytest.raises(InputError, match="not bytes.*decode"):
+            client.translate([b"Hi."])
 
 
 def test_all_types_of_outputs(client):
@@ -76,7 +78,7 @@ def test_order_is_kept_over_many_requests(client, batch_size):
 
 def test_no_texts_are_no_request(client):
     assert client().predict({"text": []}) == {}
-    assert client().translate([]) == ([], [])
+    assert client().translate([]) == ([], [], [])
     assert client(model="nothing").tokenize([]) == []
 
 

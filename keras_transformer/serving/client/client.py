@@ -26,7 +26,8 @@ from keras_transformer.serving.client.transport import (
     VersionStatus,
     parse_target,
 )
-from keras_transformer.translation.request import refuse_single_text
+from keras_transformer.translation.request import warn_truncated
+from keras_transformer.translation.texts import text_list
 
 
 class Client:
@@ -56,7 +57,7 @@ class Client:
 
     Example:
         >>> with Client("http://127.0.0.1:8501", "en-zh") as client:
-        ...     translations, scores = client.translate(["Good morning."])
+        ...     translations, scores, _ = client.translate(["Good morning."])
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Client:
         texts: Sequence[str],
         signature: str = layout.BEAM,
         timeout: float | None = None,
-    ) -> tuple[list[str], list[float]]:
+    ) -> tuple[list[str], list[float], list[bool]]:
         """Translates texts.
 
         Args:
@@ -105,30 +106,35 @@ class Client:
             timeout: seconds for the whole call; None: the client's.
 
         Returns:
-            as many translations, and their scores: log-probabilities,
-            length-normalised.
+            as many translations, their scores, log-probabilities that are
+            length-normalised, and whether texts lost their end, of which a
+            `UserWarning` says how many.
 
         Raises:
             RequestError: a request failed; its class says how.
         """
-        return self._columns(
-            (layout.TRANSLATION, layout.SCORE), signature, timeout, text=texts
-        )
+        names = (layout.TRANSLATION, layout.SCORE, layout.TRUNCATED)
+        found = self._columns(names, signature, timeout, text=texts)
+        warn_truncated(found[2])
+        return found
 
     def nbest(
         self, texts: Sequence[str], timeout: float | None = None
-    ) -> tuple[list[list[str]], list[list[float]]]:
+    ) -> tuple[list[list[str]], list[list[float]], list[bool]]:
         """The best translations of each text, the best first.
 
         Returns:
-            lists of K translations and of their scores; what is left over
-            is "" with a score of -1e9.
+            lists of K translations and of their scores, and whether texts
+            lost their end, as `translate`; what is left over is "" with a
+            score of -1e9.
 
         Raises:
             RequestError: see `translate`.
         """
-        names = (layout.TRANSLATIONS, layout.SCORES)
-        return self._columns(names, layout.NBEST, timeout, text=texts)
+        names = (layout.TRANSLATIONS, layout.SCORES, layout.TRUNCATED)
+        found = self._columns(names, layout.NBEST, timeout, text=texts)
+        warn_truncated(found[2])
+        return found
 
     def score(
         self,
@@ -200,8 +206,7 @@ class Client:
             InputError: the inputs have different lengths, or one is a string.
             RequestError: see `translate`.
         """
-        for texts in inputs.values():
-            refuse_single_text(texts, "a Client")
+        inputs = {key: text_list(v, "a Client") for key, v in inputs.items()}
         deadline = time.monotonic() + self._seconds(timeout)
         batches = _split_inputs(inputs, self._batch_size)
         outputs: dict = {}

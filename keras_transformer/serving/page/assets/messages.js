@@ -18,11 +18,11 @@ const ENGLISH = {
   aboutSeveral:
     "{model}, version {version}, {count} sentences, {milliseconds} ms",
   truncated:
-    "Truncated: the text is longer than the model takes; its end was not " +
-    "translated.",
+    "Truncated: the text or its translation is longer than the model takes; " +
+    "the end is missing.",
   truncatedSome:
-    "Truncated, as longer than the model takes: {numbers}. The end was not " +
-    "translated.",
+    "Truncated, as longer than the model takes: {numbers}. The end is " +
+    "missing.",
   unsure:
     "Unsure: the tokens of this translation have a probability of only " +
     "{percent} each, their geometric mean. It may be wrong.",
@@ -93,9 +93,9 @@ const CHINESE = {
   working: "正在翻译……",
   about: "{model}，版本 {version}，{milliseconds} 毫秒",
   aboutSeveral: "{model}，版本 {version}，{count} 句，{milliseconds} 毫秒",
-  truncated: "已截断（truncated）：原文超出模型的长度，末尾没有翻译。",
+  truncated: "已截断（truncated）：原文或译文超出模型的长度，缺少末尾。",
   truncatedSome:
-    "已截断（truncated）：{numbers}超出模型的长度，末尾没有翻译。",
+    "已截断（truncated）：{numbers}超出模型的长度，缺少末尾。",
   unsure:
     "把握不大：模型给这个译文各词元的概率只有 {percent}（几何平均），译文可能有误。",
   unsureSome: "把握不大：以下译文每词元的概率低，可能有误：{numbers}。",
