@@ -135,15 +135,22 @@ class CTranslate2Translator:
         self, texts: Sequence[str], count: int = 1
     ) -> tuple[list[list[str]], list[list[float]], list[bool]]:
         """`translate` without a warning, for those who pass on the flags."""
-        ids, scores, truncated = self.search(texts, count)
-        flat = [row for rows in ids for row in rows]
-        spelt = iter(self._spell(flat))
-        translations = [[next(spelt) for _ in rows] for rows in ids]
-        for row, values in zip(translations, scores, strict=True):
-            left = count - len(row)
-            row += [""] * left
-            values += [NO_SCORE] * left
-        return translations, scores, truncated
+        # All of the beam, for some may be the same text.
+        searched = 1 if count == 1 else self.decoding.beam_size
+        ids, scores, truncated = self.search(texts, searched)
+        spelt = iter(self._spell([row for rows in ids for row in rows]))
+        translations = []
+        for row in scores:
+            best: dict = {}  # scores by text
+            for score in row:
+                best.setdefault(next(spelt), score)
+            left = [("", NO_SCORE)] * count
+            translations.append([*best.items(), *left][:count])
+        return (
+            [[text for text, _ in row] for row in translations],
+            [[score for _, score in row] for row in translations],
+            truncated,
+        )
 
     def results(
         self, texts: Sequence[str], count: int = 1

@@ -26,6 +26,7 @@ from keras_transformer.search.beam_hypotheses import (
     EMPTY,
     Candidates,
     Hypotheses,
+    empty_hypotheses,
     expand,
     extend,
     finish,
@@ -99,6 +100,7 @@ def beam_search(
     beam_size: int,
     num_hypotheses: int | None = None,
     early_stopping: bool = False,
+    kept: int | None = None,
 ) -> SearchResult:
     """Translates by keeping the most probable prefixes.
 
@@ -115,15 +117,18 @@ def beam_search(
             are the same first rows, after fewer steps.
         early_stopping: whether a sentence is done, too, when `beam_size`
             hypotheses have ended, although a live one may still win.
+        kept: rows to return in place of `num_hypotheses`, at least
+            `beam_size`: those beyond are further hypotheses that ended, for
+            which no step more is done.
 
     Returns:
-        A `SearchResult` of `num_hypotheses` rows a sentence.
+        A `SearchResult` of `num_hypotheses` or `kept` rows a sentence.
     """
     num_hypotheses = num_hypotheses or beam_size
     max_steps = output_capacity(sentences.max_lengths)
     source_ids = any_shape(source_ids)
     cache = model.start(source_ids, beam_size, no_capacity(source_ids))
-    state = initial_state(sentences, beam_size, max_steps, cache)
+    state = initial_state(sentences, beam_size, max_steps, cache, kept)
     state = with_coverage(state, model, source_ids, constraints)
     options = constraints, num_hypotheses, early_stopping
     final = run_loop(
@@ -132,7 +137,7 @@ def beam_search(
         lambda state: advance(model, state, *options).state,
         lambda state: ~state.done,
     )
-    return best(final.live, final.finished, num_hypotheses)
+    return best(final.live, final.finished, num_hypotheses, kept)
 
 
 def initial_state(
@@ -140,30 +145,24 @@ def initial_state(
     beam_size: int,
     max_steps: int | tf.Tensor,
     cache: object,
+    kept: int | None = None,
 ) -> BeamState:
     """One empty live hypothesis a sentence; the other rows EMPTY.
 
     Equal live hypotheses would fill the beam with `K` copies of the best.
+    There are `kept` rows for finished ones, K where it is None.
     """
     batch_size = tf.shape(sentences.max_lengths)[0]
     rows = [batch_size, beam_size]
-    no_log_probs = tf.fill(rows, EMPTY)  # (B, K)
-    empty = Hypotheses(
-        ids=tf.fill([batch_size, beam_size, max_steps], PAD_ID),
-        lengths=tf.zeros(rows, tf.int32),
-        log_probs=no_log_probs,
-        penalised_log_probs=no_log_probs,
-        scores=no_log_probs,
-    )
     first = tf.where(tf.range(beam_size) == 0, 0.0, EMPTY)  # (K,)
     first = tf.broadcast_to(first, rows)  # (B, K)
     return BeamState(
         step=tf.constant(0),
         tokens=tf.fill(rows, START_ID),
-        live=empty._replace(
+        live=empty_hypotheses(batch_size, beam_size, max_steps)._replace(
             log_probs=first, penalised_log_probs=first, scores=first
         ),
-        finished=empty,
+        finished=empty_hypotheses(batch_size, kept or beam_size, max_steps),
         done=sentences.max_lengths <= 0,
         coverage=(),
         sentences=sentences,
@@ -253,14 +252,21 @@ def cannot_improve(
     )  # (B,)
     is_final = attainable <= finished.scores[:, num_hypotheses - 1]  # (B,)
     if early_stopping:
-        is_final |= tf.reduce_all(finished.scores > EMPTY, axis=1)
+        beam_size = live.scores.shape[1]
+        is_final |= finished.scores[:, beam_size - 1] > EMPTY
     return is_final
 
 
 def best(
-    live: Hypotheses, finished: Hypotheses, num_hypotheses: int
+    live: Hypotheses,
+    finished: Hypotheses,
+    num_hypotheses: int,
+    kept: int | None = None,
 ) -> SearchResult:
-    """The rows to return: finished ones first, then live ones."""
+    """The rows to return: finished ones first, then live ones.
+
+    Live ones stand among the first `num_hypotheses` alone.
+    """
     # By log-probability until now, coverage left out.
     _, order = tf.math.top_k(live.scores, tf.shape(live.scores)[1])  # (B, K)
     live = gather_beams(live, order)  # (B, K, ...)
@@ -273,14 +279,15 @@ def best(
     half = tf.shape(finished.scores)[1]
     is_finished = tf.range(tf.shape(both.scores)[1]) < half  # (2 K,)
     _, indices = tf.math.top_k(
-        exists * (1 + tf.cast(is_finished, tf.int32)), num_hypotheses
-    )  # (B, num_hypotheses)
-    rows = gather_beams(both, indices)  # (B, num_hypotheses, ...)
-    exists = rows.scores > EMPTY  # (B, num_hypotheses)
+        exists * (1 + tf.cast(is_finished, tf.int32)), kept or num_hypotheses
+    )  # (B, R), R being `kept` or `num_hypotheses`
+    rows = gather_beams(both, indices)  # (B, R, ...)
+    may_be_live = tf.range(tf.shape(indices)[1]) < num_hypotheses  # (R,)
+    exists = (rows.scores > EMPTY) & (may_be_live | (indices < half))  # (B, R)
     return SearchResult(
         ids=tf.where(exists[..., tf.newaxis], rows.ids, PAD_ID),
         lengths=tf.where(exists, rows.lengths, 0),
-        scores=rows.scores,
-        log_probabilities=rows.log_probs,
+        scores=tf.where(exists, rows.scores, EMPTY),
+        log_probabilities=tf.where(exists, rows.log_probs, EMPTY),
         finished=exists & (indices < half),
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import tensorflow as tf
 
-from keras_transformer.constants import END_ID
+from keras_transformer.constants import END_ID, PAD_ID
 from keras_transformer.search.loop import write_tokens
 from keras_transformer.search.scoring import (
     hypothesis_scores,
@@ -74,6 +74,20 @@ class Candidates(NamedTuple):
     log_probs: tf.Tensor
     parents: tf.Tensor
     tokens: tf.Tensor
+
+
+def empty_hypotheses(
+    batch_size: tf.Tensor, rows: int, max_steps: int | tf.Tensor
+) -> Hypotheses:
+    """So many rows a sentence, all of them EMPTY."""
+    none = tf.fill([batch_size, rows], EMPTY)  # (B, K)
+    return Hypotheses(
+        ids=tf.fill([batch_size, rows, max_steps], PAD_ID),
+        lengths=tf.zeros([batch_size, rows], tf.int32),
+        log_probs=none,
+        penalised_log_probs=none,
+        scores=none,
+    )
 
 
 def expand(
@@ -204,13 +218,13 @@ def finish(
 
 
 def merge(finished: Hypotheses, new: Hypotheses) -> Hypotheses:
-    """The `K` best by score of both; among equals the earlier finished."""
-    beam_size = finished.ids.shape[1]
+    """As many as are finished, the best of both; of equals the earlier."""
+    count = finished.ids.shape[1]
     both = tf.nest.map_structure(
         lambda *parts: tf.concat(parts, axis=1), finished, new
-    )  # (B, 2 K, ...)
-    _, indices = tf.math.top_k(both.scores, beam_size)  # (B, K)
-    return gather_beams(both, indices)  # (B, K, ...)
+    )  # (B, count + K, ...)
+    _, indices = tf.math.top_k(both.scores, count)  # (B, count)
+    return gather_beams(both, indices)  # (B, count, ...)
 
 
 def select(candidates: Candidates, beam_size: int) -> Candidates:

@@ -31,6 +31,7 @@ def search(
     config: DecodingConfig,
     banned: tuple[int, ...] = (),
     num_hypotheses: int | None = None,
+    kept: int | None = None,
 ) -> SearchResult:
     """Sampling if asked for; else greedy for a beam of 1, else beam search.
 
@@ -41,6 +42,7 @@ def search(
         config: the search.
         banned: ids that are never generated.
         num_hypotheses: rows to return, at most the beam size; None: all.
+        kept: of a beam, rows to return in place of these, see `beam_search`.
     """
     constraints = search_constraints(config, banned)
     if config.sampling or config.beam_size == 1:
@@ -59,6 +61,7 @@ def search(
         config.beam_size,
         num_hypotheses,
         config.early_stopping,
+        kept,
     )
 
 

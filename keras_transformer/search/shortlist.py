@@ -231,6 +231,7 @@ def shortlisted_search(
     config: DecodingConfig,
     banned: Sequence[int] = (),
     num_hypotheses: int | None = None,
+    kept: int | None = None,
 ) -> SearchResult:
     """As `from_config.search`, among the tokens that each sentence can use.
 
@@ -239,7 +240,8 @@ def shortlisted_search(
     Args:
         model: of the whole vocabulary.
         lexicon: made with the same `banned`.
-        source_ids, sentences, config, banned, num_hypotheses: as of `search`.
+        source_ids, sentences, config, banned, num_hypotheses, kept: as of
+            `search`.
     """
     prefixes = sentences.prefixes
     shortlist = lexicon.shortlist(source_ids, prefixes)
@@ -254,6 +256,7 @@ def shortlisted_search(
         config,
         local,
         num_hypotheses,
+        kept,
     )
     ids = tf.gather(shortlist.ids, result.ids)  # (B, K, T)
     return result._replace(ids=ids)

@@ -44,6 +44,7 @@ class SentencePieceTokenizer(Tokenizer):
     """
 
     kind = "sentencepiece"
+    has_variants = True
     content_file = "sentencepiece.model"
 
     def __init__(

@@ -87,6 +87,8 @@ class Tokenizer(tf.Module):
 
     kind: str = ""
     content_file: str = ""
+    # Whether several rows of ids often spell the same text, as pieces do.
+    has_variants = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -62,7 +62,8 @@ def details(
 
     Returns:
         A `tf.function` from `text` string `(B,)` to a dictionary:
-        `translations` string `(B, K)`, the best first; `scores` and
+        `translations` string `(B, K)`, the best first, no two the same;
+        `scores` and
         `log_probabilities` float32 `(B, K)`, 0 for a blank text and
         `NO_SCORE` in a row that is left over; `lengths` int32 `(B, K)`,
         tokens, END included; `finished` bool `(B, K)`, whether the end was
@@ -81,12 +82,9 @@ def details(
 
     def run(text, prefix=None):
         source = translator.prepare(text)
-        prefixes = ()
-        if prefix is not None:
-            prefixes = translator.target_ids(prefix, end=False)
-        result = translator.search(source, num_hypotheses, prefixes)
+        texts, result = translator.best(text, source, num_hypotheses, prefix)
         outputs = {
-            "translations": translator.texts(text, source, result.ids, prefix),
+            "translations": texts,
             **_numbers(result),
             "truncated": loses_end(source, result),
         }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import keras
 import tensorflow as tf
@@ -17,6 +17,7 @@ import tensorflow as tf
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, NO_SCORE, PAD_ID
 from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.search.beam_hypotheses import EMPTY, gather_beams
 from keras_transformer.search.from_config import (
     banned_ids,
     needs_alignment,
@@ -40,6 +41,9 @@ from keras_transformer.search.shortlist import (
 from keras_transformer.text.tokenizer import Tokenizer, frame
 from keras_transformer.training.run import Run
 from keras_transformer.translation.ensemble import Ensemble, step_model
+
+# Hypotheses that are kept for different texts, in beam sizes.
+_KEPT = 4
 
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
@@ -174,6 +178,8 @@ class Translator(tf.Module):
     def nbest(self) -> Callable[[tf.Tensor], dict]:
         """The graph function for the best `beam_size` translations.
 
+        No two of them are the same text; see `best`.
+
         `text` string `(B,)` -> `{"translations": string (B, K), "scores":
         float32 (B, K), "truncated": bool (B,)}`, the best first. A row that
         is left over has "" and `NO_SCORE`; a blank text gives "" and 0, then
@@ -266,6 +272,7 @@ class Translator(tf.Module):
         source: Source,
         num_hypotheses: int | None = None,
         prefixes: tf.Tensor | tuple[()] = (),
+        kept: int | None = None,
     ) -> SearchResult:
         """Searches from ids to ids.
 
@@ -273,6 +280,7 @@ class Translator(tf.Module):
             source: what `prepare` made.
             num_hypotheses: rows to return; None: all.
             prefixes: int32 `(B, P)`, what the outputs begin with, PAD after.
+            kept: rows to return in place of these, see `beam_search`.
         """
         if self._first_id is not None:
             prefixes = self._with_first(prefixes, tf.shape(source.ids)[0])
@@ -289,7 +297,41 @@ class Translator(tf.Module):
             self._config,
             self._banned,
             num_hypotheses,
+            kept,
         )
+
+    def best(
+        self,
+        text: tf.Tensor,
+        source: Source,
+        count: int | None = None,
+        prefix: tf.Tensor | None = None,
+    ) -> tuple[tf.Tensor, SearchResult]:
+        """The best translations, no two of a sentence the same text.
+
+        Args:
+            text: string `(B,)`, what `source` was made of.
+            source: what `prepare` made.
+            count: K, at most the beam size; None: that.
+            prefix: string `(B,)`, what the texts begin with.
+
+        Returns:
+            string `(B, K)`, and their `SearchResult`. A row that is left over
+            has "", length 0 and score minus infinity.
+        """
+        prefixes: Any = ()
+        if prefix is not None:
+            prefixes = self.target_ids(prefix, end=False)
+        kept = None
+        if count != 1 and self.target_tokenizer.has_variants:
+            # As long as for the whole beam, and what else has ended.
+            kept = _KEPT * self._config.beam_size
+        searched = None if kept else count
+        result = self.search(source, searched, prefixes, kept)
+        texts = self.texts(text, source, result.ids, prefix)  # (B, R)
+        if count == 1:
+            return texts, result
+        return distinct(texts, result, count or self._config.beam_size)
 
     def _with_first(self, prefixes, batch_size):
         """Prefixes that begin with the target's language code.
@@ -312,18 +354,18 @@ class Translator(tf.Module):
     def _translate(self, text):
         # A blank line has limit 0: no token, hence "" and score 0.
         source = self.prepare(text)
-        result = self.search(source, num_hypotheses=1)
+        texts, result = self.best(text, source, 1)
         return {
-            "translation": self.texts(text, source, result.ids)[:, 0],
+            "translation": texts[:, 0],
             "score": scores_of(result)[:, 0],
             "truncated": loses_end(source, result),
         }
 
     def _nbest(self, text):
         source = self.prepare(text)
-        result = self.search(source)
+        texts, result = self.best(text, source)
         return {
-            "translations": self.texts(text, source, result.ids),
+            "translations": texts,
             "scores": scores_of(result),
             "truncated": loses_end(source, result),
         }
@@ -399,6 +441,35 @@ def loses_end(source: Source, result: SearchResult) -> tf.Tensor:
     """
     reached_limit = ~result.finished[:, 0] & (result.lengths[:, 0] > 0)  # (B,)
     return source.truncated | reached_limit
+
+
+def distinct(
+    texts: tf.Tensor, result: SearchResult, count: int
+) -> tuple[tf.Tensor, SearchResult]:
+    """The first `count` rows of different texts, those left over last.
+
+    Args:
+        texts: string `(B, R)`, what the rows of `result` spell.
+        result: R rows a sentence, the best first.
+        count: K. As many rows are returned, or R where it is fewer.
+    """
+    rows = tf.shape(texts)[1]
+    same = texts[:, :, tf.newaxis] == texts[:, tf.newaxis]  # (B, R, R)
+    earlier = tf.range(rows) < tf.range(rows)[:, tf.newaxis]  # (R, R)
+    repeats = tf.reduce_any(same & earlier, axis=2)  # (B, R)
+    is_kept = (result.scores > EMPTY) & ~repeats  # (B, R)
+    # `top_k` keeps the order of equals.
+    _, order = tf.math.top_k(
+        tf.cast(is_kept, tf.int32), tf.minimum(count, rows)
+    )  # (B, K)
+    texts, is_kept, result = gather_beams((texts, is_kept, result), order)
+    return tf.where(is_kept, texts, ""), SearchResult(
+        ids=tf.where(is_kept[..., tf.newaxis], result.ids, PAD_ID),
+        lengths=tf.where(is_kept, result.lengths, 0),
+        scores=tf.where(is_kept, result.scores, EMPTY),
+        log_probabilities=tf.where(is_kept, result.log_probabilities, EMPTY),
+        finished=result.finished & is_kept,
+    )
 
 
 def greedy(config: DecodingConfig) -> DecodingConfig:

@@ -14,6 +14,7 @@ from tests.fake_models import (
     RecurrentModel,
     ScriptedModel,
     Uncached,
+    Watched,
     chain,
     exhaustive,
     forced,
@@ -268,3 +269,26 @@ def test_cached_search_equals_search_by_full_passes():
     result = run(model, source_ids, limits, 3, 0.6)
     np.testing.assert_array_equal(result.ids, expected.ids)
     np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_further_hypotheses_change_none_of_the_first(seed, early_stopping):
+    model = Watched(RecurrentModel(seed))
+    source_ids, lengths = random_sources(seed, rows=12)
+    limits = lengths + 3
+    options = 1.0, 3, early_stopping
+    expected = run(model, source_ids, limits, 3, *options)
+    steps = [*model.steps]
+    result = run(model, source_ids, limits, 3, *options, 12)
+    assert model.steps == 2 * steps
+    for name in result._fields:
+        np.testing.assert_array_equal(
+            getattr(result, name)[:, :3], getattr(expected, name), err_msg=name
+        )
+    scores, finished = result.scores.numpy(), result.finished.numpy()
+    exists = scores[:, 3:] > -np.inf
+    assert exists.any()
+    np.testing.assert_array_equal(finished[:, 3:], exists)
+    assert (scores[:, 3:-1] >= scores[:, 4:]).all()
+    assert (result.lengths.numpy()[:, 3:] > 0).sum() == exists.sum()

@@ -1,0 +1,145 @@
+"""N-best lists of different texts, where tokens can spell one in many ways."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.constants import NO_SCORE, SPECIAL_TOKENS
+from keras_transformer.search.loop import SearchResult
+from keras_transformer.text.character import CharacterTokenizer
+from keras_transformer.text.sentencepiece import SentencePieceTokenizer
+from keras_transformer.translation.details import details, translations_from
+from keras_transformer.translation.translator import Translator, distinct
+from tests.fake_models import RecurrentModel
+
+TEXTS = ["ab", "", "hgfe dcba", "a", "bbb", "cafe"]
+
+
+class Shouting(CharacterTokenizer):
+    """Letters that are spelled as capitals, so that texts have variants."""
+
+    has_variants = True
+
+    def _decode(self, ids):
+        return tf.strings.upper(super()._decode(ids))
+
+
+def translator(seed=1, **options):
+    letters = "abcABC"
+    model = RecurrentModel(seed, vocabulary_size=len(SPECIAL_TOKENS) + 6)
+    # A letter and its capital are about as probable, and go on alike.
+    first, last = len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + 3
+    for name, axis in (("embedding", 0), ("output", 1)):
+        parts = tf.split(getattr(model, name), [last, 3], axis)
+        parts[1] = tf.gather(parts[0], range(first, last), axis=axis) * 0.99
+        setattr(model, name, tf.concat(parts, axis))
+    return Translator(
+        CharacterTokenizer([*SPECIAL_TOKENS, *"abcdefgh"]),
+        Shouting([*SPECIAL_TOKENS, *letters]),
+        model,
+        DecodingConfig(
+            max_length_ratio=1.0,
+            max_length_offset=4,
+            **{"beam_size": 4, **options},
+        ),
+    )
+
+
+def by_search(subject, text):
+    """The texts of the beam as the search gives them, and their scores."""
+    text = tf.constant([text])
+    source = subject.prepare(text)
+    result = subject.search(source)
+    texts = subject.texts(text, source, result.ids)
+    return texts.numpy()[0], result
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_two_of_a_list_are_the_same(seed):
+    subject = translator(seed)
+    outputs = subject.nbest(tf.constant(TEXTS))
+    repeated = more = 0
+    for row, text in enumerate(TEXTS):
+        scores = outputs["scores"].numpy()[row]
+        real = scores > NO_SCORE
+        texts = outputs["translations"].numpy()[row]
+        assert len(set(texts[real])) == real.sum() >= 1
+        assert (texts[~real] == b"").all()
+        assert (np.diff(real.astype(int)) <= 0).all()  # Left over: the last.
+        if not text:
+            continue
+        plain, result = by_search(subject, text)
+        repeated += len(plain) - len(set(plain))
+        more += real.sum() - len(set(plain))
+        # All texts of the beam are there, each with the best of its scores.
+        assert real.sum() >= len(set(plain))
+        assert texts[0] == plain[0]
+        for found, score in zip(texts[real], scores[real], strict=True):
+            if found in plain:
+                first = plain.tolist().index(found)
+                assert score == pytest.approx(result.scores.numpy()[0, first])
+    assert repeated > 0
+    assert more > 0  # Others have taken their places.
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_fewer_are_the_first(count):
+    subject = translator()
+    every = subject.nbest(tf.constant(TEXTS))
+    some = details(subject, count)(tf.constant(TEXTS))
+    np.testing.assert_array_equal(
+        some["translations"], every["translations"][:, :count]
+    )
+    for result in translations_from(TEXTS, some):
+        texts = [one.text for one in result.hypotheses]
+        assert len(set(texts)) == len(texts)
+
+
+def test_a_beam_of_1_gives_one():
+    outputs = translator(beam_size=1).nbest(tf.constant(TEXTS))
+    assert outputs["translations"].shape == (6, 1)
+
+
+@pytest.mark.parametrize("variants", [False, True])
+def test_further_hypotheses_are_kept_where_texts_have_variants(
+    monkeypatch, variants
+):
+    subject = translator()
+    subject.target_tokenizer.has_variants = variants
+    asked, search = [], subject._search
+
+    def watched(*arguments):
+        asked.append(arguments[4:])
+        return search(*arguments)
+
+    monkeypatch.setattr(subject, "_search", watched)
+    details(subject, 2)(tf.constant(TEXTS))
+    subject.translate(tf.constant(TEXTS))
+    assert asked == [(None, 16) if variants else (2, None), (1, None)]
+
+
+def test_pieces_have_variants_and_letters_have_none():
+    assert SentencePieceTokenizer.has_variants
+    assert not CharacterTokenizer.has_variants
+
+
+def test_rows_are_distinct_in_their_order():
+    texts = tf.constant([["a", "b", "a", "", "c"], ["x", "x", "x", "x", "x"]])
+    scores = [[-1.0, -2, -3, -np.inf, -4], [-1, -2, -3, -4, -5]]
+    result = SearchResult(
+        ids=tf.reshape(tf.range(1, 11), [2, 5, 1]),
+        lengths=tf.ones([2, 5], tf.int32),
+        scores=tf.constant(scores),
+        log_probabilities=tf.constant(scores),
+        finished=tf.fill([2, 5], True),
+    )
+    texts, result = distinct(texts, result, 4)
+    assert texts.numpy().tolist() == [
+        [b"a", b"b", b"c", b""],
+        [b"x", *[b""] * 3],
+    ]
+    assert result.ids[..., 0].numpy().tolist() == [[1, 2, 5, 0], [6, 0, 0, 0]]
+    assert result.scores[0, 2] == -4.0
+    assert np.isneginf(result.scores[1, 1:]).all()
+    assert result.finished.numpy().sum() == 4
