@@ -36,7 +36,7 @@ def child_environment() -> dict[str, str]:
 def safe_path() -> contextlib.AbstractContextManager:
     """Has interpreters that are started in the block start safe.
 
-    For those that `multiprocessing` starts, its resource tracker included.
+    For those that others start, as Spark does.
     """
     return environment_variable(_SAFE_PATH, "1")
 

@@ -1,8 +1,10 @@
 """Worker processes that do tasks, whose results come in order.
 
-Python computes on one core, and TensorFlow doesn't survive a fork: processes
-are started anew. What they are to do is sent as a factory, because objects of
-TensorFlow can't be pickled.
+Python computes on one core, and TensorFlow doesn't survive a fork: each process
+is an interpreter of its own. It runs this module and not the program's main
+one, as `multiprocessing` has it, so that a script needs no
+`if __name__ == "__main__":`, and a notebook works as well. What workers are to
+do is sent as a factory, because objects of TensorFlow can't be pickled.
 """
 
 import collections
@@ -13,6 +15,8 @@ import os
 import pickle
 import queue
 import signal
+import subprocess
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +24,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Self
 
 from keras_transformer.errors import InputError
-from keras_transformer.interpreters import safe_path
+from keras_transformer.interpreters import child_environment, module_command
 
 # Tasks that a worker holds: one that it does and the next one.
 _PER_WORKER = 2
@@ -40,12 +44,12 @@ class Workers:
     them, whatever they are doing. They end, too, when this process dies.
 
     Args:
-        factory: a callable that can be pickled. Called in each worker, it
-            returns a function from a task to its result, which both can be
-            pickled too.
+        factory: a callable that can be pickled, of a module other than
+            `__main__`. Called in each worker, it returns a function from a
+            task to its result, which both can be pickled too.
         count: how many.
         prepare: called first in each worker, without arguments; anything
-            that can be pickled by its name.
+            that can be pickled by its name, as the factory.
         doing: what they do, for messages: "translating".
         remedy: what may help when one runs out of memory, for messages.
 
@@ -65,11 +69,10 @@ class Workers:
     ) -> None:
         if count < 1:
             raise InputError(f"workers must be 1 or more. Received: {count}")
-        # As bytes, because to unpickle a factory may import TensorFlow, and
-        # that is for the worker to do when all is set.
-        self._factory = pickle.dumps(factory)
+        # The factory as bytes, because to unpickle it may import TensorFlow,
+        # and that is for the worker to do when all is set.
+        self._begin = pickle.dumps(prepare), pickle.dumps(factory)
         self._count = count
-        self._prepare = prepare
         self._words = doing, remedy
         self._numbers = itertools.count()
         self._workers: list = []
@@ -78,9 +81,9 @@ class Workers:
         try:
             with _interrupts_blocked():
                 for _ in range(self._count):
-                    self._workers.append(
-                        _Worker(self._factory, self._prepare, self._words)
-                    )
+                    self._workers.append(_Worker(self._words))
+            for worker in self._workers:
+                worker.begin(*self._begin)
             for worker in self._workers:
                 worker.receive()
         except BaseException:
@@ -162,26 +165,31 @@ class _Worker:
         out: tasks sent and not come back.
     """
 
-    def __init__(self, factory, prepare, words):
-        context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(
-            target=run_worker,
-            args=(theirs, factory, prepare, words),
-            name="keras-transformer worker",
-            daemon=True,
-        )
-        with safe_path():
-            self.process.start()
+    def __init__(self, words):
+        self.connection, theirs = multiprocessing.Pipe()
         # Held by the worker alone, the pipe tells of its death.
-        theirs.close()
+        with theirs:
+            self.process = subprocess.Popen(
+                [*module_command(__name__), str(theirs.fileno()), *words],
+                env=child_environment(),
+                # What this process reads may be its own program.
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
         self.out = 0
         self._doing, self._remedy = words
 
+    def begin(self, *pickled):
+        # An empty path is the current folder.
+        self._say((list(filter(None, sys.path)), *pickled))
+
     def send(self, number, task):
         self.out += 1
+        self._say((number, task))
+
+    def _say(self, message):
         try:
-            self.connection.send((number, task))
+            self.connection.send(message)
         except (BrokenPipeError, ConnectionResetError):
             # What it said last may tell why it ended.
             self.receive()
@@ -199,8 +207,9 @@ class _Worker:
         return number, result
 
     def _death(self):
-        self.process.join(_END_SECONDS)
-        code = self.process.exitcode
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_END_SECONDS)
+        code = self.process.returncode
         if code is not None and code < 0:
             how = f"was killed by {signal.Signals(-code).name}"
         else:
@@ -211,11 +220,11 @@ class _Worker:
         )
 
     def end(self):
-        self.process.join(_END_SECONDS)
-        if self.process.exitcode is None:
+        try:
+            self.process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.join()
-        self.process.close()
+            self.process.wait()
 
 
 @contextlib.contextmanager
@@ -228,22 +237,16 @@ def _interrupts_blocked():
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def run_worker(
-    connection: Connection,
-    factory: bytes,
-    prepare: Callable[[], object] | None,
-    words: tuple[str, str],
-) -> None:
+def run_worker(connection: Connection, doing: str, remedy: str) -> None:
     """Does what comes through a pipe until its other end is closed.
 
-    Says `(number, result, error)`: once with number None
-    when it is ready, then for every `(number, task)`. After an error it ends.
+    First come the paths of modules, and `prepare` and `factory` of `Workers`,
+    pickled. Says `(number, result, error)`: once with number None when it is
+    ready, then for every `(number, task)`. After an error it ends.
 
     Args:
-        connection: `multiprocessing.connection.Connection`.
-        factory: see `Workers`, pickled.
-        prepare: called first, without arguments; or None.
-        words: `doing` and `remedy` of `Workers`.
+        connection: the pipe.
+        doing, remedy: see `Workers`.
     """
     # Ctrl-C goes to the whole terminal; the parent decides what ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -254,9 +257,10 @@ def run_worker(
     ).start()
     number = None
     try:
-        if prepare is not None:
+        sys.path[:], prepare, factory = tasks.get()
+        if (prepare := _unpickled(prepare)) is not None:
             prepare()
-        work = pickle.loads(factory)()
+        work = _unpickled(factory)()
         connection.send((None, None, None))
         while True:
             number, task = tasks.get()
@@ -264,9 +268,19 @@ def run_worker(
     except BrokenPipeError:
         pass  # The parent has gone.
     except Exception as error:
-        connection.send((number, None, _portable(error, *words)))
+        connection.send((number, None, _portable(error, doing, remedy)))
     finally:
         connection.close()
+
+
+def _unpickled(pickled):
+    try:
+        return pickle.loads(pickled)
+    except AttributeError as error:
+        raise InputError(
+            f"what a worker is to call can't be imported ({error}). Accepted: "
+            "a function of another module than __main__"
+        ) from None
 
 
 def _receive(connection, tasks):
@@ -289,3 +303,7 @@ def _portable(error, doing, remedy):
         return InputError(f"a {doing} worker ran out of memory. {remedy}")
     text = "".join(traceback.format_exception(error))
     return RuntimeError(f"in a {doing} worker:\n{text}")
+
+
+if __name__ == "__main__":
+    run_worker(Connection(int(sys.argv[1])), *sys.argv[2:])

@@ -1,0 +1,112 @@
+"""Scripts without `if __name__ == "__main__":` start workers, and run once."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.toy_runs import prepare_words, untrained_run
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BEGIN = """import keras_transformer as kt
+from keras_transformer.config.data import DataConfig
+open("executed", "a").write("once\\n")
+"""
+PREPARE = """
+words = {f"{side}_tokenizer": "word" for side in ("source", "target")}
+config = DataConfig(source_language="en", target_language="fr", **words)
+data = kt.prepare("train.tsv", "prepared", config, dev=0.2, workers=2)
+print("made", data.path)
+"""
+# The run was never trained, and its translations have no end.
+DISTILL = """
+try:
+    kt.distill("run", "data", "distilled", workers=2)
+except ValueError as error:
+    print("made", error)
+"""
+SHOUT = """
+from keras_transformer.workers import Workers
+from tests.toy_models import Shout
+with Workers(Shout(), 2, doing="shouting") as workers:
+    print("made", *workers.map([["a"], ["b"]]))
+"""
+# What the workers are to do is of the script itself.
+OWN = """
+from keras_transformer.errors import InputError
+from keras_transformer.workers import Workers
+
+def own():
+    return str.upper
+
+try:
+    Workers(own, 1, doing="shouting").__enter__()
+except InputError as error:
+    print("made", error)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with prepared data and a run of it."""
+    folder = tmp_path_factory.mktemp("words")
+    lines = [f"one two {'three ' * (n % 5)}{n}\tun {n}\n" for n in range(60)]
+    prepare_words(folder, lines, 0.2)
+    untrained_run(folder / "run", folder / "data")
+    return folder
+
+
+def run_script(folder, text, how):
+    """Runs a script in a copy of the folder; what it printed, in words."""
+    script = folder / "script.py"
+    script.write_text(BEGIN + text)
+    words = {
+        "file": ["script.py"],
+        "stdin": ["-"],
+        "module": ["-m", "script"],
+        "interactive": ["-i", "-q"],
+    }[how]
+    # A notebook's and a prompt's lines end at an empty one.
+    typed = (BEGIN + text).replace("\n\n", "\n")
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        input="" if how in ("file", "module") else typed,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    executed = (folder / "executed").read_text()
+    assert executed == "once\n", done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def copy(folder, tmp_path):
+    for path in folder.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("how", ["file", "stdin"])
+def test_a_script_prepares_by_workers(copy, how):
+    assert "made prepared" in run_script(copy, PREPARE, how)
+
+
+def test_a_script_distills_by_workers(copy):
+    assert "no sentence pair is left" in run_script(copy, DISTILL, "file")
+
+
+@pytest.mark.parametrize("how", ["file", "stdin", "module", "interactive"])
+def test_a_script_starts_workers(tmp_path, how):
+    assert "made ['A'] ['B']" in run_script(tmp_path, SHOUT, how)
+
+
+def test_a_function_of_the_script_is_refused_in_one_line(tmp_path):
+    out = run_script(tmp_path, OWN, "file")
+    assert out.startswith("made what a worker is to call"), out
+    assert "another module than __main__" in out
