@@ -162,7 +162,7 @@ def remove_folder(path: pathlib.Path) -> None:
 
 def remove_hidden_folders(folder: str | os.PathLike) -> None:
     """Removes what `remove_folder` left there when its process was killed."""
-    for path in pathlib.Path(folder).glob(f"{_REMOVED}*"):
+    for path in pathlib.Path(folder).glob(f"{_REMOVED}{'[0-9a-f]' * 8}-*"):
         shutil.rmtree(path, ignore_errors=True)
 
 

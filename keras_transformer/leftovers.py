@@ -16,9 +16,10 @@ import uuid
 import zlib
 
 HIDDEN = ".tmp-"
-# After the machine: the process, and what tells its files apart.
+# After the machine, 8 digits: the process, and what tells its files apart.
 _PROCESS = "([0-9a-f]{6})[0-9a-f]{6}-"
-_WIDTH = 20  # digits in a name: 8 of the machine, and these
+# The beginning of every temporary name, a regular expression.
+TEMPORARY = rf"{re.escape(HIDDEN)}[0-9a-f]{{20}}-"
 _swept: set = set()
 
 
@@ -31,8 +32,7 @@ def hidden(path: pathlib.Path) -> pathlib.Path:
 def sweep(folder: str | os.PathLike) -> None:
     """Removes what dead processes of this machine left in a folder.
 
-    Looks once for each folder; names of earlier versions, which don't tell
-    their process, stay.
+    Looks once for each folder.
     """
     name = os.path.realpath(folder)
     if name in _swept:
@@ -48,12 +48,13 @@ def sweep(folder: str | os.PathLike) -> None:
 
 
 def remove_leftovers(folder: str | os.PathLike) -> None:
-    """Removes temporary files that killed processes left in a folder."""
-    # The second is how earlier versions named them.
-    for pattern in (f"{HIDDEN}*", ".*.tmp*"):
-        for path in pathlib.Path(folder).rglob(pattern):
-            if path.is_file():
-                path.unlink(missing_ok=True)
+    """Removes temporary files that killed processes left in a folder.
+
+    Nobody else may be writing there.
+    """
+    for path in pathlib.Path(folder).rglob(f"{HIDDEN}*"):
+        if re.match(TEMPORARY, path.name) and path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def remove_leftovers_of(path: str | os.PathLike) -> None:
@@ -62,10 +63,8 @@ def remove_leftovers_of(path: str | os.PathLike) -> None:
     Nobody else may be writing there.
     """
     path = pathlib.Path(os.path.realpath(path))
-    name = glob.escape(path.name)
-    # The first is how earlier versions named them.
-    for digits in (8, _WIDTH):
-        for left in path.parent.glob(f"{HIDDEN}{'[0-9a-f]' * digits}-{name}"):
+    for left in path.parent.glob(f"{HIDDEN}*-{glob.escape(path.name)}"):
+        if re.fullmatch(TEMPORARY + re.escape(path.name), left.name):
             left.unlink(missing_ok=True)
 
 

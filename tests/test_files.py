@@ -114,7 +114,6 @@ def test_the_temporary_name_ends_as_the_target_does(tmp_path):
 def test_leftovers_of_killed_processes_are_removed(tmp_path):
     kept = tmp_path / "checkpoint.npz"
     kept.touch()
-    (tmp_path / ".checkpoint.npz.123.tmp.npz").touch()
     with replacing(kept) as temporary:
         temporary.touch()
         (tmp_path / "weights").mkdir()
@@ -271,7 +270,9 @@ def test_folder_that_cannot_be_made_is_named(tmp_path):
 def test_removed_folder_loses_its_name_first(tmp_path):
     (tmp_path / "3").mkdir()
     (tmp_path / "3" / "file").touch()
-    (tmp_path / ".tmp-removed-2-99").mkdir()  # By a process that was killed.
+    (
+        tmp_path / ".tmp-removed-0123abcd-2"
+    ).mkdir()  # By a process that was killed.
     (tmp_path / ".tmp-12ab34cd-4").mkdir()  # What another is writing.
     remove_folder(tmp_path / "3")
     remove_hidden_folders(tmp_path)

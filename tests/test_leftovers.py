@@ -6,8 +6,16 @@ import sys
 
 import pytest
 
-from keras_transformer.files import new_folder, write_text
-from keras_transformer.leftovers import hidden, remove_leftovers_of
+from keras_transformer.files import (
+    new_folder,
+    remove_hidden_folders,
+    write_text,
+)
+from keras_transformer.leftovers import (
+    hidden,
+    remove_leftovers,
+    remove_leftovers_of,
+)
 
 KILLED = """
 import os, pathlib, signal, sys
@@ -51,11 +59,11 @@ def test_what_a_dead_process_left_is_swept(tmp_path, unswept):
     process.stdin.close()
     process.stdout.close()
     assert len(names(tmp_path)) == 2
-    (tmp_path / ".tmp-0123abcd-old").touch()  # Of an earlier version.
+    (tmp_path / ".tmp-0123abcd-notes").touch()  # A person's.
     other = f".tmp-{'0' * 8}{process.pid:06x}000000-elsewhere"
     (tmp_path / other).touch()  # Of another machine.
     write_text(tmp_path / "another", "x")
-    kept = sorted([".tmp-0123abcd-old", "another", other])
+    kept = sorted([".tmp-0123abcd-notes", "another", other])
     assert names(tmp_path) == kept
 
 
@@ -71,9 +79,26 @@ def test_what_a_living_process_writes_stays(tmp_path, unswept):
 
 def test_leftovers_of_one_target(tmp_path):
     ours = hidden(tmp_path / "out.txt")
-    others = hidden(tmp_path / "my-out.txt")
-    old = tmp_path / ".tmp-0123abcd-out.txt"
-    for path in (ours, others, old):
+    others = [
+        hidden(tmp_path / "my-out.txt"),
+        tmp_path / ".tmp-0123abcd-out.txt",
+        tmp_path / ".tmp-notes-out.txt",
+    ]
+    for path in (ours, *others):
         path.touch()
     remove_leftovers_of(tmp_path / "out.txt")
-    assert names(tmp_path) == [others.name]
+    assert names(tmp_path) == sorted(path.name for path in others)
+
+
+def test_files_of_others_with_like_names_stay(tmp_path):
+    others = [".tmp-notes", ".thesis.tmp", ".tmp-removed-thesis", ".x.tmp.npz"]
+    for name in others:
+        (tmp_path / name).touch()
+    (tmp_path / "weights").mkdir()
+    hidden(tmp_path / "weights" / "best.h5").touch()
+    removed = tmp_path / ".tmp-removed-drafts"
+    removed.mkdir()
+    remove_leftovers(tmp_path)
+    remove_hidden_folders(tmp_path)
+    assert names(tmp_path) == sorted([*others, "weights", removed.name])
+    assert names(tmp_path / "weights") == []
