@@ -1,155 +1,57 @@
 """`translate --shards`: very many lines, by any number of processes."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import dataclasses
 import functools
-import json
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 from keras_transformer.cli.console import Progress, load_tensorflow, say
-from keras_transformer.cli.options import (
-    LOCAL,
-    SPARK,
-    add_engine_options,
-    add_number,
-    check_engine_options,
-    is_given,
-)
+from keras_transformer.cli.options import SPARK
 from keras_transformer.cli.translation_output import format_translation
-from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError
-from keras_transformer.translation.bulk import (
-    LocalAttempt,
-    ShardWriting,
-    check_finished,
-    finish,
-    finished_lines,
-    window_of,
-)
+from keras_transformer.translation.bulk import LocalAttempt, finish
 from keras_transformer.translation.request import (
     TranslationRequest,
     Truncations,
 )
-from keras_transformer.translation.shard_folder import open_folder
+from keras_transformer.translation.shard_folder import open_folder, ranges
 from keras_transformer.translation.shard_manifest import BulkJob
-from keras_transformer.translation.shards import ShardReader
-from keras_transformer.translation.spark_attempt import ShardTask, SparkAttempt
+from keras_transformer.translation.stream import BATCHES_A_WINDOW
 from keras_transformer.version import __version__
 
-if TYPE_CHECKING:
-    from keras_transformer.export.ctranslate2_translator import (
-        CTranslate2TranslatorFactory,
-    )
-    from keras_transformer.export.saved_translator import SavedTranslatorFactory
-    from keras_transformer.translation.factory import RunTranslatorFactory
-
-# Where Slurm and Kubernetes tell a task of an array its number.
-_NUMBER_VARIABLES = ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")
 _RETRIES = 2
+# Where Slurm and Kubernetes give a task of an array its number.
+_NUMBER_VARIABLES = ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")
 
 OpenTranslator = Callable[[int], contextlib.AbstractContextManager]
-
-
-def add_shard_options(parser: argparse.ArgumentParser) -> None:
-    """The options of bulk translation."""
-    group = parser.add_argument_group(
-        "in shards, for very many lines",
-        "The same command goes on where one was killed, and several may work "
-        "on the\nsame shards at once; the result is that without --shards.",
-    )
-    add_number(
-        group,
-        "--shards",
-        "cut --input into N shards, translate each to a file in "
-        "OUTPUT.shards, skip those that are finished, and join them",
-    )
-    group.add_argument(
-        "--shard",
-        metavar="I",
-        help="translate shard I alone, from 0, and don't join. Default: "
-        f"{' or '.join(_NUMBER_VARIABLES)}, if set; all: all of them, whatever "
-        "is set",
-    )
-    group.add_argument(
-        "--join",
-        action="store_true",
-        help="join the shards and translate none; refused if any is missing",
-    )
-    add_number(
-        group,
-        "--retries",
-        f"how often a shard that failed is tried again (default: {_RETRIES})",
-    )
-    add_engine_options(
-        group,
-        "a task of Apache Spark for each shard, on machines that share the "
-        "files",
-    )
-
-
-def check_shard_options(arguments: argparse.Namespace) -> None:
-    """Refuses options of shards without --shards, or that don't fit.
-
-    Raises:
-        InputError: names the option and what is accepted.
-    """
-    count = arguments.shards
-    check_engine_options(arguments)
-    if count is None:
-        for name in ("shard", "join", "retries", "engine"):
-            value = getattr(arguments, name)
-            if is_given(value) and value != LOCAL:
-                raise InputError(f"--{name} goes with --shards")
-        return
-    if count < 1:
-        raise InputError(f"--shards must be 1 or more. Received: {count}")
-    if arguments.retries is not None and arguments.retries < 0:
-        raise InputError(
-            f"--retries must be 0 or more. Received: {arguments.retries}"
-        )
-    for name in ("input", "output"):
-        if getattr(arguments, name) is None:
-            raise InputError(f"--shards needs --{name}, a file")
-    if arguments.server:
-        raise InputError(
-            "--shards goes with --run, --saved-model or --ctranslate2: a "
-            "server's model may change between two shards"
-        )
-    if arguments.join and arguments.shard is not None:
-        raise InputError("--join joins all shards. Accepted: no --shard")
-    if arguments.engine == SPARK and arguments.shard not in (None, "all"):
-        raise InputError("--engine spark does all shards. Accepted: no --shard")
 
 
 def translate_in_shards(
     arguments: argparse.Namespace,
     request: TranslationRequest,
-    factory: (
-        RunTranslatorFactory
-        | SavedTranslatorFactory
-        | CTranslate2TranslatorFactory
-    ),
+    factory: Any,
     batch_size: int,
     open_translator: OpenTranslator,
 ) -> None:
     """Translates the input's shards, or one of them, and joins them.
 
     Args:
-        arguments: parsed, and checked by `check_shard_options`.
+        arguments: parsed.
         request: what is requested of each line.
-        factory: of the translator.
+        factory: of the translator, with a fingerprint: that of a run, of an
+            export, or of one for CTranslate2.
         batch_size: lines translated together.
         open_translator: from the number of lines, at most, to a context
             manager of what translates batches.
 
     Raises:
-        InputError: shards are left, or missing; see `open_folder`.
+        InputError: options don't fit; shards are left, or missing; see
+            `open_folder`.
     """
+    _check_options(arguments)
     number = _chosen_shard(arguments)
     job = _job(arguments, request, factory, batch_size)
     if arguments.join and not job.folder.is_dir():
@@ -157,171 +59,125 @@ def translate_in_shards(
             f"{job.folder}: isn't there, so there is nothing to join. "
             "Accepted: after `translate --shards`, the same options"
         )
-    folder, undecodable = open_folder(job)
-    if folder is None:
-        say(f"{job.output} was joined already")
-        return
-    with folder:
-        if undecodable is not None:
-            say(
-                f"warning: {job.input}, line {undecodable}: not UTF-8; its "
-                "shard can't be translated"
-            )
+    with open_folder(job) as folder:
         if not arguments.join:
-            writing = ShardWriting(
-                batch_size,
-                functools.partial(format_translation, request=request),
+            _translate(
+                arguments, request, folder, factory, open_translator, number
             )
-            left = _translate(
-                arguments,
-                job,
-                folder,
-                factory,
-                writing,
-                open_translator,
-                number,
+        elif left := folder.join():
+            raise InputError(
+                f"{folder.path}: {len(left)} of {job.count} shards are missing "
+                f"or damaged: {ranges(sorted(left))}. Accepted with --join: "
+                "all of them"
             )
-            check_finished(folder, left)
-        if number is None:
-            folder.join()
+
+
+def _check_options(arguments):
+    """Refuses options that don't fit --shards."""
+    for name, least in (("shards", 1), ("retries", 0)):
+        value = getattr(arguments, name)
+        if value is not None and value < least:
+            raise InputError(
+                f"--{name} must be {least} or more. Received: {value}"
+            )
+    for name in ("input", "output"):
+        if getattr(arguments, name) is None:
+            raise InputError(f"--shards needs --{name}, a file")
+    if arguments.join and arguments.shard is not None:
+        raise InputError("--join joins all shards. Accepted: no --shard")
+    if arguments.engine == SPARK and arguments.shard not in (None, "all"):
+        raise InputError("--engine spark does all shards. Accepted: no --shard")
 
 
 def _job(arguments, request, factory, batch_size) -> BulkJob:
     """The job that the options describe."""
     options = dataclasses.asdict(factory)
-    # The fingerprint stands for what is read, wherever it lies.
+    # The fingerprint is that of all that is read, in whichever folder.
     for name in ("folder", "request", "ensemble", "shortlist"):
         options.pop(name, None)
     options |= options.pop("decoding", {})
     options |= dataclasses.asdict(request)
-    options |= {
-        "batch_size": batch_size,
-        "threads": arguments.threads,
-        "version": __version__,
-    }
+    options |= {"threads": arguments.threads, "version": __version__}
     return BulkJob(
         arguments.input,
         arguments.prefix,
         arguments.output,
         arguments.shards,
-        window_of(batch_size),
+        batch_size,
+        BATCHES_A_WINDOW * batch_size,
         factory.fingerprint(),
-        # As it is read back.
-        json.loads(json.dumps(options)),
+        options,
     )
 
 
-def _translate(
-    arguments, job, folder, factory, writing, open_translator, number
-):
-    """Translates what is left; `{number: why it failed}`."""
+def _translate(arguments, request, folder, factory, open_translator, number):
+    """Translates the shards that are left, and joins them if it is for all."""
     count = len(folder.shards)
     numbers = range(count) if number is None else [number]
     if number is not None:
         say(f"shard {number} of {count}")
     lines = sum(shard.lines for shard in folder.shards)
-    done = finished_lines(folder)
+    done = folder.finished_lines()
     truncations = Truncations()
-    with Progress("translating", lines, "sentences", done=done) as progress:
-        if not folder.unfinished(numbers):
-            return {}
+    options = {
+        "format": functools.partial(format_translation, request=request),
+        "truncated": truncations.add,
+    }
+    with (
+        Progress("translating", lines, "sentences", done=done) as progress,
+        contextlib.ExitStack() as stack,
+    ):
         if arguments.engine == SPARK:
-            task = ShardTask(
-                _anywhere(job),
-                _anywhere(factory),
-                writing,
-                arguments.threads,
-                load_tensorflow,
+            attempt = _by_spark(
+                stack, arguments, folder, factory, progress.update, **options
             )
-            attempt = _by_spark(arguments, folder, task, truncations, progress)
         else:
-            left = sum(
-                folder.shards[n].lines for n in folder.unfinished(numbers)
+            attempt = stack.enter_context(
+                LocalAttempt(
+                    folder,
+                    lambda: open_translator(lines - done),
+                    progress=progress.update,
+                    **options,
+                )
             )
-            attempt = _by_this_process(
-                arguments,
-                folder,
-                writing,
-                lambda: open_translator(left),
-                truncations,
-                progress,
-            )
+        end = folder.join
+        if number is not None:
+            end = functools.partial(folder.discard_damaged, numbers)
         retries = _RETRIES if arguments.retries is None else arguments.retries
-        with attempt as translate:
-            left_over = finish(folder, numbers, translate, retries, say)
+        finish(folder, numbers, attempt, retries, say, end)
     if truncations.count:
         say(f"warning: {arguments.input}: {truncations.message('lines')}")
-    return left_over
 
 
-@contextlib.contextmanager
-def _by_this_process(
-    arguments, folder, writing, open_translator, truncations, progress
-):
-    """An `Attempt` of this process and its workers."""
-    with (
-        ShardReader(arguments.input, arguments.prefix) as reader,
-        LocalAttempt(
-            folder,
-            reader,
-            writing,
-            open_translator,
-            truncations.add,
-            progress.update,
-        ) as attempt,
-    ):
-        yield attempt
-
-
-@contextlib.contextmanager
-def _by_spark(arguments, folder, task, truncations, progress):
-    """An `Attempt` of Spark's tasks."""
+def _by_spark(stack, arguments, folder, factory, progress, format, truncated):
+    """An `Attempt` of Spark's tasks, whose session starts with the first."""
     from keras_transformer.data.spark.session import spark_session
+    from keras_transformer.translation.spark_attempt import (
+        ShardTask,
+        SparkAttempt,
+    )
 
-    with spark_session(arguments.master) as session:
-        yield SparkAttempt(
-            session,
-            folder,
-            task,
-            truncations.add,
-            progress.update,
-        )
+    task = ShardTask(
+        folder.job, factory, format, arguments.threads, load_tensorflow
+    )
 
+    @functools.cache
+    def attempt():
+        session = stack.enter_context(spark_session(arguments.master))
+        return SparkAttempt(session, folder, task, truncated, progress)
 
-def _anywhere(value):
-    """A job or a factory whose paths mean the same in every folder."""
-    fields = {field.name for field in dataclasses.fields(value)}
-    named = fields & {"input", "prefixes", "output", "folder", "ensemble"}
-    paths = {
-        name: _absolute(getattr(value, name))
-        for name in named
-        if getattr(value, name) is not None
-    }
-    if getattr(value, "shortlist", None) is not None:
-        files = CorpusFile.parse(value.shortlist).paths
-        paths["shortlist"] = ",".join(_absolute(tuple(map(str, files))))
-    return dataclasses.replace(value, **paths)
-
-
-def _absolute(path):
-    """A path, or each of several; an address stays as it is."""
-    if isinstance(path, tuple):
-        return tuple(map(_absolute, path))
-    # `Path.resolve` would follow links.
-    return path if "://" in path else os.path.abspath(path)  # noqa: PTH100
+    return lambda numbers: attempt()(numbers)
 
 
 def _chosen_shard(arguments) -> int | None:
     """The shard that this process is to translate; None: all."""
     if arguments.join or arguments.engine == SPARK:
         return None
-    name, text = "--shard", arguments.shard
-    if text is None:
-        for variable in _NUMBER_VARIABLES:
-            if os.environ.get(variable):
-                name, text = variable, os.environ[variable]
-                break
-    if text in (None, "all"):
+    name, text = "--shard", arguments.shard or ""
+    for variable in _NUMBER_VARIABLES:
+        if not text:
+            name, text = variable, os.environ.get(variable, "")
+    if text in ("", "all"):
         return None
     last = arguments.shards - 1
     if not (text.isascii() and text.isdigit() and int(text) <= last):

@@ -26,11 +26,6 @@ from keras_transformer.api.loading import (
     SERVER_TIMEOUT,
 )
 from keras_transformer.api.runs import run_config
-from keras_transformer.cli.bulk_translation import (
-    add_shard_options,
-    check_shard_options,
-    translate_in_shards,
-)
 from keras_transformer.cli.console import (
     Progress,
     argument_text,
@@ -41,6 +36,8 @@ from keras_transformer.cli.console import (
     say,
 )
 from keras_transformer.cli.options import (
+    LOCAL,
+    add_engine_options,
     add_ensemble_option,
     add_model_options,
     add_number,
@@ -48,9 +45,11 @@ from keras_transformer.cli.options import (
     add_search_options,
     add_shortlist_option,
     add_weights_option,
+    check_engine_options,
     check_process_options,
     decoding_config,
     flag,
+    is_given,
     saved_batch_size,
 )
 from keras_transformer.cli.translation_output import (
@@ -75,6 +74,7 @@ from keras_transformer.translation.stream import (
     stream_lines,
 )
 
+_WITH_SHARDS = ("shard", "join", "retries", "engine")
 _WITH_SERVER = ("model", "version", "label", "timeout")
 # With the values that they have where they aren't given.
 _NOT_WITH_SERVER: dict[str, tuple] = {
@@ -119,7 +119,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_request_options(parser)
     add_search_options(parser)
     add_process_options(parser)
-    add_shard_options(parser)
+    _add_shard_options(parser)
     of_server = parser.add_argument_group("with --server")
     of_server.add_argument(
         "--model", metavar="NAME", help="its name there (default: default)"
@@ -138,9 +138,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_shard_options(parser):
+    group = parser.add_argument_group(
+        "in shards, for very many lines",
+        "The same command goes on where one was killed, and several may work "
+        "on the\nsame shards at once; the result is that without --shards.",
+    )
+    add_number(
+        group,
+        "--shards",
+        "cut --input into N shards, translate each to a file in "
+        "OUTPUT.shards, skip those that are finished, and join them",
+    )
+    group.add_argument(
+        "--shard",
+        metavar="I",
+        help="translate shard I alone, from 0, and don't join. Default: "
+        "SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX, if set; all: all of "
+        "them, whatever is set",
+    )
+    group.add_argument(
+        "--join",
+        action="store_true",
+        help="join the shards and translate none; refused if any is missing",
+    )
+    add_number(
+        group,
+        "--retries",
+        "how often a shard that failed is tried again (default: 2)",
+    )
+    add_engine_options(
+        group,
+        "a task of Apache Spark for each shard, on machines that share the "
+        "files",
+    )
+
+
 def run(arguments: argparse.Namespace) -> None:
     _check_options(arguments)
-    check_shard_options(arguments)
     read = [arguments.input, arguments.prefix]
     if arguments.shortlist:
         read += CorpusFile.parse(arguments.shortlist).paths
@@ -154,6 +189,8 @@ def run(arguments: argparse.Namespace) -> None:
         make = _of_export if arguments.saved_model else _of_run
     translator, batch_size = make(arguments, request)
     if arguments.shards is not None:
+        from keras_transformer.cli.bulk_translation import translate_in_shards
+
         translate_in_shards(
             arguments,
             request,
@@ -230,6 +267,17 @@ def _translating(factory, arguments, sentences, batch_size):
 def _check_options(arguments):
     """Refuses numbers below 1, and what goes only with or without a server."""
     check_process_options(arguments)
+    check_engine_options(arguments)
+    if arguments.shards is None:
+        for name in _WITH_SHARDS:
+            value = getattr(arguments, name)
+            if is_given(value) and value != LOCAL:
+                raise InputError(f"--{name} goes with --shards")
+    elif arguments.server:
+        raise InputError(
+            "--shards goes with --run, --saved-model or --ctranslate2: a "
+            "server's model may change between two shards"
+        )
     if arguments.text and (arguments.input or arguments.shards is not None):
         raise InputError(
             "TEXT on the command line goes neither with --input nor with "

@@ -5,12 +5,12 @@ than from people's translations, which differ from each other (Kim and Rush
 2016, Sequence-Level Knowledge Distillation).
 """
 
+import contextlib
 import dataclasses
 import functools
 import json
 import os
 import pathlib
-import shutil
 from collections.abc import Callable, Sequence
 
 from keras_transformer.checksums import checksum, digest
@@ -32,22 +32,19 @@ from keras_transformer.locks import locked
 from keras_transformer.machine import set_threads
 from keras_transformer.remote import RemotePath, any_path
 from keras_transformer.training.run import Run
-from keras_transformer.translation.bulk import (
-    LocalAttempt,
-    ShardWriting,
-    check_finished,
-    finish,
-    finished_lines,
-)
+from keras_transformer.translation.bulk import LocalAttempt, finish
 from keras_transformer.translation.ensemble import check_same_tokens
 from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import (
     Translation,
     TranslationRequest,
 )
-from keras_transformer.translation.shard_folder import ShardFolder, open_folder
+from keras_transformer.translation.shard_folder import (
+    ShardFolder,
+    open_folder,
+    remove_shards,
+)
 from keras_transformer.translation.shard_manifest import BulkJob
-from keras_transformer.translation.shards import ShardReader
 from keras_transformer.translation.workers import (
     choose_workers,
     open_translator,
@@ -58,6 +55,7 @@ from keras_transformer.version import __version__
 # costs.
 _BATCHES_A_SHARD = 16
 _MOST_SHARDS = 10_000
+_TRANSLATIONS = "translations"  # The name of what is never joined.
 
 
 def distill(
@@ -141,7 +139,7 @@ def distill(
     work = out.with_name(f"{out.name}.distilling")
     if job.is_done(out, work):
         tell(f"{out} was written already")
-        shutil.rmtree(work)
+        job.remove(work)
         return PreparedData.load(out)
     check_free(out)
     job.prepared.verify()
@@ -153,7 +151,7 @@ def distill(
     ):
         _translate(job, folder, workers, retries, progress, tell, load)
         _write(job, folder, out, progress)
-        shutil.rmtree(work, ignore_errors=True)
+    job.remove(work)
     return PreparedData.load(out)
 
 
@@ -210,6 +208,14 @@ class _Job:
     def file_name(self) -> str:
         """Of the file of sources; other data has another one."""
         return f"sources-{self.data[:16]}.txt"
+
+    def remove(self, work: pathlib.Path) -> None:
+        """Removes what was written to the folder, which goes if it's empty."""
+        with contextlib.suppress(OSError):
+            remove_shards(work / f"{_TRANSLATIONS}.shards")
+            for path in work.glob(f"sources-{'[0-9a-f]' * 16}.txt"):
+                path.unlink()
+            work.rmdir()
 
     def check(self):
         """Refuses what doesn't go together."""
@@ -283,20 +289,20 @@ class _Job:
 
 def _open(job, work) -> ShardFolder:
     """The folder of the translations, made if it isn't there."""
-    if not (sources := work / job.file_name).is_file():
-        write_sources(job.prepared, sources)
-    # As it is read back.
-    options = json.loads(json.dumps(dataclasses.asdict(job.decoding)))
-    folder, _ = open_folder(
+    sources = work / job.file_name
+    # One that is there may be damaged; an equal one is gone on with.
+    write_sources(job.prepared, sources)
+    return open_folder(
         BulkJob(
             str(sources),
             None,
-            str(work / "translations"),
+            str(work / _TRANSLATIONS),
             min(-(-job.sources // job.window), _MOST_SHARDS),
+            job.decoding.batch_size,
             job.window,
             job.model,
             {
-                **options,
+                **dataclasses.asdict(job.decoding),
                 "data": job.data,
                 "n_best": job.n_best,
                 "threads": job.threads,
@@ -304,31 +310,25 @@ def _open(job, work) -> ShardFolder:
             },
         )
     )
-    return folder  # type: ignore[return-value]  # Nobody joins its shards.
 
 
 def _translate(job, folder, workers, retries, progress, tell, load):
     """Translates what is left."""
-    total, done = job.sources, finished_lines(folder)
+    total, done = job.sources, folder.finished_lines()
     if done:
         tell(f"{done} of {total} sentences were translated already")
     progress("translating", done, total)
-    batch_size = job.decoding.batch_size
-    count = choose_workers(workers, total - done, batch_size)
-    with (
-        ShardReader(folder.path.parent / job.file_name) as reader,
-        LocalAttempt(
-            folder,
-            reader,
-            ShardWriting(batch_size, _format, job.window),
-            lambda: open_translator(job.factory, count, job.threads, load),
-            lambda line: None,
-            lambda done: progress("translating", done, total),
-        ) as attempt,
-    ):
-        numbers = range(len(folder.shards))
-        left = finish(folder, numbers, attempt, retries, tell)
-    check_finished(folder, left)
+    count = choose_workers(workers, total - done, job.decoding.batch_size)
+    numbers = range(len(folder.shards))
+    with LocalAttempt(
+        folder,
+        lambda: open_translator(job.factory, count, job.threads, load),
+        _format,
+        lambda line: None,
+        lambda done: progress("translating", done, total),
+    ) as attempt:
+        end = functools.partial(folder.discard_damaged, numbers)
+        finish(folder, numbers, attempt, retries, tell, end)
 
 
 def _write(job, folder, out, progress):
@@ -374,23 +374,10 @@ def _translations(folder, begin, end) -> list[list[str]]:
         first, last = shard.line, shard.line + shard.lines
         if first >= end or last <= begin:
             continue
-        path = folder.shard_path(shard.number)
-        try:
-            lines = path.read_text("utf-8").split("\n")
-            texts = [json.loads(line) for line in lines[:-1]]
-            if len(texts) != shard.lines or not all(map(_are_texts, texts)):
-                raise ValueError
-        except (ValueError, RecursionError):  # Or not UTF-8.
-            raise InputError(
-                f"{path}: damaged. Accepted: what `distill` wrote, or no such "
-                "file"
-            ) from None
+        lines = folder.shard_path(shard.number).read_text("utf-8").split("\n")
+        texts = [json.loads(line) for line in lines[:-1]]
         translations += texts[max(0, begin - first) : end - first]
     return translations
-
-
-def _are_texts(value):
-    return isinstance(value, list) and all(isinstance(x, str) for x in value)
 
 
 def _busy(work, holder):

@@ -1,13 +1,15 @@
 """The folder in which a text is translated shard by shard.
 
 FOLDER/
-  manifest.json      what is translated, how, and where shards begin
-  00003-of-00064     the translations of shard 3, once they are whole
-  claims             empty; its bytes are claimed by who does a shard
-  joined.json        the manifest, once all shards are joined
+  manifest.json       what is translated, how, and where shards begin
+  00003-of-00064      the translations of shard 3, once they are whole
+  00003-of-00064.json their bytes and SHA-256, and that of the manifest
+  claims              empty; its bytes are claimed by who does a shard
 
 Any number of processes work in it at once, also on several hosts that share
-a file system, and each may be killed at any moment.
+a file system, and each may be killed at any moment. A shard is joined if it is
+what was written; otherwise it is translated again. Files of other names are
+left alone.
 """
 
 import contextlib
@@ -16,26 +18,29 @@ import hashlib
 import io
 import os
 import pathlib
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
+from keras_transformer.checksums import check_file, describe_file
 from keras_transformer.errors import InputError
-from keras_transformer.files import (
-    read_json,
-    replacing,
-    write_json,
-)
-from keras_transformer.leftovers import remove_leftovers_of
+from keras_transformer.files import read_json, replacing, write_json
+from keras_transformer.leftovers import TEMPORARY, hidden, remove_leftovers_of
 from keras_transformer.locks import NO_LOCKS, open_unlinked
 from keras_transformer.translation.shard_manifest import (
     BulkJob,
     difference,
-    plan,
+    read_manifest,
     shards_of,
+    write_manifest,
 )
 
-_MANIFEST, _JOINED, _CLAIMS = "manifest.json", "joined.json", "claims"
+_MANIFEST, _CLAIMS = "manifest.json", "claims"
+# What this module writes, whole or not.
+_OURS = re.compile(
+    rf"claims|({TEMPORARY})?(\d{{5,}}-of-\d{{5,}}(\.json)?|manifest\.json)"
+)
 # Claimed by who plans or joins; the shards' claims follow.
 _WHOLE = 0
 _COPIED_AT_ONCE = 1 << 20  # bytes
@@ -116,6 +121,7 @@ class ShardFolder:
         claims: the folder's, if they are open already.
 
     Attributes:
+        job: the job.
         path: `pathlib.Path`.
         shards: list of `Shard`.
 
@@ -124,10 +130,12 @@ class ShardFolder:
     """
 
     def __init__(self, job: BulkJob, claims: Claims | None = None) -> None:
+        self.job = job
         self.path = job.folder
         self._output = pathlib.Path(job.output)
-        manifest = self.path / _MANIFEST
-        self.shards = shards_of(read_json(manifest), manifest)
+        manifest = read_manifest(self.path / _MANIFEST)
+        self.shards = shards_of(manifest)
+        self._manifest = manifest["sha256"]
         self._claims = claims or Claims(self.path / _CLAIMS)
 
     def __enter__(self) -> "ShardFolder":
@@ -151,14 +159,25 @@ class ShardFolder:
             return []
         if _MANIFEST not in names:
             return []
-        return [n for n in numbers if self.shard_path(n).name not in names]
+        return [
+            number
+            for number in numbers
+            if not names.issuperset(path.name for path in self._files(number))
+        ]
+
+    def finished_lines(self) -> int:
+        """Lines of all shards that are translated."""
+        left = set(self.unfinished(range(len(self.shards))))
+        return sum(
+            shard.lines for shard in self.shards if shard.number not in left
+        )
 
     @contextlib.contextmanager
     def claim(self, number: int) -> Iterator[bool]:
         """Keeps other processes from a shard while the block lasts.
 
         Yields:
-            whether the shard is to be translated: False if another process
+            True if the shard is to be translated, False if another process
             does it or has done it.
         """
         claimed = self._claims.claim(number + 1)
@@ -175,12 +194,37 @@ class ShardFolder:
         Raises:
             OSError: of writing.
         """
-        path = self.shard_path(number)
+        path, record = self._files(number)
         if self._claims.are_kept:
             remove_leftovers_of(path)
         with replacing(path, follow=False) as temporary:
             with temporary.open("w", encoding="utf-8") as file:
                 yield file
+            described = describe_file(temporary)
+            described |= {"name": path.name, "manifest": self._manifest}
+            write_json(record, described)
+
+    def discard_damaged(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Removes finished shards that aren't what was written.
+
+        Reads them all.
+
+        Returns:
+            `{number: what is wrong}` of those that were removed.
+
+        Raises:
+            OSError: one can't be removed.
+        """
+        numbers = list(numbers)
+        left = self.unfinished(numbers)
+        problems = {n: self._problem(n) for n in numbers if n not in left}
+        if not (self.path / _MANIFEST).exists():
+            return {}  # Joined meanwhile by another process.
+        damaged = {n: problem for n, problem in problems.items() if problem}
+        for number in damaged:
+            for path in self._files(number):
+                path.unlink(missing_ok=True)
+        return damaged
 
     def checksum(self) -> str:
         """The SHA-256 of all shards, one after the other, hexadecimal."""
@@ -189,84 +233,90 @@ class ShardFolder:
             sha256.update(self.shard_path(shard.number).read_bytes())
         return sha256.hexdigest()
 
-    def join(self) -> None:
+    def join(self) -> dict[int, str]:
         """Writes the output, all shards in their order; removes the folder.
 
         Another process that has done so meanwhile has done it for this one.
 
+        Returns:
+            `{number: why}` of the shards that have to be translated before,
+            as they are missing or were damaged; none if the output is there.
+
         Raises:
-            InputError: shards are missing.
+            InputError: the folder was removed, and there is no output.
             OSError: the output can't be written.
         """
         self._claims.wait(_WHOLE)
         try:
-            is_ours = self._claims.is_current()
-            if is_ours and (self.path / _MANIFEST).exists():
-                self._join()
-            elif is_ours and self._output.exists():
-                _remove(self.path)  # A process was killed in doing so.
-            elif not self._output.exists():
+            if self._claims.is_current() and (self.path / _MANIFEST).exists():
+                return self._join()
+            if not self._output.exists():
                 raise InputError(
                     f"{self.path}: was removed meanwhile, and {self._output} "
                     "isn't there"
                 )
+            return {}
         finally:
             self._claims.release(_WHOLE)
 
     def _join(self):
-        missing = self.unfinished(range(len(self.shards)))
-        if missing:
-            raise InputError(
-                f"{self.path}: {len(missing)} of {len(self.shards)} shards "
-                f"are missing: {ranges(missing)}"
-            )
+        numbers = range(len(self.shards))
+        left = dict.fromkeys(self.unfinished(numbers), "missing")
+        left |= self.discard_damaged(numbers)
+        if left:
+            return left
         if self._claims.are_kept:
             remove_leftovers_of(self._output)
         with replacing(self._output) as temporary:
             with temporary.open("wb") as output:
-                for shard in self.shards:
-                    with self.shard_path(shard.number).open("rb") as file:
+                for number in numbers:
+                    with self.shard_path(number).open("rb") as file:
                         shutil.copyfileobj(file, output, _COPIED_AT_ONCE)
-        (self.path / _MANIFEST).rename(self.path / _JOINED)
-        _remove(self.path)
+        remove_shards(self.path)
+        return {}
+
+    def _files(self, number):
+        """The files of a finished shard: its translations, their record."""
+        path = self.shard_path(number)
+        return path, path.with_name(f"{path.name}.json")
+
+    def _problem(self, number) -> str | None:
+        """What is wrong with a finished shard; None: nothing."""
+        path, record = self._files(number)
+        try:
+            described = read_json(record)
+            of_job = described.get("name"), described.get("manifest")
+            if of_job != (path.name, self._manifest):
+                return f"{record}: damaged, or of another text"
+            if path.is_symlink():
+                return f"{path}: a link"
+            check_file(path, described, "it is made again", content=True)
+        except InputError as error:
+            return str(error)
+        return None
 
 
-def open_folder(job: BulkJob) -> tuple[ShardFolder | None, int | None]:
+def open_folder(job: BulkJob) -> ShardFolder:
     """The work folder of a job, made if it isn't there.
-
-    Returns:
-        the folder, None if a killed process had joined all its shards; and
-        the number of the first line that isn't UTF-8, if the text was read
-        for the first time and has one.
 
     Raises:
         InputError: the folder is another job's, or a file can't be cut.
         OSError: a file can't be read or written.
     """
-    for path in job.texts.values():
+    for name, path in {**job.texts, "output": job.output}.items():
         if os.path.exists(path) and not os.path.isfile(path):
             raise InputError(
-                f"{path}: not a file. Accepted with --shards: a text file, "
-                "plain or gzip"
+                f"{path}: not a file. Accepted as {name} with --shards: a file"
             )
-    if os.path.exists(job.output) and not os.path.isfile(job.output):
-        raise InputError(
-            f"{job.output}: not a file. Accepted with --shards: the path of "
-            "a file, new or not"
-        )
     claims = _claim_folder(job.folder)
     try:
-        if _is_joined(job):
-            _remove(job.folder)
-            claims.close()
-            return None, None
-        undecodable = _begin(job)
+        _begin(job)
         folder = ShardFolder(job, claims)
     except BaseException:
         claims.close()
         raise
     claims.release(_WHOLE)
-    return folder, undecodable
+    return folder
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -297,37 +347,16 @@ def _claim_folder(path) -> Claims:
         claims.close()
 
 
-def _is_joined(job) -> bool:
-    """Whether the job is done but for the removal of its folder.
-
-    What is left of another job's that was done is removed.
-    """
-    joined = job.folder / _JOINED
-    if not joined.is_file():
-        return False
-    if os.path.exists(job.output) and not difference(
-        read_json(joined), job, joined
-    ):
-        return True
-    _empty(job.folder)
-    return False
-
-
-def _begin(job) -> int | None:
-    """Writes the manifest, or checks the one that is there.
-
-    Returns:
-        the number of the first line that isn't UTF-8, if it was looked for.
-    """
+def _begin(job):
+    """Writes the manifest, or checks the one that is there."""
     path = job.folder / _MANIFEST
-    if path.is_file():
-        other = difference(read_json(path), job, path)
-        if other:
+    if os.path.lexists(path):
+        if other := difference(read_manifest(path), job):
             raise InputError(
                 f"{job.folder}: begun with {other}. Accepted: the same input, "
                 "model and options; another output; or none of this folder"
             )
-        return None
+        return
     others = [
         name
         for name in sorted(os.listdir(job.folder))
@@ -338,21 +367,21 @@ def _begin(job) -> int | None:
             f"{job.folder}: has {others[0]} but no {_MANIFEST}. Accepted: "
             "what `translate --shards` wrote, or no such folder"
         )
-    manifest, undecodable = plan(job)
-    write_json(path, manifest)
-    return undecodable
+    write_manifest(path, job)
 
 
-def _empty(folder):
-    """Removes all files but the claims; what tells that it is joined last."""
-    names = [n for n in os.listdir(folder) if n not in (_JOINED, _CLAIMS)]
-    for name in [*names, _JOINED]:
+def remove_shards(folder: pathlib.Path) -> None:
+    """Removes a work folder; if it has files of others, only its own files.
+
+    It loses its name in one step, so that a kill leaves all or nothing.
+    """
+    if not folder.is_dir():
+        return
+    names = os.listdir(folder)
+    ours = sorted(filter(_OURS.fullmatch, names), key=_MANIFEST.__ne__)
+    if len(ours) == len(names):
+        folder = folder.rename(hidden(folder))
+    for name in ours:
         (folder / name).unlink(missing_ok=True)
-
-
-def _remove(folder):
-    """Removes a folder that is joined, in an order that a kill can't spoil."""
-    _empty(folder)
-    (folder / _CLAIMS).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # Another process begins anew there.
+    if len(ours) == len(names):
         folder.rmdir()

@@ -1,19 +1,23 @@
 """The manifest of a text that is translated shard by shard.
 
 It says what is translated, by which model and with which options, and where
-each shard begins. A process that is to go on with other ones is refused.
+each shard begins. A process that is to go on with other ones is refused, as is
+a manifest whose content isn't what was written.
 """
 
 import dataclasses
+import itertools
+import json
 import os
 import pathlib
 
+from keras_transformer.checksums import digest
 from keras_transformer.errors import InputError, shown
-from keras_transformer.translation.shards import Shard, cut, scan_text
+from keras_transformer.files import read_json, write_json
+from keras_transformer.translation.shards import Shard, scan_text, window_edges
 from keras_transformer.translation.text_files import missing_prefix
 
-FORMAT = 1
-_ACCEPTED = "what `translate --shards` wrote"
+FORMAT = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +29,7 @@ class BulkJob:
         prefixes: path of a file with a prefix for each line, or None.
         output: path of the result.
         count: shards.
+        batch_size: lines translated together, at most.
         window: lines that are sorted into batches together.
         model: fingerprint of the model.
         options: all else that decides a translation; JSON-able.
@@ -34,6 +39,7 @@ class BulkJob:
     prefixes: str | None
     output: str
     count: int
+    batch_size: int
     window: int
     model: str
     options: dict
@@ -46,119 +52,114 @@ class BulkJob:
     @property
     def texts(self) -> dict[str, str]:
         """The paths that are read, each by what it is."""
-        paths = {"input": self.input, "prefix": self.prefixes}
-        return {name: path for name, path in paths.items() if path is not None}
+        prefixes = {} if self.prefixes is None else {"prefix": self.prefixes}
+        return {"input": self.input, **prefixes}
 
 
-def plan(job: BulkJob) -> tuple[dict, int | None]:
-    """Reads the text once, and cuts it.
-
-    Returns:
-        the manifest, and the number of the first line that isn't UTF-8, None
-        if all are.
+def write_manifest(path: pathlib.Path, job: BulkJob) -> None:
+    """Reads the text once, and writes where it is cut.
 
     Raises:
-        InputError: there isn't a prefix for each line, or a gzip file is
-            damaged.
-        OSError: a file can't be read.
+        InputError: a line isn't UTF-8, there isn't a prefix for each line, or
+            a gzip file is damaged.
+        OSError: a file can't be read or written.
     """
-    described = {name: _describe(path) for name, path in job.texts.items()}
+    texts = {name: _describe(path) for name, path in job.texts.items()}
     scans = {n: scan_text(path, job.window) for n, path in job.texts.items()}
     text, prefixes = scans["input"], scans.get("prefix")
     if prefixes and prefixes.lines != text.lines:
         shorter = job.prefixes if prefixes.lines < text.lines else "input"
         number = min(prefixes.lines, text.lines) + 1
         raise missing_prefix(str(job.prefixes), number, str(shorter))
+    edges = window_edges(len(text.offsets) - 1, job.count)
     for name, scan in scans.items():
-        described[name]["sha256"] = scan.sha256
-    shards = cut(text, job.count, job.window, prefixes)
+        texts[name]["sha256"] = scan.sha256
+        texts[name]["offsets"] = [scan.offsets[edge] for edge in edges]
     manifest = {
         "format": FORMAT,
-        **described,
+        "texts": texts,
+        "lines": [min(edge * job.window, text.lines) for edge in edges],
         "model": job.model,
-        "options": job.options,
-        "shards": [dataclasses.asdict(shard) for shard in shards],
+        "options": _options(job),
     }
-    return manifest, text.undecodable
+    write_json(path, {**manifest, "sha256": _digest(manifest)})
 
 
-def shards_of(manifest: dict, path: pathlib.Path) -> list[Shard]:
-    """The shards that a manifest lists.
-
-    Args:
-        manifest: its content.
-        path: its file, for an error's message.
+def read_manifest(path: pathlib.Path) -> dict:
+    """The content of a manifest that `write_manifest` wrote.
 
     Raises:
-        InputError: it is damaged.
+        InputError: it is damaged, or something else.
     """
-    try:
-        shards = [Shard(**values) for values in manifest["shards"]]
-        numbers = [n for shard in shards for n in dataclasses.astuple(shard)]
-        if any(type(n) is not int or n < 0 for n in numbers):
-            raise TypeError
-        return shards
-    except (KeyError, TypeError):
-        raise InputError(f"{path}: damaged. Accepted: {_ACCEPTED}") from None
-
-
-def difference(manifest: dict, job: BulkJob, path: pathlib.Path) -> str | None:
-    """With what else a manifest's job was begun; None: with the same.
-
-    Args:
-        manifest: its content.
-        job: the job that is to go on.
-        path: the manifest's file, for an error's message.
-
-    Raises:
-        InputError: it is damaged.
-        OSError: a text can't be read.
-    """
-    try:
-        return _difference(manifest, job)
-    except (KeyError, TypeError, AttributeError):
-        raise InputError(f"{path}: damaged. Accepted: {_ACCEPTED}") from None
-
-
-def _difference(manifest, job):
-    if manifest["format"] != FORMAT:
-        return f"format {shown(manifest['format'])} and not {FORMAT}"
-    for name, described in (
-        ("input", manifest["input"]),
-        ("prefix", manifest.get("prefix")),
+    manifest = read_json(path)
+    content = {k: value for k, value in manifest.items() if k != "sha256"}
+    if (
+        path.is_symlink()
+        or manifest.get("sha256") != _digest(content)
+        or manifest.get("format") != FORMAT
     ):
-        if not _same_text(described, job.texts.get(name), job.window):
+        raise InputError(
+            f"{path}: damaged, or of another version. Accepted: what "
+            "`translate --shards` wrote, or no such folder"
+        )
+    return manifest
+
+
+def shards_of(manifest: dict) -> list[Shard]:
+    """The shards that a manifest lists."""
+    offsets = [text["offsets"] for text in manifest["texts"].values()]
+    return [
+        Shard(n, first, last - first, [column[n : n + 2] for column in offsets])
+        for n, (first, last) in enumerate(itertools.pairwise(manifest["lines"]))
+    ]
+
+
+def difference(manifest: dict, job: BulkJob) -> str | None:
+    """The other thing with which a manifest's job was begun; None: the same.
+
+    Raises:
+        InputError, OSError: a text can't be read.
+    """
+    for name in ("input", "prefix"):
+        begun = manifest["texts"].get(name)
+        if not _same_text(begun, job.texts.get(name), job.window):
             return f"another {name}"
     if manifest["model"] != job.model:
         return "another model"
-    if len(manifest["shards"]) != job.count:
-        return f"{len(manifest['shards'])} shards and not {job.count}"
-    begun = manifest["options"]
-    for name in sorted(begun.keys() | job.options.keys()):
-        if begun.get(name) != job.options.get(name):
-            ours = shown(job.options.get(name))
-            return f"{name} {shown(begun.get(name))} and not {ours}"
+    count = len(manifest["lines"]) - 1
+    if count != job.count:
+        return f"{count} shards and not {job.count}"
+    begun, ours = manifest["options"], _options(job)
+    for name in sorted(begun.keys() | ours.keys()):
+        if begun.get(name) != ours.get(name):
+            now = shown(ours.get(name))
+            return f"{name} {shown(begun.get(name))} and not {now}"
     return None
 
 
+def _options(job) -> dict:
+    """The options as they are read back."""
+    options = {"batch_size": job.batch_size, **job.options}
+    return json.loads(json.dumps(options))
+
+
+def _digest(manifest) -> str:
+    return digest(json.dumps(manifest, sort_keys=True).encode())
+
+
 def _same_text(described, path, window) -> bool:
-    """Whether a file is the one that was described, or a copy of it."""
+    """True if a file is the one that was described, or a copy of it."""
     if described is None or path is None:
         return described is path
     now = _describe(path)
-    if now["bytes"] != described["bytes"]:
-        return False
-    if now["modified"] == described["modified"]:
-        return True
-    return scan_text(path, window).sha256 == described["sha256"]
+    return now.items() <= described.items() or (
+        now["bytes"] == described["bytes"]
+        and scan_text(path, window).sha256 == described["sha256"]
+    )
 
 
 def _describe(path) -> dict:
-    """A file's name, bytes, and time of its last change in nanoseconds."""
+    """A file's bytes, and the time of its last change in nanoseconds."""
     # By the name that was given: `Path` drops a slash at its end.
     status = os.stat(path)  # noqa: PTH116
-    return {
-        "name": os.path.basename(path),  # noqa: PTH119
-        "bytes": status.st_size,
-        "modified": status.st_mtime_ns,
-    }
+    return {"bytes": status.st_size, "modified": status.st_mtime_ns}

@@ -8,21 +8,17 @@ through Spark.
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from keras_transformer.errors import InputError
-from keras_transformer.translation.bulk import (
-    FAILURES,
-    ShardWriting,
-    finished_lines,
-    reason_of,
-)
+from keras_transformer.translation.bulk import LocalAttempt
 from keras_transformer.translation.shard_folder import ShardFolder
 from keras_transformer.translation.shard_manifest import BulkJob
-from keras_transformer.translation.shards import ShardReader
 from keras_transformer.translation.stream import one_by_one
 from keras_transformer.translation.workers import (
     TranslatorFactory,
@@ -35,24 +31,21 @@ if TYPE_CHECKING:
 
 # Seconds between two looks at how far the tasks are.
 _POLL_SECONDS = 1.0
-# What a task says of its shard; the last: no shard can be translated.
-_DONE, _FAILED, _NOT_OURS, _FATAL = "done", "failed", "not ours", "fatal"
 
 
 class ShardOutcome(NamedTuple):
-    """What became of a shard.
+    """What became of a task.
 
     Attributes:
-        number: of the shard.
-        kind: one of the words above.
-        reason: why it failed, None if it didn't.
+        tried: the number of its shard, and why it failed or None; none if
+            another process does it.
         truncated: numbers of lines that lost their end.
+        fatal: why no shard can be translated, None if they can.
     """
 
-    number: int
-    kind: str
-    reason: str | None = None
+    tried: Sequence[tuple[int, str | None]] = ()
     truncated: Sequence[int] = ()
+    fatal: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,84 +53,71 @@ class ShardTask:
     """Translates shards in a Python worker of Spark. Can be pickled.
 
     Attributes:
-        job: the job, with absolute paths.
+        job: the job.
         factory: of the translator, which a Python worker loads once.
-        writing: how shards are written.
+        format: see `LocalAttempt`.
         threads: that TensorFlow uses in each Python worker.
         prepare: called before the translator is loaded, without arguments.
+        current: the folder from which relative paths begin.
     """
 
     job: BulkJob
     factory: TranslatorFactory
-    writing: ShardWriting
+    format: Callable[..., str]
     threads: int
     prepare: Callable[[], None]
+    current: str = dataclasses.field(default_factory=os.getcwd)
 
     def __call__(self, number: int) -> ShardOutcome:
         """Translates a shard, if no other process does."""
-        truncated: list = []
+        # Where it isn't there, absolute paths may be.
+        with contextlib.suppress(OSError):
+            os.chdir(self.current)
+        truncated: list[int] = []
         try:
-            with (
-                ShardFolder(self.job) as folder,
-                ShardReader(self.job.input, self.job.prefixes) as reader,
-                folder.claim(number) as is_ours,
-            ):
-                if not is_ours:
-                    return ShardOutcome(number, _NOT_OURS)
-                shard = folder.shards[number]
-                reader.check(shard)
-                try:
-                    translate = _loaded(
-                        self.factory, self.threads, self.prepare
-                    )
-                except InputError as error:
-                    return ShardOutcome(number, _FATAL, str(error))
-                self.writing.write(
+            with ShardFolder(self.job) as folder:
+                attempt = LocalAttempt(
                     folder,
-                    shard,
-                    reader,
-                    one_by_one(translate),
+                    self._opened,
+                    self.format,
                     truncated.append,
+                    lambda done: None,
                 )
-        except FAILURES as error:
-            reason = reason_of(error)
-            return ShardOutcome(number, _FAILED, reason, truncated)
-        return ShardOutcome(number, _DONE, None, truncated)
+                return ShardOutcome(list(attempt([number])), truncated)
+        except (InputError, OSError) as error:
+            return ShardOutcome(fatal=str(error))
+
+    def _opened(self):
+        translate = _loaded(self.factory, self.threads, self.prepare)
+        return contextlib.nullcontext(one_by_one(translate))
 
 
 @functools.lru_cache(maxsize=1)
 def _loaded(factory, threads, prepare):
-    """What translates, kept by the Python worker for its next shards."""
+    """The translator, kept by the Python worker for its next shards."""
     prepare()
     set_threads(threads)
     return factory()
 
 
+@dataclasses.dataclass(frozen=True)
 class SparkAttempt:
     """An `Attempt` (see `bulk`) of the tasks of a Spark session.
 
-    Args:
+    Attributes:
         session: `pyspark.sql.SparkSession`.
         folder: the work folder, to see how far the tasks are.
         task: what translates a shard.
         truncated: called with the number of a line that lost its end.
         progress: called with the number of lines of all shards that are
-            done, whoever did them.
+            done, by any process.
     """
 
-    def __init__(
-        self,
-        session: SparkSession,
-        folder: ShardFolder,
-        task: ShardTask,
-        truncated: Callable[[int], None],
-        progress: Callable[[int], None],
-    ) -> None:
-        self._session = session
-        self._folder = folder
-        self._task = task
-        self._truncated = truncated
-        self._progress = progress
+    session: SparkSession
+    folder: ShardFolder
+    task: ShardTask
+    truncated: Callable[[int], None]
+    progress: Callable[[int], None]
 
     def __call__(self, numbers: list[int]) -> Iterator[tuple[int, str | None]]:
         """Translates these shards; yields why each failed, or None."""
@@ -149,28 +129,27 @@ class SparkAttempt:
         except (Py4JError, PySparkException) as error:
             # Spark gave up after one of the tasks; others may be finished.
             reason = f"Spark: {_first_line(error)}"
-            for number in self._folder.unfinished(numbers):
+            for number in self.folder.unfinished(numbers):
                 yield number, reason
             return
         for outcome in outcomes:
-            if outcome.kind == _FATAL:
-                raise InputError(outcome.reason)
+            if outcome.fatal is not None:
+                raise InputError(outcome.fatal)
             for line in outcome.truncated:
-                self._truncated(line)
-            if outcome.kind != _NOT_OURS:
-                yield outcome.number, outcome.reason
+                self.truncated(line)
+            yield from outcome.tried
 
     def _watched(self, numbers) -> list[ShardOutcome]:
         """The outcomes of all tasks; shows progress meanwhile."""
-        context = self._session.sparkContext
+        context = self.session.sparkContext
         # A partition, and so a task, for each shard.
-        tasks = context.parallelize(numbers, len(numbers)).map(self._task)
+        tasks = context.parallelize(numbers, len(numbers)).map(self.task)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             outcomes = pool.submit(tasks.collect)
             try:
                 while not outcomes.done():
                     concurrent.futures.wait([outcomes], _POLL_SECONDS)
-                    self._progress(finished_lines(self._folder))
+                    self.progress(self.folder.finished_lines())
             except BaseException:
                 context.cancelAllJobs()
                 raise

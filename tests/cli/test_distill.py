@@ -14,6 +14,7 @@ from keras_transformer.cli import train
 from keras_transformer.cli.main import main
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
+from keras_transformer.translation import distillation
 from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import Hypothesis, Translation
 from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, read_prepared, start
@@ -294,7 +295,7 @@ def test_nothing_that_is_left_is_an_error(script, command, capsys, tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_process_is_gone_on_from(command, run, data, tmp_path, capsys):
-    expected = files_of(command(out="whole"))
+    expected = all_but_its_manifest(command(out="whole"))
     out = tmp_path / "distilled"
     words = ["--teacher", run, "--data", data, "--out", out, *OPTIONS]
     process = start("distill", *words)
@@ -312,17 +313,21 @@ def test_a_killed_process_is_gone_on_from(command, run, data, tmp_path, capsys):
     # Of a command that named other data by mistake, and was refused.
     for name in ("sources-0.txt", "sources-z.txt"):
         (folder.parent / name).write_text("\n" * 200)
-    assert files_of(command()) == expected
+    assert all_but_its_manifest(command()) == expected
     err = capsys.readouterr().err
     assert f"{done} of 200 sentences were translated already" in err
     assert [p.name for p in tmp_path.glob("*distill*")] == ["distilled"]
+
+
+def refuse_to_remove(folder):
+    raise OSError
 
 
 def test_a_process_killed_at_the_very_end_was_done(
     script, command, monkeypatch, capsys
 ):
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", lambda *_, **__: None)
+        patch.setattr(distillation, "remove_shards", refuse_to_remove)
         out = command()
     before = files_of(out)
     work = out.with_name("distilled.distilling")
@@ -353,23 +358,59 @@ def test_translations_of_other_options_are_refused(
     assert f"begun with {says}. Accepted: " in last
 
 
+def all_but_its_manifest(folder):
+    """Which says when it was made."""
+    files = files_of(folder)
+    del files["manifest.json"]
+    return files
+
+
 def stop(lines):
     raise KeyboardInterrupt
 
 
-def test_translations_that_are_damaged(script, command, capsys, tmp_path):
+def test_translations_that_are_damaged_are_made_again(
+    script, command, capsys, tmp_path
+):
+    expected = all_but_its_manifest(command(out="whole"))
     script(lambda factory: stop_at_the_end(factory))
     command(status=2)
-    folder = tmp_path / "distilled.distilling" / "translations.shards"
-    path = folder / "00001-of-00007"
-    assert path.is_file()
-    path.write_text('["one"]\n[3]\n')
+    path = tmp_path / "distilled.distilling/translations.shards/00001-of-00007"
+    lines = path.read_text().splitlines(keepends=True)
+    # As many translations, but those of other sources.
+    path.write_text("".join(lines[::-1]))
     script(scripted)
+    assert all_but_its_manifest(command()) == expected
+    said = capsys.readouterr().err
+    assert f"shard 1 failed (try 1 of 3): {path}: damaged" in said
+
+
+def test_sources_that_are_damaged_are_written_again(script, command, tmp_path):
+    expected = all_but_its_manifest(command(out="whole"))
+    script(lambda factory: stop)
     command(status=2)
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert f"{path}: damaged" in last
-    path.unlink()
-    read_prepared(command())
+    work = tmp_path / "distilled.distilling"
+    [sources] = work.glob("sources-*.txt")
+    # Before the first shard is done, nothing else remembers them.
+    shutil.rmtree(work / "translations.shards")
+    lines = sources.read_text().splitlines(keepends=True)
+    sources.write_text("".join(lines[::-1]))
+    script(scripted)
+    assert all_but_its_manifest(command()) == expected
+
+
+def test_files_of_others_stay(script, command, tmp_path):
+    work = tmp_path / "distilled.distilling"
+    shards = work / "translations.shards"
+    script(lambda factory: stop_at_the_end(factory))
+    command(status=2)
+    for folder in (work, shards):
+        (folder / "thesis.tex").touch()
+    script(scripted)
+    command()
+    names = {path.name for path in work.rglob("*") if path.is_file()}
+    assert names == {"thesis.tex"}
+    assert (shards / "thesis.tex").is_file()
 
 
 def stop_at_the_end(factory):

@@ -1,6 +1,5 @@
 """`translate --shards`: the same as without, whatever happens."""
 
-import dataclasses
 import gzip
 import json
 import os
@@ -9,12 +8,9 @@ import time
 
 import pytest
 
-from keras_transformer.cli import bulk_translation as bulk
 from keras_transformer.cli.main import main
-from keras_transformer.config import DecodingConfig
 from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import Hypothesis, Translation
-from keras_transformer.translation.shard_manifest import BulkJob
 from scripts.benchmarks.bulk_translation import __main__ as bulk_translation
 from tests.cli.conftest import start
 
@@ -42,29 +38,6 @@ def source(tmp_path):
     path = tmp_path / "in.txt"
     path.write_text(text(350))
     return path
-
-
-def test_paths_mean_the_same_on_other_machines(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    factory = RunTranslatorFactory(
-        "runs/a",
-        "best",
-        DecodingConfig(),
-        ensemble=("runs/b",),
-        shortlist="in.en,gs://bucket/in.zh",
-    )
-    found = bulk._anywhere(factory)
-    here = str(tmp_path)
-    assert found.folder == f"{here}/runs/a"
-    assert found.ensemble == (f"{here}/runs/b",)
-    assert found.shortlist == f"{here}/in.en,gs://bucket/in.zh"
-
-
-def test_a_jobs_paths_mean_the_same_on_other_machines(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    job = BulkJob("in.txt", None, "gs://bucket/out.txt", 3, 64, "model", {})
-    found = bulk._anywhere(job)
-    assert found == dataclasses.replace(job, input=f"{tmp_path}/in.txt")
 
 
 def shout(lines):
@@ -165,7 +138,10 @@ def test_an_array_of_tasks_and_a_join(translate, monkeypatch, capsys):
     assert translate("--shards=4") is None
     assert "shard 3 of 4" in capsys.readouterr().err
     assert translate("--shards=4", "--join", status=2) is None
-    assert "1 of 4 shards are missing: 0" in capsys.readouterr().err
+    assert (
+        "1 of 4 shards are missing or damaged: 0. Acc"
+        in capsys.readouterr().err
+    )
     assert translate("--shards=4", "--shard=0") is None
     assert translate("--shards=4", "--join") == expected
 
@@ -175,23 +151,61 @@ def test_all_shards_in_a_task_of_another_array(translate, monkeypatch):
     assert translate("--shards=2", "--shard=all") is not None
 
 
-def test_a_line_that_is_not_utf8_spares_the_other_shards(
-    translate, source, tmp_path, capsys
+def test_a_line_that_is_not_utf8_is_refused_at_the_start(
+    refuses, run, source, tmp_path
 ):
-    expected = translate(out="whole.txt").splitlines(keepends=True)
+    """A mended input is another one: all shards would begin again."""
     lines = source.read_bytes().splitlines(keepends=True)
     lines[120] = b"\xff\n"
-    bad = tmp_path / "bad.txt"
-    bad.write_bytes(b"".join(lines))
-    assert translate("--shards=4", "--retries=1", input=bad, status=2) is None
-    said = capsys.readouterr().err.splitlines()
-    assert "bad.txt, line 121: not UTF-8" in said[0]
-    assert sum("shard 1 failed (try" in line for line in said) == 2
-    assert said[-1].startswith("keras-transformer: error: ")
-    assert "1 of 4 shards are left: 1 (" in said[-1]
-    shards = tmp_path / "out.txt.shards"
-    assert (shards / "00000-of-00004").read_bytes() == b"".join(expected[:100])
-    assert (shards / "00003-of-00004").read_bytes() == b"".join(expected[300:])
+    source.write_bytes(b"".join(lines))
+    command = ["translate", "--run", run, "--input", source, "--shards=4"]
+    refuses(*command, f"--output={tmp_path / 'o'}", says=["line 121: not UTF"])
+
+
+DAMAGES = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:400]),
+    "extended": lambda path: path.write_bytes(path.read_bytes() * 2),
+    "changed": lambda path: path.write_bytes(path.read_bytes().lower()),
+    "link": lambda path: (
+        path.rename(path.with_name(".x"))
+        and path.symlink_to(path.with_name("00001-of-00004"))
+    ),
+    "pipe": lambda path: path.unlink() or os.mkfifo(path),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_shard_is_translated_again(
+    translate, tmp_path, capsys, damage
+):
+    expected = translate(out="whole.txt")
+    for number in range(4):
+        translate("--shards=4", f"--shard={number}")
+    damage(tmp_path / "out.txt.shards" / "00002-of-00004")
+    assert translate("--shards=4") == expected
+    said = capsys.readouterr().err
+    assert "shard 2 failed (try 1 of 3): " in said
+
+
+def test_damaged_shards_are_not_joined(translate, tmp_path, capsys):
+    for number in range(4):
+        translate("--shards=4", f"--shard={number}")
+    path = tmp_path / "out.txt.shards" / "00002-of-00004"
+    DAMAGES["cut"](path)
+    assert translate("--shards=4", "--join", status=2) is None
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "1 of 4 shards are missing or damaged: 2. Accepted" in said
+
+
+def test_files_of_others_stay(translate, tmp_path):
+    expected = translate(out="whole.txt")
+    translate("--shards=4", "--shard=1")
+    folder = tmp_path / "out.txt.shards"
+    for name in ("joined.json", "thesis.tex"):
+        (folder / name).write_text("{}")
+    assert translate("--shards=4") == expected
+    left = sorted(path.name for path in folder.iterdir())
+    assert left == ["joined.json", "thesis.tex"]
 
 
 def test_a_long_line_is_told_by_its_number(translate, tmp_path, capsys):

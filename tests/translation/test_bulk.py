@@ -1,11 +1,14 @@
 """Shards in turn: failures, retries, and others at the same work."""
 
 import contextlib
+import dataclasses
 import errno
 import os
 import pathlib
+import pickle
 import shutil
 import threading
+import typing
 
 import pytest
 
@@ -13,14 +16,12 @@ from keras_transformer.errors import InputError
 from keras_transformer.translation import bulk
 from keras_transformer.translation.bulk import (
     LocalAttempt,
-    ShardWriting,
     finish,
-    finished_lines,
 )
 from keras_transformer.translation.request import Hypothesis, Translation
 from keras_transformer.translation.shard_folder import open_folder
 from keras_transformer.translation.shard_manifest import BulkJob
-from keras_transformer.translation.shards import ShardReader
+from keras_transformer.translation.spark_attempt import ShardTask
 from keras_transformer.translation.stream import one_by_one
 
 
@@ -52,9 +53,9 @@ class Bulk:
         self.translate = shout
         self.job = BulkJob(
             *(str(self.input), None, str(folder / "out.txt"), 4),
-            *(2, "model", {}),
+            *(1, 2, "model", {}),
         )
-        self.folder, _ = open_folder(self.job)
+        self.folder = open_folder(self.job)
 
     @contextlib.contextmanager
     def open(self):
@@ -63,20 +64,25 @@ class Bulk:
         self.opened.append("end")
 
     def finish(self, numbers=range(4), retries=2):
-        with (
-            ShardReader(self.input) as reader,
-            LocalAttempt(
-                self.folder,
-                reader,
-                ShardWriting(1, plain),
-                self.open,
-                self.truncated.append,
-                self.progress.append,
-            ) as attempt,
-        ):
-            return finish(
-                self.folder, numbers, attempt, retries, self.said.append
-            )
+        """Finishes shards; why it ended with some left, None if it didn't."""
+        with LocalAttempt(
+            self.folder,
+            self.open,
+            plain,
+            self.truncated.append,
+            self.progress.append,
+        ) as attempt:
+            try:
+                finish(
+                    *(self.folder, numbers, attempt, retries),
+                    self.said.append,
+                    lambda: self.folder.discard_damaged(numbers),
+                )
+            except InputError as error:
+                if "are left" not in str(error):
+                    raise
+                return str(error)
+        return None
 
     def result(self):
         self.folder.join()
@@ -84,8 +90,7 @@ class Bulk:
 
 
 @pytest.fixture
-def make(tmp_path, monkeypatch):
-    monkeypatch.setattr(bulk, "BATCHES_A_WINDOW", 2)
+def make(tmp_path):
     made = []
 
     def make(lines="abcdefgh"):
@@ -103,7 +108,7 @@ def expected(lines):
 
 def test_all_shards_by_one_translator(make):
     work = make()
-    assert work.finish() == {}
+    assert work.finish() is None
     assert work.opened == ["begin", "end"]
     assert sorted(set(work.progress)) == list(range(1, 9))
     assert work.result() == expected("abcdefgh")
@@ -111,7 +116,7 @@ def test_all_shards_by_one_translator(make):
 
 def test_one_shard(make):
     work = make()
-    assert work.finish([2]) == {}
+    assert work.finish([2]) is None
     assert work.folder.unfinished(range(4)) == [0, 1, 3]
     assert work.folder.shard_path(2).read_text() == "5 E\n6 F\n"
 
@@ -119,7 +124,7 @@ def test_one_shard(make):
 def test_finished_shards_are_skipped(make):
     work = make()
     work.finish([1, 3])
-    assert finished_lines(work.folder) == 4
+    assert work.folder.finished_lines() == 4
     work.progress.clear()
     seen = []
     work.translate = lambda lines: [seen.extend(lines), *shout(lines)][1:]
@@ -133,20 +138,21 @@ def test_nothing_left_opens_no_translator(make):
     work = make()
     work.finish()
     work.opened.clear()
-    assert work.finish() == {}
+    assert work.finish() is None
     assert work.opened == []
 
 
 def test_an_empty_text_opens_no_translator(make):
     work = make("")
-    assert work.finish() == {}
+    assert work.finish() is None
     assert work.opened == []
     assert work.result() == ""
 
 
 def test_a_failed_shard_is_tried_again_after_the_others(make):
     work = make(["a", "kill", "c", "d", "e", "f", "g", "h"])
-    assert work.finish(retries=2) == {0: "a translating worker was killed"}
+    left = work.finish(retries=2)
+    assert "1 of 4 shards are left: 0 (a translating worker was killed)" in left
     assert work.said == [
         f"shard 0 failed (try {n} of 3): a translating worker was killed"
         for n in (1, 2, 3)
@@ -167,27 +173,47 @@ def test_what_fails_once_is_mended(make):
         return shout([line.replace("kill", "c") for line in lines])
 
     work.translate = once
-    assert work.finish() == {}
+    assert work.finish() is None
     assert work.said == ["shard 1 failed (try 1 of 3): dead"]
     assert work.result() == expected("abcdefgh")
 
 
 def test_no_retries(make):
     work = make(["kill"] + ["a"] * 7)
-    assert list(work.finish(retries=0)) == [0]
+    assert "are left: 0 (" in work.finish(retries=0)
     assert len(work.said) == 1
 
 
-def test_a_line_that_is_not_utf8_disturbs_no_worker(make):
+def test_a_text_that_changes_meanwhile_spares_other_shards(make):
     work = make()
     content = work.input.read_bytes().replace(b"c", b"\xff")
     work.input.write_bytes(content)
     left = work.finish(retries=1)
-    assert list(left) == [1]
-    assert "line 3: not UTF-8" in left[1]
+    assert "are left: 1 (" in left
+    assert "line 3: not UTF-8" in left
     assert len(work.said) == 2
-    assert work.opened == ["begin", "end"]
     assert work.folder.unfinished(range(4)) == [1]
+
+
+def test_a_damaged_shard_is_translated_again(make):
+    work = make()
+    work.finish()
+    path = work.folder.shard_path(2)
+    path.write_text("5 E\n")
+    assert work.finish() is None
+    [said] = work.said
+    assert said.startswith(f"shard 2 failed (try 1 of 3): {path}: damaged, 4 b")
+    assert work.opened == ["begin", "end"] * 2
+    assert work.result() == expected("abcdefgh")
+
+
+def test_a_shard_that_is_damaged_each_time_is_left(make, monkeypatch):
+    work = make()
+    monkeypatch.setattr(
+        work.folder, "_problem", lambda n: "damaged" if n == 1 else None
+    )
+    assert "are left: 1 (damaged)" in work.finish(retries=1)
+    assert len(work.said) == 2
 
 
 def test_truncated_lines_have_their_numbers_in_the_text(make):
@@ -246,7 +272,7 @@ def test_waits_for_what_others_do(make, monkeypatch):
     monkeypatch.setattr(work.folder, "claim", claim)
     timer = threading.Timer(0.5, others)
     timer.start()
-    assert work.finish() == {}
+    assert work.finish() is None
     timer.join()
     result = work.result().splitlines()
     assert result[2:4] == ["3 theirs", "4 theirs"]
@@ -261,4 +287,42 @@ def test_another_process_that_has_joined_ends_it(make):
         return shout(lines)
 
     work.translate = joined
-    assert work.finish() == {}
+    assert work.finish() is None
+
+
+class Loads:
+    """A translator factory that counts how often it loads."""
+
+    loaded: typing.ClassVar[list] = []
+
+    def __call__(self):
+        self.loaded.append(1)
+        return shout
+
+
+class Fails:
+    def __call__(self):
+        raise InputError("weights: damaged")
+
+
+def test_a_task_of_spark_translates_from_its_folder(
+    make, tmp_path, monkeypatch
+):
+    work = make(["a", "long", "c", "d", "e", "f", "g", "h"])
+    monkeypatch.chdir(tmp_path)
+    job = dataclasses.replace(work.job, input="in.txt", output="out.txt")
+    task = ShardTask(job, Loads(), plain, 1, bool)
+    monkeypatch.chdir("/")  # Where Spark's Python workers begin.
+    task = pickle.loads(pickle.dumps(task))
+    assert task(0) == ([(0, None)], [2], None)
+    assert task(1) == ([(1, None)], [], None)
+    assert task(1) == ([], [], None)  # It is finished.
+    assert Loads.loaded == [1]
+    work.input.write_text("changed\n")
+    [(number, reason)] = task(2).tried
+    assert (number, "changed since it was cut" in reason) == (2, True)
+
+
+def test_a_task_of_spark_whose_model_is_damaged_ends_all(make):
+    task = ShardTask(make().job, Fails(), plain, 1, bool)
+    assert task(0).fatal == "weights: damaged"

@@ -42,14 +42,11 @@ def job(tmp_path):
         None,
         str(tmp_path / "out.txt"),
         3,
+        batch_size=1,
         window=2,
         model="abc",
         options={"beam_size": 4, "banned": ["a"]},
     )
-
-
-def opened(job):
-    return open_folder(job)[0]
 
 
 def fill(folder, numbers):
@@ -59,22 +56,23 @@ def fill(folder, numbers):
 
 
 def test_shards_are_joined_in_order_and_the_folder_goes(job):
-    with opened(job) as folder:
+    with open_folder(job) as folder:
         assert [shard.lines for shard in folder.shards] == [2, 4, 4]
         fill(folder, [2, 0])
         assert folder.unfinished(range(3)) == [1]
         assert folder.unfinished([0, 2]) == []
         fill(folder, [1])
-        folder.join()
+        assert folder.join() == {}
     assert pathlib.Path(job.output).read_text() == "shard 0\nshard 1\nshard 2\n"
     assert not job.folder.exists()
 
 
 def test_files_are_named_by_number(job):
-    with opened(job) as folder:
+    with open_folder(job) as folder:
         fill(folder, [1])
     assert sorted(os.listdir(job.folder)) == [
         "00001-of-00003",
+        "00001-of-00003.json",
         "claims",
         "manifest.json",
     ]
@@ -82,10 +80,11 @@ def test_files_are_named_by_number(job):
 
 def test_missing_shards_are_named(job):
     job = dataclasses.replace(job, count=12)
-    with opened(job) as folder:
+    with open_folder(job) as folder:
         fill(folder, [0, 4, 5])
-        with pytest.raises(InputError, match="9 of 12 .*: 1-3, 6-11$"):
-            folder.join()
+        left = folder.join()
+        assert ranges(left) == "1-3, 6-11"
+        assert set(left.values()) == {"missing"}
     assert not pathlib.Path(job.output).exists()
 
 
@@ -108,19 +107,19 @@ def test_numbers_as_ranges():
     ids=["model", "count", "option gone", "option"],
 )
 def test_another_job_is_refused(job, change, says):
-    opened(job).__exit__()
+    open_folder(job).__exit__()
     with pytest.raises(InputError, match=f"begun with {says}"):
         open_folder(dataclasses.replace(job, **change))
-    opened(job).__exit__()
+    open_folder(job).__exit__()
 
 
 def test_another_input_is_refused_and_a_copy_is_not(job, tmp_path):
-    opened(job).__exit__()
+    open_folder(job).__exit__()
     copy = tmp_path / "copy.txt"
     shutil.copyfile(job.input, copy)
     os.utime(copy, (1, 1))
     moved = dataclasses.replace(job, input=str(copy))
-    opened(moved).__exit__()
+    open_folder(moved).__exit__()
     for text in ("0\n1\n2\n3\n4\n5\n6\n7\n8\n8\n", "0\n"):
         copy.write_text(text)
         with pytest.raises(InputError, match="begun with another input"):
@@ -130,7 +129,7 @@ def test_another_input_is_refused_and_a_copy_is_not(job, tmp_path):
 def test_prefixes_belong_to_the_job(job, tmp_path):
     path = tmp_path / "prefixes.txt"
     path.write_text("x\n" * 10)
-    opened(job).__exit__()
+    open_folder(job).__exit__()
     with pytest.raises(InputError, match="begun with another prefix"):
         open_folder(dataclasses.replace(job, prefixes=str(path)))
 
@@ -144,23 +143,42 @@ def test_a_prefix_for_each_line(job, tmp_path, count):
         open_folder(dataclasses.replace(job, prefixes=str(path)))
 
 
-def test_a_line_that_is_not_utf8_is_told_at_the_start(job):
+def test_a_line_that_is_not_utf8_is_refused_at_the_start(job):
+    """A shard of it could never be translated, and the rest in vain."""
     with pathlib.Path(job.input).open("ab") as file:
         file.write(b"\xff\n")
-    folder, line = open_folder(job)
-    folder.__exit__()
-    assert line == 11
-    folder, line = open_folder(job)
-    folder.__exit__()
-    assert line is None  # It isn't read again.
+    with pytest.raises(InputError, match=r"in.txt, line 11: not UTF-8"):
+        open_folder(job)
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", "{}", '{"format": 1}', '{"shards": 3}']
+    "content", ["{", "[]", "{}", '{"format": 2}', '{"lines": 3}']
 )
 def test_a_damaged_manifest_is_refused(job, content):
-    opened(job).__exit__()
+    open_folder(job).__exit__()
     (job.folder / "manifest.json").write_text(content)
+    with pytest.raises(InputError, match="manifest.json: damaged"):
+        open_folder(job)
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_a_manifest_that_is_no_file_is_refused(job, tmp_path, kind):
+    open_folder(job).__exit__()
+    manifest = job.folder / "manifest.json"
+    whole = manifest.rename(tmp_path / "whole.json")
+    make = {"link": manifest.symlink_to, "pipe": lambda _: os.mkfifo(manifest)}
+    make.get(kind, lambda _: manifest.mkdir())(whole)
+    with pytest.raises(InputError, match="manifest.json: "):
+        open_folder(job)
+
+
+def test_an_edited_manifest_is_refused(job):
+    """A shard that began elsewhere would be joined at the wrong place."""
+    open_folder(job).__exit__()
+    path = job.folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["lines"][1] += 1
+    path.write_text(json.dumps(manifest))
     with pytest.raises(InputError, match="manifest.json: damaged"):
         open_folder(job)
 
@@ -194,7 +212,7 @@ def test_claims_that_are_a_pipe_are_refused(job):
 def test_what_is_no_file_is_refused(job, tmp_path):
     for name in ("input", "output"):
         wrong = dataclasses.replace(job, **{name: str(tmp_path)})
-        with pytest.raises(InputError, match="not a file. Accepted with"):
+        with pytest.raises(InputError, match="not a file. Accepted as .* with"):
             open_folder(wrong)
     with pytest.raises(FileNotFoundError):
         open_folder(dataclasses.replace(job, input=str(tmp_path / "no")))
@@ -205,7 +223,7 @@ def test_a_failed_shard_leaves_nothing(job):
         file.write("half")
         raise KeyError
 
-    with opened(job) as folder:
+    with open_folder(job) as folder:
         with pytest.raises(KeyError):
             with folder.writing_shard(0) as file:
                 write_half(file)
@@ -214,14 +232,14 @@ def test_a_failed_shard_leaves_nothing(job):
 
 
 def test_what_killed_processes_left_is_removed(job, tmp_path):
-    with opened(job) as folder:
-        left = job.folder / ".tmp-0123abcd-00000-of-00003"
+    with open_folder(job) as folder:
+        left = job.folder / f".tmp-{'0' * 20}-00000-of-00003"
         left.touch()
         fill(folder, [0])
         assert not left.exists()
         fill(folder, [1, 2])
-        left = tmp_path / ".tmp-0123abcd-out.txt"
-        others = tmp_path / ".tmp-0123abcd-my-out.txt"
+        left = tmp_path / f".tmp-{'0' * 20}-out.txt"
+        others = tmp_path / f".tmp-{'0' * 20}-my-out.txt"
         left.touch()
         others.touch()
         folder.join()
@@ -236,7 +254,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize("moment", range(12))
 def test_a_kill_while_joining_loses_nothing(job, monkeypatch, moment):
     """At whichever change of the file system it comes."""
-    with opened(job) as folder:
+    with open_folder(job) as folder:
         fill(folder, range(3))
         changes = 0
 
@@ -261,38 +279,90 @@ def test_a_kill_while_joining_loses_nothing(job, monkeypatch, moment):
         with contextlib.suppress(Killed):
             folder.join()
     monkeypatch.undo()
-    after, _ = open_folder(job)
-    if after is not None:
-        with after:
-            left = after.unfinished(range(3))
-            # All is there, or the folder was gone and this is a new one.
-            assert left == [] or pathlib.Path(job.output).exists()
-            fill(after, left)
-            after.join()
+    with open_folder(job) as after:
+        left = after.unfinished(range(3))
+        # All is there, or the folder was gone and this is a new one.
+        assert left == [] or pathlib.Path(job.output).exists()
+        fill(after, left)
+        after.join()
     assert pathlib.Path(job.output).read_text() == "shard 0\nshard 1\nshard 2\n"
     assert not job.folder.exists()
 
 
-def test_a_joined_folder_of_another_job_is_emptied(job):
-    with opened(job) as folder:
-        fill(folder, range(3))
-    (job.folder / "manifest.json").rename(job.folder / "joined.json")
-    pathlib.Path(job.output).write_text("old")
-    with opened(dataclasses.replace(job, model="x")) as folder:
-        assert folder.unfinished(range(3)) == [0, 1, 2]
-    assert pathlib.Path(job.output).read_text() == "old"
+DAMAGES = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:3]),
+    "extended": lambda path: path.write_bytes(path.read_bytes() * 2),
+    "emptied": lambda path: path.write_bytes(b""),
+    "changed": lambda path: path.write_text("Shard 1\n"),
+    "another": lambda path: shutil.copyfile(path.with_name(OTHER), path),
+    "link": lambda path: (
+        path.rename(path.with_name("x")).touch() or path.symlink_to("x")
+    ),
+    "pipe": lambda path: path.unlink() or os.mkfifo(path),
+    "device": lambda path: path.unlink() or path.symlink_to("/dev/zero"),
+    "record gone": lambda path: path.with_name(f"{path.name}.json").unlink(),
+    "record cut": lambda path: path.with_name(f"{path.name}.json").write_text(
+        '{"name"'
+    ),
+    "record of another": lambda path: shutil.copyfile(
+        path.with_name(f"{OTHER}.json"), path.with_name(f"{path.name}.json")
+    ),
+}
+OTHER = "00002-of-00003"
 
 
-def test_a_joined_folder_without_its_output_begins_anew(job):
-    with opened(job) as folder:
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_shard_that_is_not_what_was_written_is_to_be_translated(job, damage):
+    with open_folder(job) as folder:
         fill(folder, range(3))
-    (job.folder / "manifest.json").rename(job.folder / "joined.json")
-    with opened(job) as folder:
-        assert folder.unfinished(range(3)) == [0, 1, 2]
+        damage(folder.shard_path(1))
+        assert list(folder.join()) == [1]
+        assert not pathlib.Path(job.output).exists()
+        assert folder.unfinished(range(3)) == [1]
+        fill(folder, [1])
+        assert folder.join() == {}
+    assert pathlib.Path(job.output).read_text() == "shard 0\nshard 1\nshard 2\n"
+
+
+def test_both_files_of_another_shard_are_not_this_ones(job):
+    with open_folder(job) as folder:
+        fill(folder, range(3))
+        for end in ("", ".json"):
+            shutil.copyfile(
+                job.folder / f"{OTHER}{end}",
+                f"{folder.shard_path(1)}{end}",
+            )
+        assert list(folder.join()) == [1]
+
+
+def test_a_shard_of_another_text_is_not_this_ones(job, tmp_path):
+    with open_folder(job) as folder:
+        fill(folder, range(3))
+    path = tmp_path / "other.txt"
+    path.write_text("".join(f"{9 - i}\n" for i in range(10)))
+    other = dataclasses.replace(
+        job, input=str(path), output=str(tmp_path / "other")
+    )
+    with open_folder(other) as folder:
+        for file in job.folder.glob("*-of-*"):
+            shutil.copyfile(file, folder.path / file.name)
+        assert list(folder.join()) == [0, 1, 2]
+
+
+def test_files_of_others_stay(job):
+    others = ["joined.json", "notes.txt", "00001-of-00003.bak", ".tmp-mine"]
+    with open_folder(job) as folder:
+        fill(folder, range(3))
+        for name in others:
+            (folder.path / name).write_text("{}")
+        (folder.path / "folder").mkdir()
+        assert folder.join() == {}
+    assert pathlib.Path(job.output).read_text() == "shard 0\nshard 1\nshard 2\n"
+    assert sorted(os.listdir(job.folder)) == sorted([*others, "folder"])
 
 
 def test_another_process_has_joined_meanwhile(job):
-    with opened(job) as folder:
+    with open_folder(job) as folder:
         shutil.rmtree(job.folder)
         assert folder.unfinished(range(3)) == []
         with folder.claim(0) as is_ours:
@@ -305,10 +375,10 @@ def test_another_process_has_joined_meanwhile(job):
 
 def test_another_job_in_the_folder_is_not_touched(job):
     """One that began after this one's shards were joined by another."""
-    with opened(job) as folder:
+    with open_folder(job) as folder:
         shutil.rmtree(job.folder)
         pathlib.Path(job.output).touch()
-        with opened(dataclasses.replace(job, model="x")) as other:
+        with open_folder(dataclasses.replace(job, model="x")) as other:
             fill(other, [0])
             folder.join()
             assert other.unfinished(range(3)) == [1, 2]
@@ -337,7 +407,7 @@ def claiming(job):
 
 
 def test_a_claim_lasts_as_long_as_its_process(job, claiming):
-    with opened(job) as folder:
+    with open_folder(job) as folder:
         process, said = claiming(1)
         assert said == "True"
         with folder.claim(1) as is_ours, folder.claim(2) as is_ours_too:
@@ -355,7 +425,7 @@ def test_a_claim_lasts_as_long_as_its_process(job, claiming):
 
 
 def test_a_finished_shard_is_not_claimed(job):
-    with opened(job) as folder:
+    with open_folder(job) as folder:
         fill(folder, [0])
         with folder.claim(0) as is_ours:
             assert not is_ours
@@ -374,11 +444,13 @@ def test_without_locks_everyone_gets_every_claim(tmp_path, monkeypatch):
 
 
 def test_a_manifest_tells_what_was_begun(job):
-    with opened(job) as folder:
+    with open_folder(job) as folder:
         content = json.loads((folder.path / "manifest.json").read_text())
         with ShardFolder(job) as again:
             assert again.shards == folder.shards
-    assert content["input"]["name"] == "in.txt"
-    assert content["input"]["bytes"] == 20
-    assert len(content["input"]["sha256"]) == 64
-    assert content["options"] == job.options
+    text = content["texts"]["input"]
+    assert text["bytes"] == 20
+    assert text["offsets"] == [0, 4, 12, 20]
+    assert len(text["sha256"]) == 64
+    assert content["lines"] == [0, 2, 6, 10]
+    assert content["options"] == {"batch_size": 1, **job.options}

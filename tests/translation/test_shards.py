@@ -8,8 +8,13 @@ import pytest
 
 from keras_transformer.data.bounded_lines import LINE_BYTES
 from keras_transformer.errors import InputError
-from keras_transformer.translation import text_files
-from keras_transformer.translation.shards import ShardReader, cut, scan_text
+from keras_transformer.translation.shard_manifest import (
+    BulkJob,
+    read_manifest,
+    shards_of,
+    write_manifest,
+)
+from keras_transformer.translation.shards import scan_text, shard_lines
 from keras_transformer.translation.stream import stream_lines
 
 TEXTS = {
@@ -40,9 +45,17 @@ def write(request, tmp_path):
     return write
 
 
+def cut(path, count, window, prefixes=None):
+    """The shards of a text."""
+    prefixes = prefixes and str(prefixes)
+    job = BulkJob(str(path), prefixes, "", count, 1, window, "model", {})
+    manifest = path.with_name("manifest.json")
+    write_manifest(manifest, job)
+    return shards_of(read_manifest(manifest))
+
+
 def lines_of(path, shards):
-    with ShardReader(path) as reader:
-        return [list(reader.lines(shard)) for shard in shards]
+    return [list(shard_lines([str(path)], shard)) for shard in shards]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8])
@@ -55,12 +68,12 @@ def test_shards_are_the_text_in_order(write, content, window, count):
     if b"\r" in content:  # Which ends no line by itself.
         expected = [f"{line}\n" for line in content.decode().split("\n")[:-1]]
     assert scan.lines == len(expected)
-    assert scan.sha256 == hashlib.sha256(content).hexdigest()
-    assert scan.undecodable is None
-    shards = cut(scan, count, window)
+    if max(map(len, expected), default=0) <= LINE_BYTES:
+        assert scan.sha256 == hashlib.sha256(content).hexdigest()
+    shards = cut(path, count, window)
     assert [shard.number for shard in shards] == list(range(count))
-    assert [shard.begin for shard in shards[1:]] == [
-        shard.end for shard in shards[:-1]
+    assert [shard.spans[0][0] for shard in shards[1:]] == [
+        shard.spans[0][1] for shard in shards[:-1]
     ]
     read = lines_of(path, shards)
     # Of a line without end, what a model could read and more.
@@ -74,15 +87,6 @@ def test_shards_are_the_text_in_order(write, content, window, count):
         shards, itertools.accumulate(map(len, read), initial=0), strict=False
     ):
         assert shard.line == before
-
-
-def test_chunks_may_end_anywhere(write, monkeypatch):
-    content = "é中\r\n\n𝔘b\n".encode() * 50
-    path = write(content)
-    expected = scan_text(path, 4)
-    for size in (1, 2, 3, 7):
-        monkeypatch.setattr(text_files.chunks, "__defaults__", (size,))
-        assert scan_text(path, 4) == expected
 
 
 def test_shards_begin_where_windows_do(write):
@@ -101,15 +105,15 @@ def test_shards_begin_where_windows_do(write):
         list(stream_lines(lines, translate_batches, batch_size=4, window=12))
         return seen
 
-    shards = cut(scan_text(path, 12), 5, 12)
+    shards = cut(path, 5, 12)
     assert min(shard.lines for shard in shards) > 0
     parts = [batches(part) for part in lines_of(path, shards)]
     assert list(itertools.chain(*parts)) == batches(lines)
 
 
-def test_shards_have_about_as_many_lines():
-    scan = scan_text(__file__, 1)
-    sizes = {shard.lines for shard in cut(scan, 7, 1)}
+def test_shards_have_about_as_many_lines(write):
+    path = write(b"line\n" * 100)
+    sizes = {shard.lines for shard in cut(path, 7, 1)}
     assert max(sizes) - min(sizes) <= 1
 
 
@@ -124,25 +128,15 @@ def test_shards_have_about_as_many_lines():
     ],
     ids=["two", "cut off", "cut off by a line end", "pair", "late"],
 )
-def test_the_first_line_that_is_not_utf8_is_known(write, content, line):
-    path = write(content)
-    scan = scan_text(path, 2)
-    assert scan.undecodable == line
-    shards = cut(scan, 3, 2)
-    bad = next(s for s in shards if s.line < line <= s.line + s.lines)
-    with ShardReader(path) as reader:
-        with pytest.raises(InputError, match=f"line {line}: not UTF-8"):
-            reader.check(bad)
-        for shard in shards:
-            if shard.number < bad.number:
-                reader.check(shard)
+def test_a_line_that_is_not_utf8_is_refused(write, content, line):
+    with pytest.raises(InputError, match=f"line {line}: not UTF-8"):
+        scan_text(write(content), 2)
 
 
 def test_shards_are_read_in_any_order(write):
     path = write(TEXTS["lines"])
-    shards = cut(scan_text(path, 2), 4, 2)
-    with ShardReader(path) as reader:
-        backwards = [list(reader.lines(shard)) for shard in shards[::-1]]
+    shards = cut(path, 4, 2)
+    backwards = lines_of(path, shards[::-1])
     assert backwards[::-1] == lines_of(path, shards)
 
 
@@ -150,9 +144,9 @@ def test_prefixes_go_with_their_lines(write, tmp_path):
     path = write(b"a\r\nb\nc\nd\ne\n")
     prefixes = tmp_path / "prefixes.txt"
     prefixes.write_bytes(b"AAAA\n\nC\nDD\nE")
-    shards = cut(scan_text(path, 2), 2, 2, scan_text(prefixes, 2))
-    with ShardReader(path, prefixes) as reader:
-        read = [list(reader.lines(shard)) for shard in shards]
+    shards = cut(path, 2, 2, prefixes)
+    paths = [str(path), str(prefixes)]
+    read = [list(shard_lines(paths, shard)) for shard in shards]
     assert read == [
         [("a", "AAAA"), ("b", "")],
         [("c", "C"), ("d", "DD"), ("e", "E")],
@@ -162,7 +156,7 @@ def test_prefixes_go_with_their_lines(write, tmp_path):
 @pytest.mark.parametrize("now", [b"a\nb\nlonger\nd\n", b"a\n", b""])
 def test_a_text_that_has_changed_is_noticed(write, now):
     path = write(b"a\nb\nc\nd\n")
-    shards = cut(scan_text(path, 1), 2, 1)
+    shards = cut(path, 2, 1)
     path = write(now)
     with pytest.raises(InputError, match="changed since it was cut"):
         lines_of(path, shards)
@@ -172,13 +166,13 @@ def test_damaged_gzip_is_named(tmp_path):
     path = tmp_path / "in.gz"
     whole = gzip.compress(TEXTS["lines"])
     path.write_bytes(whole[:-12])
-    with pytest.raises(InputError, match=r"in.gz: damaged gzip file \("):
+    with pytest.raises(InputError, match=r"in.gz, line .*: damaged gzip"):
         scan_text(path, 2)
     path.write_bytes(whole)
-    shards = cut(scan_text(path, 2), 2, 2)
+    shards = cut(path, 2, 2)
     path.write_bytes(whole[:40])
     with pytest.raises(InputError, match="in.gz, line .*: damaged gzip file"):
         lines_of(path, shards)
     path.write_bytes(b"no gzip")
-    with pytest.raises(InputError, match=r"in.gz: damaged gzip file \("):
+    with pytest.raises(InputError, match=r"in.gz, line .*: damaged gzip"):
         scan_text(path, 2)
