@@ -11,6 +11,7 @@ from keras_transformer.plots.style import (
     DARK,
     LIGHT,
     ORANGE,
+    drawable,
     labels,
     new_figure,
     styled,
@@ -117,7 +118,7 @@ def _draw(axes, tree, index, rows, label):
             **(_BEST if is_best else _OTHER),
         )
     axes.annotate(
-        node.token,
+        drawable(node.token),
         (node.step, rows[index]),
         ha="center",
         va="center",

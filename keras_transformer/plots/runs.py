@@ -9,7 +9,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from keras_transformer.errors import InputError
-from keras_transformer.plots.style import BLUE, labels, new_figure, styled
+from keras_transformer.plots.style import (
+    BLUE,
+    drawable,
+    labels,
+    new_figure,
+    styled,
+)
 
 if TYPE_CHECKING:
     from keras_transformer.training.run import Run
@@ -61,7 +67,7 @@ def plot_runs(rows: list[dict], *, language: str = "en") -> Figure:
         axes.margins(x=0.3)
         axes.set_xlabel(label(name))
         axes.xaxis.set_major_formatter("{x:,g}")
-    all_axes[0].set_yticks(positions, [row["name"] for row in rows])
+    all_axes[0].set_yticks(positions, [drawable(row["name"]) for row in rows])
     all_axes[0].invert_yaxis()
     return figure
 

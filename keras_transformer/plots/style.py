@@ -7,6 +7,7 @@ brightness, so that a picture is read in grey and by the colour-blind.
 import contextlib
 import functools
 import pathlib
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import ParamSpec
 
@@ -106,6 +107,21 @@ def styled(plot: Callable[P, Figure]) -> Callable[P, Figure]:
     return drawn
 
 
+def drawable(text: str) -> str:
+    """A name or token as a picture can have it.
+
+    Control characters, surrogates (bytes of a name that aren't UTF-8) and code
+    points that are no character become escapes such as `\\x1b`: Matplotlib
+    doesn't draw them, or writes an SVG that no program reads.
+    """
+    return "".join(
+        character.encode("unicode_escape").decode()
+        if unicodedata.category(character) in ("Cc", "Cs", "Cn")
+        else character
+        for character in text
+    )
+
+
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure, in inches, laid out so that its labels fit."""
     return Figure(figsize=(width, height), layout="constrained")
@@ -136,8 +152,11 @@ def token_ticks(
         rows: list of str, from top to bottom; None: no ticks.
         columns: list of str, from left to right; None: no ticks.
     """
-    axes.set_yticks(range(len(rows or [])), rows or [])
-    axes.set_xticks(range(len(columns or [])), columns or [])
+    for set_ticks, tokens in (
+        (axes.set_yticks, rows or []),
+        (axes.set_xticks, columns or []),
+    ):
+        set_ticks(range(len(tokens)), [drawable(token) for token in tokens])
     for label in axes.get_xticklabels():
         # Single characters, as of Chinese, are read upright.
         label.set_rotation(90 if len(label.get_text()) > 1 else 0)

@@ -1,10 +1,9 @@
-"""Text files, plain or gzip: their lines and bytes, and what is wrong there."""
+"""Text files, plain or gzip: their lines, and what is wrong there."""
 
 import gzip
 import itertools
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import IO
 
 from keras_transformer.data.bounded_lines import shortened
 from keras_transformer.errors import InputError
@@ -43,27 +42,6 @@ def decoded_lines(
                 f"{name}, line {number}: not UTF-8. Accepted: UTF-8 text"
             ) from None
         yield text
-
-
-def chunks(file: IO[bytes], name: str, size: int = 1 << 20) -> Iterator[bytes]:
-    """Yields the bytes of a binary file in parts.
-
-    Args:
-        file: a binary file.
-        name: the file's, for an error's message.
-        size: bytes of a part.
-
-    Raises:
-        InputError: the gzip file is damaged.
-    """
-    while True:
-        try:
-            chunk = file.read(size)
-        except _DAMAGED as error:
-            raise InputError(f"{name}: damaged gzip file ({error})") from None
-        if not chunk:
-            return
-        yield chunk
 
 
 def missing_prefix(path: str, number: int, shorter: str) -> InputError:

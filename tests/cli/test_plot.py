@@ -55,6 +55,14 @@ def test_pictures_of_a_run(plot, run):
     assert str(run) in plot("runs-compared", "--run", run, run)
 
 
+def test_pictures_of_runs_of_any_name(plot, run, tmp_path):
+    for name in (b"caf\xe9", b"a\x1b[31mb"):
+        other = tmp_path / os.fsdecode(name)
+        other.symlink_to(run, target_is_directory=True)
+        words = plot("runs-compared", "--run", other)
+        assert other.name.encode("unicode_escape").decode() in words
+
+
 @pytest.mark.medium
 def test_pictures_of_a_sentence(plot, run):
     options = ["--run", run, "--text", TEXT]

@@ -15,7 +15,7 @@ from keras_transformer.plots.saving import (
     MissingCharacters,
     missing_characters,
 )
-from keras_transformer.plots.style import families
+from keras_transformer.plots.style import drawable, families
 
 # A character that no font has: the last of a private plane.
 UNKNOWN = "\U0010fffd"
@@ -111,3 +111,29 @@ def test_functions_are_pure():
 @pytest.mark.parametrize("name", plots.__all__)
 def test_every_public_name_is_there(name):
     assert callable(getattr(plots, name))
+
+
+# Control characters, a byte that isn't UTF-8, what is no character.
+ODD = ["a\x01b", "a\x1b[31m", "a\udcffb", "a\x00", "\ufffe", "a\nb", "\ud800"]
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+@pytest.mark.parametrize("name", ODD, ids=ascii)
+def test_names_and_tokens_of_any_characters(tmp_path, name, kind):
+    path = tmp_path / f"picture.{kind}"
+    figures = [
+        plots.plot_runs([{"name": name, "cross_entropy": 1.0}]),
+        plots.plot_attention(np.ones((1, 1, 1, 2)), [name], [name, "b"]),
+        plots.plot_masks([name, "b"], ["c", name]),
+    ]
+    for figure in figures:
+        plots.save_figure(figure, path)
+        if kind == "svg":
+            text = ElementTree.parse(path).getroot().itertext()
+            escaped = name.encode("unicode_escape").decode()
+            assert escaped in [part.strip() for part in text]
+
+
+def test_ordinary_names_stay_as_they_are():
+    for name in ("a b", "中文", "é", "x\u200dy", "$a$"):
+        assert drawable(name) == name
