@@ -1,7 +1,10 @@
 """A grammar of damage: to bytes, to JSON and to YAML, and of odd corpora."""
 
+import contextlib
 import dataclasses
 import json
+import os
+import shutil
 
 from hypothesis import strategies as st
 
@@ -94,6 +97,82 @@ def json_damages(draw):
         return json.dumps(document).encode()
 
     return damage
+
+
+@dataclasses.dataclass(frozen=True)
+class FolderDamage:
+    """What befalls one of a folder's files; a report shows all of it."""
+
+    kind: str
+    file: int
+    other: int
+    damage: Damage
+
+    def __call__(self, folder):
+        """Does it to a folder that has files."""
+        names = sorted(os.listdir(folder))
+        path, other = (
+            folder / names[n % len(names)] for n in (self.file, self.other)
+        )
+        if self.kind == "damage":
+            with contextlib.suppress(OSError):  # A link to nothing, a folder.
+                path.write_bytes(self.damage(path.read_bytes()))
+        elif self.kind in ("copy", "swap"):
+            self._exchange(path, other)
+        else:
+            path.unlink()
+            make = {
+                "lose": lambda: None,
+                "empty": path.touch,
+                "folder": path.mkdir,
+                "pipe": lambda: os.mkfifo(path),
+                "device": lambda: path.symlink_to("/dev/zero"),
+                "link": lambda: path.symlink_to(other),
+                "link out": lambda: path.symlink_to(folder.parent / "in.txt"),
+            }
+            make[self.kind]()
+
+    def _exchange(self, path, other):
+        if path == other or not (path.is_file() and other.is_file()):
+            return
+        if self.kind == "copy":
+            with contextlib.suppress(shutil.SameFileError):
+                shutil.copyfile(path, other, follow_symlinks=False)
+            return
+        path.rename(path.with_name(".swap"))
+        other.rename(path)
+        path.with_name(".swap").rename(other)
+
+
+def folder_damages():
+    """A function that does something to a file of a folder."""
+    return st.builds(
+        FolderDamage,
+        kind=st.sampled_from(
+            [
+                *("damage", "damage", "damage", "copy", "swap", "lose"),
+                *("empty", "folder", "pipe", "device", "link", "link out"),
+            ]
+        ),
+        file=st.integers(0, 30),
+        other=st.integers(0, 30),
+        damage=damages(),
+    )
+
+
+# Names that resemble those of a folder of shards, and aren't any.
+FOREIGN_NAMES = st.one_of(
+    st.sampled_from(
+        [
+            *("joined.json", "notes.txt", "manifest.json.bak", ".tmp-mine"),
+            *("00001-of-00005.txt", "1-of-5", "00001-of-00005.json.gz"),
+            *("xclaims", "claims.old", ".00001-of-00005.swp", "-rf"),
+        ]
+    ),
+    st.text("abc-0123456789.", min_size=1, max_size=20).filter(
+        lambda name: name.strip(".") and "-of-" not in name
+    ),
+)
 
 
 _SCALARS = st.one_of(
