@@ -18,13 +18,14 @@ from keras_transformer.data.corpus import (
     BYTE_ORDER_MARK,
     CorpusFile,
     Pair,
-    decoded,
+    as_text,
     open_bytes,
     pair_of_columns,
     read_errors,
     refuse_old_line_ends,
     refuse_unequal_files,
 )
+from keras_transformer.errors import InputError
 from keras_transformer.remote import size_of
 
 BLOCK_BYTES = 4 << 20
@@ -68,12 +69,13 @@ class Block(NamedTuple):
 
     def _lines(self, content, path):
         try:
-            lines = content.decode("utf-8").split("\n")
-        except UnicodeDecodeError:
+            text = as_text(content, path, 0)
+        except InputError:
             # Line by line, to name the one that isn't.
             for number, line in enumerate(content.split(b"\n")):
-                decoded(line, path, self.first_line + number)
+                as_text(line, path, self.first_line + number)
             raise
+        lines = text.split("\n")
         if not lines[-1]:
             lines.pop()  # After the last line's end.
         if b"\r" in content:

@@ -281,26 +281,44 @@ def _is_gzip(raw, path):
     return is_packed or os.fspath(path).endswith(".gz")
 
 
-def decoded(line: bytes, path: str | os.PathLike, number: int) -> str:
-    """A line as text, without its end.
+def as_text(line: bytes, path: str | os.PathLike, number: int) -> str:
+    """A line as text, with its end.
+
+    Args:
+        line: of a file.
+        path: of the file, for an error's message.
+        number: of the line.
 
     Raises:
-        InputError: it isn't UTF-8; the message names file, line and byte.
+        InputError: it isn't UTF-8, or has NUL bytes: UTF-16 of Latin or
+            Cyrillic letters is valid UTF-8 otherwise.
     """
     try:
         text = line.decode("utf-8")
+        if "\0" not in text:
+            return text
+        problem = "NUL bytes, as UTF-16 has"
     except UnicodeDecodeError as error:
-        for magic, kind in _OTHER_MAGIC.items():
-            if number == 1 and line.startswith(magic):
-                raise InputError(
-                    f"{path}: compressed as {kind}. Accepted: text in UTF-8, "
-                    "plain or gzip"
-                ) from None
-        raise InputError(
-            f"{path}, line {number}: invalid UTF-8 (byte "
-            f"0x{line[error.start]:02x} at position {error.start + 1}). "
-            "Accepted: text in UTF-8"
-        ) from None
+        problem = (
+            f"invalid UTF-8 (byte 0x{line[error.start]:02x} at position "
+            f"{error.start + 1})"
+        )
+        if b"\0" in line:
+            problem = "NUL bytes, as UTF-16 has"
+    for magic, kind in _OTHER_MAGIC.items():
+        if number == 1 and line.startswith(magic):
+            raise InputError(
+                f"{path}: compressed as {kind}. Accepted: text in UTF-8, "
+                "plain or gzip"
+            )
+    raise InputError(
+        f"{path}, line {number}: {problem}. Accepted: text in UTF-8"
+    )
+
+
+def decoded(line: bytes, path: str | os.PathLike, number: int) -> str:
+    """A line as text, without its end. Raises as `as_text` does."""
+    text = as_text(line, path, number)
     return text.removesuffix("\n").removesuffix("\r")
 
 
@@ -313,9 +331,17 @@ def _table_pairs(path, line_bytes, long):
 def pair_of_columns(line: str, where: str) -> Pair:
     """The first two columns of a line of TSV; of a blank line two texts "".
 
+    A CR in a column is part of its text.
+
     Raises:
-        InputError: there is one column; `where` tells the line.
+        InputError: there is one column, or a CR with columns on both sides,
+            which may be two rows; `where` tells the line.
     """
+    if "\r" in line and sum("\t" in row for row in line.split("\r")) > 1:
+        raise InputError(
+            f"{where}: CR between two rows. Accepted: lines that end with LF "
+            "or CR LF"
+        )
     columns = line.split("\t", 2)
     if len(columns) > 1:
         return columns[0], columns[1]

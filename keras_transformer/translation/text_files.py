@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 
 from keras_transformer.data.bounded_lines import shortened
+from keras_transformer.data.corpus import as_text
 from keras_transformer.errors import InputError
 
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
@@ -24,7 +25,8 @@ def decoded_lines(
         first: number of the first line.
 
     Raises:
-        InputError: a line isn't UTF-8, or the gzip file is damaged.
+        InputError: a line isn't text, see `as_text`, or the gzip file is
+            damaged.
     """
     lines = iter(file)
     for number in itertools.count(first):
@@ -35,13 +37,7 @@ def decoded_lines(
             raise InputError(f"{where}: damaged gzip file ({error})") from None
         if line is None:
             return
-        try:
-            text = shortened(line).decode("utf-8")
-        except UnicodeDecodeError:
-            raise InputError(
-                f"{name}, line {number}: not UTF-8. Accepted: UTF-8 text"
-            ) from None
-        yield text
+        yield as_text(shortened(line), name, number)
 
 
 def missing_prefix(path: str, number: int, shorter: str) -> InputError:

@@ -103,3 +103,26 @@ def test_a_pipe_may_be_read_and_written():
         subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE).returncode
         == 0
     )
+
+
+@pytest.mark.parametrize("form", ["utf-16-le", "utf-16-be"])
+def test_utf16_on_stdin_is_refused(form):
+    result = run(
+        *["translate", "--run", "no-run"],
+        input="Good day\nто есть\n".encode(form),
+        stderr=subprocess.PIPE,
+    )
+    ends_in_one_line(result, "stdin, line 1: NUL bytes, as UTF-16 has")
+
+
+def test_lines_that_end_with_cr_alone_are_refused():
+    for end, says in (
+        (b"", "stdin: one line, with CR in it"),
+        (b"\na", "no-run"),
+    ):
+        result = run(
+            *["translate", "--run", "no-run"],
+            input=b"one\rtwo\r" + end,
+            stderr=subprocess.PIPE,
+        )
+        ends_in_one_line(result, says)

@@ -17,6 +17,7 @@ CONTENTS = {
     "long": "".join(f"source {n} 源\ttarget {n}\n" for n in range(500)),
     "empty": "",
     "one line": "a\tb",
+    "CR in a field": "a\rb\tc\nd\te\r\r\nf\tg\rh\n",
 }
 
 

@@ -4,7 +4,14 @@ import tracemalloc
 
 import pytest
 
-from keras_transformer.data.corpus import CorpusFile, read_pairs
+from keras_transformer.cli.console import input_lines
+from keras_transformer.data.blocks import read_blocks
+from keras_transformer.data.corpus import (
+    CorpusFile,
+    read_lines,
+    read_pairs,
+    sentence_pairs,
+)
 from keras_transformer.errors import InputError
 
 PAIRS = [("Hi.", "你好。"), ("Run!", "跑！")]
@@ -62,10 +69,66 @@ def test_only_line_feeds_end_lines(write):
 
 def test_a_file_whose_lines_end_with_cr_alone_is_refused(write):
     path = write("a.tsv", TABLE.replace("\n", "\r"))
-    with pytest.raises(InputError, match="a.tsv: one line, with CR in it"):
+    with pytest.raises(InputError, match="a.tsv, line 1: CR between two rows"):
         list(read_pairs([path]))
+    path = write("a.en", "a\rb\r")
+    for read in (read_lines, input_lines):
+        with pytest.raises(InputError, match="a.en: one line, with CR in it"):
+            list(read(path))
     path = write("b.tsv", "a\tb\r")
     assert list(read_pairs([path])) == [("a", "b")]
+
+
+# A CR in a line: white space in a text, but never between two rows.
+GLUED = {
+    "two rows": b"a\tb\rc\td\n",
+    "all but the last end": b"a\tb\rc\td\re\tf\n",
+    "a third column": b"a\tb\tx\rc\td\n",
+    "CR LF after": b"a\tb\rc\td\r\n",
+    "CR CR": b"a\tb\r\rc\td\n",
+}
+
+
+@pytest.mark.parametrize("content", GLUED.values(), ids=GLUED)
+def test_rows_that_end_with_cr_among_others_are_refused(write, content):
+    path = write("a.tsv", b"x\ty\n" + content + b"x\ty\n")
+    says = r"a\.tsv, line 2: CR between two rows\. Accepted: .*LF or CR LF"
+    for read in (read_pairs, sentence_pairs, pairs_of_blocks):
+        with pytest.raises(InputError, match=says):
+            list(read([path]))
+
+
+def pairs_of_blocks(paths):
+    for block in read_blocks(map(CorpusFile.parse, paths)):
+        yield from block.pairs()
+
+
+def test_a_cr_in_a_field_is_part_of_it(write):
+    path = write("a.tsv", b"a\rb\tc\n\ra\tb\rc\r\r\nx\ty\n")
+    pairs = list(read_pairs([path]))
+    assert pairs == [("a\rb", "c"), ("\ra", "b\rc\r"), ("x", "y")]
+    assert list(pairs_of_blocks([path])) == pairs
+    both = write("a.en", b"a\rb\nc\n"), write("a.zh", b"d\ne\r\n")
+    assert list(read_pairs([both])) == [("a\rb", "d"), ("c", "e")]
+
+
+TEXT = "Hi.\tПривет\n\nRun!\tБеги\n"
+
+
+@pytest.mark.parametrize("form", ["utf-16-le", "utf-16-be", "utf-32-le"])
+@pytest.mark.parametrize("text", [TEXT, "Беги\tБеги\n", "\n\na\tb\n"])
+def test_utf16_is_refused_by_its_nul_bytes(write, form, text):
+    path = write("a.tsv", text.encode(form))
+    packed = write("b.tsv.gz", gzip.compress(text.encode(form)))
+    says = r", line \d: NUL bytes, as UTF-16 has\. Accepted: text in UTF-8"
+    with pytest.raises(InputError, match=says):
+        list(read_pairs([path]))
+    with pytest.raises(InputError, match=says):
+        list(pairs_of_blocks([packed]))
+    with pytest.raises(InputError, match=says):
+        list(input_lines(path))
+    with pytest.raises(InputError, match=says):
+        list(read_pairs([(path, path)]))
 
 
 @pytest.mark.parametrize("spec", ["a,b,c", "a,", ",b"])

@@ -190,7 +190,7 @@ def test_a_text_that_changes_meanwhile_spares_other_shards(make):
     work.input.write_bytes(content)
     left = work.finish(retries=1)
     assert "are left: 1 (" in left
-    assert "line 3: not UTF-8" in left
+    assert "line 3: invalid UTF-8" in left
     assert len(work.said) == 2
     assert work.folder.unfinished(range(4)) == [1]
 

@@ -117,6 +117,13 @@ def test_shards_have_about_as_many_lines(write):
     assert max(sizes) - min(sizes) <= 1
 
 
+def test_a_text_whose_lines_end_with_cr_alone_is_refused(write):
+    for end in (b"", b"\n"):
+        with pytest.raises(InputError, match="one line, with CR in it"):
+            scan_text(write(b"a\rb\rc\r" + b"d" + end), 2)
+    assert scan_text(write(b"a\rb\nc\r\n"), 2).lines == 2
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [
@@ -129,7 +136,7 @@ def test_shards_have_about_as_many_lines(write):
     ids=["two", "cut off", "cut off by a line end", "pair", "late"],
 )
 def test_a_line_that_is_not_utf8_is_refused(write, content, line):
-    with pytest.raises(InputError, match=f"line {line}: not UTF-8"):
+    with pytest.raises(InputError, match=f"line {line}: invalid UTF-8"):
         scan_text(write(content), 2)
 
 
