@@ -16,6 +16,7 @@ example:
 
 import argparse
 import dataclasses
+import itertools
 import json
 import os
 import pathlib
@@ -60,7 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_scoring_options(parser)
     _add_comparison_options(parser)
     parser.add_argument(
-        "--output", metavar="FILE", help="gets the translations, a line each"
+        "--output",
+        metavar="FILE",
+        help="gets the translations, a line for each pair; gzip if its name "
+        "ends in .gz",
     )
     parser.add_argument(
         "--report",
@@ -134,19 +138,22 @@ def run(arguments: argparse.Namespace) -> None:
     from keras_transformer.data.corpus import read_pairs
     from keras_transformer.evaluation.analysis import report_of
     from keras_transformer.evaluation.report import report_page
+    from keras_transformer.evaluation.scoring import is_measured
 
     model, options = _model(arguments)
     pairs = list(read_pairs(arguments.input))
-    if not pairs:
+    measured = [is_measured(pair) for pair in pairs]
+    sentences = sum(measured)
+    if not sentences:
         names = ", ".join(arguments.input)
-        raise InputError(f"{names}: empty, no sentence pair to evaluate on")
+        raise InputError(f"{names}: blank, no sentence pair to evaluate on")
     data = _training_data(arguments, model)
-    tests, scoring = _tests(arguments), _scoring(arguments, len(pairs))
+    tests, scoring = _tests(arguments), _scoring(arguments, sentences)
     others = [
-        _other(name, model, len(pairs), options.get("which"))
+        _other(name, model, measured, options.get("which"))
         for name in arguments.against
     ]
-    count = len(pairs) * (1 + sum(isinstance(o, str) for o in others))
+    count = sentences * (1 + sum(isinstance(o, str) for o in others))
     with Progress("translating", count, "sentences") as progress:
         options |= {"scoring": scoring, "progress": progress.advance}
         evaluation = evaluate(
@@ -163,7 +170,9 @@ def run(arguments: argparse.Namespace) -> None:
             systems[name] = other
     if arguments.output:
         with output_file(arguments.output) as file:
-            for text in evaluation.texts.translations:
+            translations = iter(evaluation.texts.translations)
+            for counts in measured:
+                text = next(translations) if counts else ""
                 file.write(" ".join(text.splitlines()) + "\n")
     compared = None
     if arguments.report:
@@ -248,8 +257,11 @@ def _scoring(arguments, sentences):
     return Scoring(arguments.tokenize, arguments.lowercase, resampling)
 
 
-def _other(name, model, sentences, weights):
+def _other(name, model, measured, weights):
     """A run's folder, checked, or the translations in a file.
+
+    Args:
+        measured: for each pair, whether it counts.
 
     Raises:
         InputError: it is neither, or doesn't fit the pairs.
@@ -270,12 +282,12 @@ def _other(name, model, sentences, weights):
             )
         return name
     lines = as_references(model, read_lines(name))
-    if len(lines) != sentences:
+    if len(lines) != len(measured):
         raise InputError(
             f"{name}: {len(lines):,} lines. Accepted: a translation for each "
-            f"of the {sentences:,} pairs, or a run's folder"
+            f"of the {len(measured):,} pairs, or a run's folder"
         )
-    return lines
+    return list(itertools.compress(lines, measured))
 
 
 def _decoding_of(folder, arguments):

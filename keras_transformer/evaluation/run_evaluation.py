@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
-from keras_transformer.data.corpus import Pairs
+from keras_transformer.data.corpus import Pairs, sentence_pairs
 from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.scoring import (
@@ -67,6 +67,7 @@ class Evaluation:
         truncated: pairs of these that lost an end: the source or the reference
             has more tokens than the model takes, or the translation reached
             its limit.
+        blank_pairs: pairs left out, as a side of theirs is blank.
         cross_entropy: nats per target token, the end token counted, no
             smoothing, the reference being given token by token.
         tokens: target tokens that this is a mean of.
@@ -86,6 +87,7 @@ class Evaluation:
 
     sentences: int
     truncated: int
+    blank_pairs: int
     cross_entropy: float
     tokens: int
     bleu: float
@@ -139,6 +141,7 @@ def evaluate_run(
             can't be computed as asked.
     """
     decoding = decoding or run.config.decoding
+    pairs = sentence_pairs(pairs)
     sources, references = text_columns(run, pairs)
     model = run.load_model(which)
     others = load_members(run, ensemble, which)
@@ -161,6 +164,7 @@ def evaluate_run(
         (loss, tokens),
         lambda lines: translations_from(lines, graph(encoded(lines))),
         (sources, references),
+        len(pairs) - len(sources),
         run,
         decoding,
         scoring or Scoring(),
@@ -190,6 +194,7 @@ def evaluate_translator(
         InputError: there is no pair, or scores can't be computed as asked.
     """
     decoding = translator.decoding
+    pairs = sentence_pairs(pairs)
     sources, references = text_columns(translator, pairs)
     scored = []
     for begin in range(0, len(sources), decoding.batch_size):
@@ -207,6 +212,7 @@ def evaluate_translator(
         (-sum(values) / len(values), len(values)),
         translator.results,
         (sources, references),
+        len(pairs) - len(sources),
         translator,
         decoding,
         scoring or Scoring(),
@@ -226,13 +232,16 @@ def _together(models):
     return logits
 
 
-def _evaluation(loss, translate, columns, model, decoding, scoring, progress):
+def _evaluation(
+    loss, translate, columns, blank, model, decoding, scoring, progress
+):
     """An `Evaluation`.
 
     Args:
         loss: cross-entropy, and the number of tokens.
         translate: from a list of lines to as many `Translation`s.
         columns: sources and references.
+        blank: pairs left out.
         model: gives the target's tokenizer, and the configuration.
         decoding: the search of `translate`.
         scoring: `Scoring`.
@@ -260,6 +269,7 @@ def _evaluation(loss, translate, columns, model, decoding, scoring, progress):
     return Evaluation(
         sentences=compared.sentences,
         truncated=int(truncated.sum()),
+        blank_pairs=blank,
         cross_entropy=cross_entropy,
         tokens=tokens,
         bleu=scores.bleu,

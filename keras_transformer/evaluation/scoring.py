@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from keras_transformer.chinese import simplify
 from keras_transformer.config import Config
-from keras_transformer.data.corpus import Pairs, sentence_pairs
+from keras_transformer.data.corpus import Pair, Pairs, sentence_pairs
 from keras_transformer.errors import InputError, require_kind
 from keras_transformer.evaluation.significance import (
     Comparison,
@@ -84,18 +84,26 @@ class Scoring:
 def text_columns(run: Configured, pairs: Pairs) -> tuple[list[str], list[str]]:
     """Sources and references of pairs, as a run of theirs is measured on.
 
+    Pairs with a blank side are left out: a model has nothing to say there.
+
     Args:
         run: or anything else that has a run's `config`.
         pairs: see `sentence_pairs`.
 
     Raises:
-        InputError: there is no pair, or a file can't be read.
+        InputError: there is no pair, none with two sides of text, or a file
+            can't be read.
     """
-    listed = sentence_pairs(pairs)
+    listed = list(filter(is_measured, sentence_pairs(pairs)))
     if not listed:
         raise InputError("no sentence pair to evaluate on. Accepted: 1 or more")
     sources, references = zip(*listed, strict=True)
     return list(sources), as_references(run, references)
+
+
+def is_measured(pair: Pair) -> bool:
+    """True for a pair of which neither side is blank."""
+    return all(map(str.strip, pair))
 
 
 def as_references(run: Configured, texts: Iterable[str]) -> list[str]:

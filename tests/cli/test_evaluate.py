@@ -1,5 +1,6 @@
 """`evaluate`: scores with intervals, and comparisons that decide."""
 
+import gzip
 import json
 import re
 import shutil
@@ -272,3 +273,48 @@ def test_options_of_a_report_are_checked_first(
     assert main([str(word) for word in prepare]) == 0
     says = [other, "not the data that", run]
     refuses(*words, *report, "--data", other, says=says)
+
+
+def test_pairs_with_a_blank_side_do_not_count(
+    evaluate, pairs, perfect, tmp_path
+):
+    """Also in files of translations; --output has a line for each pair."""
+    clean = evaluate("--against", perfect)
+    rows = pairs.read_text("utf-8").splitlines()
+    blank = {0: "\tzero", 3: "one\t", 4: "", 14: " \t\u3000"}
+    lines = perfect.read_text("utf-8").splitlines()
+    for place, row in blank.items():
+        rows.insert(place, row)
+        lines.insert(place, "seven")
+    pairs.write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    perfect.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    out = tmp_path / "out.txt"
+    found = evaluate("--against", perfect, "--output", out)
+    assert (clean["blank_pairs"], found["blank_pairs"]) == (0, 4)
+    same = clean.keys() - {"blank_pairs", "seconds"}
+    assert {n: found[n] for n in same} == {n: clean[n] for n in same}
+    written = out.read_text("utf-8").split("\n")
+    assert [n for n, line in enumerate(written) if not line] == [
+        0,
+        3,
+        4,
+        14,
+        16,
+    ]
+
+
+def test_nothing_but_blank_pairs_is_refused(run, tmp_path, refuses):
+    path = tmp_path / "blank.tsv"
+    path.write_text("a\t\n\tb\n")
+    command = ["evaluate", "--run", run, "--input", path]
+    refuses(*command, says=["no sentence pair to evaluate on"])
+
+
+def test_a_file_named_gz_is_gzip(evaluate, tmp_path):
+    paths = [tmp_path / name for name in ("a.txt", "b.txt.gz", "c.html.gz")]
+    evaluate("--output", paths[0])
+    evaluate("--output", paths[1], "--report", paths[2])
+    plain, packed, page = (path.read_bytes() for path in paths)
+    assert gzip.decompress(packed) == plain
+    assert gzip.decompress(page).startswith(b"<!doctype html>")
+    evaluate("--against", paths[1])

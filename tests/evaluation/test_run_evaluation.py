@@ -91,7 +91,7 @@ def test_nothing_is_refused():
 
 
 class Blind:
-    """A translator that sees nothing of an empty source."""
+    """A translator that sees nothing of the source "-"."""
 
     def __init__(self, framed):
         model = {"source_start": framed, "source_end": framed}
@@ -107,14 +107,26 @@ class Blind:
         return [[4] for _ in translations]
 
     def token_log_probabilities(self, texts, targets):
-        return [[-1.0, -2.0] if text else [0.0, 0.0] for text in texts]
+        return [[-1.0, -2.0] if text != "-" else [0.0, 0.0] for text in texts]
 
 
 def test_pairs_of_which_ctranslate2_sees_nothing_do_not_count():
-    pairs = [("a", "x"), ("", "x"), ("b", "x")]
+    pairs = [("a", "x"), ("-", "x"), ("b", "x")]
     found = evaluate_translator(Blind(False), pairs)
     assert (found.cross_entropy, found.tokens) == (1.5, 4)
     found = evaluate_translator(Blind(True), pairs)
     assert (found.cross_entropy, found.tokens) == (1.0, 6)
     with pytest.raises(InputError, match="no source has a token"):
         evaluate_translator(Blind(False), pairs[1:2])
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t\u3000\r\n"])
+def test_pairs_with_a_blank_side_do_not_count(blank):
+    pairs = [("a", "x"), (blank, "x"), ("b", blank), (blank, blank)]
+    found = evaluate_translator(Blind(False), pairs)
+    assert (found.sentences, found.blank_pairs) == (1, 3)
+    assert (found.cross_entropy, found.tokens) == (1.5, 2)
+    assert found.figures()["blank_pairs"] == 3
+    assert found.texts == (["a"], ["x"], ["x"])
+    with pytest.raises(InputError, match="no sentence pair to evaluate on"):
+        evaluate_translator(Blind(False), pairs[1:])
