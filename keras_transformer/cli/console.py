@@ -2,6 +2,7 @@
 
 import abc
 import contextlib
+import gzip
 import io
 import os
 import pathlib
@@ -35,6 +36,8 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 # Without the joiners, Persian, the languages of India and emoji are spelt
 # wrong; they only change the forms of their neighbours.
 _JOINERS = "\u200c\u200d"
+# Endings of names that a reader takes for what isn't written here.
+_NOT_WRITTEN = (".bz2", ".lzma", ".xz", ".z", ".zip", ".zst")
 _speaker = ""
 
 
@@ -316,14 +319,20 @@ def check_outputs(
         inputs: paths of what is read.
 
     Raises:
-        InputError: an output's folder isn't there, or the output is a folder,
-            an input or another output.
+        InputError: an output's folder isn't there, the output is a folder,
+            an input or another output, or its name is of a compression that
+            isn't written.
     """
     taken = {os.path.realpath(path): "is read" for path in inputs}
     for path in filter(None, outputs):
         target = pathlib.Path(path)
         if target.is_dir():
             raise InputError(f"{path}: is a folder. Accepted: a file")
+        if target.suffix.lower() in _NOT_WRITTEN:
+            raise InputError(
+                f"{path}: plain text and gzip are written. Accepted: a name "
+                "that ends in .gz, or in none of a compression"
+            )
         if not target.absolute().parent.is_dir():
             raise InputError(f"{path}: there is no such folder to write to")
         # Of a pipe behind /dev/stdout the real path opens nothing.
@@ -339,12 +348,20 @@ def check_outputs(
 
 @contextlib.contextmanager
 def output_file(path: str | os.PathLike | None) -> Iterator[TextIO]:
-    """Where results go; a file appears when it is complete."""
+    """Where results go; a file appears when it is complete.
+
+    Args:
+        path: of the file, which is gzip if the name ends in .gz; None:
+            stdout.
+    """
     if path is None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8")
         yield sys.stdout
         return
-    with replacing(path) as temporary:
-        with temporary.open("w", encoding="utf-8") as file:
-            yield file
+    with contextlib.ExitStack() as stack:
+        temporary = stack.enter_context(replacing(path))
+        raw: Any = stack.enter_context(temporary.open("wb"))
+        if pathlib.Path(path).suffix.lower() == ".gz":
+            raw = stack.enter_context(gzip.GzipFile("", "wb", 6, raw, 0))
+        yield stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8"))

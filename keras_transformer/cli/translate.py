@@ -112,7 +112,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input", metavar="FILE", help="plain or gzip; default: stdin"
     )
-    parser.add_argument("--output", metavar="FILE", help="default: stdout")
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        help="default: stdout; gzip if its name ends in .gz",
+    )
     add_weights_option(parser)
     add_ensemble_option(parser)
     add_shortlist_option(parser)

@@ -293,27 +293,22 @@ def as_text(line: bytes, path: str | os.PathLike, number: int) -> str:
         InputError: it isn't UTF-8, or has NUL bytes: UTF-16 of Latin or
             Cyrillic letters is valid UTF-8 otherwise.
     """
+    where = f"{path}, line {number}"
+    problem = f"{where}: NUL bytes, as UTF-16 has"
     try:
         text = line.decode("utf-8")
         if "\0" not in text:
             return text
-        problem = "NUL bytes, as UTF-16 has"
     except UnicodeDecodeError as error:
-        problem = (
-            f"invalid UTF-8 (byte 0x{line[error.start]:02x} at position "
-            f"{error.start + 1})"
-        )
-        if b"\0" in line:
-            problem = "NUL bytes, as UTF-16 has"
+        if b"\0" not in line:
+            problem = (
+                f"{where}: invalid UTF-8 (byte 0x{line[error.start]:02x} at "
+                f"position {error.start + 1})"
+            )
     for magic, kind in _OTHER_MAGIC.items():
         if number == 1 and line.startswith(magic):
-            raise InputError(
-                f"{path}: compressed as {kind}. Accepted: text in UTF-8, "
-                "plain or gzip"
-            )
-    raise InputError(
-        f"{path}, line {number}: {problem}. Accepted: text in UTF-8"
-    )
+            problem = f"{path}: compressed as {kind}"
+    raise InputError(f"{problem}. Accepted: text in UTF-8, plain or gzip")
 
 
 def decoded(line: bytes, path: str | os.PathLike, number: int) -> str:

@@ -416,3 +416,20 @@ def test_disk_full_leaves_nothing_half_written(
         assert not (out / "checkpoint.npz").exists()
     else:
         assert not out.exists() or list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["bz2", "xz", "zst", "lzma", "zip", "Z"])
+@pytest.mark.parametrize("command", ["translate --output", "evaluate --report"])
+def test_an_output_of_a_compression_that_is_not_written(
+    refuses, corpus, tmp_path, command, ending
+):
+    name, option = command.split()
+    path = tmp_path / f"out.{ending}"
+    words = [name, "--run", "no-run", "--input", corpus / "dev.tsv"]
+    refuses(*words, option, path, says=[path, "Accepted: ", ".gz"])
+
+
+def test_shards_are_joined_to_plain_text(refuses, corpus, tmp_path):
+    words = ["translate", "--run=no-run", "--input", corpus / "dev.tsv"]
+    out = tmp_path / "out.gz"
+    refuses(*words, "--shards=2", "--output", out, says=["--shards", out])

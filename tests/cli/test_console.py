@@ -118,3 +118,17 @@ def test_arguments_are_utf_8_in_every_locale(variables):
         text=True,
     )
     assert done.stdout == "'caf\\xe9'\n"
+
+
+def test_output_is_what_a_reader_takes_its_name_for(tmp_path):
+    (tmp_path / "link.gz").symlink_to("linked.txt")
+    for name in ("a.txt", "a.txt.gz", "a.GZ", "link.gz"):
+        path = tmp_path / name
+        for _ in range(2):
+            before = path.exists() and path.read_bytes()
+            with console.output_file(path) as file:
+                file.write("ü\n好\n")
+                file.flush()
+        assert list(console.input_lines(path)) == ["ü\n", "好\n"]
+        # Neither a name nor a time is in it.
+        assert path.read_bytes() == before
