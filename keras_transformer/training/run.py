@@ -134,8 +134,10 @@ class Run:
         """
         folder = pathlib.Path(folder)
         config = for_this_machine(config)
-        check_fits(config, prepared)
+        # What the tokenizers decide comes first: data with those of the run
+        # that it starts from may fit.
         check_continues(config, prepared, initial)
+        check_fits(config, prepared)
         config = Config(
             config.model, prepared.config, config.training, config.decoding
         )

@@ -309,3 +309,27 @@ def test_a_fraction_of_no_initial_weights_is_refused(
         Run.create(tmp_path / "run", interpolated, prepared)
     assert "Received: 0.75 without. Accepted without: 0" in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"training": {"subword_sampling": 0.1}},
+        {"training": {"bleu_every": 1}},
+        {"model": {"max_length": 4}},
+        {"model": {"tied_embeddings": "all"}},
+    ],
+    ids=["subwords", "dev", "lengths", "vocabularies"],
+)
+def test_other_tokenizers_are_told_before_what_follows_from_them(
+    parent, config, tmp_path, wrong
+):
+    """Data prepared again with the right ones may fit as it is."""
+    path = tmp_path / "few.tsv"
+    path.write_text("one two one two one\ttwo three\n")
+    other = prepare(
+        [path], tmp_path / "other", DataConfig(target_language="en")
+    )
+    says = f"Accepted: data prepared with --tokenizers {parent.folder}"
+    with pytest.raises(InputError, match=says):
+        Run.create(tmp_path / "run", config.updated(wrong), other, parent)
