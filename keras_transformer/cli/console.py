@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from keras_transformer import jax_runtime
 from keras_transformer.data.bounded_lines import bounded_lines
-from keras_transformer.data.corpus import open_bytes, refuse_old_line_ends
+from keras_transformer.data.corpus import open_bytes
 from keras_transformer.errors import InputError, shown
 from keras_transformer.files import replacing
 from keras_transformer.lazy import quick_imports
@@ -278,16 +278,10 @@ def input_lines(path: str | os.PathLike | None) -> Iterator[str]:
         InputError: a line isn't text, the only line has CR in it, or a gzip
             file is damaged.
     """
-    name = str(path or "stdin")
     # stdin, which may be closed, is looked at only if it is to be read.
     source: Any = open_bytes(path) if path else None
     with source or contextlib.nullcontext(sys.stdin.buffer) as file:
-        count, line = 0, ""
-        for line in decoded_lines(bounded_lines(file), name):
-            count += 1
-            yield line
-        if count == 1:
-            refuse_old_line_ends(line.encode(), name)
+        yield from decoded_lines(bounded_lines(file), str(path or "stdin"))
 
 
 def argument_text(text: str, name: str) -> str:

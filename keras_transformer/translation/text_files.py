@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 
 from keras_transformer.data.bounded_lines import shortened
-from keras_transformer.data.corpus import as_text
+from keras_transformer.data.corpus import as_text, refuse_old_line_ends
 from keras_transformer.errors import InputError
 
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
@@ -25,10 +25,10 @@ def decoded_lines(
         first: number of the first line.
 
     Raises:
-        InputError: a line isn't text, see `as_text`, or the gzip file is
-            damaged.
+        InputError: a line isn't text, see `as_text`, the only line has CR
+            where lines should end, or the gzip file is damaged.
     """
-    lines = iter(file)
+    lines, last = iter(file), b""
     for number in itertools.count(first):
         try:
             line = next(lines, None)
@@ -36,7 +36,10 @@ def decoded_lines(
             where = f"{name}, line {number}"
             raise InputError(f"{where}: damaged gzip file ({error})") from None
         if line is None:
+            if number == 2 and first == 1:
+                refuse_old_line_ends(last, name)
             return
+        last = line
         yield as_text(shortened(line), name, number)
 
 
