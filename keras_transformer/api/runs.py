@@ -143,6 +143,7 @@ def open_run(
 
 
 def _create_run(load_data, out, config, initial, say):
+    from keras_transformer.data.prepared import few_pairs
     from keras_transformer.training.preflight import for_this_machine
     from keras_transformer.training.run import Run
     from keras_transformer.translation.trained_run import TrainedRun
@@ -156,7 +157,10 @@ def _create_run(load_data, out, config, initial, say):
     config = for_this_machine(config)
     _use_threads(config)
     initial = initial and Run.load(initial)
-    run = TrainedRun.create(out, config, load_data(), initial)
+    data = load_data()
+    run = TrainedRun.create(out, config, data, initial)
+    if not initial and (few := few_pairs(data)):
+        say(few)
     if initial and initial.config.model.depths != config.model.depths:
         theirs, ours = (
             "{} encoder and {} decoder layers".format(*model.depths)

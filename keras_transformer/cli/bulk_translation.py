@@ -83,6 +83,11 @@ def _check_options(arguments):
     for name in ("input", "output"):
         if getattr(arguments, name) is None:
             raise InputError(f"--shards needs --{name}, a file")
+    if arguments.output.lower().endswith(".gz"):
+        raise InputError(
+            "--shards joins plain text. Accepted: an --output without .gz. "
+            f"Received: {arguments.output}"
+        )
     if arguments.join and arguments.shard is not None:
         raise InputError("--join joins all shards. Accepted: no --shard")
     if arguments.engine == SPARK and arguments.shard not in (None, "all"):

@@ -139,6 +139,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     load_tensorflow()
     from keras_transformer.data.prepare import prepare
+    from keras_transformer.data.prepared import few_pairs
 
     with Stages("pairs") as stages:
         prepared = prepare(
@@ -155,6 +156,9 @@ def run(arguments: argparse.Namespace) -> None:
             master=arguments.master,
         )
     describe(prepared, arguments.out)
+    few = few_pairs(prepared)
+    if few and arguments.tokenizers is None:
+        say(f"warning: {few}")
 
 
 def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:

@@ -183,6 +183,42 @@ class ScriptCheck:
         return True
 
 
+def script_hint(pairs: Sequence[Pair], config: DataConfig) -> str | None:
+    """Says which columns are mostly in scripts of other languages.
+
+    Args:
+        pairs: some of a corpus, as read.
+        config: names the languages.
+
+    Returns:
+        half a sentence; None if both columns fit, or scripts don't tell.
+    """
+    languages = config.source_language, config.target_language
+    scripts = [scripts_of_language(language) for language in languages]
+    sources = [without_tags(source) for source, _ in pairs]
+    columns = {"sources": sources, "targets": [target for _, target in pairs]}
+    fits = list(map(_mostly_in, columns.values(), scripts))
+    if False not in fits:
+        return None
+    crossed = map(_mostly_in, columns.values(), reversed(scripts))
+    if True not in fits and all(crossed):
+        return f"the columns are swapped: {languages[1]} comes first"
+    index = fits.index(False)
+    return (
+        f"most {list(columns)[index]} are not in a script of "
+        f"{languages[index]} ({', '.join(sorted(scripts[index]))})"
+    )
+
+
+def _mostly_in(texts, scripts):
+    """Whether most texts are in some scripts; None: nothing is known."""
+    fractions = [fraction_in_scripts(text, scripts) for text in texts]
+    known = [fraction for fraction in fractions if fraction is not None]
+    if not known or not scripts:
+        return None
+    return sum(fraction >= 0.5 for fraction in known) * 2 > len(known)
+
+
 def not_copied(pairs: Sequence[Pair]) -> np.ndarray:
     """Keeps pairs whose sides differ in more than case and white space.
 

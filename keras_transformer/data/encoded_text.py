@@ -96,25 +96,24 @@ class EncodedText:
 
     def encode(
         self, usual: UsualRatios | None
-    ) -> tuple[dict, dict[str, float] | None]:
+    ) -> tuple[dict, dict[str, dict[str, float]]]:
         """Writes the records of all splits, of dev also the text.
 
         Args:
             usual: the length ratios that training pairs may have; None: any.
 
         Returns:
-            The `splits` of the manifest, and the share of unknown tokens of
-            dev, by side; None without dev.
+            The `splits` of the manifest, and the share of unknown tokens, by
+            split and side.
 
         Raises:
             InputError: nothing is left of a split.
         """
-        splits, unknown = {}, None
+        splits, unknown = {}, {}
         for split in self._reports:
             splits[split], tokens = self._encode_split(split, usual)
-            if split == "dev":
-                shares = tokens[:, 1] / np.maximum(tokens[:, 0], 1)
-                unknown = dict(zip(SIDES, shares.tolist(), strict=True))
+            shares = tokens[:, 1] / np.maximum(tokens[:, 0], 1)
+            unknown[split] = dict(zip(SIDES, shares.tolist(), strict=True))
         return splits, unknown
 
     def _encode_split(self, split, usual):

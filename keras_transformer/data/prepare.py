@@ -6,14 +6,18 @@ records of it. What is done to parts of the corpus are `data.corpus_tasks`.
 """
 
 import dataclasses
+import itertools
 import json
 import os
+import shlex
 import shutil
+import warnings
 from collections.abc import Callable, Iterable
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import SIDES
 from keras_transformer.data.cleaned_text import Progress
+from keras_transformer.data.cleaning import script_hint
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
 from keras_transformer.data.corpus_tokenizers import existing_tokenizers
 from keras_transformer.data.encoded_text import EncodedText, save_tokenizers
@@ -41,6 +45,10 @@ from keras_transformer.remote import (
 )
 from keras_transformer.text.tokenizer import load_tokenizer
 from keras_transformer.version import versions
+
+_LOOKED_AT = 1000  # pairs of a corpus whose scripts are compared
+# Share of tokens of training text that existing tokenizers needn't know.
+_MOST_UNKNOWN = 0.05
 
 
 def prepare(
@@ -104,8 +112,10 @@ def prepare(
         `report` has `cleaning` (counts for `train` and `dev`), `corpora` (see
         `Mixture.describe`), `dev_overlap` (pairs of a dev file of which a side
         stands in training), `usual_ratios` (`UsualRatios` or None),
-        `vocabulary_sizes` and `dev_unknown_share` (unknown tokens over
-        tokens), by side.
+        `vocabulary_sizes`, `train_unknown_share` and `dev_unknown_share`
+        (unknown tokens over tokens), by side. A `UserWarning` tells of columns
+        in scripts of other languages, and of `tokenizers` that know too few
+        tokens.
 
     Raises:
         InputError: `out` is taken or can't be written, a corpus file or the
@@ -127,6 +137,9 @@ def prepare(
     out = any_path(out)
     check_target(out)
     described = inputs.describe()
+    for corpus in inputs.train:
+        if hint := _hint(corpus, config):
+            warnings.warn(hint, stacklevel=2)
     existing = tokenizers and existing_tokenizers(tokenizers, config)
     prints = [tokenizer.fingerprint() for tokenizer in existing or ()]
     if existing:
@@ -167,9 +180,34 @@ def prepare(
         # As it will be read: with lists in place of tuples.
         manifest = sealed(json.loads(json.dumps(manifest)))
         write_json(folder / MANIFEST, manifest)
+    for side, share in manifest["report"]["train_unknown_share"].items():
+        if existing and share > _MOST_UNKNOWN:
+            warnings.warn(
+                f"{share:.0%} of the {side} tokens of training are unknown to "
+                f"the tokenizers of {tokenizers} and are lost. Try a run that "
+                "was trained on such text, or one with SentencePiece tokens",
+                stacklevel=2,
+            )
     if isinstance(out, RemotePath):
         return PreparedData(out, manifest, config)
     return PreparedData.load(out)
+
+
+def _hint(corpus, config):
+    """A sentence about a corpus in scripts of other languages, or None."""
+    pairs = corpus.file.pairs(config.max_line_bytes, [])
+    hint = script_hint(list(itertools.islice(pairs, _LOOKED_AT)), config)
+    if not hint:
+        return None
+    source, target = corpus.file.source, corpus.file.target
+    remedy = "another language code, or another file"
+    if "swapped" in hint and target:
+        remedy = f"{target},{source}"
+    elif "swapped" in hint:
+        cat = "zcat" if source.suffix == ".gz" else "cat"
+        awk = "awk -F'\\t' -v OFS='\\t' '{print $2, $1}'"
+        remedy = f"{cat} {shlex.quote(str(source))} | {awk} > swapped.tsv"
+    return f"{corpus.file}: {hint}. Try {remedy}"
 
 
 def parse_dev(
@@ -308,7 +346,8 @@ def _encode(engine, text, folder, config, progress, tokenizers, counts):
             "dev_overlap": None,
             "usual_ratios": usual and dataclasses.asdict(usual),
             "vocabulary_sizes": {"source": source, "target": target},
-            "dev_unknown_share": unknown,
+            "train_unknown_share": unknown["train"],
+            "dev_unknown_share": unknown.get("dev"),
         },
         "splits": splits,
     }

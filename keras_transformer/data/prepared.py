@@ -30,6 +30,7 @@ TOKENIZER_FINGERPRINTS = "tokenizer_fingerprints"
 _SEAL = "manifest_sha256"
 # Raised where the same files give other pairs in other shards than before.
 _PREPARATION = 2
+_FEW_PAIRS = 10_000
 _REMEDY = "prepare the data again"
 _NAME = re.compile(r"[\w.-]{1,200}")  # of a file, in this very folder
 _SECTIONS = {
@@ -224,6 +225,19 @@ def _read_manifest(path):
             f"{_SEAL}); {_REMEDY}"
         )
     return manifest
+
+
+def few_pairs(data: PreparedData) -> str | None:
+    """A sentence about data too small for a model of its own, or None."""
+    pairs = data.counts["train"]
+    if pairs >= _FEW_PAIRS:
+        return None
+    return (
+        f"{pairs:,} training pairs are too few for a model of its own, of "
+        f"which some {_FEW_PAIRS:,} are the least: train one that exists (a "
+        "run, or what `import` makes one of) on them, by `prepare --tokenizers "
+        "RUN` and `train --from RUN --preset finetune`"
+    )
 
 
 def sealed(manifest: dict) -> dict:

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from keras_transformer.cli.main import main
-from tests.cli.conftest import TRAIN_OPTIONS, start
+from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, start
 
 
 def feed(monkeypatch, data: bytes):
@@ -35,6 +35,40 @@ def test_prepare_warns_of_a_dev_set_that_is_in_training(
     warning = capsys.readouterr().err
     assert "20 of 20 dev pairs" in warning
     assert "--set data.remove_leaked=side" in warning
+
+
+@pytest.mark.usefixtures("untrained")
+def test_too_few_pairs_for_a_model_are_told(
+    run, data, corpus, capsys, tmp_path
+):
+    few = "training pairs are too few for a model of its own"
+    options = ["--train", str(corpus / "train.tsv"), *DATA_OPTIONS]
+    prepared = tmp_path / "few"
+    assert main(["prepare", *options, "--out", str(prepared)]) == 0
+    said = capsys.readouterr().err
+    assert f"warning: 145 {few}" in said
+    for command in ("import", "prepare --tokenizers", "train --from"):
+        assert command in said
+    # With the tokenizers of a model that is to be trained on, all is well.
+    options = ["--train", str(corpus / "train.tsv"), "--tokenizers", str(run)]
+    assert main(["prepare", *options, "--out", str(tmp_path / "more")]) == 0
+    assert few not in capsys.readouterr().err
+    train = ["train", "--data", str(data), "--out", str(tmp_path / "run")]
+    assert main([*train, *TRAIN_OPTIONS]) == 0
+    assert few in capsys.readouterr().err
+    train[-1] += "2"
+    assert main([*train, "--from", str(run), *TRAIN_OPTIONS]) == 0
+    assert few not in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default")
+def test_prepare_says_warnings_in_a_line_each(corpus, capsys, tmp_path):
+    path = tmp_path / "digits.tsv"
+    path.write_text("".join(f"раз {n}\tone {n}\n" for n in range(9)))
+    options = ["--train", str(path), "--out", str(tmp_path / "d")]
+    assert main(["prepare", *options, *DATA_OPTIONS]) == 0
+    (first, _) = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"warning: {path}: most sources are not in")
 
 
 def test_prepare_tells_what_its_options_left_out(corpus, capsys, tmp_path):

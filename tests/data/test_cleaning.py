@@ -11,6 +11,7 @@ from keras_transformer.data.cleaning import (
     clean_pairs,
     keep_by_length,
     not_copied,
+    script_hint,
     text_checks,
 )
 
@@ -271,3 +272,36 @@ def test_tags_say_nothing_about_script_and_copies():
     pairs = [("<BT> 你好", "hi"), ("<BT> hi", "hi")]
     assert ScriptCheck("zh", "en")(pairs).tolist() == [True, False]
     assert not_copied(pairs).tolist() == [True, False]
+
+
+EN, ZH, RU = "a red cat", "一只红猫", "рыжий кот"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "pairs", "says"),
+    [
+        ("en", "zh", [(EN, ZH)], None),
+        ("zh-TW", "en", [(ZH, EN)], None),
+        ("en", "zh", [(ZH, EN)], "the columns are swapped"),
+        ("ru", "en", [(EN, RU)] * 3 + [(RU, EN)], "the columns are swapped"),
+        ("en", "ru", [(EN, RU)] * 3 + [(RU, EN)], None),
+        ("en", "de", [(EN, ZH)], "targets are not in a script of de (LATIN)"),
+        (
+            "ru",
+            "uk",
+            [(EN, EN)],
+            "sources are not in a script of ru (CYRILLIC)",
+        ),
+        # Of one script, of no letters, of two scripts, of unknown ones.
+        ("de", "en", [(EN, "eine rote Katze")], None),
+        ("en", "zh", [("1 + 1", "2"), ("", "")], None),
+        ("sr", "en", [(EN, RU)], "targets are not in a script of en (LATIN)"),
+        ("tlh", "zh", [(ZH, EN)], "targets are not in a script of zh (HAN)"),
+        ("en", "zh", [("<BT> <QE> " + ZH, EN)], "the columns are swapped"),
+        ("en", "zh", [], None),
+    ],
+)
+def test_columns_in_scripts_of_other_languages(source, target, pairs, says):
+    config = DataConfig(source_language=source, target_language=target)
+    hint = script_hint(pairs, config)
+    assert hint == says if says is None else says in hint

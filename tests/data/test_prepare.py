@@ -4,6 +4,7 @@ import importlib
 import itertools
 import json
 import os
+import subprocess
 
 import pytest
 import tensorflow as tf
@@ -17,6 +18,7 @@ from keras_transformer.data.prepare import prepare
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
 from keras_transformer.errors import InputError
+from tests.data.conftest import pair
 
 
 def texts(prepared, split):
@@ -496,7 +498,7 @@ def test_fraction_that_gives_an_empty_split(write, corpus, tmp_path):
     refused([corpus], tmp_path, "leaves a split empty", 0.0001)
     one_source = write("one.tsv", "a\t中\na\t文\n")
     refused([one_source], tmp_path, "2 pairs leaves a split empty", 0.9)
-    answers = write("yes.tsv", "".join(f"{n}\tYes\n" for n in range(50)))
+    answers = write("yes.tsv", "".join(f"{n}\t是\n" for n in range(50)))
     refused([answers], tmp_path, "whose translations few others have", 0.5)
 
 
@@ -531,6 +533,7 @@ def test_prepared_data_is_what_load_gives(prepared):
     assert again.manifest == prepared.manifest
 
 
+@pytest.mark.filterwarnings("ignore:.* are unknown to the tokenizers")
 def test_existing_tokenizers_are_used_as_they_are(prepared, write, tmp_path):
     path = write("other.tsv", "the cat saw a mouse\t猫看鼠\nbirds\t鸟\n")
     config = DataConfig(remove_duplicates=False, max_length=9)
@@ -727,3 +730,39 @@ def test_copies_are_the_same_in_any_number_of_partitions(
     assert len(shards) > 5
     for records in shards:
         assert len(set(records.numpy())) > 0.6 * len(records)
+
+
+def test_swapped_columns_are_told_with_the_command_that_swaps_them(
+    write, tmp_path
+):
+    rows = [f"{target}\t{source}\n" for source, target in map(pair, range(20))]
+    table = write("pairs.tsv", "".join(rows))
+    sides = write("a.zh", "一只猫\n"), write("a.en", "a cat\n")
+    with pytest.warns(UserWarning, match="swapped") as caught:
+        prepare([table, sides], tmp_path / "data")
+    said = [str(warning.message) for warning in caught]
+    assert f"{table}: the columns are swapped: " in said[0]
+    command = said[0].partition("Try ")[2]
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    swapped = read_pairs([tmp_path / "swapped.tsv"])
+    assert list(swapped) == list(map(pair, range(20)))
+    assert f"Try {sides[1]},{sides[0]}" in said[1]
+    assert len(said) == 2
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_tokenizers_that_know_few_tokens_are_told(prepared, write, tmp_path):
+    """By side, and in the manifest."""
+    text = "".join(f"the cat saw {n} mice\t猫看0次。\n" for n in range(50, 90))
+    other = write("other.tsv", text)
+    with pytest.warns(UserWarning, match="unknown") as caught:
+        found = prepare([other], tmp_path / "a", tokenizers=prepared.path)
+    (said,) = [str(warning.message) for warning in caught]
+    assert "% of the source tokens of training are unknown to" in said
+    assert str(prepared.path) in said
+    shares = json.loads((found.path / "manifest.json").read_text())["report"]
+    assert shares["train_unknown_share"]["source"] > 0.2
+    assert shares["train_unknown_share"]["target"] == 0
+    assert shares["dev_unknown_share"] is None
+    known = write("known.tsv", "the cat saw 0 times .\t猫看0次。\n")
+    prepare([known], tmp_path / "b", tokenizers=prepared.path)

@@ -88,6 +88,7 @@ def test_the_order_of_the_corpus_changes_nothing(corpus, tmp_path):
     assert first == second
 
 
+@pytest.mark.filterwarnings("ignore:.* are unknown to the tokenizers")
 def test_ids_are_those_of_the_tokenizers(corpus, tmp_path):
     # Those of new tokenizers are made of numbered tokens, these of text.
     config = DataConfig(source_vocabulary_size=300)

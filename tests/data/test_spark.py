@@ -28,6 +28,7 @@ pytestmark = [
         "ignore:PySpark does not yet fully:FutureWarning"
     ),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:.* are not in a script of zh"),
 ]
 
 
