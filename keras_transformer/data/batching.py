@@ -6,6 +6,7 @@ one or more shuffle pools of pairs; `batch_plan` cuts a pool into batches, and
 """
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -282,10 +283,10 @@ class ShufflePools:
         )
         for path, size in shards:
             if groups and sizes[-1] + size <= pool_size:
-                groups[-1].append(str(path))
+                groups[-1].append(os.fsencode(path))
                 sizes[-1] += size
             else:
-                groups.append([str(path)])
+                groups.append([os.fsencode(path)])
                 sizes.append(size)
         self._files = tf.ragged.constant(groups, tf.string, ragged_rank=1)
         self._sizes = sizes

@@ -7,6 +7,7 @@ epoch, so that a batch hardly has two of them.
 
 import json
 import math
+import os
 import pathlib
 import re
 import shutil
@@ -380,7 +381,9 @@ def _records(prepared, begin, end):
     for path, size in zip(prepared.files(_TRAIN), sizes, strict=True):
         start, stop = max(begin, first), min(end, first + size)
         if start < stop:
-            records = tf.data.TFRecordDataset(str(path)).skip(start - first)
+            records = tf.data.TFRecordDataset(os.fsencode(path)).skip(
+                start - first
+            )
             records = records.take(stop - start).batch(_CHUNK)
             for sources, targets in records.map(parse):
                 yield start, sources, targets

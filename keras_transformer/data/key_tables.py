@@ -6,7 +6,9 @@ database. The SQL is that of `data.selection`.
 
 import contextlib
 import errno
+import os
 import pathlib
+import tempfile
 from collections.abc import Iterator, Mapping
 
 import duckdb
@@ -35,13 +37,17 @@ class KeyTables:
     def __init__(self, folder: pathlib.Path, threads: int) -> None:
         threads = min(threads, _MOST_THREADS)
         memory = max(_LEAST_MEMORY, threads * _THREAD_MEMORY)
-        with _system_errors():
+        # DuckDB takes what follows a "?" for options, of links, too: then all
+        # of the tables is in memory, or spilled from there.
+        in_memory = "?" in os.path.realpath(folder)
+        with contextlib.ExitStack() as stack, _system_errors():
+            path = stack.enter_context(_in_utf8(folder))
             self._connection = duckdb.connect(
-                str(folder / "keys.duckdb"),
+                ":memory:" if in_memory else f"{path}/keys.duckdb",
                 config={
                     "memory_limit": f"{memory}B",
                     "threads": threads,
-                    "temp_directory": str(folder / "spill"),
+                    "temp_directory": f"{path}/spill",
                     "preserve_insertion_order": False,
                 },
             )
@@ -49,11 +55,13 @@ class KeyTables:
             # refuses to be told so.
             with contextlib.suppress(duckdb.InvalidInputException):
                 self._connection.execute("SET enable_progress_bar = false")
+            self._opened = stack.pop_all()
         self._waiting: dict = {}
 
     def close(self) -> None:
         """Closes the database; its files stay."""
         self._connection.close()
+        self._opened.close()
 
     def create(self, table: str, **columns: str) -> None:
         """Makes an empty table of columns with these types."""
@@ -126,6 +134,21 @@ class KeyTables:
             self._connection.unregister("waiting_rows")
         for parts in waiting.values():
             parts.clear()
+
+
+@contextlib.contextmanager
+def _in_utf8(folder: pathlib.Path) -> Iterator[str]:
+    """Yields a path in UTF-8, as DuckDB needs it: of a link to the folder."""
+    path = os.path.realpath(folder)
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        with tempfile.TemporaryDirectory() as links:
+            link = pathlib.Path(links) / "link"
+            link.symlink_to(path)
+            yield str(link)
+        return
+    yield path
 
 
 @contextlib.contextmanager

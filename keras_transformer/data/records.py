@@ -7,6 +7,7 @@ follows without reading a shard.
 """
 
 import errno
+import os
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -45,7 +46,7 @@ def write_shard(
     """
     tables = [np.empty((0, 2), np.int32)]
     try:
-        with tf.io.TFRecordWriter(str(path)) as writer:
+        with tf.io.TFRecordWriter(os.fsencode(path)) as writer:
             for sides in batches:
                 for record in serialize(*sides):
                     writer.write(record)

@@ -7,6 +7,7 @@ word stood in the training data, as compare-mt does (Neubig et al. 2019).
 import collections
 import dataclasses
 import functools
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -319,7 +320,8 @@ def _as_tokenized(data) -> Callable[[Sequence[str]], Iterable[str]]:
 def _training_sources(data: PreparedData) -> Iterator[str]:
     with report_damaged_shards(data):
         for path in data.files("train"):
-            for records in tf.data.TFRecordDataset(str(path)).batch(_RECORDS):
+            dataset = tf.data.TFRecordDataset(os.fsencode(path))
+            for records in dataset.batch(_RECORDS):
                 source_ids, _ = parse(records)
                 yield from _decoded(data.source_tokenizer, source_ids)
 

@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras_transformer.config import DataConfig
 from keras_transformer.constants import UNK_ID
 from keras_transformer.data import corpus_tasks
+from keras_transformer.data.batching import TrainingBatches
 from keras_transformer.data.corpus import read_pairs
 from keras_transformer.data.keys import pair_keys
 from keras_transformer.data.prepare import prepare
@@ -766,3 +767,15 @@ def test_tokenizers_that_know_few_tokens_are_told(prepared, write, tmp_path):
     assert shares["dev_unknown_share"] is None
     known = write("known.tsv", "the cat saw 0 times .\t猫看0次。\n")
     prepare([known], tmp_path / "b", tokenizers=prepared.path)
+
+
+@pytest.mark.parametrize("kind", ["word", "sentencepiece"])
+@pytest.mark.parametrize("name", [b"a?b", b"caf\xe9?", b"%s*'\"[1]"])
+def test_a_folder_of_any_name(corpus, tmp_path, name, kind):
+    config = DataConfig(
+        source_tokenizer=kind, source_vocabulary_size=60, shard_size=100
+    )
+    data = prepare([corpus], tmp_path / os.fsdecode(name) / "data", config, 0.2)
+    data.verify()
+    batches = TrainingBatches(data, batch_tokens=1000, shuffle_buffer=100)
+    assert sum(len(labels) for _, labels in batches.dataset) > 100

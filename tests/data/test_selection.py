@@ -1,6 +1,7 @@
 """Which pairs are kept, by the SQL that prepares data: in DuckDB."""
 
 import collections
+import os
 import random
 
 import duckdb
@@ -11,6 +12,7 @@ from keras_transformer.config import DataConfig
 from keras_transformer.data.key_tables import KeyTables
 from keras_transformer.data.keys import fingerprints, pair_keys
 from keras_transformer.data.selection import (
+    Step,
     cleaning_steps,
     columns,
     dev_steps,
@@ -218,3 +220,40 @@ def test_overlap_counts_dev_pairs_with_a_side_in_training(tables):
     fill(tables, "dev", [("a", "b"), ("c", "d"), ("e", "f"), ("A!", "x")])
     fill(tables, "train", [("a.", "z"), ("y", "D"), ("f", "e"), ("A", "z")])
     assert tables.number(overlap_query("train", "dev")) == 3
+
+
+ODD_NAMES = [
+    b"a?b",
+    b"a?access_mode=READ_ONLY",
+    b"caf\xe9",
+    b"\xff?\n",
+    b"a*[1]",
+    b"50%",
+    b'it\'s "it";',
+    b":memory:",
+    b"md:a",
+    "文".encode(),
+]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_any_folder_may_have_the_database(tmp_path, name):
+    folder = tmp_path / os.fsdecode(name)
+    folder.mkdir()
+    tables = KeyTables(folder, 1)
+    tables.create("keys", key="BIGINT")
+    tables.insert("keys", {"key": np.arange(5)})
+    assert tables.make(Step("twice", "SELECT 2 * key AS key FROM keys")) == 5
+    tables._connection.execute("SET memory_limit='128MB'")
+    tables.make(Step("texts", SPILLED))
+    assert (folder / "spill").is_dir()
+    tables.close()
+    assert (folder / "keys.duckdb").is_file() == (b"?" not in name)
+    assert os.listdir(tmp_path) == [folder.name]
+
+
+# More than fits in the memory that the tables may take.
+SPILLED = (
+    "SELECT range, repeat(md5(CAST(range AS VARCHAR)), 20) AS text "
+    "FROM range(400000) ORDER BY text"
+)
