@@ -73,9 +73,7 @@ def say(text: str) -> None:
     Work goes on where nobody can read it any more: a terminal that was closed,
     a pipe whose reader has ended, a full disk.
     """
-    line = visible(f"{_speaker}{text}", "\n\t")
-    with contextlib.suppress(OSError):
-        print(line, file=sys.stderr, flush=True)
+    _write_line(visible(f"{_speaker}{text}", "\n\t"))
 
 
 def say_as(speaker: str) -> None:
@@ -90,8 +88,16 @@ def tell_error(message: str) -> None:
     if len(line) > _LONGEST_ERROR:
         half = _LONGEST_ERROR // 2
         line = f"{line[:half]} ... {line[-half:]}"
-    with contextlib.suppress(OSError):
-        print(f"{PROGRAM}: error: {line}", file=sys.stderr, flush=True)
+    _write_line(f"{PROGRAM}: error: {line}")
+
+
+def _write_line(line):
+    """Writes to stderr, where a bar may be: it is drawn again below."""
+    with (
+        contextlib.suppress(OSError),
+        tqdm.external_write_mode(sys.stderr, nolock=True),
+    ):
+        print(line, file=sys.stderr, flush=True)
 
 
 class Closing(abc.ABC):

@@ -1,6 +1,7 @@
 """What is said on a terminal, which obeys no file and no server."""
 
 import argparse
+import io
 import json
 import os
 import subprocess
@@ -8,7 +9,7 @@ import sys
 
 import pytest
 
-from keras_transformer.cli import console, info
+from keras_transformer.cli import console, info, main
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
 from keras_transformer.yaml_text import load_yaml
@@ -132,3 +133,45 @@ def test_output_is_what_a_reader_takes_its_name_for(tmp_path):
         assert list(console.input_lines(path)) == ["ü\n", "好\n"]
         # Neither a name nor a time is in it.
         assert path.read_bytes() == before
+
+
+class Terminal(io.StringIO):
+    """A terminal; what it shows in the end, line by line."""
+
+    def isatty(self):
+        return True
+
+    def lines(self):
+        shown = []
+        for line in self.getvalue().replace("\x1b[A", "").split("\n"):
+            cells: list = []
+            for part in line.split("\r"):
+                cells[: len(part)] = part
+            shown.append("".join(cells).rstrip())
+        return shown
+
+
+def test_what_is_said_beside_a_bar_is_a_line_of_its_own(monkeypatch):
+    """Of warnings, of errors and of lines for the person."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with console.Progress("translating", 10) as progress:
+        progress.update(3)
+        console.say("a line")
+        progress.update(4)
+        main._show_warning("cut off", UserWarning)
+        console.tell_error("broken")
+        progress.update(5)
+    said = [line for line in terminal.lines() if line]
+    wanted = ["a line", "warning: cut off", "keras-transformer: error: broken"]
+    assert said[:3] == wanted
+    assert len(said) == 3  # The bar is gone.
+
+
+def test_without_a_bar_a_line_is_all_that_is_written(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    console.say("a line")
+    console.tell_error("broken")
+    wanted = "a line\nkeras-transformer: error: broken\n"
+    assert terminal.getvalue() == wanted
