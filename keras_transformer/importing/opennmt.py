@@ -272,7 +272,8 @@ def _read_description(path):
     content = read_bytes(path, wanted, _LARGEST_DESCRIPTION)
     try:
         tree = ast.parse(content)
-        calls = [c for node in ast.walk(tree) if (c := _model_of(node))]
+        found = map(_model_of, ast.walk(tree))
+        calls = [call for call in found if call is not None]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise InputError(f"{path}: not a model of OpenNMT-tf") from None
     if len(calls) != 1:
@@ -300,7 +301,7 @@ def _read_description(path):
                 f"understood. Accepted: {accepted}"
             )
     dropout = given.get("dropout")
-    if not isinstance(dropout, float) or not 0 <= dropout < 1:
+    if type(dropout) not in (int, float) or not 0 <= dropout < 1:
         dropout = 0.1  # As in the catalog; a name's value can't be known.
     return {
         "num_heads": heads,

@@ -16,6 +16,7 @@ import yaml
 
 from keras_transformer.cli.main import main
 from keras_transformer.errors import InputError
+from keras_transformer.importing.opennmt import read_opennmt
 from keras_transformer.importing.run import import_run
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.text.tokenizer import frame
@@ -262,7 +263,28 @@ def test_models_of_the_catalog_are_known(opennmt, tmp_path):
     assert run.config.model.dropout == 0.1
 
 
-@pytest.mark.parametrize(("given", "taken"), [("0.25", 0.25), ("RATE", 0.1)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "models.TransformerBase()",
+        "models.TransformerBaseSharedEmbeddings()",
+        'models.get_model_from_catalog("Transformer")',
+        'opennmt.models.catalog.get_model_from_catalog("TransformerBase")',
+        "models.Transformer()",
+    ],
+)
+def test_models_that_say_nothing_have_the_usual_values(call, opennmt):
+    path = opennmt / "run" / "model_description.py"
+    path.write_text(f"import opennmt\nmodel = lambda: {call}\n")
+    model = read_opennmt(opennmt)
+    assert model.sizes["num_heads"] == 8
+    assert model.activation == "relu"
+    assert model.sections["model"]["dropout"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"), [("0.25", 0.25), ("RATE", 0.1), ("0", 0), ("0.0", 0)]
+)
 def test_dropout_is_that_of_the_description(given, taken, opennmt, tmp_path):
     description("dropout=0.1", f"dropout={given}")(opennmt)
     run = import_run(opennmt, tmp_path / "run", **LANGUAGES)
