@@ -6,6 +6,8 @@ that is nested without end, files that never end.
 
 import os
 import pathlib
+import re
+import warnings
 
 import yaml
 
@@ -17,6 +19,8 @@ from keras_transformer.yaml_text import YAML_ERRORS
 # Of settings that a program writes: bytes, and lists within one another.
 LARGEST_YAML = 1 << 16
 _DEEPEST_YAML = 20
+# How a file of Hugging Face's cache is called: SHA-1 or SHA-256.
+_BLOB = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _LARGEST_NOTICE = 1 << 22  # bytes of a file that is copied
 
 
@@ -85,19 +89,38 @@ def inside(
     return target
 
 
-def is_own(path: pathlib.Path) -> bool:
-    """Whether a file belongs to its folder, and isn't a link to another's.
+def is_own(path: pathlib.Path, folder: pathlib.Path | None = None) -> bool:
+    """Whether a file belongs to a folder, and isn't a link to another's.
 
-    In Hugging Face's cache all files are links to those of a folder nearby.
+    In Hugging Face's cache all files are links to `../../blobs/HASH`.
+
+    Args:
+        path: of the file.
+        folder: None: the file's own.
     """
-    folder = path.parent.resolve()
-    if folder.parent.name == "snapshots":
-        folder = folder.parents[1]
+    folder = (folder or path.parent).resolve()
     try:
         target = path.resolve()
     except (OSError, RuntimeError):  # Links in a circle.
         return False
-    return target.is_file() and target.is_relative_to(folder)
+    blobs = folder.parent.parent / "blobs"
+    is_blob = folder.parent.name == "snapshots" and target.parent == blobs
+    if is_blob and not _BLOB.fullmatch(target.name):
+        return False
+    return target.is_file() and (is_blob or target.is_relative_to(folder))
+
+
+def require_own(path: pathlib.Path, folder: pathlib.Path) -> None:
+    """Refuses a link to a file outside a folder: it may be a private one.
+
+    Raises:
+        InputError: names the link.
+    """
+    if path.exists() and not is_own(path, folder):
+        raise InputError(
+            f"{path}: a link to a file outside {folder}. Accepted: the file "
+            "itself, or a link as in Hugging Face's cache, to ../../blobs"
+        )
 
 
 def copy_own_files(
@@ -105,7 +128,8 @@ def copy_own_files(
 ) -> None:
     """Copies small files of a folder, such as licence and model card.
 
-    Links to what lies outside would make a private file part of the copy.
+    Links to what lies outside would make a private file part of the copy;
+    they are passed over with a warning.
 
     Args:
         folder: whose folders aren't looked into.
@@ -120,6 +144,11 @@ def copy_own_files(
             content = read_bytes(path, largest=_LARGEST_NOTICE)
             target.mkdir(exist_ok=True)
             write_bytes(target / path.name, content)
+        elif path.is_symlink():
+            warnings.warn(
+                f"{path}: a link to something outside the folder, not copied",
+                stacklevel=2,
+            )
 
 
 def read_head(path: str | os.PathLike, size: int = 1 << 16) -> str:

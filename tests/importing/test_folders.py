@@ -96,14 +96,19 @@ def test_links_to_another_folder_are_not_its_own(tmp_path):
 def test_the_cache_of_hugging_face_has_links_to_its_own(tmp_path):
     snapshot = tmp_path / "models--x" / "snapshots" / "123"
     snapshot.mkdir(parents=True)
-    blob = snapshot.parents[1] / "blobs" / "456"
+    blob = snapshot.parents[1] / "blobs" / f"{456:040x}"
     blob.parent.mkdir()
     blob.write_text("text")
     (tmp_path / "secret").write_text("key")
-    (snapshot / "README.md").symlink_to("../../blobs/456")
+    (snapshot / "README.md").symlink_to(blob)
     (snapshot / "NOTICE").symlink_to("../../../secret")
+    (blob.parent / "secret").write_text("key")
+    (snapshot / "LICENSE").symlink_to("../../blobs/secret")
+    (blob.parents[1] / "refs").write_text("key")
+    (snapshot / "CITATION").symlink_to("../../refs")
     assert is_own(snapshot / "README.md")
-    assert not is_own(snapshot / "NOTICE")
+    for name in ("NOTICE", "LICENSE", "CITATION"):
+        assert not is_own(snapshot / name), name
 
 
 def test_the_head_of_a_file(tmp_path):
