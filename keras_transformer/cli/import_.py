@@ -1,9 +1,10 @@
 """Makes a run of a model of OPUS-MT, Marian, M2M100, NLLB or OpenNMT-tf.
 
-FOLDER is one of Hugging Face's, with config.json, model.safetensors or
-pytorch_model.bin, vocab.json, source.spm and target.spm; or Marian's own, with
-decoder.yml, model.npz, vocab.yml and both .spm files; or one of Hugging Face's
-with M2M100 or NLLB, with sentencepiece.bpe.model; or OpenNMT-tf's, with the
+FOLDER is one of Hugging Face's on this machine, with config.json,
+model.safetensors or pytorch_model.bin (or shards of them), vocab.json,
+source.spm and target.spm; or Marian's own, with decoder.yml, model.npz,
+vocab.yml and both .spm files; or one of Hugging Face's with M2M100, SMaLL-100
+or NLLB, with sentencepiece.bpe.model; or OpenNMT-tf's, with the
 YAML file of its settings, vocabularies and a checkpoint. The run can be all
 that a trained one can: translate, evaluate, score, prepare --tokenizers, train
 --from with --preset finetune, export.
@@ -14,8 +15,9 @@ example:
 """
 
 import argparse
+import warnings
 
-from keras_transformer.cli.console import load_tensorflow, table
+from keras_transformer.cli.console import load_tensorflow, say, table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,15 +66,20 @@ def run(arguments: argparse.Namespace) -> None:
     load_tensorflow()
     from keras_transformer.importing.run import import_run
 
-    run = import_run(
-        arguments.folder,
-        arguments.out,
-        positions=arguments.positions,
-        source_language=arguments.source_language,
-        target_language=arguments.target_language,
-        source_prefix=arguments.source_prefix,
-        punctuation=arguments.punctuation,
-    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = import_run(
+            arguments.folder,
+            arguments.out,
+            positions=arguments.positions,
+            source_language=arguments.source_language,
+            target_language=arguments.target_language,
+            source_prefix=arguments.source_prefix,
+            punctuation=arguments.punctuation,
+        )
+    for warning in caught:
+        if warning.category is UserWarning:
+            say(f"warning: {warning.message}")
     print(table([*_rows(run, arguments.out)]))
 
 
@@ -94,6 +101,8 @@ def _rows(run, out):
         if imported["target_prefix"]:
             prefix += f", target {imported['target_prefix']}"
         yield "codes", f"{' '.join(codes[:20])}; prefix {prefix}"
+    if imported["unread"]:
+        yield "passed over", f"config.json: {', '.join(imported['unread'])}"
     yield "written", str(out)
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import pathlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -55,8 +55,13 @@ class ForeignModel:
         padding_is_predicted: whether `<pad>` has a probability.
         accepted_positions: kinds that the model can compute with, the first
             by default.
-        language_tokens: whether a token of its language stands before each
-            source and each target.
+        language_tokens: whose language's token stands before texts: "none",
+            "both" for each its own, "target" for the target's before the
+            source.
+        added_tokens: tokens that stand for themselves wherever a text has
+            them, beside the pieces of the SentencePiece models.
+        unread: keys of the configuration that its program never reads.
+        left_out: settings of the program's search that have no counterpart.
     """
 
     folder: pathlib.Path
@@ -77,7 +82,10 @@ class ForeignModel:
     sections: dict[str, dict] = dataclasses.field(default_factory=dict)
     padding_is_predicted: bool = False
     accepted_positions: tuple[str, ...] = ("tensor2tensor", "sinusoidal")
-    language_tokens: bool = False
+    language_tokens: Literal["none", "both", "target"] = "none"
+    added_tokens: frozenset[str] = frozenset()
+    unread: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def config(self, positions: str) -> dict:
         """The section `model` of the run.

@@ -5,19 +5,23 @@ References: transformers' `modeling_marian.py`, `tokenization_marian.py`,
 `tokenization_m2m_100.py` and `tokenization_nllb.py`.
 """
 
+import dataclasses
 import pathlib
 import re
 from typing import Any
 
+from keras_transformer.checksums import is_bare_name
 from keras_transformer.errors import InputError, shown
 from keras_transformer.files import read_json
 from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
+from keras_transformer.importing.generation import SETTINGS, search_settings
 from keras_transformer.importing.raw_tensors import read_safetensors
 from keras_transformer.importing.tensors import read_state_dict
 from keras_transformer.importing.vocabulary import read_vocabulary
 
 CONFIG = "config.json"
 # What the model would compute otherwise, by the values that are understood.
+# Four of Marian's were last read by transformers 3, whose models these are.
 _UNDERSTOOD = {
     "model_type": ("marian",),
     "scale_embedding": (True,),
@@ -25,16 +29,43 @@ _UNDERSTOOD = {
     "normalize_embedding": (False,),
     "add_final_layer_norm": (False,),
     "static_position_embeddings": (True,),
+    "tie_encoder_decoder": (False,),
     "quantization_config": (None,),
-    "extra_pos_embeddings": (0,),
 }
 _UNDERSTOOD_M2M100 = {
     "model_type": ("m2m_100",),
     "scale_embedding": (True,),
     "tie_word_embeddings": (True,),
+    "tie_encoder_decoder": (False,),
     "quantization_config": (None,),
 }
+# All else that transformers reads or writes for both classes, and that
+# computes nothing here: in training, of a tokenizer, about the file itself.
+_READ = frozenset(
+    (
+        "_attn_implementation_autoset _commit_hash _name_or_path architectures "
+        "activation_function auto_map bos_token_id chunk_size_feed_forward "
+        "decoder_attention_heads decoder_ffn_dim decoder_layerdrop "
+        "decoder_start_token_id decoder_vocab_size dtype encoder_layerdrop "
+        "eos_token_id gradient_checkpointing init_std is_decoder "
+        "is_encoder_decoder num_hidden_layers output_attentions "
+        "output_hidden_states pad_token_id return_dict sep_token_id "
+        "share_encoder_decoder_embeddings task_specific_params "
+        "tie_word_embeddings tokenizer_class torch_dtype transformers_version "
+        "use_cache vocab_size"
+    ).split()
+)
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+_INDEX = ".index.json"  # Behind a name of weights that lie in several files.
+# Names of the embeddings: one tensor may be saved under any of them.
+_SHARED, _SOURCE, _TARGET, _OUTPUT = _TABLES = (
+    "model.shared.weight",
+    "model.encoder.embed_tokens.weight",
+    "model.decoder.embed_tokens.weight",
+    "lm_head.weight",
+)
 _VOCABULARY = "vocab.json"
+_UNUSED = "<unused {}>"  # A row of the embedding that no token has.
 # M2M100's languages, in the order of their tokens, which no file has.
 _LANGUAGES = {
     "m2m100": (
@@ -75,7 +106,6 @@ _M2M100_DEFAULTS = {
     "decoder_start_token_id": 2,
     _POSITIONS: 1024,
 }
-_LARGEST_VOCABULARY = 1 << 22
 _LARGEST = 1 << 16  # Of any size; the largest models have 16,384.
 
 
@@ -86,25 +116,47 @@ def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
         InputError: a file is missing or damaged, or says something that
             isn't understood.
     """
-    config = _DEFAULTS | read_json(folder / CONFIG)
-    if config.get("model_type") == "m2m_100":
-        return _read_m2m100(folder)
+    path = folder / CONFIG
+    config = read_json(path)
+    unread = config.keys() - _READ - SETTINGS - {*_UNDERSTOOD}
+    unread -= {*_SIZES.values(), *_DROPOUTS.values(), _POSITIONS}
+    reader = _read_m2m100 if _is_m2m100(config) else _read_marian
+    model = reader(folder, config)
+    return dataclasses.replace(model, unread=tuple(sorted(unread)))
+
+
+def _is_m2m100(config):
+    return config.get("model_type") == "m2m_100"
+
+
+def _read_marian(folder, config):
+    config = _DEFAULTS | config
     _check(folder / CONFIG, config, _UNDERSTOOD)
-    weights = _find_weights(folder)
     described = _optional(folder / "tokenizer_config.json")
     names = ["vocab.json"]
     if described.get("separate_vocabs"):
         names.append("target_vocab.json")
     vocabularies = [read_vocabulary(folder / name) for name in names]
-    both = vocabularies[0], vocabularies[-1]
-    spm = folder / "source.spm", folder / "target.spm"
     tied = _tied(config)
+    share = config.get("share_encoder_decoder_embeddings", True)
+    weights, tensors = _read_tensors(folder, tied, share)
+    added = _added_tokens(folder, described)
+    keys = ("vocab_size", "decoder_vocab_size")[: len(names)]
+    padded = [
+        _padded(tokens, added, _table_rows(folder, config, tensors, key, table))
+        for tokens, key, table in zip(
+            vocabularies, keys, (_SOURCE, _TARGET), strict=False
+        )
+    ]
+    both = padded[0], padded[-1]
+    spm = folder / "source.spm", folder / "target.spm"
     # The source's START is never seen; a shared table has it all the same.
     start = _start(folder, config, both[1])
+    decoding, left_out = _decoding(folder, config, both[1])
     return ForeignModel(
         folder=folder,
         kind="Hugging Face Marian",
-        tensors=_read_tensors(weights),
+        tensors=tensors,
         sizes={ours: config[theirs] for ours, theirs in _SIZES.items()},
         activation=config["activation_function"],
         tied_embeddings=tied,
@@ -113,7 +165,7 @@ def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
         starts=(start if tied == "all" else None, start),
         sentencepiece=spm,
         max_length=config[_POSITIONS],
-        decoding=_decoding(folder, config),
+        decoding=decoding,
         languages=(
             _language(described, "source"),
             _language(described, "target"),
@@ -121,29 +173,41 @@ def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
         punctuation="none",
         files=(
             folder / CONFIG,
-            weights,
+            *weights,
             *(folder / name for name in names),
             *spm,
         ),
         sections={"model": _dropouts(folder / CONFIG, config)},
+        added_tokens=frozenset(added.values()) - vocabularies[0].keys(),
+        left_out=left_out,
     )
 
 
-def _read_m2m100(folder):
-    """A folder of M2M100 or NLLB, which differ by their tokenizers."""
+def _read_m2m100(folder, config):
+    """A folder of M2M100, NLLB or SMaLL-100.
+
+    They differ by their tokenizers, and by whose language a source begins
+    with: in SMaLL-100 it is the target's.
+    """
     path = folder / CONFIG
-    config = _M2M100_DEFAULTS | read_json(path)
+    config = _M2M100_DEFAULTS | config
     _check(path, config, _UNDERSTOOD_M2M100)
-    weights = _find_weights(folder)
     described = _optional(folder / "tokenizer_config.json")
     is_nllb = not (folder / _VOCABULARY).is_file()
+    is_small = not is_nllb and (
+        described.get("tokenizer_class") == "SMALL100Tokenizer"
+        or (folder / "tokenization_small100.py").is_file()
+    )
     if is_nllb:
         files = [folder / "tokenizer.json"]
         tokens = _nllb_tokens(files[0])
     else:
         files = [folder / _VOCABULARY]
         tokens = _m2m100_tokens(folder, described, read_vocabulary(files[0]))
-    vocabulary = _with_codes(files[0], tokens, config["vocab_size"])
+    added = _added_tokens(folder, described)
+    weights, tensors = _read_tensors(folder, "all", share=True)
+    rows = _table_rows(folder, config, tensors, "vocab_size", _SHARED)
+    vocabulary = _with_codes(files[0], added | tokens, rows)
     spm = folder / "sentencepiece.bpe.model"
     end = vocabulary["</s>"]
     for key, value, accepted in (
@@ -155,10 +219,14 @@ def _read_m2m100(folder):
                 f"{folder}: {key} is {shown(value, 60)}, which isn't "
                 f"understood. Accepted: {accepted}"
             )
+    kind = "NLLB" if is_nllb else "SMaLL-100" if is_small else "M2M100"
+    # The first token is that of the target's language.
+    first = {"forced_bos_token_id": None}
+    decoding, left_out = _decoding(folder, config, vocabulary, first)
     return ForeignModel(
         folder=folder,
-        kind=f"Hugging Face {'NLLB' if is_nllb else 'M2M100'}",
-        tensors=_read_tensors(weights),
+        kind=f"Hugging Face {kind}",
+        tensors=tensors,
         sizes={ours: config[theirs] for ours, theirs in _SIZES.items()},
         activation=config["activation_function"],
         tied_embeddings="all",
@@ -167,10 +235,10 @@ def _read_m2m100(folder):
         starts=(end, end),
         sentencepiece=(spm, spm),
         max_length=config[_POSITIONS],
-        decoding=_decoding(folder, config),
+        decoding=decoding,
         languages=(_language(described, "src"), _language(described, "tgt")),
         punctuation="none",
-        files=(path, weights, *files, spm),
+        files=(path, *weights, *files, spm),
         sections={
             "model": {
                 "norm": "pre",
@@ -181,7 +249,9 @@ def _read_m2m100(folder):
         },
         padding_is_predicted=True,
         accepted_positions=("tensor2tensor",),
-        language_tokens=True,
+        language_tokens="target" if is_small else "both",
+        added_tokens=frozenset(added.values()) - {*tokens.values()},
+        left_out=left_out,
     )
 
 
@@ -223,24 +293,19 @@ def _with_codes(path, tokens, size):
 
     The model knows more ids than there are tokens; they are never met.
     """
-    count = len(tokens)
-    if type(size) is not int or not count <= size <= _LARGEST_VOCABULARY:
-        raise InputError(
-            f"{path.parent / CONFIG}: vocab_size is {shown(size, 60)}. "
-            f"Accepted: {count}, as many as there are tokens, or a few more"
-        )
     try:
         "".join(tokens.values()).encode()
-    except (TypeError, UnicodeEncodeError):
+        last = max(tokens)
+    except (TypeError, ValueError):
         raise InputError(f"{path}: a token that isn't text") from None
-    if tokens.keys() != set(range(count)):
+    if last >= size:
         raise InputError(
-            f"{path}: {count} tokens whose ids aren't 0 to {count - 1}, each "
-            "of one token"
+            f"{path}: a token of id {last}, where the embedding has "
+            f"{size} rows. Accepted: the vocabulary of these weights"
         )
     vocabulary = {}
     for number in range(size):
-        token = tokens.get(number, f"<unused {number}>")
+        token = tokens.get(number, _UNUSED.format(number))
         if _is_code(token):
             token = f">>{token.strip('_')}<<"
         vocabulary[_RENAMED.get(token, token)] = number
@@ -253,19 +318,104 @@ def _with_codes(path, tokens, size):
     return vocabulary
 
 
+def _table_rows(folder, config, tensors, key, name):
+    """The rows of an embedding, which the configuration has to say, too.
+
+    Raises:
+        InputError: it says otherwise, or there is no such table.
+    """
+    table = tensors.get(name)
+    if table is None or table.ndim != 2 or table.shape[1] != config["d_model"]:
+        found = "none" if table is None else f"one of {shown(table.shape)}"
+        raise InputError(
+            f"{folder}: no embedding {name} of width d_model, "
+            f"{config['d_model']}. Received: {found}"
+        )
+    rows = table.shape[0]
+    size = config.get(key) or config.get("vocab_size", rows)
+    if size != rows:
+        raise InputError(
+            f"{folder / CONFIG}: {key} is {shown(size, 60)}, but the "
+            f"embedding has {rows} rows. Accepted: {rows}"
+        )
+    return rows
+
+
+def _padded(vocabulary, added, rows):
+    """A vocabulary with as many tokens as its embedding has rows.
+
+    Tables are often padded to a multiple of 8; transformers predicts those
+    rows, too.
+    """
+    tokens = {
+        number: added.get(number, _UNUSED.format(number))
+        for number in range(len(vocabulary), rows)
+    }
+    return vocabulary | {token: number for number, token in tokens.items()}
+
+
+def _added_tokens(folder, described) -> dict[int, str]:
+    """Tokens by ids that a tokenizer has beside its vocabulary, if any."""
+    path = folder / "added_tokens.json"
+    given = described.get("added_tokens_decoder") or {}
+    try:
+        added = {i: token for token, i in _optional(path).items()}
+        added |= {int(i): entry["content"] for i, entry in given.items()}
+        if not all(type(i) is int and i >= 0 for i in added):
+            raise ValueError
+        "".join(added.values()).encode()
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InputError(
+            f"{folder}: its added tokens aren't text with an id each"
+        ) from None
+    return added
+
+
+def _read_tensors(folder, tied, share):
+    """The files of weights, and their tensors by names.
+
+    Args:
+        folder: of the model.
+        tied: as `ForeignModel.tied_embeddings`.
+        share: whether both sides have one embedding.
+    """
+    path = _find_weights(folder)
+    files = [path]
+    if path.name.endswith(_INDEX):
+        places: Any = read_json(path).get("weight_map")
+        if not isinstance(places, dict) or not places:
+            raise InputError(f"{path}: no weight_map. Accepted: names of files")
+        others = [n for n in places.values() if not is_bare_name(n)]
+        if others:
+            raise InputError(
+                f"{path}: {shown(others[0], 60)}. Accepted: names of files "
+                "beside it"
+            )
+        files += [folder / name for name in sorted({*places.values()})]
+    tensors: dict = {}
+    for file in files[1:] or files:
+        read = read_state_dict if file.suffix == ".bin" else read_safetensors
+        for name, tensor in read(file).items():
+            if name in tensors:
+                raise InputError(f"{file}: {shown(name)} stands twice")
+            tensors[name] = tensor
+    groups = {"all": [_TABLES], "target": [(_TARGET, _OUTPUT)], "none": []}
+    for group in [*groups[tied], *([_TABLES[:3]] if share else [])]:
+        there = [name for name in group if name in tensors]
+        for name in group if there else ():
+            tensors.setdefault(name, tensors[there[0]])
+    return files, tensors
+
+
 def _find_weights(folder):
-    for name in ("model.safetensors", "pytorch_model.bin"):
-        if (folder / name).is_file():
-            return folder / name
+    for name in _WEIGHTS:
+        for path in (folder / name, folder / (name + _INDEX)):
+            if path.is_file():
+                return path
     raise InputError(
-        f"{folder}: no weights. Accepted: model.safetensors or "
-        "pytorch_model.bin, in one file"
+        f"{folder}: no weights. Accepted: {' or '.join(_WEIGHTS)}, or the "
+        f"same with {_INDEX} for several files"
     )
-
-
-def _read_tensors(weights):
-    read = read_state_dict if weights.suffix == ".bin" else read_safetensors
-    return read(weights)
 
 
 def _optional(path):
@@ -336,15 +486,10 @@ def _start(folder, config, vocabulary):
     return start
 
 
-def _decoding(folder, config):
-    generation = config | _optional(folder / "generation_config.json")
-    beams = generation.get("num_beams") or 4
-    penalty = generation.get("length_penalty")
-    return {
-        "beam_size": beams,
-        "length_penalty": 1.0 if penalty is None else penalty,
-        "length_normalization": "average",
-    }
+def _decoding(folder, config, vocabulary, fixed=None):
+    """The section `decoding`, and names of settings that it hasn't."""
+    given = config | _optional(folder / "generation_config.json")
+    return search_settings(given | (fixed or {}), vocabulary)
 
 
 def _language(described, side) -> str:

@@ -8,6 +8,7 @@ folder `imported/`.
 import os
 import pathlib
 import re
+import warnings
 
 from keras_transformer.checksums import describe_file
 from keras_transformer.config import Config
@@ -23,6 +24,7 @@ from keras_transformer.importing.folders import (
     copy_own_files,
     is_own,
     read_head,
+    require_own,
 )
 from keras_transformer.importing.foreign import ForeignModel, weights_of
 from keras_transformer.importing.hugging_face import CONFIG, read_hugging_face
@@ -41,6 +43,7 @@ _NOTICES = ("README*", "LICEN[CS]E*", "NOTICE*", "CITATION*")
 # Of several, the first.
 _LICENSE = re.compile(r"^license:[ \t]*(?:\n[ \t]*-)?(.*)$", re.M)
 _LONGEST_LICENSE = 100
+_HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 
 
 def read_model(folder: str | os.PathLike) -> ForeignModel:
@@ -50,6 +53,8 @@ def read_model(folder: str | os.PathLike) -> ForeignModel:
         InputError: it is none of them, damaged, or not understood.
     """
     folder = pathlib.Path(folder)
+    if not folder.is_dir():
+        raise InputError(_no_folder(folder))
     check_files(folder)
     if (folder / DECODER).is_file():
         return read_original(folder)
@@ -61,6 +66,20 @@ def read_model(folder: str | os.PathLike) -> ForeignModel:
         f"{folder}: no {CONFIG}, no {DECODER} and no .yml with "
         "source_vocabulary. Accepted: a folder of a model of Hugging Face's, "
         "of Marian or of OpenNMT-tf"
+    )
+
+
+def _no_folder(folder):
+    """What is wrong with a folder that isn't there; it may be a hub's name."""
+    said = (
+        f"{folder}: no such folder. Accepted: a model's folder on this machine"
+    )
+    name = str(folder)
+    if not _HUB_NAME.fullmatch(name):
+        return said
+    return (
+        f"{said}, as `hf download {name} --local-dir {folder.name}` makes it "
+        "(`huggingface-cli download` before huggingface_hub 0.34)"
     )
 
 
@@ -94,6 +113,8 @@ def import_run(
             be written.
     """
     model = read_model(folder)
+    for path in model.files:
+        require_own(path, model.folder)
     if positions not in model.accepted_positions:
         raise InputError(
             f"{folder}: --positions {positions} of a model of {model.kind}. "
@@ -133,6 +154,12 @@ def import_run(
         )
         write_text(temporary / "config.yaml", config.to_yaml())
         write_json(temporary / "manifest.json", manifest)
+    if model.left_out:
+        warnings.warn(
+            f"{folder}: its search settings {', '.join(model.left_out)} have "
+            "no counterpart here, and are left out",
+            stacklevel=2,
+        )
     return Run(out, config, manifest, tokenizers)
 
 
@@ -166,12 +193,16 @@ def _config(model, positions, languages, prefix):
 
 def _prefixes(model, config):
     """What goes before texts of either side, "" where nothing does."""
-    source = config.decoding.source_prefix
-    if not model.language_tokens:
-        return source, ""
-    tags = config.data.source_language, config.data.target_language
-    codes = [f">>{tag}<<" for tag in tags]
-    return source or codes[0], codes[1]
+    given = config.decoding.source_prefix
+    source, target = (
+        f">>{tag}<<"
+        for tag in (config.data.source_language, config.data.target_language)
+    )
+    return {
+        "none": (given, ""),
+        "both": (given or source, target),
+        "target": (given or target, ""),
+    }[model.language_tokens]
 
 
 def _tokenizers(model, orders, config, prefixes, punctuation):
@@ -182,6 +213,7 @@ def _tokenizers(model, orders, config, prefixes, punctuation):
             vocabulary,
             order,
             prefix=prefix,
+            added=model.added_tokens,
             nfc=False,
             moses_language=language if punctuation == "moses" else None,
         )
@@ -224,6 +256,8 @@ def _manifest(model, tokenizers):
             "from": str(model.folder),
             "kind": model.kind,
             "license": _license(model.folder),
+            "unread": list(model.unread),
+            "left_out": list(model.left_out),
             "files": [describe_file(path) for path in model.files],
         },
     }

@@ -7,7 +7,7 @@ model itself: it is made anew, with its pieces in the vocabulary's order.
 
 import pathlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sentencepiece import sentencepiece_model_pb2
@@ -167,6 +167,7 @@ def make_tokenizer(
     vocabulary: dict[str, int],
     order: Sequence[int],
     prefix: str = "",
+    added: Collection[str] = (),
     **options: Any,
 ) -> Tokenizer:
     """The tokenizer of one side.
@@ -177,6 +178,7 @@ def make_tokenizer(
         vocabulary: ids by tokens.
         order: of `new_order`.
         prefix: language code before texts that have none.
+        added: tokens that stand for themselves in a text, after a space.
         options: of the tokenizer.
 
     Raises:
@@ -193,7 +195,7 @@ def make_tokenizer(
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: not a SentencePiece model") from None
-    known = _reorder(model, vocabulary, order, path)
+    known = _reorder(model, vocabulary, order, path, added)
     content = model.SerializeToString(deterministic=True)
     try:
         return SentencePieceTokenizer(
@@ -203,7 +205,7 @@ def make_tokenizer(
         raise InputError(f"{path}: {error}") from None
 
 
-def _reorder(model, vocabulary, order, path):
+def _reorder(model, vocabulary, order, path, added):
     """Gives a model the vocabulary's pieces, and after them those it lacks.
 
     Returns:
@@ -235,7 +237,7 @@ def _reorder(model, vocabulary, order, path):
             raise InputError(f"{path}: {token} is a token of the vocabulary")
         if token in own:
             pieces.append(own.pop(token))
-        elif LANGUAGE_CODE.fullmatch(token):
+        elif LANGUAGE_CODE.fullmatch(token) or token in added:
             pieces.append(
                 _Piece(
                     piece=_SPACE + token, type=_Piece.USER_DEFINED, score=0.0

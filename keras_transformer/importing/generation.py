@@ -1,0 +1,119 @@
+"""Search settings of transformers' folders, as the section `decoding`.
+
+Reference: transformers' `generation/configuration_utils.py` and
+`generation/logits_process.py`.
+"""
+
+from typing import Any
+
+from keras_transformer.errors import shown
+from keras_transformer.importing.vocabulary import LANGUAGE_CODE
+
+_SAME = ("no_repeat_ngram_size", "repetition_penalty", "early_stopping")
+# Settings that a search here hasn't, by the values that leave them out;
+# None does so for each.
+_NEUTRAL: dict[str, Any] = {
+    "begin_suppress_tokens": [],
+    "constraints": [],
+    "diversity_penalty": 0.0,
+    "do_sample": False,
+    "encoder_no_repeat_ngram_size": 0,
+    "encoder_repetition_penalty": 1.0,
+    "epsilon_cutoff": 0.0,
+    "eta_cutoff": 0.0,
+    "exponential_decay_length_penalty": [],
+    "force_words_ids": [],
+    "forced_bos_token_id": None,
+    "guidance_scale": 1.0,
+    "num_beam_groups": 1,
+    "penalty_alpha": 0.0,
+    "renormalize_logits": False,
+    "sequence_bias": {},
+}
+_TAKEN = {
+    *("bad_words_ids", "length_penalty", "max_length", "max_new_tokens"),
+    *("min_length", "min_new_tokens", "num_beams", "suppress_tokens"),
+}
+# Settings that change no translation here: of sampling, which is off, and of
+# the last token at a limit.
+_WITHOUT_EFFECT = {
+    *("forced_eos_token_id", "num_return_sequences"),
+    *("output_scores", "remove_invalid_values", "return_dict_in_generate"),
+    *("temperature", "top_k", "top_p", "typical_p"),
+}
+SETTINGS = frozenset({*_SAME, *_NEUTRAL, *_TAKEN, *_WITHOUT_EFFECT})
+
+
+def search_settings(
+    given: dict[str, Any], vocabulary: dict[str, int]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The section `decoding` of what transformers' `generate` is given.
+
+    Args:
+        given: values of `generation_config.json`, and of `config.json`, where
+            earlier versions of transformers had them.
+        vocabulary: ids of the target by tokens.
+
+    Returns:
+        the section, whose values aren't checked yet, and `NAME=VALUE` of each
+        setting that would change a translation and that has no counterpart.
+    """
+    given = {key: value for key, value in given.items() if value is not None}
+    penalty = given.get("length_penalty", 1.0)
+    decoding = {
+        "beam_size": given.get("num_beams") or 4,
+        "length_penalty": penalty,
+        "length_normalization": "average",
+    }
+    decoding |= {key: given[key] for key in _SAME if key in given}
+    # "never" is how every search here goes on, unless it stops early.
+    if given.get("early_stopping") == "never":
+        decoding["early_stopping"] = False
+    decoding |= _lengths(given)
+    banned, left = _banned(given, vocabulary)
+    decoding |= banned
+    left += [
+        key
+        for key, neutral in _NEUTRAL.items()
+        if given.get(key, neutral) != neutral
+    ]
+    said = (f"{key}={shown(given[key], 60)}" for key in sorted(left))
+    return decoding, tuple(said)
+
+
+def _lengths(given):
+    """Limits, which transformers counts with the decoder's first input."""
+    lengths = {}
+    for ours in ("min_length", "max_length"):
+        total, new = given.get(ours), given.get(f"{ours[:3]}_new_tokens")
+        if new is not None:
+            lengths[ours] = new
+        elif type(total) is int:
+            lengths[ours] = max(total - 1, 0)
+        elif total is not None:
+            lengths[ours] = total  # Refused with the rest of the section.
+    return lengths
+
+
+def _banned(given, vocabulary):
+    """What is never generated, and the keys of which a part is left out."""
+    tokens = {number: token for token, number in vocabulary.items()}
+    # Neither is ever generated here.
+    never = (vocabulary.get("<pad>"), given.get("decoder_start_token_id"))
+    section: dict[str, Any] = {}
+    left = []
+    for key in ("bad_words_ids", "suppress_tokens"):
+        words = given.get(key, [])
+        for word in words if isinstance(words, list) else [words]:
+            single = isinstance(word, list) and len(word) == 1
+            number = word[0] if single else word
+            token = tokens.get(number) if type(number) is int else None
+            if number in never:
+                continue
+            if token == "<unk>":
+                section["ban_unknown"] = True
+            elif token is None or LANGUAGE_CODE.fullmatch(token):
+                left.append(key)
+            else:
+                section.setdefault("banned_tokens", []).append(token)
+    return section, [*dict.fromkeys(left)]
