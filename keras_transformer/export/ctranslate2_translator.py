@@ -41,7 +41,8 @@ class Hypotheses(NamedTuple):
     Attributes:
         ids: B lists of lists of target ids, without START and END.
         scores: as many lists of floats: log-probabilities, divided by the
-            length penalty.
+            length penalty. Those of tokens that the search bans are shared
+            among the others, as CTranslate2 bans before its softmax.
         truncated: B booleans, whether the text lost its end: it was too long
             for the model, or its best translation reached the limit.
     """

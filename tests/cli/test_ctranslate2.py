@@ -150,6 +150,29 @@ def test_sentencepiece_and_origin_travel(
     assert (out / "imported" / "README.md").is_file()
 
 
+@pytest.mark.parametrize(
+    "banned",
+    [
+        ["--decoding=ban_unknown=true"],
+        ["--decoding=banned_tokens=[m, i]"],
+        ["--decoding=ban_unknown=true", "--decoding=banned_tokens=[a]"],
+    ],
+)
+def test_a_search_that_bans_tokens_is_exported(
+    banned, toy, tmp_path, here, capsys, translate
+):
+    out = tmp_path / "out"
+    assert export(toy, out, "--json", *banned) == 0
+    report = json.loads(capsys.readouterr().out.splitlines()[-1])
+    details = {c["name"]: c["detail"] for c in report["checks"]}
+    assert details["greedy_translations_agree"] == "12 of 12 the same"
+    said = details["log_probabilities_agree"]
+    assert float(said.split()[4]) < 1e-5
+    greedy = ["--beam-size=1", *banned]
+    ours = translate("--run", toy, *greedy)
+    assert translate("--ctranslate2", out, "--beam-size=1") == ours
+
+
 def test_describes_itself_and_is_checked_again(exported, here, capsys):
     assert main(["info", str(exported)]) == 0
     said = capsys.readouterr().out

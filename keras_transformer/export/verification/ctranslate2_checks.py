@@ -27,7 +27,7 @@ from keras_transformer.export.verification.checks import (
 )
 from keras_transformer.files import read_json
 
-_KEYS = ("texts", "decoding", "tolerance", "exact", "greedy", "beam")
+_KEYS = ("texts", "decoding", "tolerance", "exact", "scored", "greedy", "beam")
 
 
 def verify(folder: str | os.PathLike) -> CheckResults:
@@ -69,8 +69,12 @@ def folder_loads(
 def log_probabilities_agree(
     translator: CTranslate2Translator, reference: dict
 ) -> str:
-    """CTranslate2 finds what the run found as probable as the run does."""
-    columns = reference["texts"], _hypotheses(reference["beam"])
+    """CTranslate2 finds what the run found as probable as the run does.
+
+    These are log-probabilities among all tokens that either ever generates;
+    those of its searches are among the tokens that they don't ban.
+    """
+    columns = reference["texts"], _hypotheses(reference["scored"])
     rows = [
         (text, one)
         for text, hypotheses in zip(*columns, strict=True)

@@ -352,17 +352,21 @@ def _reference(run, model, decoding, quantization) -> dict:
         min_length=0,
         no_repeat_ngram_size=0,
     )
-    banned = {*NEVER_GENERATED, *banned_ids(decoding, run.target_tokenizer)}
-    steps = WithoutBanned(
-        IncrementalTransformer(model, "float32", align=False), banned
-    )
+    steps = IncrementalTransformer(model, "float32", align=False)
+    # What is given to be scored may have tokens that a search bans.
+    free = dataclasses.replace(decoding, ban_unknown=False, banned_tokens=())
+    scored = _searched(run, WithoutBanned(steps, NEVER_GENERATED), free, texts)
+    banned = banned_ids(decoding, run.target_tokenizer)
+    steps = WithoutBanned(steps, {*NEVER_GENERATED, *banned})
+    beam = _searched(run, steps, decoding, texts) if banned else scored
     return {
         "texts": texts,
         "decoding": dataclasses.asdict(decoding),
         "tolerance": QUANTIZATIONS[quantization],
         "exact": quantization == "float32",
+        "scored": scored,
         "greedy": _searched(run, steps, greedy(decoding), texts),
-        "beam": _searched(run, steps, decoding, texts),
+        "beam": beam,
     }
 
 
