@@ -1,5 +1,7 @@
 """Runs that nobody trained: random weights, and all else of a run; corpora."""
 
+import uuid
+
 from keras_transformer.config import Config
 from keras_transformer.constants import SIDES, SPECIAL_TOKENS
 from keras_transformer.files import write_json, write_text
@@ -45,6 +47,7 @@ def write_run(folder, variant, shape=SHAPE, **training):
     tokenizers = source, target
     manifest = {
         "format": FORMAT,
+        "id": uuid.uuid4().hex,
         "versions": versions(),
         "data": {"fingerprint": "none", "counts": {}},
         "tokenizers": {},
@@ -61,7 +64,8 @@ def write_run(folder, variant, shape=SHAPE, **training):
     model = Run(folder, config, manifest, tokenizers).build_model()
     randomise(model, seed=1)
     path = weights_path(folder / "weights", "best")
-    save_weights(path, model, {"epoch": 1, "scores": {}})
+    notes = {"run": manifest["id"], "epoch": 1, "scores": {}}
+    save_weights(path, model, notes)
     (folder / "imported").mkdir()
     write_text(folder / "imported" / "README.md", "A model card.\n")
     write_text(folder / "config.yaml", config.to_yaml())

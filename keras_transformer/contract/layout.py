@@ -106,3 +106,5 @@ SIGNATURES = {
         varying=True,
     ),
 }
+# What an export's description says of itself.
+FORMAT, FORMAT_VERSION = "keras_transformer.saved_model", 1

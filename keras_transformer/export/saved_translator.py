@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from keras_transformer.checksums import files_fingerprint
 from keras_transformer.contract import layout
-from keras_transformer.errors import InputError
+from keras_transformer.errors import InputError, shown
 from keras_transformer.export.registry.version_folders import (
     ACCEPTED_MODEL,
     find_saved_model,
@@ -65,6 +65,7 @@ class SavedTranslator:
         from keras_transformer.export.session import SavedModelSession
 
         self.path = find_saved_model(path)
+        self.description = _description(self.path / layout.DESCRIPTION)
         # TensorFlow's own choice is all cores, and that takes twice as long:
         # most products of a step are too small to be shared out.
         threads = tf.config.threading.get_intra_op_parallelism_threads() or 1
@@ -80,10 +81,6 @@ class SavedTranslator:
             ) from error
         self._best = signature
         self._require(signature)
-        description = self.path / layout.DESCRIPTION
-        self.description = (
-            read_json(description) if description.is_file() else {}
-        )
 
     def __repr__(self) -> str:
         return f"SavedTranslator({str(self.path)!r})"
@@ -281,6 +278,20 @@ class SavedTranslatorFactory:
             translator = SavedTranslator(self.folder)
             return lambda lines: translator.results(lines, self.count)
         return SavedTranslator(self.folder, self.signature).results
+
+
+def _description(path):
+    """What an export says of itself; nothing if it has no description."""
+    if not path.is_file():
+        return {}
+    description = read_json(path)
+    version = description.get("format_version")
+    if version != layout.FORMAT_VERSION:
+        raise InputError(
+            f"{path}: format version {shown(version, 60)}. Accepted: "
+            f"{layout.FORMAT_VERSION}, as `keras-transformer export` writes it"
+        )
+    return description
 
 
 def _decoded(array):

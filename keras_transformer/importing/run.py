@@ -8,6 +8,7 @@ folder `imported/`.
 import os
 import pathlib
 import re
+import uuid
 import warnings
 
 from keras_transformer.checksums import describe_file
@@ -140,6 +141,7 @@ def import_run(
         "target_prefix": prefixes[1],
         "punctuation": punctuation,
     }
+    notes = {"run": manifest["id"], "epoch": 0, "scores": {}}
     with new_folder(out) as temporary:
         (temporary / "weights").mkdir()
         for side, tokenizer in zip(SIDES, tokenizers, strict=True):
@@ -150,7 +152,7 @@ def import_run(
         save_weights(
             weights_path(temporary / "weights", "best"),
             keras_model,
-            {"epoch": 0, "scores": {}},
+            notes,
         )
         write_text(temporary / "config.yaml", config.to_yaml())
         write_json(temporary / "manifest.json", manifest)
@@ -242,6 +244,7 @@ def _assign(model, values):
 def _manifest(model, tokenizers):
     return {
         "format": FORMAT,
+        "id": uuid.uuid4().hex,
         "versions": versions(),
         "data": {"fingerprint": IMPORTED, "counts": {}},
         "tokenizers": {

@@ -45,7 +45,7 @@ class Checkpoint(keras.callbacks.Callback):
 
     Args:
         path: the checkpoint file.
-        run: id of the run, which the file has; None: an earlier version's.
+        run: id of the run, which the file has.
         batches: `TrainingBatches`, told where to go on.
         keep_best: `KeepBest`, whose memory is kept too.
         speed: `Speed`, whose time is kept too.
@@ -57,7 +57,7 @@ class Checkpoint(keras.callbacks.Callback):
     def __init__(
         self,
         path: pathlib.Path,
-        run: str | None,
+        run: str,
         batches: TrainingBatches,
         keep_best: KeepBest,
         speed: Speed,
@@ -111,9 +111,8 @@ class Checkpoint(keras.callbacks.Callback):
             "batch": int(batch),
             "keep_best": self._keep_best.memory,
             "seconds": self._speed.seconds() if batch else 0.0,
+            "run": self._run,
         }
-        if self._run:
-            note["run"] = self._run
         hosts.synchronized(self.model)
         hosts.by_chief(save_checkpoint)(self.path, self.model, note)
 

@@ -14,7 +14,7 @@ RUN/
   lock                        held by the process that trains it
 
 The manifest has an id that no other run has; weights, checkpoint and history
-have it, too. Runs of earlier versions have none.
+have it, too.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ class Run:
         )
 
     @property
-    def id(self) -> str | None:
-        """What no other run has; None in a run of an earlier version."""
-        return self.manifest.get("id")
+    def id(self) -> str:
+        """The run's own identifier, which no other run has."""
+        return self.manifest["id"]
 
     @classmethod
     def create(
@@ -229,10 +229,8 @@ class Run:
             InputError: names the file.
         """
         path = self.weights_path(which)
-        check_weights(path, sealed=self.id is not None)
-        theirs = owner(path)
-        if theirs is not None:
-            check_owner(path, "weights", theirs, self.id)
+        check_weights(path)
+        check_owner(path, "weights", owner(path), self.id)
 
     @hosts.by_chief
     def save_weights(
@@ -252,8 +250,7 @@ class Run:
             scores: `{name: float}`, what was measured of them.
             averaged_epochs: of how many epochs they are the mean, if so.
         """
-        notes: dict = {"run": self.id} if self.id else {}
-        notes |= {"epoch": epoch, "scores": scores}
+        notes: dict = {"run": self.id, "epoch": epoch, "scores": scores}
         if averaged_epochs:
             notes["averaged_epochs"] = averaged_epochs
         save_weights(self.weights_path(which), model, notes)
@@ -308,8 +305,10 @@ class Run:
 
     def write_history(self, epochs: list[dict]) -> None:
         """Replaces the history."""
-        own = {"run": self.id} if self.id else {}
-        lines = [json.dumps(own | e, ensure_ascii=False) for e in epochs]
+        lines = [
+            json.dumps({"run": self.id, **epoch}, ensure_ascii=False)
+            for epoch in epochs
+        ]
         write_text(self.folder / "history.jsonl", "\n".join([*lines, ""]))
 
 
@@ -356,7 +355,7 @@ def _is_of_a_run(manifest):
     try:
         return (
             manifest["format"] == FORMAT
-            and isinstance(manifest.get("id", ""), str)
+            and isinstance(manifest["id"], str)
             and isinstance(manifest["data"]["fingerprint"], str)
             and isinstance(manifest["scores"], dict)
             and isinstance(manifest.get(INITIAL, {}), dict)

@@ -122,13 +122,11 @@ def load_weights(
         )
 
 
-def check_weights(path: pathlib.Path, sealed: bool = False) -> None:
+def check_weights(path: pathlib.Path) -> None:
     """Refuses a file that is missing, or isn't what was written.
 
     Args:
         path: `weights_path`.
-        sealed: whether a file without notes has to have a checksum inside,
-            as all have but those of earlier versions.
 
     Raises:
         InputError: names the file and what is wrong.
@@ -141,7 +139,7 @@ def check_weights(path: pathlib.Path, sealed: bool = False) -> None:
         )
     notes = read_notes(path)
     if not notes:
-        _check_seal(path, sealed)
+        _check_seal(path)
     elif checksum(path) not in _digests(path, notes):
         raise InputError(
             f"{path}: damaged weights (SHA-256 is not the one in "
@@ -272,20 +270,20 @@ def _seal(path, run):
         file.attrs[_DIGEST] = _content_digest(file)
 
 
-def _check_seal(path, required):
+def _check_seal(path):
     """Refuses a file whose tensors aren't those that its checksum is of."""
     with _opened(path) as file:
         told = file.attrs.get(_DIGEST)
         content = None if told is None else _content_digest(file)
-    if not isinstance(told, str | None) or content != told:
-        raise InputError(
-            f"{path}: damaged weights (SHA-256 of its tensors is not the one "
-            "in it)"
-        )
-    if told is None and required:
+    if told is None:
         raise InputError(
             f"{path}: weights without a checksum. Accepted: a file that a run "
             f"wrote, with {_notes_path(path).name} beside it"
+        )
+    if not isinstance(told, str) or content != told:
+        raise InputError(
+            f"{path}: damaged weights (SHA-256 of its tensors is not the one "
+            "in it)"
         )
 
 

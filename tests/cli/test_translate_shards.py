@@ -212,7 +212,8 @@ def test_a_long_line_is_told_by_its_number(translate, tmp_path, capsys):
     path = tmp_path / "long.txt"
     path.write_text("one\n" * 150 + "two " * 30 + "\n")
     translate("--shards=2", input=path)
-    assert "long.txt: 1 truncated lines (number 151): more" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "long.txt: 1 truncated lines (number 151): more" in said
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from keras_transformer.export.saved_translator import (
     find_saved_model,
 )
 from keras_transformer.export.session import SavedModelSession
+from keras_transformer.files import read_json, write_json
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +134,34 @@ def test_truncated_texts_are_told_and_warned_of(translator):
             UserWarning, match=r"2 truncated texts \(number 2, 3"
         ):
             assert translate(texts)[2].tolist() == [False, True, True]
+
+
+def test_an_export_of_another_format_is_refused(report, tmp_path):
+    folder = shutil.copytree(report.path, tmp_path / "1")
+    path = folder / layout.DESCRIPTION
+    for version in (0, 2, None, "1"):
+        description = read_json(report.path / layout.DESCRIPTION)
+        write_json(path, description | {"format_version": version})
+        with pytest.raises(InputError, match="format version .*Accepted: 1,"):
+            SavedTranslator(folder)
+
+
+def test_a_signature_that_lacks_an_output_is_refused(served, tmp_path):
+    def part(text):
+        outputs = served.functions[layout.BEAM](text=text)
+        return {name: outputs[name] for name in ("translation", "score")}
+
+    spec = tf.TensorSpec([None], tf.string, name="text")
+    module = tf.Module()
+    module.tokenizers = [
+        served.module.source_tokenizer,
+        served.module.target_tokenizer,
+    ]
+    module.weights = served.module.weights
+    function = tf.function(part, input_signature=[spec], autograph=False)
+    tf.saved_model.save(module, str(tmp_path), signatures=function)
+    with pytest.raises(InputError, match="doesn't translate text"):
+        SavedTranslator(tmp_path)
 
 
 def test_no_text_gives_no_translation(translator):

@@ -39,8 +39,6 @@ from keras_transformer.translation.ensemble import load_members
 from keras_transformer.translation.texts import text_list
 from keras_transformer.version import versions
 
-FORMAT = "keras_transformer.saved_model"
-FORMAT_VERSION = 1
 _WARMUP_LENGTHS = (1, 6, 15, 30)  # tokens
 
 
@@ -328,8 +326,8 @@ def _describe_graph(
         layout.ALIGN: {"beam_size": decoding.beam_size},
     }
     return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format": layout.FORMAT,
+        "format_version": layout.FORMAT_VERSION,
         "signatures": beams,
         "precision": decoding.precision,
         **quantized,
