@@ -42,7 +42,8 @@ class ModelConfig(Section):
     # sinusoidal: the paper's; tensor2tensor: with the timescales of its code,
     # as Marian and OpenNMT have them; learned
     positions: Literal["sinusoidal", "tensor2tensor", "learned"] = "sinusoidal"
-    first_position: NonNegativeInt = 0  # of the first token, unless learned
+    # of the first token, unless learned
+    first_position: Annotated[NonNegativeInt, at_most(1 << 20)] = 0
     source_start: bool = True  # whether the source's start token is seen
     source_end: bool = True  # whether its end token is
     # positions, start and end tokens included
@@ -60,6 +61,8 @@ class ModelConfig(Section):
         """
         shared = self.tied_embeddings == "all"
         rows = target_size + (0 if shared else source_size)
+        if self.positions == "learned":
+            rows += self.max_length * (1 if shared else 2)
         attention = 4 * self.d_model**2
         feedforward = 2 * self.d_model * self.d_ff
         encoder, decoder = self.depths
@@ -68,6 +71,11 @@ class ModelConfig(Section):
             + encoder * (attention + feedforward)
             + decoder * (2 * attention + feedforward)
         )
+
+    @property
+    def computed_numbers(self) -> int:
+        """Numbers of a table of positions, which no file has."""
+        return (self.first_position + self.max_length) * self.d_model
 
     def __post_init__(self) -> None:
         super().__post_init__()

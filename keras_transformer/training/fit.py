@@ -172,6 +172,8 @@ def _fit_locked(
     hosts.by_chief(remove_leftovers)(run.folder)
     path = run.folder / "checkpoint.npz"
     resume = resume and _has_checkpoint(path, run)
+    if resume:
+        run.require_size(path)
     model = run.build_model(micro_batches=training.threads or 1)
     if not resume:
         _start(model, run, observer)

@@ -208,10 +208,23 @@ class Run:
         """
         self.check_weights(which)
         path = self.weights_path(which)
-        require_size(path, self.config.model.least_parameters(*self._sizes))
+        self.require_size(path)
         model = self.build_model()
         load_weights(path, model, checked=True)
         return model
+
+    def require_size(self, path: pathlib.Path) -> None:
+        """Refuses a file that can't hold the weights of the run's model.
+
+        Args:
+            path: of weights or a checkpoint, which is there.
+
+        Raises:
+            InputError: it is too small for what the configuration says.
+        """
+        model = self.config.model
+        least = model.least_parameters(*self._sizes)
+        require_size(path, least, model.computed_numbers)
 
     def load_weights(self, which: str, model: keras.Model) -> None:
         """Puts the weights `which` into a model of the run's shape.

@@ -31,6 +31,7 @@ _NAMES = "best", "last", "average"
 _SUFFIX = ".weights.h5"
 _RUN, _DIGEST = "run", "sha256"  # attributes of the file
 _HDF5_ERRORS = (OSError, ValueError, KeyError, TypeError, RuntimeError)
+LARGEST_TABLE = 1 << 28  # bytes that are computed for a file of any size
 _SAID = 200  # characters of an error that are repeated
 # What HDF5 and Keras add to each weight, groups included, is less.
 _HDF5_BYTES = 8192
@@ -147,12 +148,13 @@ def check_weights(path: pathlib.Path) -> None:
         )
 
 
-def require_size(path: pathlib.Path, least: int) -> None:
+def require_size(path: pathlib.Path, least: int, computed: int) -> None:
     """Refuses a file that is too small for a model, before that is built.
 
     Args:
         path: of weights that are there, float32 and not compressed.
         least: parameters that the model has at least.
+        computed: float32 numbers of its largest table that is no parameter.
 
     Raises:
         InputError: names the file.
@@ -162,6 +164,12 @@ def require_size(path: pathlib.Path, least: int) -> None:
         raise InputError(
             f"{path}: damaged weights, or of another model: {size:,} bytes "
             f"for {least:,} parameters"
+        )
+    if 4 * computed > max(size, LARGEST_TABLE):
+        raise InputError(
+            f"{path}: {size:,} bytes of weights, and positions of "
+            f"{4 * computed:,}. Accepted: a model.max_length whose positions "
+            f"take no more than the weights or {LARGEST_TABLE:,} bytes"
         )
 
 

@@ -1,11 +1,16 @@
-"""A grammar of damage: to bytes, to JSON and to YAML, and of odd corpora."""
+"""A grammar of damage: bytes, JSON, YAML, claimed sizes, and odd corpora."""
 
+import ast
 import contextlib
 import dataclasses
+import io
 import json
 import os
 import shutil
+import struct
+import zipfile
 
+import yaml
 from hypothesis import strategies as st
 
 from tests.attack.rest_grammar import VALUES
@@ -269,3 +274,101 @@ def corpora(draw):
     if draw(st.integers(0, 4)) == 0:
         content = draw(damages())(content)
     return content
+
+
+# Of numbers that a header or a configuration claims.
+_CLAIMS = st.one_of(
+    st.sampled_from(
+        [
+            *(0, -1, 1, 3, 2**16, 2**20, 4_194_304, 2**31 - 1, 2**31, 2**32),
+            *(2**40, 2**63, 2**64, 10**30, 0.5, 1e9, 1e308, -1e9),
+            *("4194304", "", None, True, [4_194_304], {"a": 1}),
+        ]
+    ),
+    st.integers(-(2**70), 2**70),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """What has a file claim another size; a report shows all of it.
+
+    Attributes:
+        spot: of the file's numbers, the one that is replaced, counted round.
+        value: what takes its place.
+    """
+
+    spot: int
+    value: object
+
+    def __call__(self, name, content):
+        """The changed bytes of a file of that name."""
+        suffix = name.rpartition(".")[2]
+        if suffix == "json":
+            return json.dumps(self._replaced(json.loads(content))).encode()
+        if suffix in ("yaml", "yml"):
+            value = self._replaced(yaml.safe_load(content))
+            return yaml.safe_dump(value).encode()
+        if suffix == "safetensors":
+            (length,) = struct.unpack_from("<Q", content)
+            header = self._replaced(json.loads(content[8 : 8 + length]))
+            text = json.dumps(header).encode()
+            return struct.pack("<Q", len(text)) + text + content[8 + length :]
+        if suffix in ("npz", "keras"):
+            return self._in_archive(content)
+        # Others have binary numbers: one of 4 bytes, of those that are sizes.
+        at = self.spot % max(1, len(content) - 4)
+        number = self.value if type(self.value) is int else 2**31
+        number = struct.pack("<I", number % 2**32)
+        return content[:at] + number + content[at + 4 :]
+
+    def _replaced(self, document):
+        """A document with another value for one of its numbers."""
+        places = [*_numbers(document)]
+        part, key = places[self.spot % len(places)]
+        part[key] = self.value
+        return document
+
+    def _in_archive(self, content):
+        written = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = {n: archive.read(n) for n in archive.namelist()}
+        of_numbers = [n for n in members if n.endswith((".npy", "config.json"))]
+        name = of_numbers[self.spot % len(of_numbers)]
+        member = members[name]
+        if name.endswith(".json"):
+            members[name] = self(name, member)
+        else:
+            members[name] = _npy_of(member, self.value)
+        with zipfile.ZipFile(written, "w") as archive:
+            for name, member in members.items():
+                archive.writestr(name, member)
+        return written.getvalue()
+
+
+def _numbers(document):
+    """Each place of a number in JSON or YAML: what holds it, and its key."""
+    if not isinstance(document, dict | list):
+        return
+    keys = [*document] if isinstance(document, dict) else range(len(document))
+    for key in keys:
+        if type(document[key]) in (int, float):
+            yield document, key
+        else:
+            yield from _numbers(document[key])
+
+
+def _npy_of(member, value):
+    """An array's bytes behind a header of another first axis."""
+    (length,) = struct.unpack_from("<H", member, 8)
+    header = ast.literal_eval(member[10 : 10 + length].decode())
+    header["shape"] = (value, *header["shape"][1:])
+    text = f"{header!r}\n".encode()
+    return (
+        member[:8] + struct.pack("<H", len(text)) + text + member[10 + length :]
+    )
+
+
+def claims():
+    """A function from a file's name and bytes to bytes that claim others."""
+    return st.builds(Claim, spot=st.integers(0, 100_000), value=_CLAIMS)

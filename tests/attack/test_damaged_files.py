@@ -7,6 +7,7 @@ files of servers, corpora, and versions that a server meets while it runs.
 import json
 import shutil
 import time
+import warnings
 
 import pytest
 from hypothesis import given
@@ -18,12 +19,14 @@ from keras_transformer.data.prepared import PreparedData
 from keras_transformer.errors import InputError
 from keras_transformer.export.server_files import batching_config
 from keras_transformer.files import read_yaml
+from keras_transformer.importing.run import import_run
 from keras_transformer.serving.server.config_files import (
     read_batching_parameters,
     read_model_configs,
 )
 from keras_transformer.training.run import Run
 from tests.attack.damage_grammar import (
+    claims,
     corpora,
     damages,
     json_damages,
@@ -34,6 +37,7 @@ from tests.attack.report import HANG, peak_mib
 from tests.attack.served import Served
 from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, read_prepared
 from tests.fake_models import MODELS_CONFIG
+from tests.importing.conftest import FIXTURES, unpack
 from tests.serving.asking import ask
 
 pytestmark = pytest.mark.slow
@@ -114,6 +118,87 @@ def test_damaged_runs(run, tmp_path, share, attack):
 
     paths = [path for path in whole if path.suffix != ".npz"]
     attack_files(attack, paths, load, share(80))
+
+
+def claim_sizes(attack, paths, load, count):
+    """Has files claim other sizes, one at a time, and loads all."""
+    whole = {path: path.read_bytes() for path in paths}
+    load()
+
+    @attacking(count)
+    @given(claims(), st.sampled_from(paths))
+    def attacked(claim, path):
+        path.write_bytes(claim(path.name, whole[path]))
+        try:
+            with attack.one(4 * HANG):
+                taken_or_refused(load)
+        finally:
+            path.write_bytes(whole[path])
+
+    attacked()
+
+
+KINDS = {
+    "base": ("config.json", "generation_config.json", "model.safetensors"),
+    "original": ("decoder.yml", "model.npz"),
+    "opennmt": ("config.yml", "*.index"),
+}
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "m2m100", "nllb"])
+def test_claimed_sizes_of_imports(kind, tmp_path, share, attack):
+    folder = tmp_path / kind
+    if kind in KINDS:
+        unpack(kind, folder)
+    else:
+        shutil.copytree(FIXTURES / kind, folder)
+    patterns = KINDS.get(kind, KINDS["base"])
+    paths = files(folder, *(f"**/{pattern}" for pattern in patterns))
+    codes = {"m2m100": ("en", "zh"), "nllb": ("eng_Latn", "zho_Hans")}
+    source, target = codes.get(kind, ("eng", "zho"))
+
+    def load():
+        out = tmp_path / "run"
+        shutil.rmtree(out, ignore_errors=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_run(
+                folder, out, source_language=source, target_language=target
+            )
+
+    claim_sizes(attack, paths, load, share(40))
+
+
+def test_claimed_sizes_of_runs(run, tmp_path, share, attack):
+    folder = shutil.copytree(run, tmp_path / "run")
+
+    def load():
+        Run.load(folder).load_model("best")
+
+    paths = files(folder, "config.yaml", "manifest.json", "**/tokenizer.json")
+    claim_sizes(attack, paths, load, share(60))
+
+
+def test_claimed_sizes_of_checkpoints(
+    data, run, tmp_path, share, attack, monkeypatch
+):
+    """A run that goes on: settings, and the checkpoint's own headers."""
+    monkeypatch.setattr("keras.Model.fit", lambda *_, **__: None)
+    whole = shutil.copytree(run, tmp_path / "whole")
+    folder = tmp_path / "run"
+
+    @attacking(share(20))
+    @given(claims(), st.sampled_from(["config.yaml", "checkpoint.npz"]))
+    def attacked(claim, name):
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(whole, folder)
+        content = claim(name, (whole / name).read_bytes())
+        (folder / name).write_bytes(content)
+        with attack.one(6 * HANG):
+            command = ["train", "--data", data, "--out", folder, "--resume"]
+            main([*map(str, command), "--epochs=2"])
+
+    attacked()
 
 
 def test_damaged_checkpoints(data, run, tmp_path, share, attack, capsys):

@@ -10,7 +10,7 @@ from keras_transformer.checksums import checksum
 from keras_transformer.errors import InputError
 from keras_transformer.models.transformer import build_transformer
 from keras_transformer.training.run import Run
-from keras_transformer.training.weights import load_weights
+from keras_transformer.training.weights import load_weights, require_size
 
 
 @pytest.fixture
@@ -120,17 +120,51 @@ def test_a_full_disk_is_told_before_weights_are_written(
     saved.load_model("best")
 
 
+CLAIMS = [
+    {"d_model": 65536, "d_ff": 262144},
+    {"num_encoder_layers": 1000},
+    {"positions": "learned", "max_length": 1 << 20},
+]
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
 @pytest.mark.parametrize("there", [True, False])
 def test_no_model_is_built_that_the_weights_can_not_fill(
-    run, saved, config, monkeypatch, there
+    run, saved, config, monkeypatch, there, claim
 ):
     folder = (saved if there else run).folder
-    changed = config.updated({"model": {"d_model": 65536, "d_ff": 262144}})
+    changed = config.updated({"model": claim})
     (folder / "config.yaml").write_text(changed.to_yaml())
     monkeypatch.setattr(Run, "build_model", None)
     says = "damaged weights, or of another" if there else "no such weights"
     with pytest.raises(InputError, match=says):
         Run.load(folder).load_model("best")
+
+
+@pytest.mark.parametrize("key", ["max_length", "first_position"])
+def test_no_positions_are_computed_beyond_all_weights(saved, config, key):
+    """No file has them: a few bytes of settings would take gigabytes."""
+    wide = {"d_model": 512, "num_heads": 8}
+    model = config.updated({"model": {**wide, key: 1 << 20}}).model
+    path = saved.weights_path("best")
+    with pytest.raises(InputError, match="model.max_length whose positions"):
+        require_size(path, 1, model.computed_numbers)
+    usual = config.updated({"model": {**wide, "max_length": 65536}}).model
+    require_size(path, 1, usual.computed_numbers)
+    with pytest.raises(InputError, match="first_position"):
+        config.updated({"model": {"first_position": 10**9}})
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_no_model_is_built_that_the_checkpoint_can_not_fill(
+    run, config, monkeypatch, claim
+):
+    (run.folder / "checkpoint.npz").write_bytes(bytes(1000))
+    changed = config.updated({"model": claim})
+    (run.folder / "config.yaml").write_text(changed.to_yaml())
+    loaded = Run.load(run.folder)
+    with pytest.raises(InputError, match="checkpoint.npz: damaged weights"):
+        loaded.require_size(run.folder / "checkpoint.npz")
 
 
 @pytest.mark.parametrize("tied", ["none", "target", "all"])
