@@ -26,6 +26,7 @@ from keras_transformer.api.loading import (
     SERVER_TIMEOUT,
 )
 from keras_transformer.api.runs import run_config
+from keras_transformer.blank import is_blank
 from keras_transformer.cli.console import (
     Progress,
     argument_text,
@@ -219,7 +220,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.server:
         opened = translator.opened(interactive)
     else:
-        sentences = sum(1 for line in first if "".join(line).strip())
+        sentences = sum(1 for line in first if not is_blank("".join(line)))
         opened = _translating(translator, arguments, sentences, batch_size)
     truncations = Truncations()
     # A bar between translations on one terminal would garble both.

@@ -33,6 +33,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from keras_transformer.blank import is_blank
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.keys import without_tags
@@ -128,7 +129,11 @@ def clean_pairs(
     report.read += len(pairs)
     sources = clean_source([_plain(source) for source, _ in pairs])
     targets = clean_target([_plain(target) for _, target in pairs])
-    cleaned = [pair for pair in zip(sources, targets, strict=True) if all(pair)]
+    cleaned = [
+        pair
+        for pair in zip(sources, targets, strict=True)
+        if not any(map(is_blank, pair))
+    ]
     report.drop("empty", len(pairs) - len(cleaned))
     for reason, check in checks:
         kept = check(cleaned)

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from keras_transformer.blank import is_blank
 from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import TAG, TAG_NAME
 from keras_transformer.data.bounded_lines import LINE_BYTES
@@ -175,7 +176,7 @@ def tagged(pairs: Iterable[Pair], tag: str | None) -> Iterator[Pair]:
     if tag is None:
         return iter(pairs)
     return (
-        (f"{tag} {source}" if source.strip() else source, target)
+        (f"{tag} {source}" if not is_blank(source) else source, target)
         for source, target in pairs
     )
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.blank import is_blank
 from keras_transformer.config import Config
 from keras_transformer.data.batching import report_damaged_shards
 from keras_transformer.data.keys import nfkc, sentence_keys
@@ -87,7 +88,7 @@ def output_statistics(
         length_ratio=sum(map(len, tokens)) / max(1, expected),
         repeated_2grams=_repeated(tokens, 2),
         repeated_4grams=_repeated(tokens, 4),
-        empty=sum(not text.strip() for text in translations),
+        empty=sum(is_blank(text) for text in translations),
         copied=sum(
             bool(source) and source == translation != reference
             for source, reference, translation in keys

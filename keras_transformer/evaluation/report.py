@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from sacrebleu.metrics import CHRF
 
+from keras_transformer.blank import is_blank
 from keras_transformer.evaluation.analysis import Report, is_spaceless
 from keras_transformer.evaluation.significance import (
     BOOTSTRAP,
@@ -397,7 +398,7 @@ def _text(text, language=""):
         text: such as a sentence, or the name of a run.
         language: its code; "": unknown.
     """
-    if not text.strip():
+    if is_blank(text):
         return f"<i>{_label('(empty)')}</i>"
     language = _escaped(language)
     return f'<bdi class="text" lang="{language}">{_escaped(text)}</bdi>'

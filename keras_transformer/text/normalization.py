@@ -8,19 +8,22 @@ import re
 
 import tensorflow as tf
 
+from keras_transformer.blank import BLANK, INVISIBLE, WHITE_SPACE
 from keras_transformer.chinese import simplified
 from keras_transformer.languages import base_language, is_english
 from keras_transformer.text.options import require_boolean, require_option
 
-# Members of a character class for RE2, whose own \s knows ASCII only.
-WHITE_SPACE = (
-    r"\t-\r\x1c- \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}"
-    r"\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
-)
-
-# A code point that Unicode keeps for the inside of programs. Tokenizers may
-# write it into text as a mark: the normalizer lets none through.
+# Code points that Unicode keeps for the inside of programs. Tokenizers may
+# write them into text as marks: the normalizer lets none through.
+_MARKS = "[\ufdd0-\ufdef]"
 MARK = "\ufdd0"
+
+# A text of nothing that is seen, and within a text a word of it.
+_BLANK_TEXT = f"^[{BLANK}]+$"
+_BLANK_WORD = (
+    f"(?:^|[{WHITE_SPACE}])[{INVISIBLE}]"
+    f"[{INVISIBLE}{WHITE_SPACE}]*(?:[{WHITE_SPACE}]|$)"
+)
 
 # The byte order mark and the marks of writing direction: invisible, and in
 # web text mostly left behind by editors.
@@ -86,7 +89,8 @@ class Normalizer(tf.Module):
 
     Broken UTF-8 becomes U+FFFD, whatever the options; so do line ends and
     NUL become spaces, which a vocabulary of one token a line and ICU's C
-    strings can't hold.
+    strings can't hold. Words of invisible characters alone are spaces too
+    (see `blank`), while joiners and the like within words stay.
 
     Args:
         nfc: bring text to Unicode normalization form C; of more than 30
@@ -132,7 +136,7 @@ class Normalizer(tf.Module):
         strings = tf.strings.unicode_transcode(
             strings, "UTF-8", "UTF-8", errors="replace"
         )
-        strings = tf.strings.regex_replace(strings, MARK, "\ufffd")
+        strings = tf.strings.regex_replace(strings, _MARKS, "\ufffd")
         if self.remove_control:
             strings = tf.strings.regex_replace(
                 strings, r"[\p{Cc}\x{2028}\x{2029}]", " "
@@ -140,6 +144,9 @@ class Normalizer(tf.Module):
             strings = tf.strings.regex_replace(strings, _INVISIBLE, "")
         else:
             strings = tf.strings.regex_replace(strings, r"[\x00\n\r]", " ")
+        strings = tf.strings.regex_replace(
+            strings, f"{_BLANK_TEXT}|{_BLANK_WORD}", " "
+        )
         if self.nfc:
             # Its libraries take 120 MiB: for those who meet text only.
             import tensorflow_text as tf_text

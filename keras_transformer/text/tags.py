@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from keras_transformer.blank import BLANK, WHITE_SPACE
 from keras_transformer.constants import SPECIAL_TOKENS, TAG
 from keras_transformer.errors import InputError
-from keras_transformer.text.normalization import WHITE_SPACE
 from keras_transformer.text.options import require_option
 
 
@@ -32,11 +32,13 @@ def split_tags(
     """
     one = "|".join(map(re.escape, tags))
     rest = tf.strings.regex_replace(
-        strings, f"^[{WHITE_SPACE}]*(?:(?:{one})[{WHITE_SPACE}]*)+", ""
+        strings,
+        f"^[{WHITE_SPACE}]*(?:(?:{one})[{WHITE_SPACE}]*)+(?:[{BLANK}]+$)?",
+        "",
     )
     lengths = tf.strings.length(strings) - tf.strings.length(rest)
     heads = tf.strings.substr(strings, tf.zeros_like(lengths), lengths)
-    heads = tf.strings.regex_replace(heads, f"[{WHITE_SPACE}]+", "")
+    heads = tf.strings.regex_replace(heads, f"[{BLANK}]+", "")
     heads = tf.strings.regex_replace(heads, ">", "> ")
     return tf.strings.split(heads), rest
 

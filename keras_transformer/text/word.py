@@ -13,8 +13,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.blank import WHITE_SPACE
 from keras_transformer.text.lookup import LookupTokenizer
-from keras_transformer.text.normalization import MARK, WHITE_SPACE
+from keras_transformer.text.normalization import MARK
 from keras_transformer.text.options import require_boolean
 
 # Members of a word, as NLTK's quotes see it (the property that Unicode's

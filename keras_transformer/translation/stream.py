@@ -5,6 +5,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from keras_transformer.blank import is_blank
+
 # Batches that are sorted by length together.
 BATCHES_A_WINDOW = 50
 # Characters a sentence, padding included, that a batch may hold on average.
@@ -134,11 +136,13 @@ class _Window:
         # A string is the join of its characters, too.
         texts = ["".join(line) for line in lines]
         self.results = [
-            None if text.strip() else blank(line)
+            blank(line) if is_blank(text) else None
             for text, line in zip(texts, lines, strict=True)
         ]
         self._lengths = [len(text) for text in texts]
-        self._indices = [i for i, text in enumerate(texts) if text.strip()]
+        self._indices = [
+            i for i, text in enumerate(texts) if not is_blank(text)
+        ]
         self.blank_lines = len(lines) - len(self._indices)
         # The longest first: what is too large for the memory fails at once.
         self._indices.sort(key=self._lengths.__getitem__, reverse=True)

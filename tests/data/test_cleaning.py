@@ -31,9 +31,10 @@ def test_text_is_stripped_and_keeps_no_column_separator():
 def test_empty_sides_are_dropped_and_counted():
     report = CleaningReport()
     pairs = [("a", "b"), (" ", "b"), ("a", "\u3000"), ("", "")]
+    pairs += [("\u200b", "b"), ("a", "\u3164 \U000e0020")]
     assert clean_pairs(pairs, unchanged, unchanged, report) == [("a", "b")]
-    assert report.read == 4
-    assert report.to_dict()["empty"] == 3
+    assert report.read == 6
+    assert report.to_dict()["empty"] == 5
 
 
 def test_sides_are_cleaned_by_their_own_functions():

@@ -24,8 +24,9 @@ def test_blank_lines_stay_blank_and_reach_no_model():
         seen.extend(lines)
         return shout(lines)
 
-    lines = ["", "a\n", "  \n", "\r\n", "b"]
-    assert list(translate_lines(lines, translate)) == ["", "A", "", "", "B"]
+    lines = ["", "a\n", "  \n", "\r\n", "b", "\u2060\u200b"]
+    found = list(translate_lines(lines, translate))
+    assert found == ["", "A", "", "", "B", ""]
     assert sorted(seen) == ["a", "b"]
 
 

@@ -63,8 +63,8 @@ def test_blank_text_gives_blank_text(beam_size):
 
 
 def test_only_blank_texts(subject):
-    texts, scores = run(subject, ["", " "])
-    assert texts == ["", ""]
+    texts, scores = run(subject, ["", " ", "\xad\u2800"])
+    assert texts == ["", "", ""]
     np.testing.assert_array_equal(scores, 0.0)
 
 

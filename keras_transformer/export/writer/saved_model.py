@@ -11,6 +11,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_transformer.blank import is_blank
 from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import SPECIAL_TOKENS
@@ -202,7 +203,7 @@ def _texts(run, given):
     if given is None:
         return frequent_tokens(run.source_tokenizer)
     texts = text_list(given, "warmup_texts")
-    texts = [text for text in texts if text.strip()]
+    texts = [text for text in texts if not is_blank(text)]
     if not 0 < len(texts) <= MAX_TEXTS:
         raise InputError(
             f"warm-up needs 1 to {MAX_TEXTS} texts that aren't blank. "
