@@ -12,6 +12,7 @@ import itertools
 import unicodedata
 
 _CHINESE = ("zh", "zho", "chi", "cmn", "yue", "lzh", "wuu")
+_TRADITIONAL_REGIONS = {"tw", "hk", "mo"}
 _JAPANESE = ("ja", "jpn")
 _KOREAN = ("ko", "kor")
 _ENGLISH = ("en", "eng")
@@ -124,6 +125,22 @@ def code_of_name(name: str) -> str | None:
 def is_chinese(tag: str) -> bool:
     """Whether a tag is Chinese: "zh", "zh-TW", "zh_Hans", "cmn", ..."""
     return base_language(tag) in _CHINESE
+
+
+def is_simplified_chinese(tag: str) -> bool:
+    """Whether a tag is Chinese that is written in simplified characters.
+
+    A script in the tag decides ("zh-Hant"), then a region ("zh-TW"), then the
+    language: Cantonese ("yue") is written in traditional ones.
+    """
+    language, *subtags = tag.strip().lower().replace("_", "-").split("-")
+    if language not in _CHINESE:
+        return False
+    if "hans" in subtags or "hant" in subtags:
+        return "hans" in subtags
+    if not _TRADITIONAL_REGIONS.isdisjoint(subtags):
+        return False
+    return language != "yue" or "cn" in subtags
 
 
 def same_language(one: str, other: str) -> bool:

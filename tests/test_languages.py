@@ -6,6 +6,7 @@ from keras_transformer.languages import (
     is_chinese,
     is_english,
     is_japanese,
+    is_simplified_chinese,
     is_tag,
     scripts_of_language,
 )
@@ -16,6 +17,22 @@ def test_chinese_is_recognised(tag):
     assert is_chinese(tag)
     assert not is_japanese(tag)
     assert not is_english(tag)
+
+
+@pytest.mark.parametrize(
+    "tag",
+    "zh-TW zh-Hant zh-HK zh-MO zh_Hant_TW ZH_hant zho_Hant cmn-tw yue "
+    "zh-Hant-CN yue-HK ja en-HK".split(),
+)
+def test_traditional_chinese_is_told_by_script_region_or_language(tag):
+    assert not is_simplified_chinese(tag)
+
+
+@pytest.mark.parametrize(
+    "tag", "zh ZH-cn zh_Hans zh-SG cmn zho_Hans zh-Hans-TW yue-Hans".split()
+)
+def test_other_chinese_is_simplified(tag):
+    assert is_simplified_chinese(tag)
 
 
 def test_japanese_and_english_are_recognised():

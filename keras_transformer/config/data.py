@@ -49,7 +49,9 @@ class DataConfig(Section):
     source_tags: tuple[str, ...] = ()
     lowercase: bool = True  # word tokenizers only, as in the notebooks
     keep_latin_runs: bool = False  # character tokenizers: "TF2" is one token
-    simplify_chinese: bool = True  # OpenCC t2s on the sides that are zh
+    # OpenCC t2s on the sides that are zh, unless the tag is of traditional
+    # characters: zh-Hant, zh-TW, zh-HK, zh-MO, yue
+    simplify_chinese: bool = True
     # of a line of a corpus; what is longer isn't read, and counted
     max_line_bytes: Annotated[PositiveInt, at_most(1 << 30)] = 1 << 20
     max_length: PositiveInt = 100  # tokens a side, without start and end

@@ -11,7 +11,7 @@ from keras_transformer.data.cleaning import (
     text_checks,
 )
 from keras_transformer.data.corpus import Pair
-from keras_transformer.languages import is_chinese
+from keras_transformer.languages import is_simplified_chinese
 
 # What is done so far: (stage, pairs done, of how many or None).
 Progress = Callable[[str, int, int | None], None]
@@ -52,6 +52,6 @@ class Cleaner:
 
 
 def _side_cleaner(language, config):
-    if is_chinese(language) and config.simplify_chinese:
+    if config.simplify_chinese and is_simplified_chinese(language):
         return lambda lines: list(simplify(lines))
     return lambda lines: lines

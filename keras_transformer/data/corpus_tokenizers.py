@@ -18,7 +18,12 @@ from keras_transformer.data.prepared import (
 )
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_yaml
-from keras_transformer.languages import is_chinese, is_japanese, is_korean
+from keras_transformer.languages import (
+    is_chinese,
+    is_japanese,
+    is_korean,
+    is_simplified_chinese,
+)
 from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 from keras_transformer.text.tokenizer_training import (
@@ -153,7 +158,7 @@ def side_tokenizer(
         getattr(config, f"{side}_kind"),
         tokens,
         config,
-        config.simplify_chinese and is_chinese(language),
+        config.simplify_chinese and is_simplified_chinese(language),
         side_tags(config, side),
     )
 
@@ -173,8 +178,8 @@ def _shared_tokenizers(config, sentences):
     """One SentencePiece model for both sides."""
     languages = config.source_language, config.target_language
     # Simplifying harms neither side, unless one has Chinese characters of its
-    # own: Japanese, and Korean here and there.
-    apart = any(is_japanese(tag) or is_korean(tag) for tag in languages)
+    # own: traditional ones, Japanese, and Korean here and there.
+    apart = any(map(_has_own_characters, languages))
     tokenizer = build_tokenizer(
         "sentencepiece",
         lambda: itertools.chain.from_iterable(
@@ -183,7 +188,7 @@ def _shared_tokenizers(config, sentences):
         ),
         config,
         # Chinese on either side asks for its treatment.
-        max(*languages, key=is_chinese),
+        max(*languages, key=is_simplified_chinese),
         config.source_vocabulary_size or config.target_vocabulary_size,
         simplify=False if apart else None,
         tags=config.source_tags,
@@ -192,7 +197,12 @@ def _shared_tokenizers(config, sentences):
         return tokenizer, tokenizer
     return tuple(
         tokenizer.with_simplify(
-            config.simplify_chinese and is_chinese(language)
+            config.simplify_chinese and is_simplified_chinese(language)
         )
         for language in languages
     )
+
+
+def _has_own_characters(language):
+    traditional = is_chinese(language) and not is_simplified_chinese(language)
+    return traditional or is_japanese(language) or is_korean(language)

@@ -15,7 +15,7 @@ from keras_transformer.evaluation.significance import (
     Resampling,
     compare,
 )
-from keras_transformer.languages import is_chinese
+from keras_transformer.languages import is_simplified_chinese
 
 
 class Configured(Protocol):
@@ -114,6 +114,6 @@ def as_references(run: Configured, texts: Iterable[str]) -> list[str]:
         texts: references, or another system's translations.
     """
     data = run.config.data
-    if is_chinese(data.target_language) and data.simplify_chinese:
+    if data.simplify_chinese and is_simplified_chinese(data.target_language):
         return list(simplify(texts))
     return list(texts)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.errors import InputError
-from keras_transformer.languages import is_chinese
+from keras_transformer.languages import is_simplified_chinese
 from keras_transformer.text import lookup, sentencepiece
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.lookup import LookupTokenizer
@@ -37,8 +37,8 @@ def build_tokenizer(
         lines: called once; gives the training text, line by line. For a
             vocabulary shared by both sides it gives the lines of both.
         config: how text becomes tokens.
-        language: of the text, for instance "en"; "zh" text is simplified if
-            `config.simplify_chinese` says so.
+        language: of the text, for instance "en"; text of "zh", but not of
+            "zh-TW", is simplified if `config.simplify_chinese` says so.
         vocabulary_size: at most, the reserved tokens included. None:
             `DEFAULT_SIZES`.
         simplify: overrides what follows from `language`.
@@ -52,7 +52,7 @@ def build_tokenizer(
             f"unknown tokenizer {kind!r}. Accepted: {', '.join(DEFAULT_SIZES)}"
         )
     if simplify is None:
-        simplify = config.simplify_chinese and is_chinese(language)
+        simplify = config.simplify_chinese and is_simplified_chinese(language)
     size = vocabulary_size or DEFAULT_SIZES[kind]
     if kind == "sentencepiece":
         return SentencePieceTokenizer.train(

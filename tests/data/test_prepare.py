@@ -5,11 +5,12 @@ import itertools
 import json
 import os
 import subprocess
+import types
 
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import DataConfig
+from keras_transformer.config import Config, DataConfig
 from keras_transformer.constants import UNK_ID
 from keras_transformer.data import corpus_tasks
 from keras_transformer.data.batching import TrainingBatches
@@ -20,6 +21,7 @@ from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
 from keras_transformer.errors import InputError
 from tests.data.conftest import pair
+from keras_transformer.evaluation.scoring import as_references
 
 
 def texts(prepared, split):
@@ -237,6 +239,16 @@ def test_chinese_stays_traditional_on_demand(write, tmp_path):
     assert texts(prepared, "train") == [("a b c d", "这個漢字")]
 
 
+@pytest.mark.parametrize("tag", ["zh-TW", "zh_Hant_HK", "yue"])
+def test_traditional_chinese_stays_so(write, tmp_path, tag):
+    path = write("a.tsv", "a b c d\t這個漢字\n")
+    config = DataConfig(target_language=tag)
+    prepared = prepare([path], tmp_path / "out", config)
+    assert texts(prepared, "train") == [("a b c d", "這個漢字")]
+    run = types.SimpleNamespace(config=Config(data=config))
+    assert as_references(run, ["這個漢字"]) == ["這個漢字"]
+
+
 def test_dev_file_keeps_duplicates_and_uneven_pairs(write, corpus, tmp_path):
     dev = write(
         "dev.tsv",
@@ -367,7 +379,11 @@ def test_shared_vocabulary_is_one_tokenizer(corpus, tmp_path):
 
 @pytest.mark.parametrize(
     ("language", "sources"),
-    [("ja", ("東京は広い", "猫が見る")), ("ko", ("韓美 정상", "對北 제재"))],
+    [
+        ("ja", ("東京は広い", "猫が見る")),
+        ("ko", ("韓美 정상", "對北 제재")),
+        ("zh-Hant", ("這個漢字", "這隻貓")),
+    ],
 )
 def test_a_vocabulary_shared_with_chinese_leaves_others_as_they_are(
     write, tmp_path, language, sources

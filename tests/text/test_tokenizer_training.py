@@ -58,7 +58,8 @@ def test_build_refuses_an_unknown_kind():
 @pytest.mark.parametrize(
     ("language", "option", "simplify", "expected"),
     [
-        ("zh-TW", True, None, True),
+        ("zh-CN", True, None, True),
+        ("zh-TW", True, None, False),
         ("zh", False, None, False),
         ("ja", True, None, False),
         ("zh", True, False, False),
