@@ -13,6 +13,9 @@ END_ID = 3
 
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>")
 
+# How tokens write a space: at the beginning of a piece, or by itself.
+SPACE = "▁"
+
 # What a tag before a source looks like, such as <BT> or <2de>.
 TAG_NAME = "[0-9A-Za-z_-]+"
 TAG = f"<{TAG_NAME}>"

@@ -199,10 +199,10 @@ def test_numbers_as_people_write_them():
 @pytest.mark.parametrize(
     ("source", "target", "kinds"),
     [
-        ("en", "zh", ("word", "character")),
-        ("zh-TW", "en", ("character", "sentencepiece")),
+        ("en", "zh", ("word", "mixed")),
+        ("zh-TW", "en", ("mixed", "sentencepiece")),
         ("de", "fr", ("sentencepiece", "sentencepiece")),
-        ("ja", "cmn", ("character", "character")),
+        ("ja", "cmn", ("mixed", "mixed")),
     ],
 )
 def test_tokenizers_follow_the_languages(source, target, kinds):

@@ -77,13 +77,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{side}-tokenizer",
             metavar="KIND",
-            help="word, character, space, sentencepiece, or auto (default): by "
+            help="word, character, space, sentencepiece, mixed (characters of "
+            "Chinese and Japanese, else sentencepiece), or auto (default): by "
             "language",
         )
     add_number(
         parser,
         "--vocabulary-size",
-        "cap for both sides (default 50000, SentencePiece 8000)",
+        "cap for both sides (default 50000, mixed 16000, SentencePiece 8000)",
     )
     parser.add_argument(
         "--tokenizers",

@@ -20,7 +20,11 @@ from keras_transformer.validation import (
     at_most,
 )
 
-TokenizerKind = Literal["auto", "word", "character", "space", "sentencepiece"]
+TokenizerKind = Literal[
+    "auto", "word", "character", "space", "sentencepiece", "mixed"
+]
+# Those whose vocabulary is a model of SentencePiece.
+SUBWORD_KINDS = ("sentencepiece", "mixed")
 _LENGTH_RATIO = Rule("0 (no limit) or at least 1", lambda x: x == 0 or x >= 1)
 _DEVIATIONS = Rule("0 (no limit) or more", lambda value: value >= 0)
 _SIZE = Rule("more than the 4 reserved tokens", lambda value: value > 4)
@@ -34,15 +38,20 @@ class DataConfig(Section):
 
     source_language: str = "en"  # code of the language to translate from
     target_language: str = "zh"  # code of the language to translate into
-    # auto: characters for zh and ja, words for an English source,
-    # sentencepiece for everything else; space: text that was split before
+    # auto: mixed for zh and ja (a token for each of their characters,
+    # sentencepiece for what else is in the text), words for an English
+    # source, sentencepiece for everything else; space: text split before
     source_tokenizer: TokenizerKind = "auto"
     target_tokenizer: TokenizerKind = "auto"
-    # None: 50,000 for words and characters, 8,000 for SentencePiece
+    # None: 50,000 for words and characters, 16,000 for mixed, 8,000 for
+    # SentencePiece
     source_vocabulary_size: Annotated[int, _SIZE, _MOST_TOKENS] | None = None
     target_vocabulary_size: Annotated[int, _SIZE, _MOST_TOKENS] | None = None
     # unigram or bpe: how SentencePiece finds its pieces
     sentencepiece_model: Literal["unigram", "bpe"] = "unigram"
+    # sentencepiece and mixed: characters without a piece become bytes, not
+    # unknown; takes 256 pieces, and a vocabulary below 2,048 has none
+    byte_fallback: bool = True
     shared_vocabulary: bool = False  # one SentencePiece model for both sides
     # Tokens that may stand before a source, such as <BT>; those of `FILE#TAG`
     # are added
@@ -129,4 +138,4 @@ def _kind(tokenizer, language):
     if tokenizer != "auto":
         return tokenizer
     by_character = is_chinese(language) or is_japanese(language)
-    return "character" if by_character else "sentencepiece"
+    return "mixed" if by_character else "sentencepiece"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_transformer.checksums import describe_file
-from keras_transformer.config.data import DataConfig
+from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.constants import SIDES, UNK_ID
 from keras_transformer.data.blocks import Block
 from keras_transformer.data.cleaned_text import Cleaner
@@ -315,7 +315,7 @@ class CorpusTasks:
         return {
             side: split_function(counting_tokenizer(config, side))
             for side in SIDES
-            if getattr(config, f"{side}_kind") != "sentencepiece"
+            if getattr(config, f"{side}_kind") not in SUBWORD_KINDS
         }
 
     @functools.cached_property

@@ -9,7 +9,7 @@ import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from keras_transformer.config import Config
-from keras_transformer.config.data import DataConfig
+from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.constants import SIDES, SPECIAL_TOKENS
 from keras_transformer.data.prepared import (
     SOURCE_TOKENIZER,
@@ -45,6 +45,7 @@ _FIXED = (
     "source_vocabulary_size",
     "target_vocabulary_size",
     "sentencepiece_model",
+    "byte_fallback",
     "shared_vocabulary",
     "source_tags",
     "lowercase",
@@ -127,7 +128,7 @@ def build_tokenizers(
         kind = getattr(config, f"{side}_kind")
         size = vocabulary_size(config, side)
         tags = side_tags(config, side)
-        if kind == "sentencepiece":
+        if kind in SUBWORD_KINDS:
             first = functools.partial(
                 itertools.islice, sentences(index), MAX_SENTENCES
             )

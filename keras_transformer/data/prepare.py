@@ -14,7 +14,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterable
 
-from keras_transformer.config.data import DataConfig
+from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.constants import SIDES
 from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.cleaning import script_hint
@@ -306,7 +306,7 @@ def _sort(text, inputs, config, existing):
     counted = [
         side
         for side in SIDES
-        if not existing and getattr(config, f"{side}_kind") != "sentencepiece"
+        if not existing and getattr(config, f"{side}_kind") not in SUBWORD_KINDS
     ]
     with text:
         text.hold_out(inputs.held_out, inputs.dev_file)

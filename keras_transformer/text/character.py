@@ -5,29 +5,25 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.constants import SPACE
 from keras_transformer.text.lookup import LookupTokenizer
-from keras_transformer.text.normalization import squeeze
+from keras_transformer.text.normalization import (
+    UNSPACED,
+    escape,
+    squeeze,
+    unescape,
+)
 from keras_transformer.text.options import require_boolean
 
-# How a space is written as a token; in text it counts as one, as in
-# SentencePiece.
-SPACE = "▁"
-
-# Members of a character class: scripts written without spaces, and their
-# punctuation and full-width forms.
-_UNSPACED = (
-    r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}"
-    r"\x{3000}-\x{303f}\x{fe30}-\x{fe4f}\x{ff00}-\x{ffef}"
-)
 _LATIN_RUN = r"[\p{Latin}0-9][\p{Latin}\p{Mn}0-9]*"
 
 
 class CharacterTokenizer(LookupTokenizer):
     """One token per Unicode character.
 
-    White space next to Chinese or Japanese characters, or at the ends, is
-    dropped; anywhere else a run of it is one token, so that "New York"
-    inside Chinese text comes back readable.
+    White space between Chinese or Japanese characters, or at the ends, is
+    dropped; anywhere else a run of it is one token, so that "New York" comes
+    back, and so do the spaces around it inside Chinese text.
 
     Args:
         tokens: every token in the order of its id, the reserved ones first.
@@ -64,9 +60,12 @@ class CharacterTokenizer(LookupTokenizer):
         return {"keep_latin_runs": self.keep_latin_runs, **super().options()}
 
     def _split(self, strings):
-        strings = squeeze(tf.strings.regex_replace(strings, SPACE, " "))
-        for pattern in (f"([{_UNSPACED}]) ", f" ([{_UNSPACED}])"):
-            strings = tf.strings.regex_replace(strings, pattern, r"\1")
+        strings = squeeze(escape(strings))
+        # Twice, as a match takes the character that the next begins with.
+        for _ in range(2):
+            strings = tf.strings.regex_replace(
+                strings, f"([{UNSPACED}]) ([{UNSPACED}])", r"\1\2"
+            )
         strings = tf.strings.regex_replace(strings, " ", SPACE)
         if not self.keep_latin_runs:
             return tf.strings.unicode_split(strings, "UTF-8")
@@ -77,11 +76,13 @@ class CharacterTokenizer(LookupTokenizer):
 
     def _pieces_of(self, strings):
         pieces = self._split(strings)
-        return tf.ragged.map_flat_values(_without_space, pieces)
+        return tf.ragged.map_flat_values(
+            lambda flat: unescape(_without_space(flat)), pieces
+        )
 
     def _join(self, tokens):
         text = tf.strings.reduce_join(tokens, axis=1)
-        return tf.strings.regex_replace(text, SPACE, " ")
+        return unescape(tf.strings.regex_replace(text, SPACE, " "))
 
 
 def _without_space(tokens):

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_transformer.blank import BLANK, INVISIBLE, WHITE_SPACE
 from keras_transformer.chinese import simplified
+from keras_transformer.constants import SPACE
 from keras_transformer.languages import base_language, is_english
 from keras_transformer.text.options import require_boolean, require_option
 
@@ -17,6 +18,17 @@ from keras_transformer.text.options import require_boolean, require_option
 # write them into text as marks: the normalizer lets none through.
 _MARKS = "[\ufdd0-\ufdef]"
 MARK = "\ufdd0"
+
+# Characters that mean something to SentencePiece: a space, and the unknown
+# token. In a text of such a tokenizer they are written as marks.
+_ESCAPES = {SPACE: "\ufdd1", "▅": "\ufdd2"}
+
+# Members of a character class: scripts written without spaces, and their
+# punctuation and full-width forms.
+UNSPACED = (
+    r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}"
+    r"\x{3000}-\x{303f}\x{fe30}-\x{fe4f}\x{ff00}-\x{ffef}"
+)
 
 # A text of nothing that is seen, and within a text a word of it.
 _BLANK_TEXT = f"^[{BLANK}]+$"
@@ -188,6 +200,24 @@ def squeeze(strings: tf.Tensor) -> tf.Tensor:
     """White space runs become one space, and none stays at the ends."""
     strings = tf.strings.regex_replace(strings, f"[{WHITE_SPACE}]+", " ")
     return tf.strings.strip(strings)
+
+
+def escape(strings: tf.Tensor) -> tf.Tensor:
+    """Text without the characters that SentencePiece keeps for itself.
+
+    Args:
+        strings: normalised strings of any shape.
+    """
+    for character, mark in _ESCAPES.items():
+        strings = tf.strings.regex_replace(strings, character, mark)
+    return strings
+
+
+def unescape(strings: tf.Tensor) -> tf.Tensor:
+    """The inverse of `escape`."""
+    for character, mark in _ESCAPES.items():
+        strings = tf.strings.regex_replace(strings, mark, character)
+    return strings
 
 
 class Simplifier(tf.Module):

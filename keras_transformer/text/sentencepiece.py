@@ -9,12 +9,17 @@ from typing import Any, Self
 import sentencepiece
 import tensorflow as tf
 
-from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
+from keras_transformer.constants import SPACE, SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.files import read_bytes
-from keras_transformer.text.normalization import Normalizer, squeeze
+from keras_transformer.text.normalization import (
+    Normalizer,
+    escape,
+    squeeze,
+    unescape,
+)
 from keras_transformer.text.options import OptionError, require_option
-from keras_transformer.text.subword_sampler import SPACE, SubwordSampler
+from keras_transformer.text.subword_sampler import SubwordSampler
 from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import LARGEST_CONTENT, UNKNOWN, Tokenizer
 from keras_transformer.text.vocabulary_training import train_sentencepiece
@@ -27,6 +32,8 @@ _CODE = re.compile(SPACE + _CODE_TEXT)
 
 class SentencePieceTokenizer(Tokenizer):
     """Pieces of words by a unigram or BPE model.
+
+    White space of any kind and length is one space, U+00A0 included.
 
     Args:
         model: a SentencePiece model, the path of its file or its bytes, whose
@@ -83,6 +90,8 @@ class SentencePieceTokenizer(Tokenizer):
         *,
         model_type: str = "unigram",
         seed: int = 1,
+        characters: bool = False,
+        byte_fallback: bool = True,
         **options: Any,
     ) -> Self:
         """A tokenizer by a model of a text.
@@ -92,6 +101,11 @@ class SentencePieceTokenizer(Tokenizer):
             size: pieces at most, the reserved ones included.
             model_type: "unigram" or "bpe".
             seed: chooses the sentences of a text of millions.
+            characters: whether each Chinese or Japanese character is a piece
+                of its own.
+            byte_fallback: whether characters without a piece become bytes,
+                256 of the pieces, instead of the unknown one; a vocabulary
+                below 2,048 has none.
             **options: `tags`, and see `Normalizer`.
 
         Raises:
@@ -103,6 +117,8 @@ class SentencePieceTokenizer(Tokenizer):
             size,
             model_type=model_type,
             seed=seed,
+            characters=characters,
+            byte_fallback=byte_fallback,
             normalizer=Normalizer(**own),
             tags=options.get("tags", ()),
         )
@@ -192,6 +208,8 @@ class SentencePieceTokenizer(Tokenizer):
     def _prepared(self, strings):
         """Normalised strings as the model takes them."""
         strings = squeeze(strings)
+        if self._known is None:  # Others' models weren't trained so.
+            strings = escape(strings)
         if not self._has_codes:
             return strings
         # One that is no code of the model is text.
@@ -211,7 +229,9 @@ class SentencePieceTokenizer(Tokenizer):
         texts = tf.gather(strings, starts.value_rowids())
         begins = starts.flat_values
         return starts.with_flat_values(
-            tf.strings.substr(texts, begins, ends.flat_values - begins)
+            unescape(
+                tf.strings.substr(texts, begins, ends.flat_values - begins)
+            )
         )
 
     def _decode(self, ids):
@@ -221,9 +241,10 @@ class SentencePieceTokenizer(Tokenizer):
             )
             is_text = ids.with_flat_values(~tf.gather(code, ids.flat_values))
             ids = tf.ragged.boolean_mask(ids, is_text)
-        if self.tags or self._skips_pieces:
-            return super()._decode(ids)  # TF Text would leave tags out.
-        return self._pieces.detokenize(ids)
+        # TF Text would leave tags out, and has more marks for broken bytes.
+        if self.tags or self._skips_pieces or self._has_bytes:
+            return super()._decode(ids)
+        return _unspaced(self._pieces.detokenize(ids))
 
     def _strings_of(self, ids):
         pieces = [piece.encode() for piece in self.tokens()]
@@ -239,8 +260,7 @@ class SentencePieceTokenizer(Tokenizer):
         text = tf.strings.reduce_join(tokens, axis=1)
         if self._has_bytes:  # They may be of no character.
             text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
-        text = tf.strings.regex_replace(text, SPACE, " ")
-        return tf.strings.regex_replace(text, "^ +", "")
+        return _unspaced(tf.strings.regex_replace(text, SPACE, " "))
 
     def _content(self):
         return self._model
@@ -253,6 +273,11 @@ class SentencePieceTokenizer(Tokenizer):
             raise
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
+
+
+def _unspaced(text):
+    """Text as it was: no piece says whether a space begins it."""
+    return unescape(tf.strings.regex_replace(text, "^ +", ""))
 
 
 def _read(path):

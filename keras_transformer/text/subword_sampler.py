@@ -18,8 +18,8 @@ import random
 
 from sentencepiece import sentencepiece_model_pb2
 
-# How a piece writes a space; within a model's pieces, only at their beginning.
-SPACE = "▁"
+from keras_transformer.constants import SPACE
+
 _CACHED_WORDS = 1 << 14
 # Characters. What is longer, as a sentence without spaces, hardly comes again.
 _LONGEST_CACHED = 30

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from keras_transformer.config.data import DataConfig
+from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.errors import InputError
 from keras_transformer.languages import is_simplified_chinese
 from keras_transformer.text import lookup, sentencepiece
@@ -16,6 +16,8 @@ from keras_transformer.text.word import WordTokenizer
 DEFAULT_SIZES = {
     **dict.fromkeys(("word", "character", "space"), lookup.DEFAULT_SIZE),
     "sentencepiece": sentencepiece.DEFAULT_SIZE,
+    # Chinese has some thousand characters, each of them a piece.
+    "mixed": 2 * sentencepiece.DEFAULT_SIZE,
 }
 
 
@@ -32,8 +34,8 @@ def build_tokenizer(
     """The tokenizer of one side, or of both, from its training text.
 
     Args:
-        kind: "word", "character", "space" or "sentencepiece" (as in
-            `DataConfig.source_kind`).
+        kind: "word", "character", "space", "sentencepiece" or "mixed" (as
+            in `DataConfig.source_kind`).
         lines: called once; gives the training text, line by line. For a
             vocabulary shared by both sides it gives the lines of both.
         config: how text becomes tokens.
@@ -54,12 +56,14 @@ def build_tokenizer(
     if simplify is None:
         simplify = config.simplify_chinese and is_simplified_chinese(language)
     size = vocabulary_size or DEFAULT_SIZES[kind]
-    if kind == "sentencepiece":
+    if kind in SUBWORD_KINDS:
         return SentencePieceTokenizer.train(
             lines(),
             size,
             model_type=config.sentencepiece_model,
             seed=config.seed,
+            characters=kind == "mixed",
+            byte_fallback=config.byte_fallback,
             tags=tags,
             simplify=simplify,
         )

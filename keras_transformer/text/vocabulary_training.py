@@ -25,7 +25,13 @@ from keras_transformer.constants import (
     UNK_ID,
 )
 from keras_transformer.errors import InputError, shown
-from keras_transformer.text.normalization import MARK, Normalizer, squeeze
+from keras_transformer.text.normalization import (
+    MARK,
+    UNSPACED,
+    Normalizer,
+    escape,
+    squeeze,
+)
 from keras_transformer.text.tags import split_tags
 from keras_transformer.text.tokenizer import UNKNOWN
 
@@ -33,15 +39,24 @@ _BATCH_SIZE = 4096  # lines
 # SentencePiece holds its sentences in memory: about a gigabyte at this many.
 MAX_SENTENCES = 2_000_000
 
-_LONGEST = 4192  # bytes of a line, SentencePiece's default
+# Bytes of a line, SentencePiece's default: it leaves longer ones out.
+_LONGEST = 4192
+
+# Pieces of which 256 aren't too many.
+_SMALLEST_WITH_BYTES = 2048
+
+# Between characters that are to be pieces of their own; no text has it.
+_DELIMITER = "\ufdd3"
+_WORD_BOUNDARY = re.compile(f"(?=[ {_DELIMITER}])|(?<={_DELIMITER})")
 
 # The normalizer has done it all, and NFKC, SentencePiece's default, would turn
 # ， into a comma. The one rule meets nothing, but without any SentencePiece
 # logs a line wherever the model is loaded.
 _RULES = f"{ord(MARK):X}\tFFFD\n"
 _FIXED_OPTIONS = {
+    "add_dummy_prefix": True,
     "hard_vocab_limit": False,
-    "max_sentence_length": _LONGEST,  # longer ones are left out
+    "max_sentence_length": _LONGEST,
     "pad_id": PAD_ID,
     "unk_id": UNK_ID,
     "bos_id": START_ID,
@@ -131,6 +146,8 @@ def train_sentencepiece(
     model_type: str = "unigram",
     seed: int = 1,
     max_sentences: int = MAX_SENTENCES,
+    characters: bool = False,
+    byte_fallback: bool = True,
     normalizer: Normalizer | None = None,
     tags: Sequence[str] = (),
 ) -> bytes:
@@ -145,6 +162,10 @@ def train_sentencepiece(
         seed: chooses the sentences where there are more than
             `max_sentences`.
         max_sentences: sentences held in memory.
+        characters: whether each Chinese or Japanese character is a piece of
+            its own, and no space precedes a text.
+        byte_fallback: whether there are pieces of bytes, for characters that
+            have none; below 2,048 pieces there aren't.
         normalizer: what tokenization will do to text first.
         tags: pieces of their own after the reserved ones; not trained on.
 
@@ -154,19 +175,28 @@ def train_sentencepiece(
     Raises:
         InputError: no text, or more characters than `vocabulary_size`.
     """
-    lines = _normalised(lines, normalizer or Normalizer(), tags)
+    lines = _normalised(lines, normalizer or Normalizer(), tags, characters)
     lines = _sample((line for line in lines if line), max_sentences, seed)
     if not lines:
         raise InputError(
             "there is no text to train a SentencePiece model on. "
             "Accepted: at least one line that isn't blank"
         )
+    byte_fallback = byte_fallback and vocabulary_size >= _SMALLEST_WITH_BYTES
     options = {
         **_FIXED_OPTIONS,
         "model_type": model_type,
         "vocab_size": vocabulary_size,
-        "character_coverage": _character_coverage(lines, vocabulary_size),
+        "character_coverage": _character_coverage(
+            lines, vocabulary_size, byte_fallback
+        ),
+        "byte_fallback": byte_fallback,
     }
+    if characters:
+        options["pretokenization_delimiter"] = _DELIMITER
+        # A text begins with no space, a line that was cut may well.
+        options["add_dummy_prefix"] = False
+        options["remove_extra_whitespaces"] = False
     if tags:
         # SentencePiece makes none of them from text.
         options["control_symbols"] = [*tags]
@@ -177,8 +207,9 @@ def train_sentencepiece(
 
 
 def _train(lines, options) -> bytes:
+    lines = _cut_long(lines)
     if options["model_type"] == "unigram":
-        lines = _cut_after_new_words(lines)
+        lines = _cut_after_new_words(lines, options["add_dummy_prefix"])
     with tempfile.TemporaryDirectory() as folder:
         rules = pathlib.Path(folder, "rules.tsv")
         rules.write_text(_RULES, encoding="utf-8")
@@ -195,7 +226,22 @@ def _train(lines, options) -> bytes:
     return model.SerializeToString(deterministic=True)
 
 
-def _cut_after_new_words(lines: Iterable[str]) -> Iterator[str]:
+def _cut_long(lines: Iterable[str]) -> Iterator[str]:
+    """Lines of up to `_LONGEST` bytes, cut at spaces, else at characters."""
+    for line in lines:
+        rest = line.encode()
+        while len(rest) > _LONGEST:
+            end = rest.rfind(b" ", 1, _LONGEST + 1)
+            if end < 0:
+                end = _LONGEST
+                while rest[end] & 0xC0 == 0x80:  # within a character
+                    end -= 1
+            yield rest[:end].decode()
+            rest = rest[end:].lstrip(b" ")
+        yield rest.decode()
+
+
+def _cut_after_new_words(lines: Iterable[str], prefixed: bool) -> Iterator[str]:
     """The same words as lines that end where a word occurs for the first time.
 
     The unigram trainer's candidates for pieces are the substrings that more
@@ -208,34 +254,40 @@ def _cut_after_new_words(lines: Iterable[str]) -> Iterator[str]:
     seen = set()
     words: list[str] = []
     size = 0
-    for word in itertools.chain.from_iterable(
-        line.split(" ") for line in lines
-    ):
-        length = len(word.encode()) + 1
-        if words and size + length > _LONGEST:
-            yield " ".join(words)
+    for line in lines:
+        # SentencePiece puts a space before a line, or there is none.
+        if not prefixed and words:
+            yield "".join(words)
             words, size = [], 0
-        words.append(word)
-        size += length
-        if word not in seen:
-            seen.add(word)
-            yield " ".join(words)
-            words, size = [], 0
+        for word in _WORD_BOUNDARY.split(f" {line}" if prefixed else line):
+            length = len(word.encode())
+            if words and size + length > _LONGEST:
+                yield "".join(words)
+                words, size = [], 0
+            words.append(word)
+            size += length
+            if word not in seen:
+                seen.add(word)
+                yield "".join(words)
+                words, size = [], 0
     if words:
-        yield " ".join(words)
+        yield "".join(words)
 
 
-def _character_coverage(lines, vocabulary_size) -> float:
+def _character_coverage(lines, vocabulary_size, byte_fallback) -> float:
     """The fraction of all characters in the text that get a piece.
 
     All, unless that takes more than half of the vocabulary: then, as
-    SentencePiece advises, the rarest 0.05 % of the text become unknown.
+    SentencePiece advises, the rarest 0.05 % of the text become unknown. With
+    bytes they become these, which no model would learn otherwise.
     """
+    if byte_fallback:
+        return 0.9995
     distinct = len(set().union(*lines))
     return 1.0 if 2 * distinct <= vocabulary_size else 0.9995
 
 
-def _normalised(lines, normalizer, tags) -> Iterator[str]:
+def _normalised(lines, normalizer, tags, characters) -> Iterator[str]:
     @tf.function(
         input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
     )
@@ -243,7 +295,18 @@ def _normalised(lines, normalizer, tags) -> Iterator[str]:
         strings = normalizer(strings)
         if tags:
             _, strings = split_tags(strings, tags)
-        return squeeze(strings)
+        strings = escape(squeeze(strings))
+        if characters:
+            strings = tf.strings.regex_replace(
+                strings, f"[{UNSPACED}]", rf"{_DELIMITER}\0{_DELIMITER}"
+            )
+            strings = tf.strings.regex_replace(
+                strings, f"{_DELIMITER}+", _DELIMITER
+            )
+            strings = tf.strings.regex_replace(
+                strings, f"^{_DELIMITER}|{_DELIMITER}$", ""
+            )
+        return strings
 
     for batch in _batches(lines):
         for line in normalise(tf.constant(batch)).numpy():

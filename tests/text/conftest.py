@@ -15,7 +15,7 @@ LINES = {
 
 @pytest.fixture(
     scope="session",
-    params=["word", "character", "unigram", "bpe"],
+    params=["word", "character", "unigram", "bpe", "mixed", "bytes"],
 )
 def tokenizer(request):
     """A small tokenizer of each kind."""
@@ -23,10 +23,12 @@ def tokenizer(request):
 
 
 def _make_tokenizer(name, **options):
-    language = "zh" if name == "character" else "en"
+    language = "zh" if name in ("character", "mixed") else "en"
+    size = 2048 if name == "bytes" else 60
     if name in ("unigram", "bpe"):
         options["sentencepiece_model"] = name
+    if name in ("unigram", "bpe", "bytes"):
         name = "sentencepiece"
     return build_tokenizer(
-        name, lambda: LINES[language] * 5, DataConfig(**options), language, 60
+        name, lambda: LINES[language] * 5, DataConfig(**options), language, size
     )

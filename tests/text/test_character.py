@@ -15,10 +15,11 @@ def _split(text, **options):
     [
         ("你好。", "你 好 。"),
         (" 你 好 ， 吗 ？ ", "你 好 ， 吗 ？"),
-        ("我 用 TF 2 。", "我 用 T F ▁ 2 。"),
+        ("我 用 TF 2 。", "我 用 ▁ T F ▁ 2 ▁ 。"),
+        ("在 《 》 中 文 a", "在 《 》 中 文 ▁ a"),
         ("ab  \u3000cd", "a b ▁ c d"),
         ("한국 말", "한 국 ▁ 말"),
-        ("a▁b", "a ▁ b"),
+        ("a▁b", "a \ufdd1 b"),
         ("😀 é", "😀 ▁ é"),
         ("", ""),
     ],
@@ -43,6 +44,7 @@ def test_latin_runs_can_stay_together(text, tokens):
 @pytest.mark.parametrize("keep_latin_runs", [False, True])
 def test_text_comes_back(keep_latin_runs):
     lines = ["我用TensorFlow 2和Keras。", "New York City", "“看”…— 3.5%"]
+    lines += ["在 Writer 中打开 “文件”", "▁a▁ ▅", "テスト 1 と"]
     tokenizer = build_tokenizer(
         "character",
         lambda: lines,

@@ -1,10 +1,17 @@
 import json
+import re
 
 import pytest
+import tensorflow as tf
 
-from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.config import DataConfig
+from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
-from keras_transformer.text import SentencePieceTokenizer, load_tokenizer
+from keras_transformer.text import (
+    SentencePieceTokenizer,
+    build_tokenizer,
+    load_tokenizer,
+)
 from keras_transformer.text.vocabulary_training import train_sentencepiece
 
 LINES = [
@@ -73,10 +80,102 @@ def test_too_small_a_vocabulary_is_refused(model_type):
         train_sentencepiece(LINES, 8, model_type=model_type)
 
 
-def test_only_over_long_lines_are_refused_in_one_line():
-    with pytest.raises(InputError, match="can't be trained") as error:
-        train_sentencepiece(["x" * 5000], 8)
-    assert "\n" not in str(error.value)
+def _round_trip(tokenizer, lines):
+    ids = tokenizer.tokenize(lines)
+    assert UNK_ID not in ids.flat_values.numpy()
+    return [line.decode() for line in tokenizer.detokenize(ids).numpy()]
+
+
+@MODELS
+@pytest.mark.parametrize(
+    "line",
+    [
+        "我们在这里学习中文。" * 300,
+        "ภาษาไทยไม่มีช่องว่าง" * 200,
+        "a letter and a word " * 300 + "end",
+        "🙂" * 3000,
+    ],
+    ids=["zh", "th", "en", "no letters"],
+)
+@pytest.mark.parametrize("short", [[], ["b"]], ids=["alone", "beside others"])
+def test_long_lines_are_trained_on(model_type, line, short):
+    lines = [line, *short]
+    tokenizer = SentencePieceTokenizer.train(lines, 300, model_type=model_type)
+    assert _round_trip(tokenizer, lines) == lines
+
+
+@MODELS
+@pytest.mark.parametrize(
+    "marked", ["▅", "▁", "a▁b ▅", "▁▁ x", "▂▃▅▇ ▁ ▅▁"], ids=ascii
+)
+def test_sentencepieces_own_marks_come_back(model_type, marked):
+    lines = [f"before {marked} behind", marked, "q neighbours", "z too"]
+    tokenizer = SentencePieceTokenizer.train(lines, 80, model_type=model_type)
+    assert _round_trip(tokenizer, lines) == lines
+    surface = tokenizer.surface([lines[0]]).to_list()[0]
+    assert b"".join(surface).decode() == "".join(lines[0].split())
+
+
+@MODELS
+def test_marks_that_training_has_not_seen_are_no_spaces(model_type):
+    tokenizer = SentencePieceTokenizer.train(LINES, 50, model_type=model_type)
+    ids = tokenizer.tokenize(["walk▁talk"])
+    assert tokenizer.detokenize(ids).numpy()[0].decode() == "walk⁇talk"
+
+
+BYTES = pytest.mark.parametrize(
+    "text",
+    ["Größe", "walk 走 😀", "walk▁talk ▅", "\u0e01\U00020000"],
+    ids=ascii,
+)
+
+
+@MODELS
+@BYTES
+def test_unknown_characters_become_bytes(model_type, text, tmp_path):
+    trained = SentencePieceTokenizer.train(LINES, 2048, model_type=model_type)
+    trained.save(tmp_path)
+    tokenizer = load_tokenizer(tmp_path)
+    assert _round_trip(tokenizer, [text]) == [text]
+    surface = tokenizer.surface([text]).to_list()[0]
+    assert b"".join(surface).decode() == "".join(text.split())
+    # As a search may leave them.
+    ids = tokenizer.tokenize(["walk ü"])[:, :-1]
+    assert tokenizer.detokenize(ids).numpy()[0].decode() == "walk \ufffd"
+
+
+@MODELS
+@BYTES
+def test_or_stay_unknown(model_type, text):
+    for options in ({"size": 2048, "byte_fallback": False}, {"size": 300}):
+        tokenizer = SentencePieceTokenizer.train(
+            LINES, model_type=model_type, **options
+        )
+        assert UNK_ID in tokenizer.tokenize([text]).flat_values.numpy()
+
+
+@MODELS
+def test_mixed_has_a_piece_for_each_chinese_or_japanese_character(model_type):
+    lines = [
+        "在 Writer 中打开文件。",
+        "文件中的 <emph>Writer</emph> 文件",
+        "东京とうきょうタワーㄅㄆ，ＡＢ",
+        "Writer 文件 writer",
+    ] * 9
+    config = DataConfig(sentencepiece_model=model_type)
+    tokenizer = build_tokenizer("mixed", lambda: lines, config, "zh", 120)
+    assert _round_trip(tokenizer, lines) == lines
+    alone = re.compile(r"[\u3000-\u9fff\uff00-\uffef]")
+    assert not [t for t in tokenizer.tokens() if t[1:] and alone.search(t)]
+    chinese = "打开文件，文件。"
+    assert tokenizer.surface([chinese]).to_list()[0] == (
+        [character.encode() for character in chinese]
+    )
+    assert "▁Writer" in tokenizer.tokens()
+    drawn = tokenizer.sampler(0.2)(tokenizer.tokenize(lines).to_list(), 1, 99)
+    drawn = tf.ragged.constant(drawn, tf.int32)
+    assert drawn.to_list() != tokenizer.tokenize(lines).to_list()
+    assert [t.decode() for t in tokenizer.detokenize(drawn).numpy()] == lines
 
 
 @MODELS

@@ -53,7 +53,8 @@ def test_detokenize_skips_pad_and_start_and_stops_at_end(tokenizer):
 
 
 def test_unknown_is_shown_in_the_same_way(tokenizer):
-    assert tokenizer.tokenize(["☃"]).flat_values.numpy()[-1] == 1
+    if "<0xE2>" not in tokenizer.tokens():
+        assert tokenizer.tokenize(["☃"]).flat_values.numpy()[-1] == 1
     assert "⁇" in tokenizer.detokenize([[1]]).numpy()[0].decode()
     assert tokenizer.detokenize([[1]]).numpy()[0].decode().strip() == "⁇"
 
