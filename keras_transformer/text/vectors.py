@@ -110,7 +110,8 @@ def _read(file, path, rows, width) -> Iterator[tuple[bytes, np.ndarray]]:
     if file_width != width:
         raise _wrong_width(path, 1, file_width, width)
     start = file.tell()
-    numbers = file.readline(_LONGEST_LINE).partition(b" ")[2]
+    first = file.readline(_LONGEST_LINE).replace(b"\t", b" ")
+    numbers = first.partition(b" ")[2]
     file.seek(start)
     # Written numbers use few bytes; packed ones soon use others.
     packed = numbers.translate(None, b"0123456789+-.eEnaifNAIF \t\r\n")
@@ -129,6 +130,8 @@ def _read_text(file, path, rows, width, line_number, count=None):
     """Lines of a token and numbers: `count` of them, if that is known."""
     read = 0
     while line := file.readline(_LONGEST_LINE):
+        # Some write a TAB after the token, or between the numbers too.
+        line = line.replace(b"\t", b" ")
         token, numbers = _split_line(line.rstrip(b"\r\n "), width)
         if token is None:
             received = sum(map(_is_number, line.split()[1:]))
