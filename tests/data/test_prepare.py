@@ -88,7 +88,7 @@ def test_unknown_tokens_of_dev_are_counted(prepared):
     # Of "the mouse ran" and "nine mice ran", only "the" is known.
     shares = prepared.report["dev_unknown_share"]
     assert shares["source"] == pytest.approx(5 / 6)
-    assert shares["target"] == 1.0
+    assert shares["target"] == 0.0  # bytes
     sizes = prepared.report["vocabulary_sizes"]
     assert sizes["source"] == prepared.source_tokenizer.vocabulary_size
     assert sizes["target"] == prepared.target_tokenizer.vocabulary_size
@@ -409,7 +409,7 @@ def test_progress_reaches_the_total_of_each_stage(corpus, tmp_path):
     prepare(
         [corpus],
         tmp_path / "out",
-        DataConfig(),
+        DataConfig(target_tokenizer="character"),
         0.1,
         lambda stage, done, total: calls.update({stage: (done, total)}),
     )

@@ -109,7 +109,7 @@ def test_explanations_are_those_beside_or_above_the_fields(part):
     )
     assert model["activation"] == "relu, gelu or swish"
     assert data["remove_duplicates"] == "exact duplicate pairs"
-    assert data["source_tokenizer"].startswith("auto: characters for zh")
+    assert data["source_tokenizer"].startswith("auto: mixed for zh")
     assert data["target_tokenizer"] == data["source_tokenizer"]
     assert decoding["max_length_offset"].startswith("Output tokens allowed")
     assert decoding["min_length"] == "tokens before the end may come"
