@@ -73,7 +73,7 @@ def tensors(draw):
             st.sampled_from(
                 [types_pb2.DT_STRING, types_pb2.DT_FLOAT, types_pb2.DT_INT32]
             ),
-            st.integers(0, 30),
+            st.integers(0, 34),
             st.sampled_from([101, 107, 2**31 - 1, -1]),
         )
     )

@@ -18,6 +18,8 @@ SECONDS = 20
 class FakeServable:
     """Adds 1, when its gate is open; refuses negative numbers."""
 
+    name = "toy"
+
     def __init__(self):
         self.batches = []
         self.gate = threading.Event()
@@ -83,7 +85,7 @@ def test_requests_are_joined_and_split_again(batcher, servable):
     results = [f.result(SECONDS)["y"].tolist() for f in futures]
     assert results == [[2], [3, 4], []]
     assert servable.batches == [("", [0]), ("", [1, 2, 3])]
-    assert [row[1] for row in seen] == [1, 3]
+    assert [row[:2] for row in seen] == [("toy", 1), ("toy", 3)]
 
 
 def test_those_who_were_just_answered_join_those_who_waited(batcher, servable):

@@ -87,7 +87,7 @@ class Batcher:
     Args:
         parameters: sizes of the batches and of the queues.
         together: whether requests are joined; otherwise each is a batch.
-        observe: `(servable, rows, seconds, waits)`, called for each batch that
+        observe: `(model, rows, seconds, waits)`, called for each batch that
             ran; `waits` are the seconds that its requests were queued.
     """
 
@@ -96,8 +96,8 @@ class Batcher:
         parameters: BatchingParameters,
         together: bool,
         observe: Callable[
-            [Servable, int, float, list[float]], None
-        ] = lambda servable, rows, seconds, waits: None,
+            [str, int, float, list[float]], None
+        ] = lambda model, rows, seconds, waits: None,
     ) -> None:
         self._parameters = parameters
         self._together = together
@@ -311,7 +311,7 @@ class Batcher:
             return
         rows = sum(task.rows for task in tasks)
         waits = [started - task.arrived for task in tasks]
-        self._observe(servable, rows, time.monotonic() - started, waits)
+        self._observe(servable.name, rows, time.monotonic() - started, waits)
         for task, result in zip(tasks, results, strict=True):
             task.answer(result)
 

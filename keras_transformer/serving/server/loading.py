@@ -1,26 +1,21 @@
-"""Loading: the states of a version, whose files may block.
+"""Loading: what is read of a version's folder, whose files may block.
 
 A pipe in a version folder, or a file system that has gone, blocks the thread
 that reads it. Pipes are refused before they are opened; all else is read in
 threads that the server doesn't wait for.
 """
 
-from __future__ import annotations
-
-import dataclasses
 import os
 import pathlib
 import stat
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from keras_transformer.contract import layout
 from keras_transformer.contract.layout import SAVED_MODEL, VARIABLES
-from keras_transformer.contract.status import Code, ServingError, VersionState
 from keras_transformer.errors import InputError
 from keras_transformer.export.ctranslate2_folder import DESCRIPTION, MODEL
 from keras_transformer.files import read_json
@@ -29,115 +24,8 @@ from keras_transformer.machine import multiplies_int8
 
 T = TypeVar("T")
 
-
-if TYPE_CHECKING:
-    from keras_transformer.serving.server.servable import Servable
-
-
 # Files that change when a version is repaired, of either kind of export.
 _STAMPED = (SAVED_MODEL, f"{VARIABLES}.index", MODEL, DESCRIPTION)
-
-
-@dataclasses.dataclass
-class StoredVersion:
-    """State of one version.
-
-    Attributes:
-        version: its number.
-        folder: of the version.
-        state: a `VersionState`.
-        error: why it ended, a `ServingError`; None if all is well.
-        servable: loaded model; None before and after.
-        in_flight: requests that use it.
-        attempts: how often its loading has failed.
-        retry_at: when it is tried again, of `time.monotonic`, seconds.
-        stamp: of its files when they were last loaded, to see a change.
-        thread: that loads it or did so; it may hang.
-        load_until: when its loading has to be done, of `time.monotonic`.
-        load_seconds: that it is given.
-    """
-
-    version: int
-    folder: pathlib.Path
-    state: VersionState = VersionState.START
-    error: ServingError | None = None
-    servable: Servable | None = None
-    in_flight: int = 0
-    attempts: int = 0
-    retry_at: float = 0.0
-    stamp: tuple = ()
-    thread: threading.Thread | None = None
-    load_until: float = 0.0
-    load_seconds: float = 0.0
-
-    def gives_way_to(self, folder: pathlib.Path) -> bool:
-        """True if another folder of its number is to be loaded instead.
-
-        It is once this one has been unloaded, or has failed to load and the
-        folder is another than its own.
-
-        Args:
-            folder: of the version now.
-        """
-        if self.state is not VersionState.END:
-            return False
-        hangs = self.thread is not None and self.thread.is_alive()
-        return self.error is None or (folder != self.folder and not hangs)
-
-    def is_due(self, stamp: tuple | None, max_retries: int) -> bool:
-        """True if it is to be loaded now.
-
-        Args:
-            stamp: of its files as they are; needed once it has failed.
-            max_retries: after the first failure.
-        """
-        if self.state is not VersionState.END:
-            return self.state is VersionState.START
-        if self.thread is not None and self.thread.is_alive():
-            return False  # Its files block: others would hang, too.
-        if stamp != self.stamp:
-            # Someone has repaired it, or a copy is more complete.
-            self.attempts = 0
-            return True
-        waited = time.monotonic() >= self.retry_at
-        return waited and self.attempts <= max_retries
-
-    def begin(self, seconds: float) -> None:
-        """Notes that it is being loaded, and has so long for it."""
-        self.state, self.error = VersionState.LOADING, None
-        self.load_seconds = seconds
-        self.load_until = time.monotonic() + seconds
-
-    def end_if_late(self, retry_seconds: float) -> bool:
-        """Fails it if it is being loaded and its time is over."""
-        late = (
-            self.state is VersionState.LOADING
-            and time.monotonic() > self.load_until
-        )
-        if late:
-            message = f"It wasn't loaded after {self.load_seconds:g} s"
-            self.fail(
-                ServingError(Code.DEADLINE_EXCEEDED, message), retry_seconds
-            )
-        return late
-
-    def fail(self, error: ServingError, retry_seconds: float) -> None:
-        """Ends it, until it is tried again."""
-        self.state, self.error = VersionState.END, error
-        self.attempts += 1
-        self.retry_at = time.monotonic() + retry_seconds
-
-    def close_if_unused(self) -> Servable | None:
-        """Ends the version if it is unloading and no request uses it.
-
-        Returns:
-            the servable to close, once the lock is given back; or None.
-        """
-        if self.state is not VersionState.UNLOADING or self.in_flight:
-            return None
-        servable, self.servable = self.servable, None
-        self.state = VersionState.END
-        return servable
 
 
 class PatientCalls:

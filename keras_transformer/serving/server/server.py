@@ -169,11 +169,7 @@ class Server:
                 load_seconds=options.load_seconds,
                 log=log,
             ),
-            Batcher(
-                _parameters(options),
-                options.batching,
-                lambda servable, *batch: metrics.batch(servable.name, *batch),
-            ),
+            Batcher(_parameters(options), options.batching, metrics.batch),
             options.limits,
             metrics,
             AccessLog(options.access_log, options.log_text),
