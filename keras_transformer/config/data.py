@@ -78,9 +78,6 @@ class DataConfig(Section):
     # Languages of few pairs are repeated until their shares are n^(1/T), n the
     # pairs of corpora with a tag; 1: as many as there are
     temperature: Annotated[float, _TEMPERATURE] = 1.0
-    # Different translations kept of a text; None: all
-    max_targets_per_source: PositiveInt | None = None
-    max_sources_per_target: PositiveInt | None = None
     seed: Seed = 1  # of the dev pairs, the order and SentencePiece
     shard_size: PositiveInt = 100_000  # pairs a file
 

@@ -8,10 +8,9 @@ The checks, in their order; a pair is counted under the first that it fails:
 4. `copied`: both sides are the same text (option).
 5. `leaked`: a held-out file has the pair too, or a side of it (option).
 6. `duplicate`: the same cleaned pair stands in the corpus already (option).
-7. `repeated_side`: one side stands in other pairs often enough (option).
-8. `shared_with_dev`: a side stands in the dev split that was taken from the
+7. `shared_with_dev`: a side stands in the dev split that was taken from the
    corpus.
-9. `not_sampled`: its corpus has a weight, and the fraction of it that is
+8. `not_sampled`: its corpus has a weight, and the fraction of it that is
    trained on leaves the pair out (option).
 10. `over_long`: a side has more than `max_length` tokens.
 11. `length_ratio`: the longer side has more than `max_length_ratio` times the
@@ -49,7 +48,6 @@ REASONS = (
     "copied",
     "leaked",
     "duplicate",
-    "repeated_side",
     "shared_with_dev",
     "not_sampled",
     "over_long",

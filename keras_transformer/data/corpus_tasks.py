@@ -27,7 +27,7 @@ from keras_transformer.data.cleaning import (
 )
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.ids import Ids
-from keras_transformer.data.keys import fingerprints, pair_keys
+from keras_transformer.data.keys import pair_keys
 from keras_transformer.data.mixing import copies, repetitions, tagged
 from keras_transformer.data.partitions import (
     CHUNK,
@@ -41,7 +41,6 @@ from keras_transformer.data.pieces import (
     reading_order,
     write_pieces,
 )
-from keras_transformer.data.selection import columns
 from keras_transformer.machine import set_threads
 
 # What a side's tokens are counted by: (tokens, int64 counts); None: nothing.
@@ -362,16 +361,11 @@ def key_columns(
     Args:
         pairs: N of them, cleaned.
         corpus: that they are of, an index.
-        config: says which columns, and the seed.
+        config: says the seed.
     """
     keys = pair_keys(pairs, config.seed)
     table = {f"{name}_key": values for name, values in keys._asdict().items()}
     table["corpus"] = np.full(len(pairs), corpus)
-    for index, side in enumerate(SIDES):
-        name = f"{side}_text"
-        if name in columns(config):
-            texts = (pair[index] for pair in pairs)
-            table[name] = fingerprints(texts, "text", config.seed)
     return table
 
 

@@ -6,9 +6,7 @@ many keep the same pairs. Every query makes a table of the one before:
 
 1. `leaked`: a held-out file has the pair too, or a side of it (option).
 2. `duplicate`: one of equal pairs stays (option).
-3. `repeated_side`: of the pairs with one source, those that come first in the
-   order of their shuffle keys stay, and then the same for targets (option).
-4. The dev split, where it is a fraction of the corpus: whole sources, in the
+3. The dev split, where it is a fraction of the corpus: whole sources, in the
    order of their keys. `shared_with_dev`: what has a target of dev isn't
    trained on.
 
@@ -21,6 +19,8 @@ import dataclasses
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.keys import KEY_BITS
 
+# Of the table `pairs`, 64-bit integers; `corpus` numbers the training files.
+COLUMNS = ("shuffle_key", "source_key", "target_key", "corpus")
 PAIRS, HELD_OUT, DEV, TRAIN = "pairs", "held_out", "dev", "train"
 # A source is not taken for dev if one of its targets stands in more pairs than
 # this: training would lose each of them, and with them every "Yes.".
@@ -45,23 +45,6 @@ class Step:
     reason: str | None = None
 
 
-def columns(config: DataConfig) -> tuple[str, ...]:
-    """The columns of the table `pairs`, 64-bit integers.
-
-    `corpus` numbers the training files. The last two, fingerprints of both
-    sides' plain texts, are there where pairs are counted by side.
-    """
-    names: tuple[str, ...] = (
-        "shuffle_key",
-        "source_key",
-        "target_key",
-        "corpus",
-    )
-    if _limits(config):
-        names += ("source_text", "target_text")
-    return names
-
-
 def cleaning_steps(config: DataConfig) -> list[Step]:
     """The steps from the table `pairs` to the pairs that may be used.
 
@@ -73,30 +56,13 @@ def cleaning_steps(config: DataConfig) -> list[Step]:
         steps.append(Step("unleaked", _not_leaked(config, table), "leaked"))
         table = "unleaked"
     if config.remove_duplicates:
-        keys = ", ".join(name for name in columns(config) if name != "corpus")
+        keys = ", ".join(name for name in COLUMNS if name != "corpus")
         query = (
             f"SELECT {keys}, min(corpus) AS corpus FROM {table} GROUP BY {keys}"
         )
         steps.append(Step("distinct_pairs", query, "duplicate"))
         table = "distinct_pairs"
-    for side, limit in _limits(config):
-        query = (
-            f"SELECT {', '.join(columns(config))} FROM (SELECT *, row_number() "
-            f"OVER (PARTITION BY {side}_text ORDER BY shuffle_key) AS number "
-            f"FROM {table}) AS numbered WHERE number <= {limit}"
-        )
-        table = f"limited_by_{side}"
-        steps.append(Step(table, query, "repeated_side"))
     return steps
-
-
-def _limits(config):
-    """The limited sides, each with how many pairs of a text may stay."""
-    limits = {
-        "source": config.max_targets_per_source,
-        "target": config.max_sources_per_target,
-    }
-    return [(side, n) for side, n in limits.items() if n is not None]
 
 
 def _not_leaked(config, table):

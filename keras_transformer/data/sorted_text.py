@@ -26,13 +26,13 @@ from keras_transformer.data.mixing import Mixture, WeightedCorpus
 from keras_transformer.data.partitions import CHUNK, partition_folder
 from keras_transformer.data.pieces import Piece, write_piece
 from keras_transformer.data.selection import (
+    COLUMNS,
     DEV,
     HELD_OUT,
     PAIRS,
     TRAIN,
     Step,
     cleaning_steps,
-    columns,
     dev_steps,
     overlap_query,
 )
@@ -179,8 +179,7 @@ class SortedText:
 
     def _clean(self, corpora):
         """Makes the table of all pairs; yields (corpus, read, dropped)."""
-        names = columns(self._config)
-        self._tables.create(PAIRS, **dict.fromkeys(names, "BIGINT"))
+        self._tables.create(PAIRS, **dict.fromkeys(COLUMNS, "BIGINT"))
         for partition in range(self._partitions):
             partition_folder(self._work, partition).mkdir()
         files = [corpus.file for corpus in corpora]

@@ -98,7 +98,6 @@ def test_a_pair_counts_under_the_first_reason_that_applies():
         "copied": 0,
         "leaked": 0,
         "duplicate": 0,
-        "repeated_side": 0,
         "shared_with_dev": 0,
         "not_sampled": 0,
         "over_long": 2,

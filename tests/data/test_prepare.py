@@ -159,7 +159,6 @@ def test_every_reason_is_counted(write, tmp_path):
             "copied": 0,
             "leaked": 0,
             "duplicate": 3,
-            "repeated_side": 0,
             "shared_with_dev": 0,
             "not_sampled": 0,
             "over_long": 1,
@@ -182,24 +181,21 @@ def test_checks_of_text_are_for_training_only(write, corpus, tmp_path):
         "ok 中\tOK中\n",  # a copy
         "a cat\t一只猫\n",  # duplicate
         "the cat\t一只猫\n",
-        "this cat\t一只猫\n",  # the target for the third time
     ]
     path = write("a.tsv", "".join(lines))
     config = DataConfig(
         check_script=True,
         remove_copies=True,
-        max_targets_per_source=5,
-        max_sources_per_target=2,
     )
     prepared = prepare([path], tmp_path / "out", config, dev=path)
     cleaning = prepared.report["cleaning"]
-    reasons = ("wrong_script", "copied", "duplicate", "repeated_side")
-    assert [cleaning["train"][reason] for reason in reasons] == [1, 1, 1, 1]
+    reasons = ("wrong_script", "copied", "duplicate")
+    assert [cleaning["train"][reason] for reason in reasons] == [1, 1, 1]
     left = texts(prepared, "train")
     assert len(left) == 2
     assert {target for _, target in left} == {"一只猫"}
-    assert [cleaning["dev"][reason] for reason in reasons] == [0] * 4
-    assert prepared.counts == {"train": 2, "dev": 6}
+    assert [cleaning["dev"][reason] for reason in reasons] == [0] * 3
+    assert prepared.counts == {"train": 2, "dev": 5}
 
 
 def test_unusual_length_ratios_are_dropped_from_training(write, tmp_path):
@@ -264,7 +260,6 @@ def test_dev_file_keeps_duplicates_and_uneven_pairs(write, corpus, tmp_path):
         "copied": 0,
         "leaked": 0,
         "duplicate": 0,
-        "repeated_side": 0,
         "shared_with_dev": 0,
         "not_sampled": 0,
         "over_long": 1,

@@ -46,8 +46,6 @@ def corpus(tmp_path_factory):
 CONFIGS = {
     "words, characters, limits, ratios": DataConfig(
         shard_size=500,
-        max_sources_per_target=3,
-        max_targets_per_source=2,
         length_ratio_deviations=4.0,
         remove_duplicates=False,
     ),

@@ -102,8 +102,6 @@ def test_the_same_data_with_a_dev_file_and_all_checks(spark, files, tmp_path):
         source_tokenizer="sentencepiece",
         source_vocabulary_size=60,
         remove_leaked="side",
-        max_targets_per_source=1,
-        max_sources_per_target=2,
         length_ratio_deviations=2.0,
     )
     assert_same(

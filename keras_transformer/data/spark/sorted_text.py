@@ -19,7 +19,7 @@ from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.corpus_tokenizers import vocabulary_size
 from keras_transformer.data.keys import KEY_BITS
 from keras_transformer.data.mixing import WeightedCorpus
-from keras_transformer.data.selection import PAIRS, TRAIN, columns
+from keras_transformer.data.selection import COLUMNS, PAIRS, TRAIN
 from keras_transformer.data.sorted_text import SortedText
 from keras_transformer.data.spark.tables import SparkTables, corpus_lines
 from keras_transformer.errors import InputError
@@ -71,7 +71,7 @@ class SparkSortedText(SortedText):
         )
         self._cleaned = (
             corpus_lines(self._spark, corpora, self._config.max_line_bytes)
-            .mapInArrow(clean, tasks.cleaned_schema(self._config))
+            .mapInArrow(clean, tasks.CLEANED_SCHEMA)
             .persist(StorageLevel.DISK_ONLY)
         )
         rows = (
@@ -87,9 +87,7 @@ class SparkSortedText(SortedText):
             raise InputError(min(errors)[-1])
         self._tables.view(
             PAIRS,
-            self._cleaned.where("report IS NULL").select(
-                *columns(self._config)
-            ),
+            self._cleaned.where("report IS NULL").select(*COLUMNS),
         )
         for report in reports:
             yield report["corpus"], report["read"], report["dropped"]

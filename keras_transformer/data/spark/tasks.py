@@ -28,7 +28,7 @@ from keras_transformer.data.mixing import (
     tagged,
 )
 from keras_transformer.data.pieces import Piece, write_piece
-from keras_transformer.data.selection import columns
+from keras_transformer.data.selection import COLUMNS
 from keras_transformer.errors import InputError
 from keras_transformer.remote import RemotePath, any_path
 
@@ -39,10 +39,11 @@ REPEATED_SCHEMA = "corpus long, trained long, left_out long"
 DONE_SCHEMA = "shard long, result binary"
 
 
-def cleaned_schema(config: DataConfig) -> str:
-    """The columns that `clean` gives: numbers, text, or a report alone."""
-    numbers = [f"{name} long" for name in columns(config)]
-    return ", ".join([*numbers, "source string, target string, report string"])
+# What `clean` gives: numbers and text, or a report alone.
+CLEANED_SCHEMA = ", ".join(
+    [f"{name} long" for name in COLUMNS]
+    + ["source string, target string, report string"]
+)
 
 
 def clean(
@@ -84,7 +85,7 @@ def clean(
             yield _cleaned_batch(kept, index, config)
         if errors:
             break
-    yield _report_batch(reports, errors, config)
+    yield _report_batch(reports, errors)
 
 
 class _LineError(Exception):
@@ -124,10 +125,10 @@ def _cleaned_batch(pairs, corpus, config):
     table["source"] = pa.array([source for source, _ in pairs], pa.string())
     table["target"] = pa.array([target for _, target in pairs], pa.string())
     table["report"] = pa.nulls(len(pairs), pa.string())
-    return _in_order(table, config)
+    return _in_order(table)
 
 
-def _report_batch(reports, errors, config):
+def _report_batch(reports, errors):
     texts = [
         json.dumps(
             {
@@ -139,14 +140,14 @@ def _report_batch(reports, errors, config):
         )
         for index in sorted({*reports, *errors})
     ]
-    table = {name: pa.nulls(len(texts), pa.int64()) for name in columns(config)}
+    table = {name: pa.nulls(len(texts), pa.int64()) for name in COLUMNS}
     table["source"] = table["target"] = pa.nulls(len(texts), pa.string())
     table["report"] = pa.array(texts, pa.string())
-    return _in_order(table, config)
+    return _in_order(table)
 
 
-def _in_order(table, config):
-    names = [*columns(config), "source", "target", "report"]
+def _in_order(table):
+    names = [*COLUMNS, "source", "target", "report"]
     return pa.RecordBatch.from_pydict({name: table[name] for name in names})
 
 
