@@ -124,7 +124,7 @@ def _translate(arguments, request, folder, factory, open_translator, number):
     lines = sum(shard.lines for shard in folder.shards)
     done = folder.finished_lines()
     truncations = Truncations()
-    options = {
+    options: dict[str, Any] = {
         "format": functools.partial(format_translation, request=request),
         "truncated": truncations.add,
     }

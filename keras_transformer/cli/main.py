@@ -261,7 +261,7 @@ def _module(command):
     return importlib.import_module(f"keras_transformer.cli.{name}")
 
 
-def _show_warning(message, *_: object) -> None:
+def _show_warning(message, category, filename, lineno, file=None, line=None):
     say(f"warning: {message}")
 
 

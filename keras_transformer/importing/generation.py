@@ -110,9 +110,7 @@ def _banned(given, vocabulary):
             token = tokens.get(number) if type(number) is int else None
             if number in never:
                 continue
-            if token == "<unk>":
-                section["ban_unknown"] = True
-            elif token is None or LANGUAGE_CODE.fullmatch(token):
+            if token is None or LANGUAGE_CODE.fullmatch(token):
                 left.append(key)
             else:
                 section.setdefault("banned_tokens", []).append(token)

@@ -399,7 +399,11 @@ def _read_tensors(folder, tied, share):
             if name in tensors:
                 raise InputError(f"{file}: {shown(name)} stands twice")
             tensors[name] = tensor
-    groups = {"all": [_TABLES], "target": [(_TARGET, _OUTPUT)], "none": []}
+    groups: dict[str, list] = {
+        "all": [_TABLES],
+        "target": [(_TARGET, _OUTPUT)],
+        "none": [],
+    }
     for group in [*groups[tied], *([_TABLES[:3]] if share else [])]:
         there = [name for name in group if name in tensors]
         for name in group if there else ():

@@ -153,9 +153,9 @@ def test_sentencepiece_and_origin_travel(
 @pytest.mark.parametrize(
     "banned",
     [
-        ["--decoding=ban_unknown=true"],
+        ["--decoding=banned_tokens=[<unk>]"],
         ["--decoding=banned_tokens=[m, i]"],
-        ["--decoding=ban_unknown=true", "--decoding=banned_tokens=[a]"],
+        ["--decoding=banned_tokens=[<unk>, a]"],
     ],
 )
 def test_a_search_that_bans_tokens_is_exported(

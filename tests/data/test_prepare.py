@@ -20,8 +20,8 @@ from keras_transformer.data.prepare import prepare
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
 from keras_transformer.errors import InputError
-from tests.data.conftest import pair
 from keras_transformer.evaluation.scoring import as_references
+from tests.data.conftest import pair
 
 
 def texts(prepared, split):

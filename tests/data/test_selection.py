@@ -12,8 +12,8 @@ from keras_transformer.config import DataConfig
 from keras_transformer.data.key_tables import KeyTables
 from keras_transformer.data.keys import pair_keys
 from keras_transformer.data.selection import (
-    Step,
     COLUMNS,
+    Step,
     cleaning_steps,
     dev_steps,
     overlap_query,

@@ -295,8 +295,7 @@ def test_search_settings_are_taken_over():
         # transformers counts the decoder's first input.
         "min_length": 4,
         "max_length": 199,
-        "banned_tokens": ["▁a"],
-        "ban_unknown": True,
+        "banned_tokens": ["▁a", "<unk>"],
     }
     assert left == ()
     new, _ = decoding(max_length=20, max_new_tokens=30, min_new_tokens=2)

@@ -14,7 +14,7 @@ import os
 import pathlib
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -352,9 +352,9 @@ def _reference(run, model, decoding, quantization) -> dict:
         min_length=0,
         no_repeat_ngram_size=0,
     )
-    steps = IncrementalTransformer(model, "float32", align=False)
+    steps: Any = IncrementalTransformer(model, "float32", align=False)
     # What is given to be scored may have tokens that a search bans.
-    free = dataclasses.replace(decoding, ban_unknown=False, banned_tokens=())
+    free = dataclasses.replace(decoding, banned_tokens=())
     scored = _searched(run, WithoutBanned(steps, NEVER_GENERATED), free, texts)
     banned = banned_ids(decoding, run.target_tokenizer)
     steps = WithoutBanned(steps, {*NEVER_GENERATED, *banned})
