@@ -32,6 +32,7 @@ from keras_transformer.cli.train import training_progress
 from keras_transformer.errors import InputError
 from keras_transformer.files import write_text
 from keras_transformer.interpreters import child_environment, module_command
+from keras_transformer.leftovers import sweep
 from keras_transformer.presets import preset
 
 SHOWN = 10  # held-out sentences translated at the end
@@ -129,10 +130,14 @@ def _clean(work):
 
     mark = work / "built-in corpus"
     if work.exists():
-        if not (work.is_dir() and (mark.exists() or not any(work.iterdir()))):
+        sweep(work)  # What an earlier demo left that was killed.
+        written = {mark.name, "data", "run", "report.html"}
+        names = {p.name for p in work.iterdir()} if work.is_dir() else {""}
+        if names - written or (names and mark.name not in names):
+            other = min(names - written, default="no built-in corpus")
             raise InputError(
-                f"{work}: holds something that is not a demo's. Choose "
-                "another --work"
+                f"{work}: holds something that is not a demo's ({other}). "
+                "Choose another --work"
             )
         with being_trained(work / "run"):
             shutil.rmtree(work)

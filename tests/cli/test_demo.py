@@ -25,10 +25,13 @@ def test_the_demo_walks_the_whole_path(tmp_path):
     assert "stands in the training data" in page
 
 
-def test_a_folder_that_is_no_demos_is_left_alone(tmp_path, refuses):
+@pytest.mark.parametrize("demos", [[], ["built-in corpus", "run"]])
+def test_a_folder_with_other_files_is_left_alone(tmp_path, refuses, demos):
+    for name in demos:
+        (tmp_path / name).mkdir()
     (tmp_path / "mine").write_text("precious")
     options = ["--work", tmp_path, "--out", tmp_path / "models"]
-    refuses("demo", *options, says=[tmp_path, "--work"])
+    refuses("demo", *options, says=[tmp_path, "(mine)", "--work"])
     assert (tmp_path / "mine").read_text() == "precious"
 
 

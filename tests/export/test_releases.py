@@ -111,6 +111,15 @@ def test_pruning_keeps_as_many_as_told(base):
     assert list(version_folders(base)) == [3, 4, 5, 6]
 
 
+def test_pruning_leaves_what_is_no_version(base):
+    (base / "0").mkdir()
+    (base / "2024").mkdir()
+    (base / "2024" / "photo.jpg").touch()
+    assert prune(base, keep=2) == [1, 2, 3, 4]
+    assert (base / "2024" / "photo.jpg").exists()
+    assert (base / "0").is_dir()
+
+
 def test_version_has_no_name_while_its_files_are_removed(base, monkeypatch):
     seen = []
 
@@ -142,10 +151,10 @@ def test_published_folders_can_be_removed(base, tmp_path, unchecked):
 
 
 def test_pruning_ends_what_was_cut_short(base):
-    (base / "1").rename(base / ".tmp-removed-1-999")
+    (base / "1").rename(base / ".tmp-removed-0123abcd-1")
     (base / ".tmp-7-999").mkdir()  # what another process is writing
     assert prune(base, keep=9, dry_run=True) == []
-    assert (base / ".tmp-removed-1-999").is_dir()
+    assert (base / ".tmp-removed-0123abcd-1").is_dir()
     assert prune(base, keep=9) == []
     names = sorted(os.listdir(base))
     assert names == [".tmp-7-999", "2", "3", "4", "5", "6"]

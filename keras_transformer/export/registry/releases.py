@@ -200,7 +200,8 @@ def prune(
 ) -> list[int]:
     """Removes old versions, never a served one or the latest.
 
-    A version disappears from the server's sight at once, by its name.
+    A version disappears from the server's sight at once, by its name. A folder
+    that is named like a version and has no SavedModel is none, and stays.
 
     Args:
         base: the model's folder.
@@ -221,7 +222,11 @@ def prune(
         )
     # No other process may label a version meanwhile that is to go.
     with contextlib.nullcontext() if dry_run else labels_locked(base):
-        there = version_folders(base)
+        there = {
+            version: folder
+            for version, folder in version_folders(base).items()
+            if (folder / layout.SAVED_MODEL).is_file()
+        }
         kept = {*sorted(there)[-keep:], *served_versions(base)}
         removed = [version for version in there if version not in kept]
         if not dry_run:
