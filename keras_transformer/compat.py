@@ -10,6 +10,7 @@ Nothing is imported before it is needed: the server has no use for Keras.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -159,6 +160,22 @@ def dismantle_graph(graph: tf.Graph) -> None:
     from tensorflow.python.framework import ops
 
     ops.dismantle_graph(graph)
+
+
+def graph_function(
+    function: Callable, signature: Sequence[tf.TensorSpec]
+) -> tf.types.experimental.PolymorphicFunction:
+    """A `tf.function` of one signature, traced once.
+
+    TensorFlow counts tracings by a function's code, and warns where it is made
+    for one model or tokenizer after another, five or more in a process.
+    Without `_omit_frequent_tracing_warning` it does so.
+    """
+    import tensorflow as tf
+
+    traced = tf.function(function, input_signature=signature, autograph=False)
+    traced._omit_frequent_tracing_warning = True
+    return traced
 
 
 def uvicorn_protocol() -> type:

@@ -208,3 +208,19 @@ def test_arguments_of_a_parser_are_all_of_them():
     found = compat.arguments_of(parser)
     assert [argument.dest for argument in found] == ["one", "two", "command"]
     assert list(found[-1].choices) == ["three"]
+
+
+def test_functions_made_in_a_loop_are_no_retracing(caplog):
+    """TensorFlow warns of the same, made by itself."""
+
+    def made(make):
+        def double(x):
+            return 2 * x
+
+        for _ in range(8):
+            make(double)(tf.constant([1.0]))
+        return "triggered tf.function retracing" in caplog.text
+
+    signature = [tf.TensorSpec([None], tf.float32)]
+    assert not made(lambda f: compat.graph_function(f, signature))
+    assert made(lambda f: tf.function(f, signature))

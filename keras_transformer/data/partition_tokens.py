@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.compat import graph_function
 from keras_transformer.data.ids import Ids
 from keras_transformer.text.lookup import LookupTokenizer
 
@@ -29,15 +30,12 @@ def split_function(
         `(B,)`.
     """
 
-    @tf.function(
-        input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
-    )
     def split(strings):
         tokens = tokenizer.split(strings)  # (B, None)
         different, indices = tf.unique(tokens.flat_values)
         return different, indices, tokens.row_lengths()
 
-    return split
+    return graph_function(split, [tf.TensorSpec([None], tf.string)])
 
 
 class PartitionTokens:

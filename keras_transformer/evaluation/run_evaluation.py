@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
+from keras_transformer.compat import graph_function
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
 from keras_transformer.data.corpus import Pairs, sentence_pairs
@@ -308,13 +309,11 @@ def cross_entropy(
     """
     ids = tf.TensorSpec([None, None], tf.int32)
 
-    @tf.function(
-        input_signature=[{"source_ids": ids, "target_ids": ids}, ids],
-        autograph=False,
-    )
     def of_batch(features, labels):
         return batch_cross_entropy(model(features, training=False), labels)
 
+    signature = [{"source_ids": ids, "target_ids": ids}, ids]
+    of_batch = graph_function(of_batch, signature)
     total, count = 0.0, 0
     for features, labels in dataset:
         batch_total, batch_count = of_batch(features, labels)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from keras_transformer.checksums import check_file, files_fingerprint
+from keras_transformer.compat import graph_function
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import NO_SCORE, PAD_ID, UNK_ID
 from keras_transformer.errors import InputError
@@ -252,10 +253,6 @@ class CTranslate2Translator:
         self.source_tokenizer = source
         most = self._max_length - 2  # without START and END
 
-        @tf.function(
-            input_signature=[tf.TensorSpec([None], tf.string)],
-            autograph=False,
-        )
         def prepare(text):
             ids = source.tokenize(text)  # (B, ragged)
             lengths = tf.cast(ids.row_lengths(), tf.int32)
@@ -264,7 +261,8 @@ class CTranslate2Translator:
             # (B, S), (B,), (B,), (B,)
             return ids[:, :most].to_tensor(PAD_ID), kept, limits, lengths > most
 
-        self._prepare = prepare
+        text = tf.TensorSpec([None], tf.string)
+        self._prepare = graph_function(prepare, [text])
 
     def _sources(self, texts):
         """Tokens of texts, the limits of their outputs, and what was cut."""

@@ -17,6 +17,7 @@ import sentencepiece
 import tensorflow as tf
 from sentencepiece import sentencepiece_model_pb2
 
+from keras_transformer.compat import graph_function
 from keras_transformer.constants import (
     END_ID,
     PAD_ID,
@@ -84,11 +85,7 @@ def count_tokens(
     Returns:
         Counter of tokens as `str`.
     """
-    split = tf.function(
-        split,
-        input_signature=[tf.TensorSpec([None], tf.string)],
-        autograph=False,
-    )
+    split = graph_function(split, [tf.TensorSpec([None], tf.string)])
     counts: collections.Counter = collections.Counter()
     for batch in _batches(lines):
         counts.update(split(tf.constant(batch)).flat_values.numpy().tolist())
@@ -288,9 +285,6 @@ def _character_coverage(lines, vocabulary_size, byte_fallback) -> float:
 
 
 def _normalised(lines, normalizer, tags, characters) -> Iterator[str]:
-    @tf.function(
-        input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
-    )
     def normalise(strings):
         strings = normalizer(strings)
         if tags:
@@ -308,6 +302,7 @@ def _normalised(lines, normalizer, tags, characters) -> Iterator[str]:
             )
         return strings
 
+    normalise = graph_function(normalise, [tf.TensorSpec([None], tf.string)])
     for batch in _batches(lines):
         for line in normalise(tf.constant(batch)).numpy():
             yield line.decode()

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import tensorflow as tf
 
+from keras_transformer.compat import graph_function
 from keras_transformer.constants import NO_SCORE, PAD_ID
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.search.scoring import one_each
@@ -95,7 +96,7 @@ def details(
         return outputs
 
     signature = [_TEXT, _PREFIX] if prefixed else [_TEXT]
-    return tf.function(run, input_signature=signature, autograph=False)
+    return graph_function(run, signature)
 
 
 def score_details(translator: Translator) -> Callable[..., dict]:
@@ -126,9 +127,7 @@ def score_details(translator: Translator) -> Callable[..., dict]:
             "translation_truncated": translator.truncates(translation),
         }
 
-    return tf.function(
-        run, input_signature=[_TEXT, _TRANSLATION], autograph=False
-    )
+    return graph_function(run, [_TEXT, _TRANSLATION])
 
 
 def tokenize(translator: HasTokenizer) -> Callable[..., dict]:
@@ -147,7 +146,7 @@ def tokenize(translator: HasTokenizer) -> Callable[..., dict]:
             "length": tf.cast(ids.row_lengths(), tf.int32),
         }
 
-    return tf.function(run, input_signature=[_TEXT], autograph=False)
+    return graph_function(run, [_TEXT])
 
 
 def align(translator: Translator) -> Callable[..., dict]:
@@ -182,7 +181,7 @@ def align(translator: Translator) -> Callable[..., dict]:
             "truncated": loses_end(source, result),
         }
 
-    return tf.function(run, input_signature=[_TEXT], autograph=False)
+    return graph_function(run, [_TEXT])
 
 
 def _numbers(result: SearchResult):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 import keras
 import tensorflow as tf
 
+from keras_transformer.compat import graph_function
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
 from keras_transformer.errors import InputError, shown
@@ -115,7 +116,7 @@ class TextGenerator(tf.Module):
         penalty; and whether the prompt alone was too long and lost its end.
         """
         spec = tf.TensorSpec([None], tf.string, name="text")
-        return tf.function(self._generate, [spec], autograph=False)
+        return graph_function(self._generate, [spec])
 
     def _generate(self, text):
         ids = self.tokenizer.tokenize(text)  # (B, ragged)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 import keras
 import tensorflow as tf
 
+from keras_transformer.compat import graph_function
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, NO_SCORE, PAD_ID
 from keras_transformer.inference.incremental import IncrementalTransformer
@@ -172,7 +173,7 @@ class Translator(tf.Module):
         whether the text was too long for the model and lost its end. A blank
         text gives "" and 0.
         """
-        return tf.function(self._translate, [_TEXT], autograph=False)
+        return graph_function(self._translate, [_TEXT])
 
     @functools.cached_property
     def nbest(self) -> Callable[[tf.Tensor], dict]:
@@ -185,7 +186,7 @@ class Translator(tf.Module):
         is left over has "" and `NO_SCORE`; a blank text gives "" and 0, then
         such rows.
         """
-        return tf.function(self._nbest, [_TEXT], autograph=False)
+        return graph_function(self._nbest, [_TEXT])
 
     @functools.cached_property
     def score(self) -> Callable[[tf.Tensor, tf.Tensor], dict]:
@@ -201,7 +202,7 @@ class Translator(tf.Module):
         `InvalidArgumentError` where there are not as many translations as
         texts, which else would be broadcast.
         """
-        return tf.function(self._score, [_TEXT, _TRANSLATION], autograph=False)
+        return graph_function(self._score, [_TEXT, _TRANSLATION])
 
     def prepare(self, text: tf.Tensor) -> Source:
         """Tokenizes; what exceeds the model's length is cut off.

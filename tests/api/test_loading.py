@@ -133,3 +133,11 @@ def test_an_address_may_name_the_model_once():
 def test_arguments_of_another_kind_are_told(folder, call, says):
     with pytest.raises(InputError, match=re.escape(says)):
         call(folder)
+
+
+def test_many_loaded_runs_in_a_process_are_quiet(folder, caplog):
+    for _ in range(6):
+        run = kt.load(folder)
+        run.translate("one two")
+        kt.evaluate(folder, [("one two", "two one")])
+    assert "retracing" not in caplog.text

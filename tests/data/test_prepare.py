@@ -790,3 +790,14 @@ def test_a_folder_of_any_name(corpus, tmp_path, name, kind):
     data.verify()
     batches = TrainingBatches(data, batch_tokens=1000, shuffle_buffer=100)
     assert sum(len(labels) for _, labels in batches.dataset) > 100
+
+
+def test_many_preparations_in_a_process_are_quiet(write, tmp_path, caplog):
+    rows = "".join(f"a cat saw {n}\t猫看{n}次\n" for n in range(40))
+    path = write("a.tsv", rows)
+    config = DataConfig(
+        target_tokenizer="sentencepiece", target_vocabulary_size=40
+    )
+    for number in range(6):
+        prepare([path], tmp_path / str(number), config, 0.2)
+    assert "retracing" not in caplog.text
