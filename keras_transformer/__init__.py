@@ -7,11 +7,7 @@ keras_transformer` is instant, and the layers need no TensorFlow. Afterwards
 
 from typing import TYPE_CHECKING
 
-from keras_transformer.lazy import (
-    importer,
-    make_callable,
-    register_with_keras,
-)
+from keras_transformer.lazy import importer, register_with_keras
 from keras_transformer.version import __version__
 
 if TYPE_CHECKING:
@@ -39,6 +35,7 @@ if TYPE_CHECKING:
         ModelConfig,
         TrainingConfig,
     )
+    from keras_transformer.config.presets import preset
     from keras_transformer.data.prepare import prepare
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.errors import InputError
@@ -52,9 +49,9 @@ if TYPE_CHECKING:
         Resampling,
         compare,
     )
-    from keras_transformer.export.saved_translator import SavedTranslator
-    from keras_transformer.export.writer.keras_file import export_keras
-    from keras_transformer.export.writer.saved_model import export_run
+    from keras_transformer.exporting.saved_translator import SavedTranslator
+    from keras_transformer.exporting.writer.keras_file import export_keras
+    from keras_transformer.exporting.writer.saved_model import export_run
     from keras_transformer.inference.incremental import IncrementalTransformer
     from keras_transformer.layers import (
         DecoderLayer,
@@ -72,7 +69,6 @@ if TYPE_CHECKING:
         build_language_model,
         build_transformer,
     )
-    from keras_transformer.presets import preset
     from keras_transformer.search.beam import beam_search
     from keras_transformer.search.greedy import greedy_search
     from keras_transformer.search.loop import SearchResult
@@ -103,7 +99,7 @@ _PUBLIC = {
     "DecodingConfig": "config",
     "ModelConfig": "config",
     "TrainingConfig": "config",
-    "preset": "presets",
+    "preset": "config.presets",
     "InputError": "errors",
     "CharacterTokenizer": "text.character",
     "SentencePieceTokenizer": "text.sentencepiece",
@@ -144,6 +140,7 @@ _PUBLIC = {
     "Translator": "translation.translator",
     "translate_lines": "translation.stream",
     "evaluate": "api.evaluation",
+    "export": "api.exporting",
     "distill": "translation.distillation",
     "evaluate_run": "evaluation.run_evaluation",
     "Evaluation": "evaluation.run_evaluation",
@@ -151,16 +148,15 @@ _PUBLIC = {
     "Comparison": "evaluation.significance",
     "Resampling": "evaluation.significance",
     "Scoring": "evaluation.scoring",
-    "export_run": "export.writer.saved_model",
-    "export_keras": "export.writer.keras_file",
-    "SavedTranslator": "export.saved_translator",
+    "export_run": "exporting.writer.saved_model",
+    "export_keras": "exporting.writer.keras_file",
+    "SavedTranslator": "exporting.saved_translator",
 }
 
-# There at once; `export` is a function, too.
+# Imported on first use as well.
 _PACKAGES = (
     "data",
     "evaluation",
-    "export",
     "inference",
     "layers",
     "models",
@@ -259,7 +255,6 @@ __all__ = [
 
 if not TYPE_CHECKING:  # Checkers would believe any name to be there.
     __getattr__ = importer(__name__, _PUBLIC, _PACKAGES)
-make_callable(__name__, "export", "api.exporting")
 register_with_keras(__name__, _REGISTERED)
 
 

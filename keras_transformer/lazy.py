@@ -3,11 +3,10 @@
 import contextlib
 import gc
 import importlib
+import importlib.util
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from importlib.abc import Loader
-from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 
 def importer(
@@ -37,10 +36,9 @@ def importer(
 def register_with_keras(package: str, classes: Mapping[str, str]) -> None:
     """Lets Keras load files that name a package's classes.
 
-    Keras imports no module that a file names, for safety, so whoever loads one
-    has to import its classes first. Registered here are stand-ins that import
-    a class when Keras asks for it. Neither the classes nor Keras are imported
-    for that: where Keras isn't there yet, it is waited for.
+    Keras imports no module that a file names, for safety, so a program has to
+    import the classes before it loads a file. Registered here are stand-ins
+    that import a class when Keras asks for it: now, or once Keras is imported.
 
     Args:
         package: its `__name__`, under which its classes are registered.
@@ -53,51 +51,10 @@ def register_with_keras(package: str, classes: Mapping[str, str]) -> None:
             stand_in = _Deferred(f"{package}.{module}", name)
             registered.setdefault(f"{package}>{name}", stand_in)
 
-    after_import("keras", register)
-
-
-def make_callable(package: str, name: str, module: str) -> None:
-    """Lets a package be called where a function has its name.
-
-    A package is an attribute of the one that it lies in, in the place of
-    everything else of that name.
-
-    Args:
-        package: `__name__` of the outer package.
-        name: of the inner package and of the function.
-        module: in the outer package, that defines the function.
-    """
-
-    class CallablePackage(ModuleType):
-        @property
-        def __wrapped__(self):  # whose signature and docstring are shown
-            return getattr(importlib.import_module(f"{package}.{module}"), name)
-
-        # Which `help` and notebooks print; of modules it can be set.
-        @property
-        def __doc__(self):  # type: ignore[override]  # As said.
-            return self.__wrapped__.__doc__
-
-        def __call__(self, *args, **kwargs):
-            return self.__wrapped__(*args, **kwargs)
-
-    def change(inner):
-        inner.__class__ = CallablePackage
-
-    after_import(f"{package}.{name}", change)
-
-
-def after_import(name: str, function: Callable[[ModuleType], None]) -> None:
-    """Calls a function when a module has been imported, or now if it is.
-
-    Args:
-        name: of the module, in full.
-        function: gets the module.
-    """
-    if name in sys.modules:
-        function(sys.modules[name])
+    if "keras" in sys.modules:
+        register(sys.modules["keras"])
     else:
-        sys.meta_path.insert(0, _Watcher(name, function))
+        sys.meta_path.insert(0, _KerasFinder(register))
 
 
 @contextlib.contextmanager
@@ -142,47 +99,29 @@ class _Deferred:
         )
 
 
-class _Watcher:
-    """Finder of one module, by the other finders; sees when it is imported."""
+class _KerasFinder:
+    """Finds Keras as other finders do; calls a function once it is loaded."""
 
-    def __init__(self, name, function):
-        self._name = name
-        self._function = function
-        self._asks = False
+    def __init__(self, register):
+        self._register = register
+        self._searching = False
 
     def find_spec(self, name, path=None, target=None):
-        # Another watcher of the module, which this one asks, asks back.
-        if name != self._name or self._asks:
+        if name != "keras" or self._searching:
             return None
-        self._asks = True
+        self._searching = True
         try:
-            others = [finder for finder in sys.meta_path if finder is not self]
-            specs = (finder.find_spec(name, path, target) for finder in others)
-            spec = next(filter(None, specs), None)
+            spec = importlib.util.find_spec(name)
         finally:
-            self._asks = False
+            self._searching = False
         if spec is not None and spec.loader is not None:
-            spec.loader = cast(Loader, _WatchedLoader(spec.loader, self))
+            loader: Any = spec.loader
+            execute = loader.exec_module
+
+            def exec_module(module):
+                execute(module)
+                sys.meta_path.remove(self)
+                self._register(module)
+
+            loader.exec_module = exec_module
         return spec
-
-    def imported(self, module):
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-        self._function(module)
-
-
-class _WatchedLoader:
-    """Another loader, but for telling a `_Watcher` what it has loaded."""
-
-    def __init__(self, loader, watcher):
-        self._loader = loader
-        self._watcher = watcher
-
-    def __getattr__(self, attribute):
-        return getattr(self._loader, attribute)
-
-    def exec_module(self, module):
-        # As if nobody had watched.
-        module.__loader__ = module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
-        self._watcher.imported(module)

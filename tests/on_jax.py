@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from keras_transformer import jax_runtime
+from keras_transformer.training import jax_runtime
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 

@@ -12,8 +12,8 @@ from keras_transformer.config import (
     ModelConfig,
     TrainingConfig,
 )
+from keras_transformer.config.presets import PRESETS, preset, resolved
 from keras_transformer.errors import InputError
-from keras_transformer.presets import PRESETS, preset, resolved
 
 
 @pytest.mark.parametrize("name", PRESETS)

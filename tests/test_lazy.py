@@ -10,7 +10,7 @@ import keras
 import pytest
 
 import keras_transformer
-from keras_transformer.lazy import after_import, quick_imports
+from keras_transformer.lazy import quick_imports
 from tests.test_public_names import NEEDING, SOURCES, import_all
 
 PACKAGE = "keras_transformer"
@@ -28,45 +28,26 @@ def module(tmp_path, monkeypatch):
     sys.meta_path[:] = before
 
 
-def test_waits_for_an_import_and_leaves_no_trace(module):
-    finders, values = list(sys.meta_path), []
-    after_import(module, lambda imported: values.append(imported.value))
-    assert importlib.util.find_spec(module).name == module
-    assert values == []
-    assert module not in sys.modules
-    imported = importlib.import_module(module)
-    assert values == [1]
-    assert sys.meta_path == finders
-    assert imported.__loader__ is imported.__spec__.loader
-    assert not type(imported.__loader__).__module__.startswith(PACKAGE)
-    assert inspect.getsource(imported) == "value = 1\n"
-    after_import(module, lambda imported: values.append(2))
-    assert values == [1, 2]
-
-
-def test_two_may_wait_for_the_same_module(module):
-    # As where the package itself was imported two times.
-    finders, values = list(sys.meta_path), []
-    for number in (1, 2):
-        after_import(module, lambda _, number=number: values.append(number))
-    assert importlib.util.find_spec(module).name == module
-    imported = importlib.import_module(module)
-    assert sorted(values) == [1, 2]
-    assert sys.meta_path == finders
-    assert imported.__loader__ is imported.__spec__.loader
-    assert not type(imported.__loader__).__module__.startswith(PACKAGE)
-
-
-def test_a_module_that_fails_or_is_missing_fails_as_always(module, tmp_path):
-    values = []
-    after_import(module, values.append)
-    (tmp_path / f"{module}.py").write_text("1 / 0\n")
-    with pytest.raises(ZeroDivisionError):
-        importlib.import_module(module)
-    after_import("no_such_module_at_all", values.append)
-    with pytest.raises(ModuleNotFoundError, match="no_such_module_at_all"):
-        importlib.import_module("no_such_module_at_all")
-    assert values == []
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import keras_transformer, keras",
+        "import keras, keras_transformer",
+        "import importlib.util, keras_transformer\n"
+        "importlib.util.find_spec('keras')\nimport keras",
+    ],
+)
+def test_keras_gets_the_classes_whichever_is_imported_first(code):
+    code += (
+        "\nimport inspect, sys"
+        "\nprint('keras_transformer>EncoderLayer' in "
+        "keras.saving.get_custom_objects(), inspect.getsource(keras) != '', "
+        "[f for f in sys.meta_path if 'keras_tr' in type(f).__module__])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True
+    )
+    assert result.stdout == "True True []\n", result.stderr
 
 
 def test_what_is_not_used_is_not_imported(module):

@@ -28,7 +28,7 @@ except ValueError as error:
     print("made", error)
 """
 SHOUT = """
-from keras_transformer.workers import Workers
+from keras_transformer.system.workers import Workers
 from tests.toy_models import Shout
 with Workers(Shout(), 2, doing="shouting") as workers:
     print("made", *workers.map([["a"], ["b"]]))
@@ -36,7 +36,7 @@ with Workers(Shout(), 2, doing="shouting") as workers:
 # What the workers are to do is of the script itself.
 OWN = """
 from keras_transformer.errors import InputError
-from keras_transformer.workers import Workers
+from keras_transformer.system.workers import Workers
 
 def own():
     return str.upper

@@ -4,7 +4,7 @@ import uuid
 
 from keras_transformer.config import Config
 from keras_transformer.constants import SIDES, SPECIAL_TOKENS
-from keras_transformer.files import write_json, write_text
+from keras_transformer.system.files import write_json, write_text
 from tests.toy_models import MODEL, VARIANTS, VOCABULARY_SIZE, randomise
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"[: VOCABULARY_SIZE - 4]

@@ -17,8 +17,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from keras_transformer.cli.main import build_parser
 from keras_transformer.config import Config
-from keras_transformer.presets import PRESETS
-from keras_transformer.validation import field_types
+from keras_transformer.config.presets import PRESETS
+from keras_transformer.config.validation import field_types
 
 
 def comments(section) -> dict[str, str]:

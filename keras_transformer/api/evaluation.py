@@ -14,12 +14,12 @@ from keras_transformer.evaluation.run_evaluation import (
     evaluate_translator,
 )
 from keras_transformer.evaluation.scoring import Scoring
-from keras_transformer.export.ctranslate2_folder import MODEL
-from keras_transformer.export.ctranslate2_translator import (
+from keras_transformer.exporting.ctranslate2_folder import MODEL
+from keras_transformer.exporting.ctranslate2_translator import (
     CTranslate2Translator,
 )
-from keras_transformer.files import as_paths
-from keras_transformer.machine import usable_cores
+from keras_transformer.system.files import as_paths
+from keras_transformer.system.machine import usable_cores
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import require_name
 from keras_transformer.translation.request import WHY

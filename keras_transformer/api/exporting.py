@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.errors import InputError, require_kind
-from keras_transformer.files import as_paths
+from keras_transformer.system.files import as_paths
 
 if TYPE_CHECKING:
     from keras_transformer.data.corpus import Pairs
-    from keras_transformer.export.writer.ctranslate2 import CTranslate2Report
-    from keras_transformer.export.writer.keras_file import KerasReport
-    from keras_transformer.export.writer.saved_model import ExportReport
+    from keras_transformer.exporting.writer.ctranslate2 import CTranslate2Report
+    from keras_transformer.exporting.writer.keras_file import KerasReport
+    from keras_transformer.exporting.writer.saved_model import ExportReport
     from keras_transformer.training.run import Run
 
 TFSERVING, CTRANSLATE2, KERAS = "tfserving", "ctranslate2", "keras"
@@ -139,7 +139,7 @@ def export(
             "precision float32, bfloat16 or int8, and no dev set"
         )
     if format == TFSERVING:
-        from keras_transformer.export.server_files import (
+        from keras_transformer.exporting.server_files import (
             require_model_name,
         )
 
@@ -148,7 +148,7 @@ def export(
     progress = progress or _ignore
     common: dict[str, Any] = {"which": which or "best", "progress": progress}
     if format == CTRANSLATE2:
-        from keras_transformer.export.writer.ctranslate2 import (
+        from keras_transformer.exporting.writer.ctranslate2 import (
             export_ctranslate2,
         )
 
@@ -157,7 +157,7 @@ def export(
             run, out, quantization=quantization, decoding=decoding, **common
         )
     if format == KERAS:
-        from keras_transformer.export.writer.keras_file import export_keras
+        from keras_transformer.exporting.writer.keras_file import export_keras
 
         return export_keras(run, out, **common)
     common["lexicon"] = lexicon_of(run, shortlist)
@@ -198,8 +198,10 @@ def _check(format, **given):
 
 def _published(run, out, decoding, fallback, common, quantized):
     """A SavedModel, with one in float32 before it where that is wanted."""
-    from keras_transformer.export.registry.version_folders import choose_version
-    from keras_transformer.export.writer.saved_model import export_run
+    from keras_transformer.exporting.registry.version_folders import (
+        choose_version,
+    )
+    from keras_transformer.exporting.writer.saved_model import export_run
 
     if fallback and decoding.precision == "int8":
         # Before the long work.
@@ -249,7 +251,7 @@ def _with_precision(run, decoding, precision, dev, fallback, common):
 def _measured(run, decoding, precision, dev, which, lexicon, progress):
     """As `_with_precision`, with what the pairs of a dev set tell."""
     from keras_transformer.data.corpus import sentence_pairs
-    from keras_transformer.export.writer.precision import (
+    from keras_transformer.exporting.writer.precision import (
         activation_limits,
         choose_precision,
     )
@@ -280,7 +282,7 @@ def _measured(run, decoding, precision, dev, which, lexicon, progress):
 
 def _write_server_files(out, format, progress):
     """Those asked for, or those that are there and now are out of date."""
-    from keras_transformer.export.server_files import (
+    from keras_transformer.exporting.server_files import (
         refresh_server_files,
         write_server_files,
     )

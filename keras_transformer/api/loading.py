@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError, require_kind
-from keras_transformer.files import as_paths
+from keras_transformer.system.files import as_paths
 from keras_transformer.translation.request import Translation, blank_translation
 from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.texts import TextTranslator
@@ -149,10 +149,10 @@ def _run(folder, which, decoding, ensemble, shortlist):
 
 
 def _ctranslate2(folder, decoding):
-    from keras_transformer.export.ctranslate2_translator import (
+    from keras_transformer.exporting.ctranslate2_translator import (
         CTranslate2Translator,
     )
-    from keras_transformer.machine import usable_cores
+    from keras_transformer.system.machine import usable_cores
 
     translator = CTranslate2Translator(folder, decoding, usable_cores())
 
@@ -173,10 +173,10 @@ def _ctranslate2(folder, decoding):
 
 
 def _export(folder):
-    from keras_transformer.export.registry.version_folders import (
+    from keras_transformer.exporting.registry.version_folders import (
         find_saved_model,
     )
-    from keras_transformer.export.saved_translator import SavedTranslator
+    from keras_transformer.exporting.saved_translator import SavedTranslator
 
     try:
         folder = find_saved_model(folder)

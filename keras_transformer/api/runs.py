@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import read_json, read_yaml
+from keras_transformer.system.files import read_json, read_yaml
 
 if TYPE_CHECKING:
     from keras_transformer.data.prepared import PreparedData
@@ -172,7 +172,7 @@ def _create_run(load_data, out, config, initial, say):
 
 def _use_threads(config):
     """To be called before tokenizers, TensorFlow's first operations."""
-    from keras_transformer.machine import use_threads
+    from keras_transformer.system.machine import use_threads
     from keras_transformer.training import hosts
 
     if not hosts.on_jax():

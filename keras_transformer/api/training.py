@@ -16,9 +16,9 @@ from keras_transformer.api.runs import (
     taken_over_from,
 )
 from keras_transformer.config import Config
+from keras_transformer.config.presets import resolved
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_yaml
-from keras_transformer.presets import resolved
+from keras_transformer.system.files import read_yaml
 from keras_transformer.training.observer import Observer
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import argparse
 
 from keras_transformer.cli.main import build_parser
 from keras_transformer.compat import arguments_of
-from keras_transformer.presets import PRESETS
+from keras_transformer.config.presets import PRESETS
 
 SHELLS = ("bash", "zsh")
 _BY_EVAL = "$zsh_eval_context[-1] == eval"

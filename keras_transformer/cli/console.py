@@ -15,12 +15,12 @@ from typing import Any, Self, TextIO
 
 from tqdm import tqdm
 
-from keras_transformer import jax_runtime
 from keras_transformer.data.bounded_lines import bounded_lines
 from keras_transformer.data.corpus import open_bytes
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import replacing
 from keras_transformer.lazy import quick_imports
+from keras_transformer.system.files import replacing
+from keras_transformer.training import jax_runtime
 from keras_transformer.translation.text_files import decoded_lines
 
 # Seconds between two progress lines where there is no terminal, and between two

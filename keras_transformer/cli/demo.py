@@ -29,11 +29,14 @@ from keras_transformer.cli.console import (
 )
 from keras_transformer.cli.options import add_number
 from keras_transformer.cli.train import training_progress
+from keras_transformer.config.presets import preset
 from keras_transformer.errors import InputError
-from keras_transformer.files import write_text
-from keras_transformer.interpreters import child_environment, module_command
-from keras_transformer.leftovers import sweep
-from keras_transformer.presets import preset
+from keras_transformer.system.files import write_text
+from keras_transformer.system.interpreters import (
+    child_environment,
+    module_command,
+)
+from keras_transformer.system.leftovers import sweep
 
 SHOWN = 10  # held-out sentences translated at the end
 
@@ -180,7 +183,9 @@ def _config(epochs):
 
 def _check_out(out):
     """Refuses a folder for the export before anything is done."""
-    from keras_transformer.export.registry.version_folders import choose_version
+    from keras_transformer.exporting.registry.version_folders import (
+        choose_version,
+    )
 
     choose_version(out, None)
 

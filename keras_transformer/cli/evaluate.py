@@ -41,7 +41,7 @@ from keras_transformer.cli.options import (
 )
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError
-from keras_transformer.machine import usable_cores
+from keras_transformer.system.machine import usable_cores
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -391,8 +391,8 @@ def _model(arguments):
 
 def _ctranslate2_translator(arguments):
     """The translator of an export, on all cores."""
-    from keras_transformer.export.ctranslate2_folder import read_config
-    from keras_transformer.export.ctranslate2_translator import (
+    from keras_transformer.exporting.ctranslate2_folder import read_config
+    from keras_transformer.exporting.ctranslate2_translator import (
         CTranslate2Translator,
     )
 

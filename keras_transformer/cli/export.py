@@ -44,11 +44,11 @@ from keras_transformer.cli.options import (
     is_given,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.export.ctranslate2_folder import (
+from keras_transformer.exporting.ctranslate2_folder import (
     DESCRIPTION,
     QUANTIZATIONS,
 )
-from keras_transformer.files import json_text
+from keras_transformer.system.files import json_text
 
 # Options that not every format has, and the argument of `export` that each
 # becomes.
@@ -223,10 +223,10 @@ def _verify_only(arguments):
         InputError: another option was given, there is no SavedModel, or a
             check failed.
     """
-    from keras_transformer.export.registry.version_folders import (
+    from keras_transformer.exporting.registry.version_folders import (
         find_saved_model,
     )
-    from keras_transformer.export.verification.checks import (
+    from keras_transformer.exporting.verification.checks import (
         CTRANSLATE2_CHECKS,
         VERIFY,
         check_in_fresh_process,

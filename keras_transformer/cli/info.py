@@ -13,9 +13,9 @@ import yaml
 from keras_transformer.cli.console import visible
 from keras_transformer.cli.options import add_json_option
 from keras_transformer.errors import InputError
-from keras_transformer.export.registry.labels import read_labels
-from keras_transformer.export.registry.version_folders import version_folders
-from keras_transformer.files import read_json
+from keras_transformer.exporting.registry.labels import read_labels
+from keras_transformer.exporting.registry.version_folders import version_folders
+from keras_transformer.system.files import read_json
 
 # The file that makes a folder what it is.
 MARKS = {

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from keras_transformer.config import Config, DecodingConfig
+from keras_transformer.config.presets import resolved
+from keras_transformer.config.validation import field_types
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import read_yaml
-from keras_transformer.presets import resolved
-from keras_transformer.validation import field_types
-from keras_transformer.yaml_text import NotYaml, load_yaml
+from keras_transformer.system.files import read_yaml
+from keras_transformer.system.yaml_text import NotYaml, load_yaml
 
 # What does the work.
 Options: TypeAlias = "argparse.ArgumentParser | argparse._ArgumentGroup"

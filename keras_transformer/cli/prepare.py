@@ -35,8 +35,8 @@ from keras_transformer.cli.options import (
     check_engine_options,
     resolve_config,
 )
+from keras_transformer.config.presets import PRESETS
 from keras_transformer.errors import InputError
-from keras_transformer.presets import PRESETS
 
 if TYPE_CHECKING:
     from keras_transformer.data.prepared import PreparedData

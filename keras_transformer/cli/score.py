@@ -112,7 +112,7 @@ def _run_scorer(arguments):
 
 def _export_scorer(arguments):
     """The same, by an export's `score` signature."""
-    from keras_transformer.export.saved_translator import SavedTranslator
+    from keras_transformer.exporting.saved_translator import SavedTranslator
 
     for option in ("weights", "token_scores", "decoding"):
         if getattr(arguments, option):

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING
 from keras_transformer.cli.console import load_tensorflow, say
 from keras_transformer.cli.options import add_number, seconds
 from keras_transformer.errors import InputError
-from keras_transformer.export.ctranslate2_folder import require_ctranslate2
-from keras_transformer.export.registry.version_folders import version_folders
-from keras_transformer.machine import (
+from keras_transformer.exporting.ctranslate2_folder import require_ctranslate2
+from keras_transformer.exporting.registry.version_folders import version_folders
+from keras_transformer.serving.server import engines
+from keras_transformer.serving.server.log_stream import unblocked_stderr
+from keras_transformer.system.machine import (
     allow_many_connections,
     exit_after,
     spare_collections,
 )
-from keras_transformer.serving.server import engines
-from keras_transformer.serving.server.log_stream import unblocked_stderr
 
 if TYPE_CHECKING:
     from keras_transformer.serving.server.server import ServerOptions
@@ -256,7 +256,7 @@ def _serve(arguments, engine):
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     load_tensorflow()
     with _extra():
-        from keras_transformer.export.verification.c_api import disable_xla
+        from keras_transformer.exporting.verification.c_api import disable_xla
         from keras_transformer.serving.server.server import Server
 
         options = server_options(arguments, engine)

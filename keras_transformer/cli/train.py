@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from keras_transformer import jax_runtime
 from keras_transformer.api.runs import (
     SECTIONS,
     TrainingRequest,
@@ -50,8 +49,9 @@ from keras_transformer.cli.options import (
     config_given,
     resolve_config,
 )
+from keras_transformer.config.presets import PRESETS
 from keras_transformer.errors import InputError, shown
-from keras_transformer.presets import PRESETS
+from keras_transformer.training import jax_runtime
 
 if TYPE_CHECKING:
     import keras

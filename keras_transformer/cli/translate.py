@@ -326,10 +326,12 @@ def _of_run(arguments, request):
 
 def _of_export(arguments, request):
     """A translator factory of an export, and the batch size."""
-    from keras_transformer.export.registry.version_folders import (
+    from keras_transformer.exporting.registry.version_folders import (
         find_saved_model,
     )
-    from keras_transformer.export.saved_translator import SavedTranslatorFactory
+    from keras_transformer.exporting.saved_translator import (
+        SavedTranslatorFactory,
+    )
 
     if (
         arguments.length_penalty is not None
@@ -355,12 +357,12 @@ def _of_export(arguments, request):
 
 def _of_ctranslate2(arguments, request):
     """A translator factory of a folder for CTranslate2, and the batch size."""
-    from keras_transformer.export.ctranslate2_folder import (
+    from keras_transformer.exporting.ctranslate2_folder import (
         read_config,
         require_ctranslate2,
         require_search,
     )
-    from keras_transformer.export.ctranslate2_translator import (
+    from keras_transformer.exporting.ctranslate2_translator import (
         CTranslate2TranslatorFactory,
     )
 

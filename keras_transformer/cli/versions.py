@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from keras_transformer.export.registry.releases import list_releases
+    from keras_transformer.exporting.registry.releases import list_releases
 
     values = _change(arguments)
     if arguments.action != "list" and not getattr(arguments, "dry_run", False):
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _change(arguments):
     """Does what is asked; returns the versions that it concerned, by name."""
-    from keras_transformer.export.registry import labels, releases
+    from keras_transformer.exporting.registry import labels, releases
 
     base = arguments.base
     match arguments.action:
@@ -100,8 +100,11 @@ def _change(arguments):
 
 
 def _publish(arguments):
-    from keras_transformer.export.registry.labels import require_name, set_label
-    from keras_transformer.export.registry.releases import (
+    from keras_transformer.exporting.registry.labels import (
+        require_name,
+        set_label,
+    )
+    from keras_transformer.exporting.registry.releases import (
         publish,
         require_stable,
     )
@@ -120,7 +123,7 @@ def _publish(arguments):
 
 def _refresh(arguments):
     """Brings the server's files up to date where there are any."""
-    from keras_transformer.export.server_files import (
+    from keras_transformer.exporting.server_files import (
         refresh_server_files,
     )
 

@@ -2,7 +2,7 @@
 
 A `Config` has four sections. Each is a frozen dataclass that checks its own
 values, so a configuration that exists is a configuration that works. Presets
-live in `keras_transformer.presets`.
+live in `keras_transformer.config.presets`.
 """
 
 import dataclasses
@@ -13,8 +13,13 @@ from keras_transformer.config.data import DataConfig
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.config.model import ModelConfig
 from keras_transformer.config.training import TrainingConfig
+from keras_transformer.config.validation import (
+    field_types,
+    known,
+    mapping,
+    typed,
+)
 from keras_transformer.errors import InputError
-from keras_transformer.validation import field_types, known, mapping, typed
 
 __all__ = [
     "Config",

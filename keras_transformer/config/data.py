@@ -4,6 +4,13 @@ import dataclasses
 import re
 from typing import Annotated, Literal
 
+from keras_transformer.config.validation import (
+    PositiveInt,
+    Rule,
+    Section,
+    Seed,
+    at_most,
+)
 from keras_transformer.constants import SPECIAL_TOKENS, TAG
 from keras_transformer.languages import (
     code_of_name,
@@ -11,13 +18,6 @@ from keras_transformer.languages import (
     is_english,
     is_japanese,
     is_tag,
-)
-from keras_transformer.validation import (
-    PositiveInt,
-    Rule,
-    Section,
-    Seed,
-    at_most,
 )
 
 TokenizerKind = Literal[

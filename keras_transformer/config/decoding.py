@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Annotated, Literal
 
-from keras_transformer.validation import (
+from keras_transformer.config.validation import (
     NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,

@@ -26,7 +26,7 @@ from keras_transformer.data.corpus import (
     refuse_unequal_files,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.remote import size_of
+from keras_transformer.system.remote import size_of
 
 BLOCK_BYTES = 4 << 20
 

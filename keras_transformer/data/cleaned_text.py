@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from keras_transformer.chinese import simplify
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.cleaning import (
     Check,
@@ -12,6 +11,7 @@ from keras_transformer.data.cleaning import (
 )
 from keras_transformer.data.corpus import Pair
 from keras_transformer.languages import is_simplified_chinese
+from keras_transformer.text.chinese import simplify
 
 # What is done so far: (stage, pairs done, of how many or None).
 Progress = Callable[[str, int, int | None], None]

@@ -19,8 +19,8 @@ from keras_transformer.data.bounded_lines import (
     is_over_long,
 )
 from keras_transformer.errors import InputError, shown
-from keras_transformer.pipes import open_file
-from keras_transformer.remote import RemotePath, any_path
+from keras_transformer.system.pipes import open_file
+from keras_transformer.system.remote import RemotePath, any_path
 
 Pair = tuple[str, str]  # source, target
 

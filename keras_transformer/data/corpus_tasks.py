@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_transformer.checksums import describe_file
 from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.constants import SIDES, UNK_ID
 from keras_transformer.data.blocks import Block
@@ -41,7 +40,8 @@ from keras_transformer.data.pieces import (
     reading_order,
     write_pieces,
 )
-from keras_transformer.machine import set_threads
+from keras_transformer.system.checksums import describe_file
+from keras_transformer.system.machine import set_threads
 
 # What a side's tokens are counted by: (tokens, int64 counts); None: nothing.
 SideCounts = tuple[list[str], np.ndarray] | None

@@ -17,13 +17,13 @@ from keras_transformer.data.prepared import (
     PreparedData,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_yaml
 from keras_transformer.languages import (
     is_chinese,
     is_japanese,
     is_korean,
     is_simplified_chinese,
 )
+from keras_transformer.system.files import read_yaml
 from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 from keras_transformer.text.tokenizer_training import (

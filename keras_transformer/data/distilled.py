@@ -16,7 +16,6 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.checksums import describe_file, digest
 from keras_transformer.constants import PAD_ID
 from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.cleaning import (
@@ -35,7 +34,8 @@ from keras_transformer.data.records import (
     write_shard,
 )
 from keras_transformer.data.sorted_text import require_pairs
-from keras_transformer.files import replacing
+from keras_transformer.system.checksums import describe_file, digest
+from keras_transformer.system.files import replacing
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.version import versions
 

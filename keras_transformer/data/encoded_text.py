@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from keras_transformer.checksums import describe_file
 from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import SIDES
 from keras_transformer.data.cleaned_text import Progress
@@ -25,6 +24,7 @@ from keras_transformer.data.prepared import (
 )
 from keras_transformer.data.records import join_lengths
 from keras_transformer.data.sorted_text import Do, require_pairs
+from keras_transformer.system.checksums import describe_file
 from keras_transformer.text.tokenizer import Tokenizer
 
 _SHOWN = 4096  # pairs between reports of progress

@@ -22,8 +22,8 @@ from keras_transformer.data.partitions import PARTITION_BYTES
 from keras_transformer.data.pieces import read_pairs_of
 from keras_transformer.data.sorted_text import Do, SortedText
 from keras_transformer.errors import InputError
-from keras_transformer.machine import usable_cores
-from keras_transformer.workers import Workers
+from keras_transformer.system.machine import usable_cores
+from keras_transformer.system.workers import Workers
 
 ENGINES = ("local", "spark")
 # Bytes of text; below, the start of workers takes longer than they save.

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.chinese import simplify
 from keras_transformer.constants import TAG
 from keras_transformer.data.corpus import Pair
+from keras_transformer.text.chinese import simplify
 
 KEY_BITS = 63
 # Characters of a text, or of a word in a longer text, that are normalised

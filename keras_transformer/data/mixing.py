@@ -29,7 +29,7 @@ from keras_transformer.constants import TAG, TAG_NAME
 from keras_transformer.data.bounded_lines import LINE_BYTES
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec, Pair
 from keras_transformer.errors import InputError
-from keras_transformer.remote import RemotePath
+from keras_transformer.system.remote import RemotePath
 
 _LARGEST_WEIGHT = 1000
 # Of splitmix64 (Steele, Lea and Flood 2014, Fast Splittable Pseudorandom Number

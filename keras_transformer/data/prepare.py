@@ -36,8 +36,8 @@ from keras_transformer.data.prepared import (
     sealed,
 )
 from keras_transformer.errors import InputError, require_kind
-from keras_transformer.files import write_json
-from keras_transformer.remote import (
+from keras_transformer.system.files import write_json
+from keras_transformer.system.remote import (
     RemotePath,
     any_path,
     check_target,

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from keras_transformer.checksums import check_file, describe_file, digest
 from keras_transformer.config import Config
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import read_pairs, unreadable
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import read_json_value
-from keras_transformer.remote import RemotePath
+from keras_transformer.system.checksums import check_file, describe_file, digest
+from keras_transformer.system.files import read_json_value
+from keras_transformer.system.remote import RemotePath
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 
 FORMAT = "keras_transformer.data"

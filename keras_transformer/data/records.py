@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.checksums import describe_file
 from keras_transformer.data.ids import Ids
-from keras_transformer.files import disk_error
+from keras_transformer.system.checksums import describe_file
+from keras_transformer.system.files import disk_error
 
 _FEATURES = {
     name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)

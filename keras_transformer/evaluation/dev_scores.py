@@ -16,8 +16,8 @@ from keras_transformer.errors import InputError
 from keras_transformer.evaluation.bleu_chrf import scores
 from keras_transformer.evaluation.scoring import text_columns
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.machine import usable_cores
 from keras_transformer.search.from_config import needs_alignment
+from keras_transformer.system.machine import usable_cores
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import (
     load_weights,

@@ -24,7 +24,7 @@ from keras_transformer.evaluation.significance import (
     p_value_text,
     score_text,
 )
-from keras_transformer.files import read_yaml
+from keras_transformer.system.files import read_yaml
 
 _FOLDER = pathlib.Path(__file__).parent
 _STYLE = (_FOLDER / "report.css").read_text(encoding="utf-8")

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from keras_transformer.chinese import simplify
 from keras_transformer.config import Config
 from keras_transformer.data.corpus import Pair, Pairs, sentence_pairs
 from keras_transformer.errors import InputError, require_kind
@@ -16,6 +15,7 @@ from keras_transformer.evaluation.significance import (
     compare,
 )
 from keras_transformer.languages import is_simplified_chinese
+from keras_transformer.text.chinese import simplify
 
 
 class Configured(Protocol):

@@ -19,10 +19,10 @@ from typing import Annotated
 
 from sacrebleu.significance import PairedTest
 
+from keras_transformer.config.validation import Rule, Section
 from keras_transformer.errors import InputError, shown
 from keras_transformer.evaluation.bleu_chrf import check_texts, metrics
-from keras_transformer.interpreters import environment_variable
-from keras_transformer.validation import Rule, Section
+from keras_transformer.system.interpreters import environment_variable
 
 BOOTSTRAP, RANDOMISATION = "bs", "ar"
 TESTS = (BOOTSTRAP, RANDOMISATION)

@@ -12,9 +12,9 @@ import warnings
 import yaml
 
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import read_bytes, write_bytes
-from keras_transformer.pipes import open_file
-from keras_transformer.yaml_text import YAML_ERRORS
+from keras_transformer.system.files import read_bytes, write_bytes
+from keras_transformer.system.pipes import open_file
+from keras_transformer.system.yaml_text import YAML_ERRORS
 
 # Of settings that a program writes: bytes, and lists within one another.
 LARGEST_YAML = 1 << 16

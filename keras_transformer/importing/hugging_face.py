@@ -10,14 +10,14 @@ import pathlib
 import re
 from typing import Any
 
-from keras_transformer.checksums import is_bare_name
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import read_json
 from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
 from keras_transformer.importing.generation import SETTINGS, search_settings
 from keras_transformer.importing.raw_tensors import read_safetensors
 from keras_transformer.importing.tensors import read_state_dict
 from keras_transformer.importing.vocabulary import read_vocabulary
+from keras_transformer.system.checksums import is_bare_name
+from keras_transformer.system.files import read_json
 
 CONFIG = "config.json"
 # What the model would compute otherwise, by the values that are understood.

@@ -12,7 +12,6 @@ import pathlib
 import re
 
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import read_bytes
 from keras_transformer.importing.folders import (
     LARGEST_YAML,
     check_files,
@@ -23,6 +22,7 @@ from keras_transformer.importing.folders import (
 from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
 from keras_transformer.importing.raw_tensors import read_checkpoint
 from keras_transformer.importing.vocabulary import read_lines
+from keras_transformer.system.files import read_bytes
 
 _DESCRIPTION = "model_description.py"
 _CHECKPOINT = re.compile(r"ckpt-(\d+)\.index")

@@ -8,7 +8,6 @@ import re
 
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import read_bytes
 from keras_transformer.importing.folders import (
     LARGEST_YAML,
     check_name,
@@ -18,6 +17,7 @@ from keras_transformer.importing.folders import (
 from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
 from keras_transformer.importing.tensors import read_npz
 from keras_transformer.importing.vocabulary import read_vocabulary
+from keras_transformer.system.files import read_bytes
 
 DECODER = "decoder.yml"
 _SETTINGS = "special:model.yml"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import read_bytes
+from keras_transformer.system.files import read_bytes
 
 _SAFETENSORS = {
     "F64": "<f8",

@@ -11,15 +11,9 @@ import re
 import uuid
 import warnings
 
-from keras_transformer.checksums import describe_file
 from keras_transformer.config import Config
 from keras_transformer.constants import SIDES
 from keras_transformer.errors import InputError
-from keras_transformer.files import (
-    new_folder,
-    write_json,
-    write_text,
-)
 from keras_transformer.importing.folders import (
     check_files,
     copy_own_files,
@@ -33,6 +27,12 @@ from keras_transformer.importing.opennmt import find_settings, read_opennmt
 from keras_transformer.importing.original import DECODER, read_original
 from keras_transformer.importing.vocabulary import make_tokenizer, new_order
 from keras_transformer.models import build_transformer
+from keras_transformer.system.checksums import describe_file
+from keras_transformer.system.files import (
+    new_folder,
+    write_json,
+    write_text,
+)
 from keras_transformer.training.run import FORMAT, Run
 from keras_transformer.training.weights import save_weights, weights_path
 from keras_transformer.version import versions

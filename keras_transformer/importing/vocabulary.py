@@ -14,11 +14,11 @@ from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.constants import END_ID, SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import read_bytes, read_json
+from keras_transformer.system.files import read_bytes, read_json
+from keras_transformer.system.yaml_text import load_yaml
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.space import SpaceTokenizer
 from keras_transformer.text.tokenizer import LARGEST_CONTENT, Tokenizer
-from keras_transformer.yaml_text import load_yaml
 
 # What a language code before a source looks like, such as >>cmn_Hans<<.
 LANGUAGE_CODE = re.compile(r">>[^<>\s]+<<")

@@ -34,7 +34,7 @@ from keras_transformer.inference.weight_fusion import (
     assign,
     read_parameters,
 )
-from keras_transformer.machine import multiplies_bfloat16
+from keras_transformer.system.machine import multiplies_bfloat16
 
 
 class Step(NamedTuple):

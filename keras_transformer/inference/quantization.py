@@ -23,7 +23,7 @@ import tensorflow as tf
 from keras_transformer.compat import is_operation, quantized_matmul, scalar
 from keras_transformer.errors import InputError
 from keras_transformer.inference.weight_fusion import Parameters, Projection
-from keras_transformer.machine import multiplies_int8
+from keras_transformer.system.machine import multiplies_int8
 
 # TensorFlow's, internal: it has no function in Python, and no promise of
 # staying as it is.

@@ -15,8 +15,8 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
 
 from keras_transformer.errors import InputError
-from keras_transformer.files import replacing
 from keras_transformer.plots.style import style
+from keras_transformer.system.files import replacing
 
 FORMATS = ("svg", "png")
 # Neither the day nor Matplotlib's version belongs to what is drawn.

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_yaml
+from keras_transformer.system.files import read_yaml
 
 P = ParamSpec("P")
 

@@ -9,9 +9,9 @@ import re
 import tensorflow as tf
 
 from keras_transformer.blank import BLANK, INVISIBLE, WHITE_SPACE
-from keras_transformer.chinese import simplified
 from keras_transformer.constants import SPACE
 from keras_transformer.languages import base_language, is_english
+from keras_transformer.text.chinese import simplified
 from keras_transformer.text.options import require_boolean, require_option
 
 # Code points that Unicode keeps for the inside of programs. Tokenizers may

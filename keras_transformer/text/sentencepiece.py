@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_transformer.constants import SPACE, SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_bytes
+from keras_transformer.system.files import read_bytes
 from keras_transformer.text.normalization import (
     Normalizer,
     escape,

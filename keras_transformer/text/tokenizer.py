@@ -9,10 +9,14 @@ from typing import Any, Self
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.checksums import digest
 from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import read_bytes, read_json_value, write_bytes
+from keras_transformer.system.checksums import digest
+from keras_transformer.system.files import (
+    read_bytes,
+    read_json_value,
+    write_bytes,
+)
 from keras_transformer.text.normalization import Normalizer, squeeze
 from keras_transformer.text.options import OptionError
 from keras_transformer.text.tags import require_tags, split_tags, tag_ids

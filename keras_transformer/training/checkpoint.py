@@ -18,7 +18,7 @@ import keras
 import numpy as np
 
 from keras_transformer.errors import InputError
-from keras_transformer.files import replacing
+from keras_transformer.system.files import replacing
 from keras_transformer.training import hosts
 from keras_transformer.training.ownership import check_owner
 

@@ -23,8 +23,8 @@ from keras_transformer.data.batching import (
 )
 from keras_transformer.data.subword_sampling import subword_sampling
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import write_text
-from keras_transformer.leftovers import remove_leftovers
+from keras_transformer.system.files import write_text
+from keras_transformer.system.leftovers import remove_leftovers
 from keras_transformer.text.vectors import load_vectors
 from keras_transformer.training import hosts
 from keras_transformer.training.averaging import (

@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Iterator
 
 from keras_transformer.errors import InputError
-from keras_transformer.locks import locked
+from keras_transformer.system.locks import locked
 from keras_transformer.training import hosts
 
 

@@ -8,17 +8,16 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from keras_transformer import jax_runtime
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
-from keras_transformer.machine import (
+from keras_transformer.models import build_transformer
+from keras_transformer.system.machine import (
     has_gpu,
     multiplies_bfloat16,
     usable_cores,
 )
-from keras_transformer.models import build_transformer
 from keras_transformer.text.vectors import require_width
-from keras_transformer.training import hosts
+from keras_transformer.training import hosts, jax_runtime
 from keras_transformer.training.freezing import freeze
 
 if TYPE_CHECKING:

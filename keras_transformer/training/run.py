@@ -31,7 +31,9 @@ import keras
 from keras_transformer.config import Config
 from keras_transformer.constants import SIDES
 from keras_transformer.errors import InputError
-from keras_transformer.files import (
+from keras_transformer.models import build_transformer
+from keras_transformer.models.stacks import copy_to_other_depth
+from keras_transformer.system.files import (
     LARGEST_JSON,
     new_folder,
     read_bytes,
@@ -40,8 +42,6 @@ from keras_transformer.files import (
     write_json,
     write_text,
 )
-from keras_transformer.models import build_transformer
-from keras_transformer.models.stacks import copy_to_other_depth
 from keras_transformer.text.tokenizer import load_tokenizer
 from keras_transformer.training import hosts
 from keras_transformer.training.ownership import check_owner

@@ -18,9 +18,9 @@ import h5py
 import keras
 import numpy as np
 
-from keras_transformer.checksums import checksum
 from keras_transformer.errors import InputError, shown
-from keras_transformer.files import (
+from keras_transformer.system.checksums import checksum
+from keras_transformer.system.files import (
     read_json,
     replacing,
     require_space,

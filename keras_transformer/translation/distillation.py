@@ -13,7 +13,6 @@ import os
 import pathlib
 from collections.abc import Callable, Sequence
 
-from keras_transformer.checksums import checksum, digest
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import SIDES
 from keras_transformer.data.batching import report_damaged_shards
@@ -26,11 +25,17 @@ from keras_transformer.data.distilled import (
 from keras_transformer.data.mixing import Mix
 from keras_transformer.data.prepared import MANIFEST, PreparedData
 from keras_transformer.errors import InputError
-from keras_transformer.files import as_paths, check_free, new_folder, write_json
 from keras_transformer.languages import same_language
-from keras_transformer.locks import locked
-from keras_transformer.machine import set_threads
-from keras_transformer.remote import RemotePath, any_path
+from keras_transformer.system.checksums import checksum, digest
+from keras_transformer.system.files import (
+    as_paths,
+    check_free,
+    new_folder,
+    write_json,
+)
+from keras_transformer.system.locks import locked
+from keras_transformer.system.machine import set_threads
+from keras_transformer.system.remote import RemotePath, any_path
 from keras_transformer.training.run import Run
 from keras_transformer.translation.bulk import LocalAttempt, finish
 from keras_transformer.translation.ensemble import check_same_tokens

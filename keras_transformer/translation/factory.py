@@ -9,13 +9,17 @@ import dataclasses
 import json
 import pathlib
 
-from keras_transformer.checksums import checksum, digest, files_fingerprint
 from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_yaml
-from keras_transformer.remote import RemotePath
+from keras_transformer.system.checksums import (
+    checksum,
+    digest,
+    files_fingerprint,
+)
+from keras_transformer.system.files import read_yaml
+from keras_transformer.system.remote import RemotePath
 from keras_transformer.translation.request import (
     Translation,
     TranslationRequest,

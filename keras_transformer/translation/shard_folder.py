@@ -23,11 +23,15 @@ import shutil
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from keras_transformer.checksums import check_file, describe_file
 from keras_transformer.errors import InputError
-from keras_transformer.files import read_json, replacing, write_json
-from keras_transformer.leftovers import TEMPORARY, hidden, remove_leftovers_of
-from keras_transformer.locks import NO_LOCKS, open_unlinked
+from keras_transformer.system.checksums import check_file, describe_file
+from keras_transformer.system.files import read_json, replacing, write_json
+from keras_transformer.system.leftovers import (
+    TEMPORARY,
+    hidden,
+    remove_leftovers_of,
+)
+from keras_transformer.system.locks import NO_LOCKS, open_unlinked
 from keras_transformer.translation.shard_manifest import (
     BulkJob,
     difference,

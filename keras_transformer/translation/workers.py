@@ -9,9 +9,9 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from keras_transformer import workers
 from keras_transformer.errors import InputError
-from keras_transformer.machine import has_gpu, set_threads, usable_cores
+from keras_transformer.system import workers
+from keras_transformer.system.machine import has_gpu, set_threads, usable_cores
 from keras_transformer.translation.stream import TranslateBatches, one_by_one
 
 # Fewer batches than this aren't worth the start of workers.

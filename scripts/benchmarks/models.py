@@ -15,7 +15,7 @@ def make_run(scratch: pathlib.Path, folder=None) -> pathlib.Path:
         scratch: where it is put.
         folder: of the corpus whose vocabularies it has; see `prepare_data`.
     """
-    from keras_transformer.presets import preset
+    from keras_transformer.config.presets import preset
     from keras_transformer.training.run import Run
 
     config = preset(_LAYERS)
@@ -74,8 +74,8 @@ def export_forced(
 
 
 def _export(export, folder, decoding, data, shortlist):
-    from keras_transformer.export.writer.precision import activation_limits
-    from keras_transformer.export.writer.signatures import TracedSignatures
+    from keras_transformer.exporting.writer.precision import activation_limits
+    from keras_transformer.exporting.writer.signatures import TracedSignatures
     from keras_transformer.training.run import Run
     from keras_transformer.translation.lexicon import lexicon_of
 

@@ -22,9 +22,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from keras_transformer.checksums import checksum
 from keras_transformer.errors import InputError
-from keras_transformer.files import replacing, write_text
+from keras_transformer.system.checksums import checksum
+from keras_transformer.system.files import replacing, write_text
 from scripts.tools.parallel_zip import (
     DamagedZipError,
     Layout,

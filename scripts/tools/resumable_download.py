@@ -18,10 +18,10 @@ from pathlib import Path
 
 import urllib3
 
-from keras_transformer.checksums import checksum
 from keras_transformer.cli.console import Progress, say
 from keras_transformer.errors import InputError
-from keras_transformer.files import write_json
+from keras_transformer.system.checksums import checksum
+from keras_transformer.system.files import write_json
 
 # Some sites refuse clients that don't name themselves.
 USER_AGENT = "keras-transformer-download/2 (corpus download; Python urllib3)"

@@ -10,20 +10,20 @@ import pytest
 import keras_transformer as kt
 from keras_transformer.api import exporting
 from keras_transformer.errors import InputError
-from keras_transformer.export.writer import saved_model
+from keras_transformer.exporting.writer import saved_model
 
 FRESH = """
 import keras_transformer as kt
 assert callable(kt.export), kt.export
-from keras_transformer.export.registry import version_folders
-import keras_transformer.export.ctranslate2_folder as module
+from keras_transformer.exporting.registry import version_folders
+import keras_transformer.exporting.ctranslate2_folder as module
 assert callable(kt.export)
 assert kt.export.ctranslate2_folder is module
 """
 
 
 def test_the_package_is_the_function():
-    assert kt.export is sys.modules["keras_transformer.export"]
+    assert kt.export is sys.modules["keras_transformer.exporting"]
     signature = inspect.signature(kt.export)
     assert signature == inspect.signature(exporting.export)
     subprocess.run([sys.executable, "-c", FRESH], check=True, timeout=120)

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable
 
 from keras_transformer.data.prepared import PreparedData
-from keras_transformer.files import read_json
+from keras_transformer.system.files import read_json
 from keras_transformer.training.run import Run
 from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS
 from tests.importing.conftest import unpack

@@ -17,13 +17,13 @@ from keras_transformer.cli.main import main
 from keras_transformer.config import Config
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.errors import InputError
-from keras_transformer.export.server_files import batching_config
-from keras_transformer.files import read_yaml
+from keras_transformer.exporting.server_files import batching_config
 from keras_transformer.importing.run import import_run
 from keras_transformer.serving.server.config_files import (
     read_batching_parameters,
     read_model_configs,
 )
+from keras_transformer.system.files import read_yaml
 from keras_transformer.training.run import Run
 from tests.attack.damage_grammar import (
     claims,

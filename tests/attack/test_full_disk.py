@@ -12,8 +12,8 @@ import sys
 
 import pytest
 
-from keras_transformer.checksums import checksum
-from keras_transformer.leftovers import HIDDEN
+from keras_transformer.system.checksums import checksum
+from keras_transformer.system.leftovers import HIDDEN
 from tests.attack.commands import every_command
 from tests.attack.report import peak_mib
 from tests.cli.conftest import ROOT

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from keras_transformer.leftovers import HIDDEN
+from keras_transformer.system.leftovers import HIDDEN
 from keras_transformer.training.run import Run
 from tests.attack.commands import every_command
 from tests.cli.conftest import start

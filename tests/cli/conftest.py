@@ -11,7 +11,7 @@ from keras_transformer.api import training
 from keras_transformer.cli import train
 from keras_transformer.cli.main import main
 from keras_transformer.data.prepared import PreparedData
-from keras_transformer.export.writer import saved_model
+from keras_transformer.exporting.writer import saved_model
 from tests.built_once import built_once
 from tests.toy_models import MODEL, write_corpus
 from tests.toy_runs import write_run

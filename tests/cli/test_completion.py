@@ -8,7 +8,7 @@ import pytest
 
 from keras_transformer.cli.completion import SHELLS
 from keras_transformer.cli.main import COMMANDS, main
-from keras_transformer.presets import PRESETS
+from keras_transformer.config.presets import PRESETS
 
 ASK = """
 source "$1"; shift

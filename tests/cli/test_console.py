@@ -12,7 +12,7 @@ import pytest
 from keras_transformer.cli import console, info, main
 from keras_transformer.config import Config
 from keras_transformer.errors import InputError
-from keras_transformer.yaml_text import load_yaml
+from keras_transformer.system.yaml_text import load_yaml
 
 # It names the window, clears the screen, and turns the direction of writing.
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202e"

@@ -37,11 +37,11 @@ def toy(random_run):
 @pytest.fixture
 def here(monkeypatch):
     """Checks in this process: a new one takes seconds to start."""
-    from keras_transformer.export.verification import (
+    from keras_transformer.exporting.verification import (
         checks,
         ctranslate2_checks,
     )
-    from keras_transformer.export.writer import ctranslate2
+    from keras_transformer.exporting.writer import ctranslate2
 
     def check(folder, problem="", module=""):
         assert module == checks.CTRANSLATE2_CHECKS
@@ -91,7 +91,7 @@ def translate(tmp_path, capsys):
     ],
 )
 def test_translates_as_the_run_does(variant, tmp_path, here, capsys, translate):
-    from keras_transformer.export.ctranslate2_session import (
+    from keras_transformer.exporting.ctranslate2_session import (
         CTranslate2Session,
     )
 
@@ -422,7 +422,7 @@ def test_nothing_is_overwritten(toy, exported, refuses):
 def test_a_failed_check_publishes_nothing(
     toy, tmp_path, monkeypatch, here, refuses
 ):
-    from keras_transformer.export.ctranslate2_folder import QUANTIZATIONS
+    from keras_transformer.exporting.ctranslate2_folder import QUANTIZATIONS
 
     monkeypatch.setitem(QUANTIZATIONS, "float32", 1e-12)
     out = tmp_path / "out"
@@ -451,7 +451,7 @@ def test_a_missing_package_is_told(toy, tmp_path, monkeypatch, refuses):
     ],
 )
 def test_models_that_it_cannot_express_are_named(variant, says):
-    from keras_transformer.export.writer.ctranslate2 import transformer_spec
+    from keras_transformer.exporting.writer.ctranslate2 import transformer_spec
 
     model = small_transformer(variant)
     shape = {**SHAPE, **VARIANTS[variant], "max_length": 64}
@@ -480,7 +480,7 @@ def test_the_guides_commands_run(toy, tmp_path, monkeypatch, here):
         (tmp_path / name).write_text("aaa bbb\tab\n")
     for words in guide_commands():
         # The server is started by tests/cli/test_serve_ctranslate2.py, int8
-        # of TensorFlow's exported by tests/export/test_int8.py, a shortlist
+        # of TensorFlow's exported by tests/exporting/test_int8.py, a shortlist
         # by tests/translation/test_lexicon.py, and students are taught by
         # tests/cli/test_distill.py.
         elsewhere = words[0] in ("serve", "distill", "train")

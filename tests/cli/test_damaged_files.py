@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from keras_transformer.checksums import check_file
 from keras_transformer.errors import InputError
-from keras_transformer.export.registry.labels import read_labels
-from keras_transformer.files import read_json, read_yaml
+from keras_transformer.exporting.registry.labels import read_labels
+from keras_transformer.system.checksums import check_file
+from keras_transformer.system.files import read_json, read_yaml
 from keras_transformer.text.tokenizer import load_tokenizer
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import check_weights, weights_path

@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from keras_transformer.cli.main import build_parser, main
-from keras_transformer.export.server_files import FLAGS, batching_config
+from keras_transformer.exporting.server_files import FLAGS, batching_config
 from tests.cli.conftest import ROOT
 from tests.cli.kubernetes_objects import check, load, of_kind, one
-from tests.export.serving_messages import parse
+from tests.exporting.serving_messages import parse
 
 FOLDER = ROOT / "docs" / "deploy"
 MANIFESTS = sorted(FOLDER.glob("*.yaml"))

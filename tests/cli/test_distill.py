@@ -427,7 +427,7 @@ def stop_at_the_end(factory):
 def test_two_processes_are_one_too_many(
     script, command, refuses, run, data, tmp_path
 ):
-    from keras_transformer.locks import locked
+    from keras_transformer.system.locks import locked
 
     work = tmp_path / "distilled.distilling"
     work.mkdir()

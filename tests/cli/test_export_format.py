@@ -7,9 +7,9 @@ import pytest
 
 from keras_transformer.api import exporting
 from keras_transformer.cli.main import main
-from keras_transformer.export.server_files import write_server_files
-from keras_transformer.export.writer import saved_model
-from keras_transformer.export.writer.saved_model import ExportReport
+from keras_transformer.exporting.server_files import write_server_files
+from keras_transformer.exporting.writer import saved_model
+from keras_transformer.exporting.writer.saved_model import ExportReport
 
 FILES = (
     "batching.config",

@@ -13,7 +13,7 @@ import pytest
 from keras_transformer import Translator, load_tokenizer
 from keras_transformer.cli.main import main
 from keras_transformer.errors import InputError
-from keras_transformer.export.writer.keras_file import write_companions
+from keras_transformer.exporting.writer.keras_file import write_companions
 from keras_transformer.importing.run import import_run
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.training.run import Run

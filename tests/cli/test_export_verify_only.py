@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from keras_transformer.cli.main import main
-from keras_transformer.export.verification import checks as checking
-from keras_transformer.export.verification.checks import CheckResult
+from keras_transformer.exporting.verification import checks as checking
+from keras_transformer.exporting.verification.checks import CheckResult
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 

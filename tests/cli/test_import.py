@@ -12,7 +12,7 @@ import yaml
 from keras_transformer.api import training
 from keras_transformer.cli import train
 from keras_transformer.cli.main import main
-from keras_transformer.presets import PRESETS
+from keras_transformer.config.presets import PRESETS
 from tests.importing.conftest import (  # noqa: F401
     copy,
     folders,

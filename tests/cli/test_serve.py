@@ -15,7 +15,7 @@ import pytest
 from keras_transformer.cli.main import build_parser, main
 from keras_transformer.cli.serve import server_options
 from keras_transformer.errors import InputError
-from keras_transformer.export.verification import c_api
+from keras_transformer.exporting.verification import c_api
 from keras_transformer.serving.server import engines
 from tests.cli.conftest import start
 from tests.serving.asking import ask

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from keras_transformer.contract.status import VersionState
-from keras_transformer.export.verification import c_api
+from keras_transformer.exporting.verification import c_api
 from tests.cli.conftest import start
 from tests.cli.test_ctranslate2 import (  # noqa: F401
     DAMAGES,
@@ -149,7 +149,7 @@ def test_other_than_one_translation_a_text_is_refused(
     translations,
 ):
     from keras_transformer.contract.status import ServingError
-    from keras_transformer.export.ctranslate2_session import (
+    from keras_transformer.exporting.ctranslate2_session import (
         CTranslate2Session,
     )
 

@@ -16,7 +16,7 @@ import threading
 import pytest
 
 from keras_transformer.cli.main import build_parser, main
-from keras_transformer.export.server_files import FLAGS
+from keras_transformer.exporting.server_files import FLAGS
 from tests.cli.conftest import ROOT, start
 
 GUIDE = ROOT / "docs" / "serving.md"
@@ -72,7 +72,7 @@ def test_every_command_is_tested_below():
 @pytest.fixture(scope="module")
 def place(export, tmp_path_factory):
     """A folder in which the guide's commands can be given."""
-    from keras_transformer.export.server_files import (
+    from keras_transformer.exporting.server_files import (
         write_server_files,
     )
 
@@ -171,7 +171,7 @@ def test_translate(words, ports, place, monkeypatch, capsys):
 
 def test_versions(place, tmp_path, monkeypatch, capsys):
     """One after the other, as they stand there; others test the checks."""
-    from keras_transformer.export.registry import releases
+    from keras_transformer.exporting.registry import releases
 
     monkeypatch.setattr(releases, "check_in_fresh_process", lambda *_: ())
     monkeypatch.setattr(releases, "require_passed", lambda *_: None)

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from keras_transformer import jax_runtime
 from keras_transformer.cli.main import main
+from keras_transformer.training import jax_runtime
 from tests.cli.conftest import TRAIN_OPTIONS, start
 from tests.cli.test_interruption import wait_until
 from tests.on_jax import run_on_jax

@@ -257,7 +257,7 @@ def test_what_needs_a_server(refuses, export, source, option):
 
 @pytest.mark.medium
 def test_the_methods_of_the_client(export, url):
-    from keras_transformer.export.saved_translator import SavedTranslator
+    from keras_transformer.exporting.saved_translator import SavedTranslator
     from keras_transformer.serving import Client
 
     here = SavedTranslator(export)

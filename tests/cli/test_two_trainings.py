@@ -10,12 +10,12 @@ import h5py
 import numpy as np
 import pytest
 
-from keras_transformer.checksums import checksum
 from keras_transformer.cli.main import main
 from keras_transformer.cli.train import TrainingProgress
+from keras_transformer.system.checksums import checksum
 from keras_transformer.training.run import Run
 from tests.cli.conftest import ROOT, TRAIN_OPTIONS
-from tests.test_locks import HOLDING
+from tests.system.test_locks import HOLDING
 
 FILES = ("checkpoint.npz", "history.jsonl", "weights/best.weights.h5")
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from keras_transformer.cli.main import main
-from keras_transformer.export.server_files import write_server_files
+from keras_transformer.exporting.server_files import write_server_files
 from tests.cli.conftest import ROOT
 
 
@@ -108,7 +108,7 @@ def test_published_version_is_labelled(export, tmp_path, capsys):
 def test_a_canary_leaves_the_stable_version_its_requests(
     base, versions, refuses, monkeypatch, tmp_path
 ):
-    from keras_transformer.export.registry import releases
+    from keras_transformer.exporting.registry import releases
 
     monkeypatch.setattr(releases, "check_in_fresh_process", lambda *_: ())
     monkeypatch.setattr(releases, "require_passed", lambda *_: None)
@@ -137,7 +137,7 @@ def test_labels_that_are_none_are_not_believed(base, refuses, name, where):
 
 
 def test_changes_reach_the_servers_files(base, versions, capsys):
-    from keras_transformer.export.server_files import (
+    from keras_transformer.exporting.server_files import (
         write_server_files,
     )
 

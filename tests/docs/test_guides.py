@@ -11,7 +11,7 @@ import pytest
 import keras_transformer
 from keras_transformer.cli.main import COMMANDS, build_parser
 from keras_transformer.config import Config
-from keras_transformer.presets import PRESETS
+from keras_transformer.config.presets import PRESETS
 from tests.docs.pages import DOCS, ROOT
 
 EN = DOCS / "en"

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_transformer.contract import layout
 from keras_transformer.data.distilled import source_lines
 from keras_transformer.errors import InputError
-from keras_transformer.export.writer.signatures import TracedSignatures
+from keras_transformer.exporting.writer.signatures import TracedSignatures
 from keras_transformer.importing.folders import copy_own_files
 from keras_transformer.importing.run import (
     _license,

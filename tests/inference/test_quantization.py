@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.errors import InputError
-from keras_transformer.export.writer.precision import calibrate
+from keras_transformer.exporting.writer.precision import calibrate
 from keras_transformer.inference import incremental, quantization
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.inference.quantization import (
@@ -24,7 +24,7 @@ from keras_transformer.inference.weight_fusion import (
     as_variables,
     read_parameters,
 )
-from keras_transformer.machine import multiplies_int8
+from keras_transformer.system.machine import multiplies_int8
 from tests.inference.test_incremental import SOURCE, TARGETS
 from tests.toy_models import VARIANTS, shared_transformer
 

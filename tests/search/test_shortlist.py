@@ -7,7 +7,6 @@ import tensorflow as tf
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import END_ID, PAD_ID, UNK_ID
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.machine import multiplies_int8
 from keras_transformer.search.constraints import SentenceConstraints
 from keras_transformer.search.from_config import search, sentence_constraints
 from keras_transformer.search.shortlist import (
@@ -15,6 +14,7 @@ from keras_transformer.search.shortlist import (
     LexiconTable,
     shortlisted_search,
 )
+from keras_transformer.system.machine import multiplies_int8
 from tests.fake_models import random_sources, traced
 from tests.toy_models import VOCABULARY_SIZE, check_equal, shared_transformer
 

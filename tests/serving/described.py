@@ -7,7 +7,7 @@ import re
 import pytest
 
 from keras_transformer.contract.layout import OPENAPI
-from keras_transformer.files import read_yaml
+from keras_transformer.system.files import read_yaml
 
 
 class Described:

@@ -11,7 +11,7 @@ import pytest
 from keras_transformer.contract import layout
 from keras_transformer.contract.status import Code
 from keras_transformer.errors import InputError
-from keras_transformer.export.session import SavedModelSession
+from keras_transformer.exporting.session import SavedModelSession
 from keras_transformer.serving.server import loading
 from keras_transformer.serving.server.config_files import (
     ModelConfig,

@@ -1,13 +1,13 @@
 import pytest
 
 from keras_transformer.errors import InputError
-from keras_transformer.machine import usable_cores
 from keras_transformer.serving.server.config_files import (
     BatchingParameters,
     ModelConfig,
     read_batching_parameters,
     read_model_configs,
 )
+from keras_transformer.system.machine import usable_cores
 
 TWO_MODELS = """
 model_config_list {

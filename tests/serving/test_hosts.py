@@ -9,7 +9,7 @@ from keras_transformer.cli.main import build_parser, main
 from keras_transformer.cli.serve import server_options
 from keras_transformer.contract.status import ServingError
 from keras_transformer.errors import InputError
-from keras_transformer.export.verification import c_api
+from keras_transformer.exporting.verification import c_api
 from keras_transformer.serving.server import middleware
 from keras_transformer.serving.server.middleware import (
     AllowedHosts,

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from keras_transformer.contract.layout import OPENAPI, OPENAPI_PATH
-from keras_transformer.files import read_yaml
+from keras_transformer.system.files import read_yaml
 from tests.serving.asking import ask
 from tests.serving.contract import ANSWERS, ERRORS
 from tests.serving.described import described

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import DataConfig
+from keras_transformer.config.presets import preset
 from keras_transformer.data.prepare import prepare
-from keras_transformer.presets import preset
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run

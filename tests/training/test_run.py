@@ -6,9 +6,9 @@ import shutil
 import h5py
 import pytest
 
-from keras_transformer.checksums import checksum
 from keras_transformer.errors import InputError
 from keras_transformer.models.transformer import build_transformer
+from keras_transformer.system.checksums import checksum
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import load_weights, require_size
 

@@ -15,12 +15,12 @@ from keras_transformer.config import DecodingConfig
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.run_evaluation import evaluate_run
-from keras_transformer.files import read_json
 from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.machine import multiplies_int8
 from keras_transformer.search.constraints import SentenceConstraints
 from keras_transformer.search.from_config import search
 from keras_transformer.search.scoring import score_translations
+from keras_transformer.system.files import read_json
+from keras_transformer.system.machine import multiplies_int8
 from keras_transformer.training.run import Run
 from keras_transformer.translation.ensemble import (
     Ensemble,

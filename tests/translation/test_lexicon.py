@@ -15,8 +15,8 @@ from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation import run_evaluation
-from keras_transformer.export.writer import precision
-from keras_transformer.files import read_json
+from keras_transformer.exporting.writer import precision
+from keras_transformer.system.files import read_json
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.translation import lexicon as lexica
 from keras_transformer.translation.factory import RunTranslatorFactory

@@ -24,7 +24,7 @@ from keras_transformer.data.selection import TRAIN
 from keras_transformer.data.spark.session import spark_session
 from keras_transformer.data.spark.sorted_text import SparkSortedText
 from keras_transformer.data.spark.tables import SparkTables
-from keras_transformer.remote import RemotePath
+from keras_transformer.system.remote import RemotePath
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 
 from keras_transformer.errors import InputError
-from keras_transformer.interpreters import safe_path
+from keras_transformer.system.interpreters import safe_path
 
 _INSTALL = "pip install 'keras-transformer[spark]'"
 _OLDEST_JAVA = 17

@@ -30,7 +30,7 @@ from keras_transformer.data.corpus import (
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.selection import Step
 from keras_transformer.data.spark.session import BATCH_ROWS
-from keras_transformer.remote import RemotePath, any_path, size_of
+from keras_transformer.system.remote import RemotePath, any_path, size_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

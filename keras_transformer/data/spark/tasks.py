@@ -30,7 +30,7 @@ from keras_transformer.data.mixing import (
 from keras_transformer.data.pieces import Piece, write_piece
 from keras_transformer.data.selection import COLUMNS
 from keras_transformer.errors import InputError
-from keras_transformer.remote import RemotePath, any_path
+from keras_transformer.system.remote import RemotePath, any_path
 
 Batches = Iterable[pa.RecordBatch]
 

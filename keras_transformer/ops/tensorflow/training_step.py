@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import tensorflow as tf
 
 from keras_transformer.compat import adam_moments
-from keras_transformer.machine import give_back_memory
+from keras_transformer.system.machine import give_back_memory
 
 if TYPE_CHECKING:
     import keras

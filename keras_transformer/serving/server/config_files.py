@@ -14,10 +14,10 @@ from tensorflow_serving.config import model_server_config_pb2
 
 from keras_transformer.contract.protobuf import message
 from keras_transformer.errors import InputError
-from keras_transformer.export.ctranslate2_folder import is_export
-from keras_transformer.export.registry.version_folders import version_folders
-from keras_transformer.files import read_bytes
-from keras_transformer.machine import usable_cores
+from keras_transformer.exporting.ctranslate2_folder import is_export
+from keras_transformer.exporting.registry.version_folders import version_folders
+from keras_transformer.system.files import read_bytes
+from keras_transformer.system.machine import usable_cores
 
 _LARGEST_FILE = 1 << 20  # bytes
 # Of the values in a batching file.

@@ -16,7 +16,7 @@ import subprocess
 
 from keras_transformer.contract.layout import IMAGE, SAVED_MODEL
 from keras_transformer.errors import InputError
-from keras_transformer.export.ctranslate2_folder import is_export
+from keras_transformer.exporting.ctranslate2_folder import is_export
 
 TENSORFLOW_MODEL_SERVER = "tensorflow_model_server"
 DOCKER = "docker"

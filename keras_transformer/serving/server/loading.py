@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 from keras_transformer.contract import layout
 from keras_transformer.contract.layout import SAVED_MODEL, VARIABLES
 from keras_transformer.errors import InputError
-from keras_transformer.export.ctranslate2_folder import DESCRIPTION, MODEL
-from keras_transformer.files import read_json
+from keras_transformer.exporting.ctranslate2_folder import DESCRIPTION, MODEL
 from keras_transformer.languages import is_tag
-from keras_transformer.machine import multiplies_int8
+from keras_transformer.system.files import read_json
+from keras_transformer.system.machine import multiplies_int8
 
 T = TypeVar("T")
 

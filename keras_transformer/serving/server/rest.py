@@ -27,7 +27,6 @@ from keras_transformer.contract.status import (
     ServingError,
     invalid_argument,
 )
-from keras_transformer.files import read_yaml
 from keras_transformer.serving.page.files import Page
 from keras_transformer.serving.server import admission, json_tensors
 from keras_transformer.serving.server.core import SIGNATURE_DEF, Core
@@ -40,6 +39,7 @@ from keras_transformer.serving.server.middleware import (
 )
 from keras_transformer.serving.server.monitoring import CONTENT_TYPE
 from keras_transformer.serving.server.signature_tensors import count_rows
+from keras_transformer.system.files import read_yaml
 
 # Paths of the contract; names are quoted as they were sent.
 _MODEL = re.compile(

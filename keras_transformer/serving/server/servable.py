@@ -20,7 +20,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 from keras_transformer.contract.layout import BEAM, WARMUP
 from keras_transformer.contract.status import Code, ServingError
-from keras_transformer.export.session import SavedModelSession
+from keras_transformer.exporting.session import SavedModelSession
 from keras_transformer.serving.server.loading import stated_languages
 from keras_transformer.serving.server.signature_tensors import (
     complete_inputs,

@@ -19,8 +19,7 @@ import uvicorn
 from keras_transformer.contract.layout import WARMUP
 from keras_transformer.contract.status import ServingError
 from keras_transformer.errors import InputError
-from keras_transformer.export.ctranslate2_session import CTranslate2Session
-from keras_transformer.machine import files_left, usable_cores
+from keras_transformer.exporting.ctranslate2_session import CTranslate2Session
 from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.batching import Batcher
 from keras_transformer.serving.server.config_files import (
@@ -53,6 +52,7 @@ from keras_transformer.serving.server.servable import (
     Servable,
     replay_full_batches,
 )
+from keras_transformer.system.machine import files_left, usable_cores
 
 # Connections that wait to be accepted, and that are open: over REST, and over
 # gRPC.

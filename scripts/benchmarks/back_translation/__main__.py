@@ -35,11 +35,11 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
+from keras_transformer.config.presets import preset
 from keras_transformer.evaluation.significance import (
     RANDOMISATION,
     p_value_text,
 )
-from keras_transformer.presets import preset
 from scripts.benchmarks import command, page_parts, steps
 from scripts.benchmarks.ablations.differences import (
     difference_p_value,

@@ -27,7 +27,7 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
-from keras_transformer.machine import (
+from keras_transformer.system.machine import (
     multiplies_bfloat16,
     multiplies_int8,
     usable_cores,

@@ -92,8 +92,8 @@ class SessionTranslator:
     threads: int
 
     def __call__(self):
-        from keras_transformer.export.session import SavedModelSession
-        from keras_transformer.export.verification.c_api import disable_xla
+        from keras_transformer.exporting.session import SavedModelSession
+        from keras_transformer.exporting.verification.c_api import disable_xla
 
         disable_xla()
         inter_op_threads = 1 if self.threads == 1 else 0

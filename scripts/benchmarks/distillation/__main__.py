@@ -31,7 +31,7 @@ import tempfile
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
-from keras_transformer.machine import usable_cores
+from keras_transformer.system.machine import usable_cores
 from scripts.benchmarks import command, page_parts, steps
 from scripts.benchmarks.corpus import source_sentences
 from scripts.benchmarks.decoding.measure import Cell, Setting, measure

@@ -31,6 +31,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
+from keras_transformer.config.presets import preset
 from keras_transformer.data.keys import sentence_keys
 from keras_transformer.evaluation.significance import (
     RANDOMISATION,
@@ -38,7 +39,6 @@ from keras_transformer.evaluation.significance import (
     compare,
     p_value_text,
 )
-from keras_transformer.presets import preset
 from scripts.benchmarks import command, page_parts, steps
 
 _ROOT = pathlib.Path(__file__).resolve().parents[3]

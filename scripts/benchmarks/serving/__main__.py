@@ -28,7 +28,7 @@ import tempfile
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
-from keras_transformer.machine import usable_cores
+from keras_transformer.system.machine import usable_cores
 from scripts.benchmarks import command
 from scripts.benchmarks.corpus import source_sentences
 from scripts.benchmarks.serving.load import missing_wrk, write_bodies
@@ -134,7 +134,9 @@ def _rounds(options, base, texts, bodies, settings):
 
 
 def _translator(options, base, texts):
-    from keras_transformer.export.saved_translator import SavedTranslatorFactory
+    from keras_transformer.exporting.saved_translator import (
+        SavedTranslatorFactory,
+    )
 
     factory = SavedTranslatorFactory(str(base))
     return translator_rate(factory, texts, options.workers, options.batch_size)

@@ -4,7 +4,7 @@ import argparse
 import pathlib
 import re
 
-from keras_transformer.export.server_files import batching_config
+from keras_transformer.exporting.server_files import batching_config
 from scripts.benchmarks.models import export_forced, make_run
 
 _LENGTH = 20  # tokens of each translation, with random weights

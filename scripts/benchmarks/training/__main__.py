@@ -31,7 +31,7 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
-from keras_transformer.machine import usable_cores
+from keras_transformer.system.machine import usable_cores
 from scripts.benchmarks import command
 from scripts.benchmarks.corpus import corpus_folder, prepare_data
 from scripts.benchmarks.training import jax_report
@@ -109,7 +109,7 @@ def _measure_all(options, scratch):
 
 def _make_run(options, scratch):
     """A run of the notebook's shape that was never trained, and its data."""
-    from keras_transformer.presets import preset
+    from keras_transformer.config.presets import preset
     from keras_transformer.training.run import Run
 
     config = preset("notebook").updated(

@@ -87,7 +87,7 @@ _NAMES = {"float32": "float32", "mixed_bfloat16": "bfloat16"}
 
 def make_run(options, scratch):
     """A run of a preset's shape that was never trained, and its data."""
-    from keras_transformer.presets import preset
+    from keras_transformer.config.presets import preset
     from keras_transformer.training.run import Run
 
     config = preset(options.preset)

@@ -61,7 +61,7 @@ def measure(setting: Setting, run_folder, data_folder, warm_up, steps) -> dict:
     Tokens are counted as OpenNMT-tf counts them: the source's without START
     and END, the target's with END; padding never.
     """
-    from keras_transformer.machine import use_threads
+    from keras_transformer.system.machine import use_threads
 
     use_threads(setting.threads)
     model, batches = _prepared(setting, run_folder, data_folder)
@@ -247,7 +247,7 @@ def matrix_rate() -> dict:
 def dev_loss(setting: Setting, run_folder, data_folder, scratch) -> dict:
     """Cross-entropy per token on the dev split after an epoch."""
     from keras_transformer.data.prepared import PreparedData
-    from keras_transformer.machine import use_threads
+    from keras_transformer.system.machine import use_threads
     from keras_transformer.training.fit import fit
     from keras_transformer.training.run import Run
 

@@ -46,7 +46,7 @@ def measure(precision, run_folder, data_folder, steps, batches_path) -> dict:
     _start()
     import jax
 
-    from keras_transformer.jax_runtime import Compilations
+    from keras_transformer.training.jax_runtime import Compilations
     from keras_transformer.training.step_logs import UnreadLogs
 
     compilations = Compilations()

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from keras_transformer import jax_runtime
 from keras_transformer.config import ModelConfig
 from keras_transformer.models import build_transformer
+from keras_transformer.training import jax_runtime
 from scripts.benchmarks.training.measure import flops
 from tests.toy_models import write_corpus
 

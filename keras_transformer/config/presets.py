@@ -1,0 +1,85 @@
+"""Named configurations, each a recipe: see `presets.yaml` beside this file."""
+
+import contextlib
+import difflib
+import pathlib
+from collections.abc import Iterable
+
+from keras_transformer.config import Config
+from keras_transformer.config.validation import mapping
+from keras_transformer.errors import InputError
+from keras_transformer.system.files import read_yaml
+
+PRESETS = read_yaml(pathlib.Path(__file__).with_suffix(".yaml"))
+
+
+def preset(name: str) -> Config:
+    """The configuration of that name.
+
+    Raises:
+        InputError: there is no such preset.
+    """
+    if name not in PRESETS:
+        close = difflib.get_close_matches(str(name), PRESETS, n=1)
+        hint = f", did you mean {close[0]!r}?" if close else "."
+        raise InputError(
+            f"unknown preset {name!r}{hint} Accepted: {', '.join(PRESETS)}"
+        )
+    return Config().updated(PRESETS[name], f"preset {name}")
+
+
+def resolved(
+    name: str | None,
+    changes: Iterable[tuple[dict, str]],
+    *,
+    default: str | None = None,
+    taken_over: dict | None = None,
+) -> Config:
+    """A preset and what changes it, the last change winning.
+
+    Args:
+        name: of the preset; None: the default.
+        changes: `{section: {key: value}}` and where it comes from.
+        default: preset where none is named; None: the fields' defaults.
+        taken_over: `{section: {key: value}}` from elsewhere, in place of
+            what neither the named preset nor a change says.
+
+    Raises:
+        InputError: an unknown preset, key, or a value that isn't accepted.
+    """
+    base = name or default
+    config = preset(base) if base else Config()
+    named = PRESETS[name] if name else {}
+    taken_over = {
+        section: {
+            k: v for k, v in part.items() if k not in named.get(section, {})
+        }
+        for section, part in (taken_over or {}).items()
+    }
+    config = config.updated(taken_over, "settings that were taken over")
+    changes = list(changes)
+    try:
+        return _updated(config, changes)
+    except InputError:
+        # Some values fit only once all are in, as a language and its tokenizer.
+        with contextlib.suppress(InputError):
+            return config.updated(_together(changes), "all settings")
+        raise
+
+
+def _updated(config, changes):
+    for values, where in changes:
+        config = config.updated(values, where)
+    return config
+
+
+def _together(changes):
+    """One change that does what several do, one after another."""
+    values: dict = {}
+    for change, where in changes:
+        mapping(change, where)
+        for section, part in change.items():
+            if not isinstance(part, dict):
+                raise InputError(f"{where}: {section} must be a mapping")
+            values[section] = {**values.get(section, {}), **part}
+    return values

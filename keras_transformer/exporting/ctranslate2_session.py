@@ -1,0 +1,193 @@
+"""An export for CTranslate2 by signatures, as a server runs a SavedModel.
+
+Names, types and meanings are those of `contract.layout`; alignments are
+missing, as CTranslate2's aren't known to be the model's.
+
+Axes: B texts, K hypotheses.
+"""
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import meta_graph_pb2
+
+from keras_transformer.constants import NO_SCORE
+from keras_transformer.contract.layout import (
+    BEAM,
+    GREEDY,
+    IDS,
+    LENGTH,
+    LOG_PROBABILITY,
+    NBEST,
+    SCORE,
+    SCORES,
+    SCORING,
+    SIGNATURES,
+    TOKENIZE,
+    TOKENS,
+    TRANSLATION,
+    TRANSLATION_TRUNCATED,
+    TRANSLATIONS,
+    TRUNCATED,
+)
+from keras_transformer.contract.status import invalid_argument
+from keras_transformer.exporting.ctranslate2_translator import (
+    CTranslate2Translator,
+)
+from keras_transformer.search.scoring import (
+    ONE_EACH,
+    ScorePenalties,
+    hypothesis_scores,
+)
+from keras_transformer.translation.details import tokenize
+from keras_transformer.translation.translator import greedy
+
+
+class CTranslate2Session:
+    """Runs the signatures of a folder, for many threads at once.
+
+    Args:
+        folder: that `export --format ctranslate2` wrote.
+        intra_op_threads: of one batch; 0: CTranslate2's choice.
+        workers: batches at a time; more wait for their turn.
+
+    Attributes:
+        signatures: `SignatureDef` by name.
+
+    Raises:
+        InputError: CTranslate2 isn't installed, or the folder is no such
+            export or damaged.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike,
+        intra_op_threads: int = 0,
+        workers: int = 1,
+    ) -> None:
+        self._translator = CTranslate2Translator(
+            folder, threads=intra_op_threads, workers=workers
+        )
+        decoding = self._translator.decoding
+        self._greedy = self._translator.with_search(greedy(decoding))
+        self._ids = tokenize(self._translator)
+        self._functions: dict[str, Callable[..., dict]] = {
+            BEAM: lambda text: _best(self._translator, text),
+            GREEDY: lambda text: _best(self._greedy, text),
+            NBEST: self._nbest,
+            SCORING: self._score,
+            TOKENIZE: self._tokenize,
+        }
+        self.signatures = {
+            name: _definition(SIGNATURES[name]) for name in self._functions
+        }
+        # Tokenizers are traced now, and not in the first request.
+        for name, signature in self.signatures.items():
+            self.run(name, {key: [b"a"] for key in signature.inputs})
+
+    def run(self, name: str, inputs: dict, outputs: tuple = ()) -> dict:
+        """Runs a signature.
+
+        Args:
+            name: of the signature.
+            inputs: an array, or lists, of bytes by the name of each input.
+            outputs: names of those to return; all if there are none.
+
+        Returns:
+            an array by the name of each output; strings are bytes in an
+            array of objects.
+
+        Raises:
+            KeyError: there is no such signature, input or output.
+            ServingError: there are not as many translations as texts.
+            RuntimeError: CTranslate2 failed.
+        """
+        texts = {key: list(values) for key, values in inputs.items()}
+        values = self._functions[name](**texts)
+        return {key: values[key] for key in outputs or values}
+
+    def close(self) -> None:
+        """Frees the weights."""
+        self._translator.close()
+
+    def _nbest(self, text):
+        count = self._translator.decoding.beam_size
+        rows, scores, truncated = self._translator.answer(text, count)
+        shape = len(text), count
+        texts = [one for row in rows for one in row]
+        return {
+            TRANSLATIONS: _strings(texts).reshape(shape),  # (B, K)
+            SCORES: np.array(scores, np.float32).reshape(shape),
+            TRUNCATED: np.array(truncated, bool),
+        }
+
+    def _score(self, text, translation):
+        if len(text) != len(translation):
+            raise invalid_argument(f"{ONE_EACH} {len(text)} {len(translation)}")
+        translator, shape = self._translator, self._translator.config.model
+        tokens = translator.target_tokenizer.tokenize(
+            tf.constant(translation, tf.string)
+        )  # (B, ragged)
+        most = shape.max_length - 1  # without END
+        by_token = translator.token_log_probabilities(
+            text, tokens[:, :most].to_list()
+        )
+        lengths = np.array([len(values) for values in by_token], np.int32)
+        sums = np.array([sum(values) for values in by_token], np.float32)
+        source = self._ids(tf.constant(text, tf.string))[LENGTH].numpy()
+        if not (shape.source_start or shape.source_end):
+            # CTranslate2 leaves out what has no source at all.
+            sums[source == 0] = NO_SCORE
+        decoding = translator.decoding
+        normalization = ScorePenalties(
+            decoding.length_normalization, decoding.length_penalty
+        )
+        return {
+            LOG_PROBABILITY: sums,
+            SCORE: hypothesis_scores(sums, lengths, normalization).numpy(),
+            TOKENS: lengths,
+            TRUNCATED: source > shape.max_length - 2,  # START and END
+            TRANSLATION_TRUNCATED: tokens.row_lengths().numpy() > most,
+        }
+
+    def _tokenize(self, text):
+        outputs = self._ids(tf.constant(text, tf.string))
+        return {name: outputs[name].numpy() for name in (IDS, LENGTH)}
+
+
+def _best(translator, text):
+    rows, scores, truncated = translator.answer(text)
+    return {
+        TRANSLATION: _strings([row[0] for row in rows]),
+        SCORE: np.array([row[0] for row in scores], np.float32),
+        TRUNCATED: np.array(truncated, bool),
+    }
+
+
+def _strings(texts):
+    """Texts as a session gives them: bytes in an array of objects."""
+    array = np.empty(len(texts), object)
+    array[:] = [text.encode() for text in texts]
+    return array
+
+
+def _definition(signature):
+    """`SignatureDef` of a `contract.layout.Signature`."""
+
+    def info(name, dtype, rank):
+        return meta_graph_pb2.TensorInfo(
+            name=f"{name}:0",
+            dtype=tf.as_dtype(dtype).as_datatype_enum,
+            tensor_shape=tf.TensorShape([None] * rank).as_proto(),
+        )
+
+    return meta_graph_pb2.SignatureDef(
+        inputs={name: info(name, "string", 1) for name in signature.inputs},
+        outputs={
+            name: info(name, *described)
+            for name, described in signature.outputs.items()
+        },
+        method_name=tf.saved_model.PREDICT_METHOD_NAME,
+    )

@@ -1,0 +1,385 @@
+"""CTranslate2 translator: an exported folder in Python, with our tokenizers.
+
+Needs the extra `[ctranslate2]`. CTranslate2 searches, from tokens to tokens;
+text becomes tokens, and tokens text, by the tokenizers of the run, whatever
+their kind. These need TensorFlow and TF Text, which are imported with the
+first model.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from keras_transformer.compat import graph_function
+from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.constants import NO_SCORE, PAD_ID, UNK_ID
+from keras_transformer.errors import InputError
+from keras_transformer.exporting.ctranslate2_folder import (
+    ACCEPTED,
+    EXPORT_AGAIN,
+    read_config,
+    read_description,
+    require_ctranslate2,
+    require_search,
+)
+from keras_transformer.system.checksums import check_file, files_fingerprint
+from keras_transformer.translation.request import (
+    Translation,
+    translations_of,
+    warn_truncated,
+)
+from keras_transformer.translation.texts import text_list
+
+
+class Hypotheses(NamedTuple):
+    """What was found for each of B texts, the best first.
+
+    Attributes:
+        ids: B lists of lists of target ids, without START and END.
+        scores: as many lists of floats: log-probabilities, divided by the
+            length penalty. Those of tokens that the search bans are shared
+            among the others, as CTranslate2 bans before its softmax.
+        truncated: B booleans, whether the text lost its end: it was too long
+            for the model, or its best translation reached the limit.
+    """
+
+    ids: list[list[list[int]]]
+    scores: list[list[float]]
+    truncated: list[bool]
+
+
+class CTranslate2Translator:
+    """Translates with an export for CTranslate2, on the processor.
+
+    Args:
+        folder: that `export --format ctranslate2` wrote.
+        decoding: the search; None: as it was exported.
+        threads: of one translation.
+        workers: translations at a time, of as many threads that call; more
+            wait for their turn.
+
+    Attributes:
+        description: what the export says about itself, a dict.
+        config: the run's `Config`.
+        decoding: the search.
+        source_tokenizer: a `Tokenizer`, with the search's prefix.
+        target_tokenizer: a `Tokenizer`.
+
+    Raises:
+        InputError: CTranslate2 isn't installed, the folder is no such export
+            or damaged, or the search is one that CTranslate2 doesn't have.
+
+    Example:
+        >>> translator = CTranslate2Translator("ctranslate2_models/en-zh")
+        >>> translations, _, _ = translator.translate(["Good morning."])
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike,
+        decoding: DecodingConfig | None = None,
+        threads: int = 1,
+        workers: int = 1,
+    ) -> None:
+        require_ctranslate2()
+        self._folder = folder = pathlib.Path(folder)
+        self.description = read_description(folder)
+        for file in self.description["files"]:
+            check_file(folder / file["name"], file, EXPORT_AGAIN, content=True)
+        self.config = read_config(folder)
+        self._max_length = self.config.model.max_length
+        self._load_tokenizers(folder)
+        self._set_search(decoding or self.config.decoding)
+        self._model = _loaded(folder, threads, workers)
+
+    def __repr__(self) -> str:
+        return f"CTranslate2Translator({str(self._folder)!r})"
+
+    def with_search(self, decoding: DecodingConfig) -> CTranslate2Translator:
+        """The same model, loaded once, with another search.
+
+        Raises:
+            InputError: it is one that CTranslate2 doesn't have.
+        """
+        other = copy.copy(self)
+        other._set_search(decoding)
+        return other
+
+    def close(self) -> None:
+        """Frees the weights, for all that share them."""
+        self._model.unload_model()
+
+    def translate(
+        self, texts: Sequence[str], count: int = 1
+    ) -> tuple[list[list[str]], list[list[float]], list[bool]]:
+        """The best translations of each text.
+
+        Args:
+            texts: B sentences.
+            count: K, at most the beam size.
+
+        Returns:
+            B lists of K translations, the best first, as many scores, and
+            whether each text lost its end, of which a `UserWarning` says how
+            many. What is left over, as of a text without tokens, has "" and
+            `NO_SCORE`.
+        """
+        found = self.answer(text_list(texts, "a CTranslate2Translator"), count)
+        warn_truncated(found[2])
+        return found
+
+    def answer(
+        self, texts: Sequence[str], count: int = 1
+    ) -> tuple[list[list[str]], list[list[float]], list[bool]]:
+        """`translate` without a warning, for those who pass on the flags."""
+        # All of the beam, for some may be the same text.
+        searched = 1 if count == 1 else self.decoding.beam_size
+        ids, scores, truncated = self.search(texts, searched)
+        spelt = iter(self._spell([row for rows in ids for row in rows]))
+        translations = []
+        for row in scores:
+            best: dict = {}  # scores by text
+            for score in row:
+                best.setdefault(next(spelt), score)
+            left = [("", NO_SCORE)] * count
+            translations.append([*best.items(), *left][:count])
+        return (
+            [[text for text, _ in row] for row in translations],
+            [[score for _, score in row] for row in translations],
+            truncated,
+        )
+
+    def results(
+        self, texts: Sequence[str], count: int = 1
+    ) -> list[Translation]:
+        """`translate`, each text's with all that is known of it."""
+        return translations_of(texts, *self.answer(texts, count), count)
+
+    def search(self, texts: Sequence[str], count: int = 1) -> Hypotheses:
+        """`translate`, to ids. A text without tokens has one hypothesis: []."""
+        sources, limits, truncated = self._sources(texts)
+        results: dict = {i: [([], 0.0)] for i in range(len(texts))}
+        rows = [i for i, source in enumerate(sources) if source]
+        results |= self._search(rows, sources, max(limits, default=0), count)
+        # The limit of a search is one for all of its sentences, so those that
+        # went beyond their own are searched again.
+        beyond: dict = {}
+        for i in rows:
+            longest = max(len(ids) for ids, _ in results[i])
+            if longest >= limits[i] < max(limits):
+                beyond.setdefault(limits[i], []).append(i)
+        for limit, again in beyond.items():
+            results |= self._search(again, sources, limit, count)
+        found = [results[i] for i in range(len(texts))]
+        # At most so many tokens, if END is one of them: else it has none.
+        reached = [
+            len(row[0][0]) >= limit > 0
+            for row, limit in zip(found, limits, strict=True)
+        ]
+        return Hypotheses(
+            [[ids for ids, _ in row] for row in found],
+            [[score for _, score in row] for row in found],
+            [a or b for a, b in zip(truncated, reached, strict=True)],
+        )
+
+    def token_log_probabilities(
+        self, texts: Sequence[str], targets: Sequence[Sequence[int]]
+    ) -> list[list[float]]:
+        """How probable given translations are, token by token.
+
+        Args:
+            texts: B sentences.
+            targets: as many lists of ids, without START and END.
+
+        Returns:
+            B lists of natural logarithms, one more than there are ids: END's.
+        """
+        sources, _, _ = self._sources(texts)
+        tokens = [[self._target_tokens[i] for i in ids] for ids in targets]
+        results = self._model.score_batch(sources, tokens, max_input_length=0)
+        return [list(result.log_probs) for result in results]
+
+    def target_ids(self, translations: Sequence[str]) -> list[list[int]]:
+        """The ids of given translations; what exceeds the model is cut off."""
+        ids = self.target_tokenizer.tokenize(
+            _strings(translations)
+        )  # (B, ragged)
+        return ids[:, : self._max_length - 1].to_list()
+
+    def _load_tokenizers(self, folder):
+        from keras_transformer.text.tokenizer import load_tokenizer
+
+        self._source, self.target_tokenizer = (
+            load_tokenizer(folder / f"{side}_tokenizer")
+            for side in ("source", "target")
+        )
+        self._require_tokenizers(folder)
+        self._source_tokens = self._source.tokens()
+        self._target_tokens = self.target_tokenizer.tokens()
+        self._target_ids = {t: i for i, t in enumerate(self._target_tokens)}
+
+    def _require_tokenizers(self, folder):
+        """Refuses tokenizers of another model: their ids mean other tokens."""
+        described: Any = self.description.get("tokenizers")
+        for side, tokenizer in (
+            ("source", self._source),
+            ("target", self.target_tokenizer),
+        ):
+            path = folder / f"{side}_tokenizer"
+            try:
+                fingerprint = described[side]["fingerprint"]
+            except (TypeError, KeyError):
+                raise InputError(
+                    f"{folder}: damaged, no fingerprint of {path.name}"
+                ) from None
+            if tokenizer.fingerprint() != fingerprint:
+                raise InputError(f"{path}: not the tokenizer of this model")
+
+    def _set_search(self, decoding):
+        import tensorflow as tf
+
+        from keras_transformer.search.constraints import max_output_lengths
+        from keras_transformer.translation.translator import with_prefix
+
+        require_search(decoding)
+        self.decoding = decoding
+        self._options = self._search_options()
+        source = with_prefix(self._source, decoding)
+        self.source_tokenizer = source
+        most = self._max_length - 2  # without START and END
+
+        def prepare(text):
+            ids = source.tokenize(text)  # (B, ragged)
+            lengths = tf.cast(ids.row_lengths(), tf.int32)
+            kept = tf.minimum(lengths, most)
+            limits = max_output_lengths(kept, decoding, most + 2)
+            # (B, S), (B,), (B,), (B,)
+            return ids[:, :most].to_tensor(PAD_ID), kept, limits, lengths > most
+
+        text = tf.TensorSpec([None], tf.string)
+        self._prepare = graph_function(prepare, [text])
+
+    def _sources(self, texts):
+        """Tokens of texts, the limits of their outputs, and what was cut."""
+        ids, lengths, limits, truncated = (
+            tensor.numpy() for tensor in self._prepare(_strings(texts))
+        )
+        sources = [
+            [self._source_tokens[i] for i in row[:length]]
+            for row, length in zip(ids, lengths, strict=True)
+        ]
+        return sources, limits.tolist(), truncated.tolist()
+
+    def _search_options(self):
+        """What `translate_batch` is told of the search."""
+        from keras_transformer.search.from_config import banned_ids
+
+        decoding = self.decoding
+        banned = banned_ids(decoding, self.target_tokenizer)
+        others = [[self._target_tokens[i]] for i in banned if i != UNK_ID]
+        return {
+            "beam_size": decoding.beam_size,
+            # A search ends with so many ended hypotheses, in beam sizes. Ours
+            # goes on until none can win, for which 2 is nearly always enough.
+            "patience": 1 if decoding.early_stopping else 2,
+            "length_penalty": decoding.length_penalty,
+            "no_repeat_ngram_size": decoding.no_repeat_ngram_size,
+            "disable_unk": UNK_ID in banned,
+            "suppress_sequences": others or None,
+        }
+
+    def _search(self, rows, sources, limit, count):
+        """`{row: [(ids, score), ...]}`, the best first."""
+        if not rows:
+            return {}
+        results = self._model.translate_batch(
+            [sources[row] for row in rows],
+            max_decoding_length=limit,
+            # CTranslate2 refuses a minimum above the maximum.
+            min_decoding_length=min(self.decoding.min_length, limit),
+            max_input_length=0,
+            num_hypotheses=min(count, self.decoding.beam_size),
+            return_scores=True,
+            **self._options,
+        )
+        return {
+            row: [
+                ([self._target_ids[token] for token in tokens], score)
+                for tokens, score in zip(
+                    result.hypotheses, result.scores, strict=True
+                )
+            ]
+            for row, result in zip(rows, results, strict=True)
+        }
+
+    def _spell(self, rows):
+        """What lists of ids spell."""
+        import tensorflow as tf
+
+        ids = tf.ragged.constant(rows, tf.int32, ragged_rank=1)
+        texts = self.target_tokenizer.detokenize(ids).numpy()
+        return [text.decode("utf-8", "replace") for text in texts]
+
+
+def _strings(texts):
+    """See `encoded`; TensorFlow is imported only here."""
+    from keras_transformer.text.tokenizer import encoded
+
+    return encoded(texts)
+
+
+def _loaded(folder, threads, workers):
+    import ctranslate2
+
+    try:
+        return ctranslate2.Translator(
+            str(folder),
+            device="cpu",
+            inter_threads=workers,
+            intra_threads=threads,
+        )
+    # It has a different error for every damage.
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"{folder}: CTranslate2 can't load it ({reason}). {ACCEPTED}"
+        ) from error
+
+
+@dataclasses.dataclass(frozen=True)
+class CTranslate2TranslatorFactory:
+    """Makes a translator of an export; see `translation.factory`.
+
+    Attributes:
+        folder: the export's.
+        decoding: the search.
+        count: hypotheses of a line.
+        threads: of one translation.
+    """
+
+    folder: str
+    decoding: DecodingConfig
+    count: int = 1
+    threads: int = 1
+
+    def fingerprint(self) -> str:
+        """A digest of all files of the export.
+
+        Raises:
+            InputError: it is no such export.
+        """
+        read_description(self.folder)
+        folder = pathlib.Path(self.folder)
+        return files_fingerprint(folder, folder.rglob("*"))
+
+    def __call__(self) -> Callable[[list[str]], list[Translation]]:
+        """The results of lines, as a function."""
+        translator = CTranslate2Translator(
+            self.folder, self.decoding, self.threads
+        )
+        return lambda lines: translator.results(lines, self.count)

@@ -1,0 +1,228 @@
+"""Labels of versions, such as `stable` and `canary`, and the way back.
+
+They stand in `labels.json` beside the versions, where the server ignores
+them; `models.config`, which the server reads, is made of them. The file is
+replaced at once, so a reader sees all of a change or nothing; changes of two
+processes come one after the other.
+"""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import re
+from collections.abc import Iterator
+
+from keras_transformer.contract.layout import SAVED_MODEL
+from keras_transformer.errors import InputError
+from keras_transformer.exporting.registry.version_folders import version_folders
+from keras_transformer.system.files import read_json, write_json
+from keras_transformer.system.locks import locked
+
+FILE = "labels.json"
+_LOCK, _WAIT = ".labels.lock", 10.0  # seconds
+STABLE = "stable"
+
+# It stands in the path of requests: /v1/models/NAME/labels/LABEL.
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+_REMEMBERED = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Labels:
+    """The labels of a model.
+
+    Attributes:
+        versions: by label, the version that it names.
+        earlier: by label, what it named before, the oldest first.
+    """
+
+    versions: dict[str, int] = dataclasses.field(default_factory=dict)
+    earlier: dict[str, list[int]] = dataclasses.field(default_factory=dict)
+
+    def of(self, version: int) -> list[str]:
+        """The labels of a version, in alphabetical order."""
+        return sorted(n for n, v in self.versions.items() if v == version)
+
+
+def read_labels(base: str | os.PathLike) -> Labels:
+    """The labels of a model; none where there is no file.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    path = pathlib.Path(base) / FILE
+    if not path.is_file():
+        return Labels()
+    values = read_json(path)
+    named, earlier = values.get("versions"), values.get("earlier")
+    if not (
+        isinstance(named, dict)
+        and isinstance(earlier, dict)
+        and all(map(_NAME.fullmatch, (*named, *earlier)))
+        and all(map(_is_version, named.values()))
+        and all(map(_are_versions, earlier.values()))
+    ):
+        raise InputError(
+            f"{path}: damaged. Accepted: what `keras-transformer versions` "
+            "wrote"
+        )
+    return Labels(named, earlier)
+
+
+def set_label(base: str | os.PathLike, name: str, version: int) -> Labels:
+    """Lets a label name a version.
+
+    Returns:
+        The labels as they are now.
+
+    Raises:
+        InputError: the name isn't one, or there is no such version.
+    """
+    require_name(name)
+    with labels_locked(base):
+        return _set_label(base, name, version)
+
+
+def _set_label(base, name, version):
+    require_version(base, version)
+    labels = read_labels(base)
+    before = labels.versions.get(name)
+    if before == version:
+        return labels
+    earlier = labels.earlier.get(name, [])
+    if before is not None:
+        earlier = [*earlier, before][-_REMEMBERED:]
+    return _write(
+        base,
+        {**labels.versions, name: version},
+        {**labels.earlier, name: earlier},
+    )
+
+
+def remove_label(base: str | os.PathLike, name: str) -> Labels:
+    """Forgets a label; the version that it named stays.
+
+    Raises:
+        InputError: there is no such label.
+    """
+    with labels_locked(base):
+        labels = read_labels(base)
+        _require_label(base, labels, name)
+        return _write(
+            base,
+            {n: v for n, v in labels.versions.items() if n != name},
+            {n: v for n, v in labels.earlier.items() if n != name},
+        )
+
+
+def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
+    """Lets a label name again what it named before.
+
+    That is the last version that it named and that is still there; where
+    there is none, the next lower version.
+
+    Raises:
+        InputError: there is no such label, or no version to go back to.
+    """
+    with labels_locked(base):
+        return _roll_back(base, name)
+
+
+def _roll_back(base, name):
+    labels = read_labels(base)
+    _require_label(base, labels, name)
+    there = version_folders(base)
+    now = labels.versions[name]
+    earlier = [
+        v for v in labels.earlier.get(name, []) if v in there and v != now
+    ]
+    lower = [v for v in there if v < now]
+    if not earlier and not lower:
+        raise InputError(
+            f"{base}: {name} names version {now}, and there is none to go "
+            f"back to. It has: {_listed(there)}"
+        )
+    version = earlier.pop() if earlier else max(lower)
+    require_version(base, version)
+    return _write(
+        base,
+        {**labels.versions, name: version},
+        {**labels.earlier, name: earlier},
+    )
+
+
+@contextlib.contextmanager
+def labels_locked(base: str | os.PathLike) -> Iterator[None]:
+    """Keeps other processes from labels and versions while the block lasts.
+
+    Raises:
+        InputError: another process has been at it for long.
+    """
+    base = pathlib.Path(base)
+    if not base.is_dir():  # What follows says so.
+        yield
+        return
+
+    def busy(holder):
+        return f"{base}: {holder} changes its labels. Accepted: to try again"
+
+    with locked(base / _LOCK, busy, wait=_WAIT):
+        yield
+
+
+def require_name(name: str) -> None:
+    """Refuses what can't be a label.
+
+    Raises:
+        InputError: it isn't a letter, then letters, digits, - and _.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            "a label is a letter, then letters, digits, - and _, at most 63. "
+            f"Received: {name!r}"
+        )
+
+
+def require_version(base: str | os.PathLike, version: int) -> pathlib.Path:
+    """The folder of a version.
+
+    Raises:
+        InputError: it isn't there, or holds no SavedModel.
+    """
+    there = version_folders(base)
+    if version not in there:
+        raise InputError(
+            f"{base}: no version {version}. It has: {_listed(there)}"
+        )
+    if not (there[version] / SAVED_MODEL).is_file():
+        raise InputError(f"{there[version]}: no {SAVED_MODEL}, so no version")
+    return there[version]
+
+
+def _require_label(base, labels, name):
+    if name not in labels.versions:
+        raise InputError(
+            f"{base}: no label {name!r}. It has: {_listed(labels.versions)}"
+        )
+
+
+def _listed(names):
+    return ", ".join(map(str, sorted(names))) or "none"
+
+
+def _write(base, versions, earlier):
+    values = {
+        "versions": dict(sorted(versions.items())),
+        "earlier": {name: e for name, e in sorted(earlier.items()) if e},
+    }
+    write_json(pathlib.Path(base) / FILE, values)
+    return Labels(**values)
+
+
+def _is_version(value):
+    return type(value) is int and 0 <= value < 2**63
+
+
+def _are_versions(values):
+    return isinstance(values, list) and all(map(_is_version, values))

@@ -1,0 +1,251 @@
+"""Releases of a model: versions that are published, listed and removed."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import shlex
+import shutil
+import stat
+from collections.abc import Callable
+
+from keras_transformer.contract import layout
+from keras_transformer.errors import InputError
+from keras_transformer.exporting.registry.labels import (
+    STABLE,
+    labels_locked,
+    read_labels,
+)
+from keras_transformer.exporting.registry.version_folders import (
+    choose_version,
+    find_saved_model,
+    folder_size,
+    version_folders,
+)
+from keras_transformer.exporting.verification.checks import (
+    check_in_fresh_process,
+    require_passed,
+)
+from keras_transformer.system.files import (
+    new_folder,
+    read_json,
+    remove_folder,
+    remove_hidden_folders,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """A version as it is listed.
+
+    Attributes:
+        version: its number.
+        path: its folder.
+        labels: those that name it.
+        served: whether `models.config` lets the server load it.
+        created: when it was exported, ISO 8601; "" if it doesn't say.
+        size: bytes.
+    """
+
+    version: int
+    path: pathlib.Path
+    labels: list[str]
+    served: bool
+    created: str
+    size: int
+
+    def to_dict(self) -> dict:
+        """The same as JSON holds it."""
+        return {**dataclasses.asdict(self), "path": str(self.path)}
+
+
+def list_releases(base: str | os.PathLike) -> list[Release]:
+    """The versions of a model, the lowest first.
+
+    Raises:
+        InputError: `base` is no folder, or a file in it is damaged.
+    """
+    _require_folder(base)
+    labels = read_labels(base)
+    served = served_versions(base)
+    return [
+        Release(
+            version=version,
+            path=path,
+            labels=labels.of(version),
+            served=version in served,
+            created=_created(path),
+            size=folder_size(path),
+        )
+        for version, path in version_folders(base).items()
+    ]
+
+
+def served_versions(base: str | os.PathLike) -> list[int]:
+    """What a server with `models.config` loads, the lowest first.
+
+    The labelled versions and what their labels named last: the server moves
+    a label only to a version that is loaded, so the old one answers until the
+    new one can, and is there at once for a way back. Without labels: the
+    latest version.
+    """
+    labels = read_labels(base)
+    there = version_folders(base)
+    if not labels.versions:
+        return sorted(there)[-1:]
+    before = {
+        versions[-1]
+        for name, versions in labels.earlier.items()
+        if name in labels.versions and versions
+    }
+    return sorted({*labels.versions.values()} | (before & there.keys()))
+
+
+def require_stable(
+    base: str | os.PathLike, name: str, version: int | None = None
+) -> None:
+    """Refuses to publish under a first label that would take all requests.
+
+    With labels a server loads only what they name. A first one, such as
+    `canary`, would so end the version that answers without labels.
+
+    Args:
+        base: the model's folder.
+        name: of the label. That of what everybody is to get may be the first.
+        version: to be published; None: one above the highest.
+
+    Raises:
+        InputError: there is another version and no label, or `version` can't
+            be had.
+    """
+    version = choose_version(base, version)
+    served = served_versions(base)
+    if name == STABLE or not served or read_labels(base).versions:
+        return
+    path = shlex.quote(str(base))
+    raise InputError(
+        f"{base}: {name} would be its first label, and servers load only what "
+        f"labels name: version {version} would get all requests, and version "
+        f"{served[-1]} would be unloaded. Accepted: first `keras-transformer "
+        f"versions {path} label {STABLE} {served[-1]}`"
+    )
+
+
+def publish(
+    source: str | os.PathLike,
+    base: str | os.PathLike,
+    version: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> pathlib.Path:
+    """Copies a version folder from elsewhere into a model's folder.
+
+    The copy is checked as an export is, and appears whole or not at all.
+
+    Args:
+        source: a version folder, or a model's folder: then its latest.
+        base: the model's folder; made if missing.
+        version: its number there; None: one above the highest.
+        progress: called with a line before each long step.
+
+    Returns:
+        the new version folder.
+
+    Raises:
+        InputError: no SavedModel, a version that is there, a folder that
+            can't be written, or a check that failed.
+    """
+    progress = progress or (lambda line: None)
+    source = find_saved_model(source)
+    version = choose_version(base, version)
+    target = pathlib.Path(base) / str(version)
+    _require_own_files(source)
+    with new_folder(target) as folder:
+        progress(f"copying {source} to {target}")
+        shutil.copytree(source, folder, dirs_exist_ok=True)
+        _let_remove(folder)
+        progress("checking it in fresh processes")
+        problem = f"{source} was refused, nothing was published"
+        require_passed(check_in_fresh_process(folder, problem), problem)
+    return target
+
+
+def _let_remove(folder):
+    """Lets the owner write to folders that were copied from read-only ones."""
+    for path in (folder, *folder.rglob("*")):
+        if path.is_dir():
+            path.chmod(path.stat().st_mode | stat.S_IRWXU)
+
+
+def _require_own_files(folder):
+    """Refuses what a copy would take from elsewhere, or wait for for ever.
+
+    Raises:
+        InputError: names a link out of the folder or to a folder, a pipe, a
+            socket or a device.
+    """
+    root = pathlib.Path(os.path.realpath(folder))
+    for path in root.rglob("*"):
+        target = pathlib.Path(os.path.realpath(path))
+        is_folder = path.is_dir() and not path.is_symlink()
+        is_own_file = target.is_file() and target.is_relative_to(root)
+        if not (is_folder or is_own_file):
+            raise InputError(
+                f"{path}: not a file of this folder. Accepted: folders, files "
+                "and links to files in it"
+            )
+
+
+def prune(
+    base: str | os.PathLike, keep: int, dry_run: bool = False
+) -> list[int]:
+    """Removes old versions, never a served one or the latest.
+
+    A version disappears from the server's sight at once, by its name. A folder
+    that is named like a version and has no SavedModel is none, and stays.
+
+    Args:
+        base: the model's folder.
+        keep: how many of the highest stay in any case, 1 or more.
+        dry_run: whether nothing is removed.
+
+    Returns:
+        what was removed, the lowest first.
+
+    Raises:
+        InputError: `keep` is too small, or the folder can't be written.
+    """
+    _require_folder(base)
+    if keep < 1:
+        raise InputError(
+            "the latest version is never removed, so 1 or more are kept. "
+            f"Received: {keep}"
+        )
+    # No other process may label a version meanwhile that is to go.
+    with contextlib.nullcontext() if dry_run else labels_locked(base):
+        there = {
+            version: folder
+            for version, folder in version_folders(base).items()
+            if (folder / layout.SAVED_MODEL).is_file()
+        }
+        kept = {*sorted(there)[-keep:], *served_versions(base)}
+        removed = [version for version in there if version not in kept]
+        if not dry_run:
+            for version in removed:
+                remove_folder(there[version])
+            remove_hidden_folders(base)
+    return removed
+
+
+def _require_folder(base):
+    base = pathlib.Path(base)
+    accepted = "Accepted: the folder that holds a model's versions"
+    if not base.is_dir():
+        problem = "is a file" if base.exists() else "doesn't exist"
+        raise InputError(f"{base} {problem}. {accepted}")
+    if (base / layout.SAVED_MODEL).exists():
+        raise InputError(f"{base} is a version itself. {accepted}")
+
+
+def _created(folder):
+    path = folder / layout.DESCRIPTION
+    return read_json(path).get("created", "") if path.is_file() else ""

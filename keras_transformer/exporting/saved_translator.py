@@ -1,0 +1,301 @@
+"""Saved translator: an exported model in Python, by TensorFlow and TF Text.
+
+They are imported with the first model, and NumPy with them, so that a process
+whose workers translate starts without them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from keras_transformer.contract import layout
+from keras_transformer.errors import InputError, shown
+from keras_transformer.exporting.registry.version_folders import (
+    ACCEPTED_MODEL,
+    find_saved_model,
+)
+from keras_transformer.system.checksums import files_fingerprint
+from keras_transformer.system.files import read_json
+from keras_transformer.translation.request import (
+    Translation,
+    translations_of,
+    warn_truncated,
+)
+from keras_transformer.translation.texts import text_list
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class SavedTranslator:
+    """Translates with a SavedModel.
+
+    Operations have one thread each, unless
+    `tf.config.threading.set_intra_op_parallelism_threads` was called. What
+    uses TensorFlow first decides for the whole process.
+
+    Args:
+        path: a version folder, or the folder of versions: then the highest
+            is taken, as the server does.
+        signature: that `translate` uses: `serving_default` (beam search) or
+            `greedy`.
+
+    Attributes:
+        path: the version folder.
+        description: the export's self-description, a dict; empty if it has
+            none.
+
+    Raises:
+        InputError: there is no SavedModel, it is damaged, or it has other
+            signatures.
+
+    Example:
+        >>> translator = SavedTranslator("saved_models/demo")
+        >>> translations, scores, _ = translator.translate(["Good morning."])
+    """
+
+    def __init__(
+        self, path: str | os.PathLike, signature: str = layout.BEAM
+    ) -> None:
+        import tensorflow as tf
+
+        from keras_transformer.exporting.session import SavedModelSession
+
+        self.path = find_saved_model(path)
+        self.description = _description(self.path / layout.DESCRIPTION)
+        # TensorFlow's own choice is all cores, and that takes twice as long:
+        # most products of a step are too small to be shared out.
+        threads = tf.config.threading.get_intra_op_parallelism_threads() or 1
+        try:
+            self._session = SavedModelSession(self.path, threads)
+        # TensorFlow has a different error for every damage: of its own, of
+        # protobuf, IndexError, KeyError...
+        except Exception as error:
+            text = getattr(error, "message", None) or str(error)
+            reason = text.strip().splitlines()[0] if text.strip() else "unread"
+            raise InputError(
+                f"{self.path}: damaged SavedModel ({reason}). {ACCEPTED_MODEL}"
+            ) from error
+        self._best = signature
+        self._require(signature)
+
+    def __repr__(self) -> str:
+        return f"SavedTranslator({str(self.path)!r})"
+
+    def translate(
+        self, texts: Sequence[str]
+    ) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Translates a batch.
+
+        Args:
+            texts: any number of sentences.
+
+        Returns:
+            as many translations, their scores, float32 `(B,)`, and whether
+            texts lost their end, bool `(B,)`, of which a `UserWarning` says
+            how many.
+        """
+        outputs = self._run(self._best, text=texts)
+        truncated = outputs[layout.TRUNCATED]
+        warn_truncated(truncated)
+        translations = _decoded(outputs[layout.TRANSLATION])
+        return translations, outputs[layout.SCORE], truncated
+
+    def nbest(
+        self, texts: Sequence[str]
+    ) -> tuple[list[list[str]], np.ndarray, np.ndarray]:
+        """The best translations of each text, the best first.
+
+        Args:
+            texts: any number of sentences.
+
+        Returns:
+            lists of K translations, their scores, float32 `(B, K)`, and
+            whether texts lost their end, as `translate`; a row that is left
+            over is "" with a score of -1e9.
+
+        Raises:
+            InputError: the export has no such signature.
+        """
+        outputs = self._run(layout.NBEST, text=texts)
+        truncated = outputs[layout.TRUNCATED]
+        warn_truncated(truncated)
+        translations = _decoded(outputs[layout.TRANSLATIONS])
+        return translations, outputs[layout.SCORES], truncated
+
+    def results(
+        self, texts: Sequence[str], count: int | None = None
+    ) -> list[Translation]:
+        """The translations of a batch, each with all that is known of it.
+
+        Args:
+            texts: any number of sentences.
+            count: how many of each; None: the best alone, as `translate`
+                gives it.
+
+        Raises:
+            InputError: the export has no such signature, or fewer.
+        """
+        if count is None:
+            outputs = self._run(self._best, text=texts)
+            names = layout.TRANSLATION, layout.SCORE
+            translations, scores = (outputs[name][:, None] for name in names)
+        else:
+            outputs = self._run(layout.NBEST, text=texts)
+            translations = outputs[layout.TRANSLATIONS]
+            scores = outputs[layout.SCORES]
+        return translations_of(
+            texts,
+            _decoded(translations),
+            scores.tolist(),
+            outputs[layout.TRUNCATED].tolist(),
+            count or 1,
+        )
+
+    def score(
+        self, texts: Sequence[str], translations: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        """How probable given translations are.
+
+        Args:
+            texts: any number of sentences.
+            translations: as many.
+
+        Returns:
+            `log_probability` float32 `(B,)`, natural logarithms; `score`
+            float32 `(B,)`, these divided by the length penalty; `tokens`
+            int32 `(B,)`; `truncated` and `translation_truncated` bool
+            `(B,)`, which of the two lost its end to the model's limit.
+
+        Raises:
+            InputError: the export has no such signature, or there are not as
+                many translations as texts.
+        """
+        if len(texts) != len(translations):
+            raise InputError(
+                "score takes one translation for each text. Received: "
+                f"{len(texts)} texts, {len(translations)} translations"
+            )
+        return self._run(layout.SCORING, text=texts, translation=translations)
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, without START and END, uncut.
+
+        Raises:
+            InputError: the export has no such signature.
+        """
+        outputs = self._run(layout.TOKENIZE, text=texts)
+        rows = zip(outputs[layout.IDS], outputs[layout.LENGTH], strict=True)
+        return [ids[:length].tolist() for ids, length in rows]
+
+    def align(
+        self, texts: Sequence[str]
+    ) -> tuple[list[list[str]], list[list[str]], np.ndarray]:
+        """What the tokens of the best translations attended to.
+
+        Args:
+            texts: any number of sentences.
+
+        Returns:
+            B lists of S source tokens, "" for what is no text; B lists of T
+            target tokens, END included, "" after; and the attention
+            weights, float32 `(B, T, S)`.
+
+        Raises:
+            InputError: the export has no such signature.
+        """
+        outputs = self._run(layout.ALIGN, text=texts)
+        return (
+            _decoded(outputs[layout.SOURCE_TOKENS]),
+            _decoded(outputs[layout.TARGET_TOKENS]),
+            outputs[layout.ALIGNMENT],
+        )
+
+    def _run(self, signature, **texts):
+        self._require(signature)
+        # A file read with surrogateescape holds what UTF-8 can't.
+        inputs = {
+            name: [
+                text.encode("utf-8", "replace")
+                for text in text_list(column, "a SavedTranslator")
+            ]
+            for name, column in texts.items()
+        }
+        return self._session.run(signature, inputs)
+
+    def _require(self, name):
+        """Refuses a signature that isn't there or has other tensors."""
+        signatures = {
+            key: signature
+            for key, signature in self._session.signatures.items()
+            if signature.method_name
+        }
+        if name not in signatures:
+            has = ", ".join(sorted(signatures)) or "none"
+            raise InputError(
+                f"{self.path}: no signature {name!r}. It has: {has}"
+            )
+        expected = layout.SIGNATURES.get(name, layout.SIGNATURES[layout.BEAM])
+        inputs, outputs = signatures[name].inputs, signatures[name].outputs
+        if set(inputs) != set(expected.inputs) or not (
+            expected.outputs.keys() <= set(outputs)
+        ):
+            raise InputError(
+                f"{self.path}: signature {name!r} doesn't translate text. "
+                f"{ACCEPTED_MODEL}"
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedTranslatorFactory:
+    """Makes a translator of an export; see `translation.factory`.
+
+    Attributes:
+        folder: the export's.
+        signature: "serving_default", "greedy" or "nbest".
+        count: hypotheses of a line, with "nbest".
+    """
+
+    folder: str
+    signature: str = layout.BEAM
+    count: int = 1
+
+    def fingerprint(self) -> str:
+        """A digest of all files of the export.
+
+        Raises:
+            InputError: there is none.
+        """
+        folder = find_saved_model(self.folder)
+        return files_fingerprint(folder, folder.rglob("*"))
+
+    def __call__(self) -> Callable[[list[str]], list[Translation]]:
+        """The results of lines, as a function."""
+        if self.signature == layout.NBEST:
+            translator = SavedTranslator(self.folder)
+            return lambda lines: translator.results(lines, self.count)
+        return SavedTranslator(self.folder, self.signature).results
+
+
+def _description(path):
+    """What an export says of itself; nothing if it has no description."""
+    if not path.is_file():
+        return {}
+    description = read_json(path)
+    version = description.get("format_version")
+    if version != layout.FORMAT_VERSION:
+        raise InputError(
+            f"{path}: format version {shown(version, 60)}. Accepted: "
+            f"{layout.FORMAT_VERSION}, as `keras-transformer export` writes it"
+        )
+    return description
+
+
+def _decoded(array):
+    """Nested lists of text."""
+    if array.ndim > 1:
+        return [_decoded(row) for row in array]
+    return [text.decode("utf-8", "replace") for text in array]

@@ -1,0 +1,259 @@
+"""Server files: the configuration that TensorFlow Serving is started with.
+
+They belong to the folder that holds the models' folders, which the server
+sees as /models; every model in it is served. A file that begins with `MARK`
+is rewritten when versions or labels change; one that doesn't belongs to its
+owner and is kept.
+"""
+
+import json
+import math
+import os
+import pathlib
+import re
+import string
+
+from keras_transformer.contract.layout import (
+    IMAGE,
+    METRICS_PATH,
+    SAVED_MODEL,
+    VARIABLES,
+)
+from keras_transformer.errors import InputError
+from keras_transformer.exporting.registry.labels import (
+    read_labels,
+    require_version,
+)
+from keras_transformer.exporting.registry.releases import served_versions
+from keras_transformer.exporting.registry.version_folders import (
+    folder_size,
+    version_folders,
+)
+from keras_transformer.system.files import write_text, writing
+from keras_transformer.system.locks import locked
+
+GRPC_PORT = 8500
+REST_PORT = 8501
+MODELS_CONFIG = "models.config"
+BATCHING_CONFIG = "batching.config"
+MONITORING_CONFIG = "monitoring.config"
+COMPOSE = "docker-compose.yml"
+MARK = "# Written by keras-transformer, which rewrites it."
+_KEEP = "# To keep changes of your own, remove the line above."
+_BATCHES = 4  # computed at a time; what batching.config starts with
+_USER = 10001  # an unprivileged user in the container
+_LOCK, _WAIT = ".server-files.lock", 10.0  # seconds
+_TEMPLATES = pathlib.Path(__file__).parent / "templates"
+# Measured memory, MiB: of a server, of each loaded version and of each batch
+# at work, the latter two beside what grows with the weights. With presets
+# `notebook` and `base`, 55 and 194 MiB of weights, two versions and two
+# batches of 64 took 1,331 and 2,100 MiB; this gives 1,480 and 2,148, before
+# it is rounded up.
+_SERVER_MIB, _VERSION_MIB, _BATCH_MIB = 512, 96, 256
+_FOR_EACH_WEIGHT = 1.2
+_MIB = 2**20
+
+# Labels move without a restart, as the server reads models.config each minute.
+# A label may name a version before it is loaded, or the server wouldn't start
+# with one. An operation has one thread: most are too small to be shared out,
+# and batches share the processors.
+FLAGS = (
+    f"--model_config_file=/models/{MODELS_CONFIG}",
+    "--model_config_file_poll_wait_seconds=60",
+    "--allow_version_labels_for_unavailable_models=true",
+    "--enable_batching=true",
+    f"--batching_parameters_file=/models/{BATCHING_CONFIG}",
+    f"--monitoring_config_file=/models/{MONITORING_CONFIG}",
+    "--tensorflow_intra_op_parallelism=1",
+)
+
+
+def write_server_files(
+    base: str | os.PathLike,
+) -> tuple[list[pathlib.Path], list[pathlib.Path]]:
+    """Writes the files for all models beside `base`.
+
+    Args:
+        base: a model's folder, whose state Docker's health check asks for.
+
+    Returns:
+        The files written, and those kept as their owner wrote them.
+
+    Raises:
+        InputError: no version, a label that names none, a damaged file, or
+            a folder that can't be written.
+    """
+    base = pathlib.Path(base).resolve()
+
+    def busy(holder):
+        return (
+            f"{base.parent}: {holder} writes its files. Accepted: to try again"
+        )
+
+    written, kept = [], []
+    # The last writer has read the labels last.
+    with locked(base.parent / _LOCK, busy, wait=_WAIT):
+        for name, content in _contents(base).items():
+            path = base.parent / name
+            if path.exists() and not _is_ours(path):
+                kept.append(path)
+                continue
+            with writing(path):
+                write_text(path, f"{MARK}\n{_KEEP}\n{content}")
+            written.append(path)
+    return written, kept
+
+
+def refresh_server_files(base: str | os.PathLike) -> list[pathlib.Path]:
+    """Rewrites the files where `write_server_files` had written them.
+
+    Returns:
+        The files written; none where there is no `models.config` of ours.
+    """
+    path = pathlib.Path(base).resolve().parent / MODELS_CONFIG
+    if not path.is_file() or not _is_ours(path):
+        return []
+    return write_server_files(base)[0]
+
+
+def require_model_name(base: str | os.PathLike) -> None:
+    """Refuses a folder whose name can't be a model's in addresses and files.
+
+    Raises:
+        InputError: it has other characters than letters, digits, ., -, _.
+    """
+    name = pathlib.Path(base).resolve().name
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise InputError(
+            f"{base}: can't be a model's name. Accepted: letters, digits, ., "
+            "- and _"
+        )
+
+
+def models_beside(base: pathlib.Path) -> list[pathlib.Path]:
+    """The models' folders in the folder that holds `base`, by name.
+
+    Raises:
+        InputError: `base` has no version, or a name can't be a model's.
+    """
+    bases = [
+        path
+        for path in sorted(base.parent.iterdir())
+        if path.is_dir() and _has_version(path, path == base)
+    ]
+    if base not in bases:
+        raise InputError(f"{base}: no version, so there is nothing to serve")
+    for path in bases:
+        require_model_name(path)
+    return bases
+
+
+def batching_config() -> str:
+    """The text proto of how the server joins requests."""
+    return _filled(BATCHING_CONFIG, threads=_BATCHES)
+
+
+def memory_needed(weights: list[int], threads: int) -> int:
+    """MiB that a server needs.
+
+    Args:
+        weights: bytes of the weights of each loaded version.
+        threads: batches at a time.
+    """
+    # While a new version is loaded, the old one still answers.
+    loaded = [*weights, max(weights)]
+    growing = _FOR_EACH_WEIGHT * (sum(loaded) + threads * max(weights)) / _MIB
+    fixed = _SERVER_MIB + _VERSION_MIB * len(loaded) + _BATCH_MIB * threads
+    return math.ceil((fixed + growing) / 256) * 256
+
+
+def _contents(base):
+    """The content of each file by its name."""
+    bases = models_beside(base)
+    return {
+        MODELS_CONFIG: _models_config(bases),
+        BATCHING_CONFIG: batching_config(),
+        MONITORING_CONFIG: _filled(
+            MONITORING_CONFIG, metrics_path=METRICS_PATH
+        ),
+        COMPOSE: _filled(
+            COMPOSE,
+            server=IMAGE,
+            flags="\n      ".join(f"- {flag}" for flag in FLAGS),
+            grpc_port=GRPC_PORT,
+            rest_port=REST_PORT,
+            model=base.name,
+            user=_USER,
+            threads=_BATCHES,
+            memory=_memory_of(bases),
+        ),
+    }
+
+
+def _filled(name, **values):
+    text = (_TEMPLATES / name).read_text(encoding="utf-8")
+    return string.Template(text).substitute(values)
+
+
+def _memory_of(bases):
+    weights = []
+    for base in bases:
+        folders = version_folders(base)
+        for version in served_versions(base):
+            variables = (folders[version] / VARIABLES).parent
+            weights.append(folder_size(variables))
+    return memory_needed(weights, _BATCHES)
+
+
+def _has_version(path, required):
+    """True for a model's folder; an unreadable one isn't, or is an error."""
+    try:
+        folders = version_folders(path).values()
+        return any((folder / SAVED_MODEL).is_file() for folder in folders)
+    except (InputError, OSError):
+        if required:
+            raise
+        return False
+
+
+def _models_config(bases):
+    models = "\n".join(_model(base) for base in bases)
+    return (
+        "# The models that the server loads, a config for each.\n"
+        f"model_config_list {{\n{models}\n}}\n"
+    )
+
+
+def _model(base):
+    labels = read_labels(base).versions
+    lines = [
+        "config {",
+        f"  name: {json.dumps(base.name)}",
+        f"  base_path: {json.dumps(f'/models/{base.name}')}",
+        '  model_platform: "tensorflow"',
+    ]
+    if labels:
+        for version in labels.values():
+            require_version(base, version)
+        versions = " ".join(f"versions: {v}" for v in served_versions(base))
+        lines += [
+            "  # The versions that labels name now and named before: a label",
+            "  # moves only to a loaded version. A request without label and",
+            "  # version gets the highest of these.",
+            f"  model_version_policy {{ specific {{ {versions} }} }}",
+        ]
+        lines += [
+            f"  version_labels {{ key: {json.dumps(name)} value: {version} }}"
+            for name, version in labels.items()
+        ]
+    else:
+        lines.append("  model_version_policy { latest { num_versions: 1 } }")
+    return "\n".join(f"  {line}" for line in [*lines, "}"])
+
+
+def _is_ours(path):
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.readline().rstrip("\n") == MARK
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,91 @@
+"""Checks of an export in a process that has no Python TensorFlow at all.
+
+    python -m keras_transformer.exporting.verification.c_api_checks FOLDER ...
+        [--report FILE]
+
+What `import tensorflow` registers, patches or restores can't help here: the
+model is loaded and run by the C API alone, XLA disabled, and its answers to
+the reference's inputs and to the warm-up requests are compared with those of
+the model that was exported. `keras_transformer.exporting.verify` runs this as
+the last of its checks.
+"""
+
+import functools
+import os
+import pathlib
+import sys
+
+from keras_transformer.contract import layout
+from keras_transformer.exporting.verification.c_api import (
+    CApiModel,
+    find_library,
+)
+from keras_transformer.exporting.verification.checks import (
+    CheckFailed,
+    CheckResult,
+    CheckResults,
+    command_line,
+)
+from keras_transformer.exporting.verification.replay_checks import (
+    equals_live_model,
+    warmup_replays,
+)
+from keras_transformer.system.files import read_json
+
+_FORBIDDEN = frozenset(("tensorflow", "keras", "tensorflow_text"))
+
+
+def check_without_python(folder: str | os.PathLike) -> CheckResults:
+    """Loads a version folder and replays what it was exported with.
+
+    Args:
+        folder: the version folder.
+
+    Returns:
+        Results of `c_api_loads`, `c_api_equals_live_model` and
+        `c_api_warmup_replays`; the first alone if it failed, or where
+        TensorFlow comes without its C++ library.
+    """
+    folder = pathlib.Path(folder)
+    results = CheckResults()
+    library = find_library()
+    if library is None:
+        detail = "not possible here: TensorFlow comes without its C++ library"
+        results.append(CheckResult("c_api_loads", True, detail))
+        return results
+    model = results.run(
+        _without_tensorflow(CApiModel, "loads"),
+        folder,
+        library,
+        detail="without Python's TensorFlow",
+    )
+    if model is not None:
+        reference = read_json(folder / layout.REFERENCE)
+        for check in (equals_live_model, warmup_replays):
+            check = _without_tensorflow(check, check.__name__)
+            results.run(check, model, folder, reference)
+    return results
+
+
+def _without_tensorflow(check, name):
+    """A check that fails if Python's TensorFlow had a part in it."""
+
+    def checked(*arguments):
+        returned = check(*arguments)
+        if loaded := _FORBIDDEN & sys.modules.keys():
+            raise CheckFailed(f"{', '.join(sorted(loaded))} was imported")
+        return returned
+
+    checked.__name__ = f"c_api_{name}"
+    return checked
+
+
+main = functools.partial(
+    command_line,
+    check_without_python,
+    "python -m keras_transformer.exporting.verification.c_api_checks",
+    "Check exported models through TensorFlow's C API.",
+)
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,213 @@
+"""Checks of an export: their outcomes, and the processes that run them.
+
+An export is checked by processes that know nothing of its making. A module
+that checks has `main`, is run by `python -m` and writes what it found as one
+JSON object: `{folder: [{name, passed, detail}, ...]}`.
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from keras_transformer.errors import InputError
+from keras_transformer.system.files import write_json
+from keras_transformer.system.interpreters import (
+    child_environment,
+    module_command,
+)
+
+VERIFY = "keras_transformer.exporting.verify"
+CTRANSLATE2_CHECKS = (
+    "keras_transformer.exporting.verification.ctranslate2_checks"
+)
+REFUSED = "the export was refused, nothing was published"
+
+
+class CheckFailed(Exception):
+    """An exported model isn't what the server needs; the message says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckResult:
+    """The outcome of one check.
+
+    Attributes:
+        name: of the check function.
+        passed: bool.
+        detail: one line: what was found.
+    """
+
+    name: str
+    passed: bool
+    detail: str
+
+
+class CheckResults(list):
+    """The `CheckResult`s of one export, in the order of the checks."""
+
+    def run(
+        self, check: Callable, *arguments: Any, detail: str = "done"
+    ) -> Any:
+        """Runs a check and adds its outcome.
+
+        Args:
+            check: a function; what it raises is why the check has failed.
+            *arguments: of the function.
+            detail: of the result where the function returns no text.
+
+        Returns:
+            what the function returned; None if it failed.
+        """
+        try:
+            returned = check(*arguments)
+        # Whatever a damaged or unfit model makes TensorFlow raise.
+        except Exception as error:
+            result = CheckResult(check.__name__, False, _one_line(error))
+            returned = None
+        else:
+            if isinstance(returned, str):
+                detail = returned
+            result = CheckResult(check.__name__, True, detail)
+        self.append(result)
+        return returned
+
+
+def _one_line(error):
+    """The first line of an error that says something."""
+    # An error of TensorFlow's has the graph's nodes in its text.
+    for line in str(getattr(error, "message", error)).splitlines():
+        if line.strip() and not line.startswith("Graph execution error"):
+            return line.strip()
+    return type(error).__name__
+
+
+def command_line(
+    check: Callable[[str], CheckResults],
+    program: str,
+    description: str,
+    arguments: list[str] | None = None,
+) -> int:
+    """The `main` of a module that checks.
+
+    Args:
+        check: what checks a version folder.
+        program: how the module is called, for its help.
+        description: likewise.
+        arguments: of the command line; None: this process's.
+
+    Returns:
+        the exit status, 0 if all passed, else 1.
+    """
+    parser = argparse.ArgumentParser(prog=program, description=description)
+    parser.add_argument("folders", nargs="+", metavar="FOLDER")
+    parser.add_argument(
+        "--report", help="JSON file for the results; standard output if none"
+    )
+    options = parser.parse_args(arguments)
+    results = {folder: check(folder) for folder in options.folders}
+    content = {
+        folder: [dataclasses.asdict(result) for result in checks]
+        for folder, checks in results.items()
+    }
+    if options.report:
+        write_json(options.report, content)
+    else:
+        sys.stdout.write(json.dumps(content, indent=2) + "\n")
+    passed = all(r.passed for checks in results.values() for r in checks)
+    return 0 if passed else 1
+
+
+def run_in_fresh_process(
+    module: str, folder: pathlib.Path
+) -> tuple[CheckResult, ...]:
+    """Runs a module that checks a version folder in a process of its own.
+
+    Args:
+        module: whose `main` is a `command_line`.
+        folder: the version folder.
+
+    Raises:
+        CheckFailed: the process ended without results.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        report = pathlib.Path(scratch) / "report.json"
+        process = subprocess.run(
+            [
+                *(*module_command(module), str(folder)),
+                *("--report", str(report)),
+            ],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if not report.is_file():
+            said = process.stderr.strip().splitlines()
+            raise CheckFailed(
+                "the process that checks it ended with "
+                f"{process.returncode}: {said[-1] if said else 'silent'}"
+            )
+        results = json.loads(report.read_text(encoding="utf-8"))[str(folder)]
+    return tuple(CheckResult(**result) for result in results)
+
+
+def check_in_fresh_process(
+    folder: pathlib.Path, problem: str = REFUSED, module: str = VERIFY
+) -> tuple[CheckResult, ...]:
+    """Runs `keras_transformer.exporting.verify` on a version folder.
+
+    Args:
+        folder: the version folder.
+        problem: how the error begins.
+        module: what checks in its place, for exports of another format.
+
+    Returns:
+        The result of every check, failed ones too.
+
+    Raises:
+        InputError: the process ended without results.
+    """
+    try:
+        return run_in_fresh_process(module, folder)
+    except CheckFailed as error:
+        raise InputError(f"{problem}: {error}") from None
+
+
+def require_passed(
+    checks: tuple[CheckResult, ...], problem: str = REFUSED
+) -> None:
+    """Refuses an export of which a check failed.
+
+    Args:
+        checks: what `check_in_fresh_process` returned.
+        problem: how the error begins.
+
+    Raises:
+        InputError: names the first failed check and why.
+    """
+    failed = [check for check in checks if not check.passed]
+    if failed:
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        raise InputError(
+            f"{problem}: check {failed[0].name} failed{more}: "
+            f"{failed[0].detail}"
+        )
+
+
+def _environment():
+    """This process's, with the package found and the processor used."""
+    return {
+        **child_environment(),
+        # The exporting process may hold all of the accelerator's memory.
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "KERAS_BACKEND": "tensorflow",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }

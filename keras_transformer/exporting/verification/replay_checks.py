@@ -1,0 +1,347 @@
+"""Checks that run an export, and compare what it answers.
+
+Every check takes the loaded model, its folder and the reference: inputs, and
+what the live model made of them. A loaded model is anything with
+`run(signature, inputs)`, from a list of bytes by each input's name to an array
+by each output's name, strings as bytes in an array of objects. Nothing here
+knows TensorFlow: one process runs these checks through its C API alone.
+"""
+
+import itertools
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from keras_transformer.contract import layout
+from keras_transformer.exporting.verification.checks import CheckFailed
+from keras_transformer.exporting.warmup_requests import read_warmup
+
+_LONG = 10_000  # words
+_INVALID = (b"\xff\xfe", b"a \xc3( b", b"\xed\xa0\x80", b"cut off: \xe4\xbd")
+
+
+class LoadedModel(Protocol):
+    """What a check runs."""
+
+    def run(
+        self, signature: str, inputs: Mapping[str, Sequence[bytes]]
+    ) -> dict[str, np.ndarray]:
+        """The outputs of a signature by their names."""
+
+
+def equals_live_model(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
+    """The same texts exactly, and numbers to the tolerance."""
+    for signature, inputs in _inputs(reference).items():
+        compare(
+            signature,
+            "loaded and live",
+            _answers(model, signature, inputs),
+            _expected(signature, reference),
+            reference,
+        )
+    count = len(reference["texts"])
+    return f"{count} texts, {len(layout.SIGNATURES)} signatures"
+
+
+def batch_does_not_matter(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
+    """Each text alone gives what it gives among all."""
+    count = len(reference["texts"])
+    ties = 0
+    for signature, inputs in _inputs(reference).items():
+        together = _answers(model, signature, inputs)
+        for row in range(count):
+            own = slice(row, row + 1)
+            ties += compare(
+                signature,
+                f"batch of 1 and of {count}, text {row}",
+                _answers(model, signature, _rows(inputs, own)),
+                _rows(together, own),
+                reference,
+            )
+    return f"{count} texts alone and together" + (
+        f"; {ties} of equal score to {reference['tolerance']} differ"
+        if ties
+        else ""
+    )
+
+
+def empty_batch_is_answered(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
+    """No text gives no translation."""
+    for signature, expected in layout.SIGNATURES.items():
+        _answers(model, signature, {name: [] for name in expected.inputs})
+    return "no rows"
+
+
+def empty_text_is_answered(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
+    """Nothing gives nothing."""
+    texts = [b"", b"  "]
+    for signature, expected in layout.SIGNATURES.items():
+        outputs = _answers(
+            model, signature, dict.fromkeys(expected.inputs, texts)
+        )
+        for name in (layout.TRANSLATION, layout.TRANSLATIONS):
+            if any(np.ravel(outputs.get(name, []))):
+                raise CheckFailed(
+                    f"{signature}: empty texts gave {outputs[name]}"
+                )
+    return "empty translations"
+
+
+def invalid_utf8_is_answered(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
+    """Broken bytes give valid text and leave their neighbours alone."""
+    count = len(_INVALID)
+    for signature, inputs in _inputs(reference).items():
+        mixed = {name: [*_INVALID, *values] for name, values in inputs.items()}
+        compare(
+            signature,
+            "beside invalid UTF-8 and not",
+            _rows(_answers(model, signature, mixed), slice(count, None)),
+            _answers(model, signature, inputs),
+            reference,
+        )
+    return f"{count} broken texts"
+
+
+def long_text_is_answered(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
+    """More words than the model has positions, and the answer says so."""
+    words = [word for text in reference["texts"] for word in text.split()]
+    repeated = itertools.cycle(words or ["a"])
+    text = " ".join(itertools.islice(repeated, _LONG)).encode()
+    for signature, expected in layout.SIGNATURES.items():
+        inputs = {name: [text] for name in expected.inputs}
+        outputs = _answers(model, signature, inputs)
+        told = {layout.TRUNCATED, layout.TRANSLATION_TRUNCATED}
+        for name in told & expected.outputs.keys():
+            if not outputs[name].all():
+                raise CheckFailed(
+                    f"{signature}: {_LONG} words, and not {name!r}"
+                )
+    return f"{_LONG} words"
+
+
+def warmup_replays(
+    model: LoadedModel, folder: pathlib.Path, reference: dict
+) -> str:
+    """Each warm-up request is answered as the live model answers its rows.
+
+    One that isn't answered stops the server.
+    """
+    count = 0
+    inputs = _inputs(reference)
+    missing = set(layout.SIGNATURES)
+    for signature, request in read_warmup(folder / layout.WARMUP):
+        if signature not in inputs:
+            raise CheckFailed(f"a request for {signature!r}, not a signature")
+        answers = _answers(model, signature, request)
+        rows = _reference_rows(request, inputs[signature])
+        compare(
+            signature,
+            f"warm-up request {count + 1} and live",
+            answers,
+            _rows(_expected(signature, reference), rows),
+            reference,
+        )
+        missing.discard(signature)
+        count += 1
+    if missing:
+        raise CheckFailed(f"no request for {', '.join(sorted(missing))}")
+    return f"{count} requests"
+
+
+REPLAY_CHECKS = (
+    equals_live_model,
+    batch_does_not_matter,
+    empty_batch_is_answered,
+    empty_text_is_answered,
+    invalid_utf8_is_answered,
+    long_text_is_answered,
+    warmup_replays,
+)
+
+
+def _answers(model, signature, inputs) -> dict:
+    """A signature's outputs, readable, a row for each of the inputs'."""
+    count = len(inputs[layout.TEXT])
+    return {
+        name: readable(f"{signature}, {name}", values, count)
+        for name, values in model.run(signature, inputs).items()
+    }
+
+
+def readable(where: str, values: np.ndarray, count: int) -> np.ndarray:
+    """An output as it is compared; refuses what a client can't read.
+
+    Args:
+        where: names the output.
+        values: an array; strings are bytes in an array of objects.
+        count: rows that it has to have.
+
+    Returns:
+        the array, its strings decoded.
+
+    Raises:
+        CheckFailed: text isn't UTF-8, a number isn't finite, or there isn't
+            a row for each of the inputs'.
+    """
+    if len(values) != count:
+        raise CheckFailed(
+            f"{where}: {count} texts gave an output of shape {values.shape}"
+        )
+    if values.dtype != object:
+        if not np.isfinite(values).all():
+            raise CheckFailed(f"{where}: not finite: {values}")
+        return values
+    texts = np.empty(values.shape, dtype=object)
+    try:
+        texts.flat[:] = [text.decode() for text in values.flat]
+    except UnicodeDecodeError as error:
+        raise CheckFailed(f"{where}: not UTF-8: {error}") from None
+    return texts
+
+
+def _inputs(reference) -> dict:
+    """The reference's inputs, encoded, by signature."""
+    return {
+        signature: {
+            name: [text.encode() for text in texts]
+            for name, texts in inputs.items()
+        }
+        for signature, inputs in reference["inputs"].items()
+    }
+
+
+def _expected(signature, reference) -> dict:
+    """A signature's outputs in the reference, as arrays."""
+    types = layout.SIGNATURES[signature].outputs
+    arrays = {}
+    for name, values in reference["outputs"][signature].items():
+        if name not in types:
+            raise CheckFailed(f"{layout.REFERENCE}: {signature} has no {name}")
+        dtype, _ = types[name]
+        is_text = dtype == "string"
+        arrays[name] = np.array(values, object if is_text else dtype)
+    return arrays
+
+
+def _rows(values: dict, rows) -> dict:
+    """Some rows of every input or output; a slice, or a list of indices."""
+    return {name: column[rows] for name, column in values.items()}
+
+
+def _reference_rows(request, inputs) -> list[int]:
+    """The indices that a request's rows have in the reference's inputs."""
+    keys = sorted(inputs)
+    if sorted(request) != keys:
+        raise CheckFailed(f"a request with inputs {sorted(request)}")
+    columns = zip(*(inputs[key] for key in keys), strict=True)
+    indices = {row: index for index, row in enumerate(columns)}
+    rows = list(zip(*(request[key] for key in keys), strict=True))
+    for row in rows:
+        if row not in indices:
+            raise CheckFailed(f"the reference has no answer to {row[0]!r}")
+    return [indices[row] for row in rows]
+
+
+def compare(
+    signature: str,
+    what: str,
+    answers: Mapping[str, np.ndarray],
+    expected: Mapping[str, np.ndarray],
+    reference: dict,
+) -> int:
+    """Refuses outputs that differ, naming the first that does.
+
+    Texts, integers and booleans have to be the same, other numbers to the
+    reference's tolerance. In bfloat16 two translations can be equally good
+    to the tolerance; then either may come first.
+
+    Args:
+        signature: its name.
+        what: is compared, for the message.
+        answers: arrays by the outputs' names.
+        expected: likewise.
+        reference: gives precision and tolerance.
+
+    Returns:
+        the number of texts that differ so.
+
+    Raises:
+        CheckFailed: they differ.
+    """
+    what = f"{signature}, {what}"
+    if answers.keys() != expected.keys():
+        raise CheckFailed(f"{what}: {sorted(answers)} and {sorted(expected)}")
+    pairs = {name: (answers[name], expected[name]) for name in answers}
+    if layout.SIGNATURES[signature].varying:
+        pairs = {name: _padded(*pair) for name, pair in pairs.items()}
+    texts = [name for name in pairs if pairs[name][0].dtype == object]
+    ties = set()
+    for name in texts:
+        values, others = pairs[name]
+        same = _same(what, name, values, others, 0.0)
+        if reference["precision"] == "float32" or name == layout.SOURCE_TOKENS:
+            _require_all(what, name, values, others, same)
+        ties |= {int(row) for row in np.argwhere(~same)[:, 0]}
+    for name in [name for name in pairs if name not in texts]:
+        values, others = pairs[name]
+        same = _same(what, name, values, others, reference["tolerance"])
+        if name == layout.ALIGNMENT:
+            # Of other tokens it is another.
+            same[sorted(ties)] = True
+        _require_all(what, name, values, others, same)
+    return len(ties)
+
+
+def _same(what, name, values, others, tolerance):
+    """Which elements are the same, as an array of booleans."""
+    if values.shape != others.shape:
+        raise CheckFailed(
+            f"{what}: {name} has shape {values.shape} and {others.shape}"
+        )
+    if values.dtype.kind == "f":
+        return np.isclose(values, others, tolerance, tolerance)
+    return values == others
+
+
+def _require_all(what, name, values, others, same):
+    if not same.all():
+        index = tuple(int(i) for i in np.argwhere(~same)[0])
+        value, other = values[index], others[index]
+        raise CheckFailed(
+            f"{what}: {name} {index} is {_shown(value)} and {_shown(other)}"
+        )
+
+
+def _shown(value):
+    return repr(value) if isinstance(value, str) else value
+
+
+def _padded(*arrays):
+    """Both with the longer one's inner axes; nothing is added to batches."""
+    if len({array.ndim for array in arrays}) > 1:
+        return arrays
+    longest = np.max([array.shape[1:] for array in arrays], axis=0)
+    padded = []
+    for array in arrays:
+        more = [(0, 0)]
+        more += [
+            (0, int(most) - length)
+            for most, length in zip(longest, array.shape[1:], strict=True)
+        ]
+        padding = "" if array.dtype == object else 0
+        padded.append(np.pad(array, more, constant_values=padding))
+    return padded

@@ -1,0 +1,118 @@
+"""Checks of exports in a fresh process, without the code that made them.
+
+    python -m keras_transformer.exporting.verify FOLDER ... [--report FILE]
+
+Loads each version folder as TensorFlow Serving does, XLA disabled, with the
+operations of TensorFlow and TF Text alone, and compares what it answers with
+the reference that the exporting process left in `assets.extra/`; and has a
+process without Python's TensorFlow do the same through the C API. The results
+are one JSON object: `{folder: [{name, passed, detail}, ...]}`. The exit
+status is 0 if all passed, else 1.
+
+Not provable without the server's binary: its HTTP parser, its batching
+session at run time, and its use of memory.
+"""
+
+import functools
+import os
+import pathlib
+import sys
+
+from keras_transformer.contract import layout
+from keras_transformer.lazy import quick_imports
+
+# A quarter of the time of a check; what TensorFlow takes along is not used.
+with quick_imports("jax", "keras", "matplotlib"):
+    import tensorflow as tf
+
+from keras_transformer.exporting.session import SavedModelSession
+from keras_transformer.exporting.verification.c_api import disable_xla
+from keras_transformer.exporting.verification.checks import (
+    CheckFailed,
+    CheckResult,
+    CheckResults,
+    command_line,
+    run_in_fresh_process,
+)
+from keras_transformer.exporting.verification.graph_checks import (
+    GRAPH_CHECKS,
+    graph_is_readable,
+    operations_are_allowed,
+)
+from keras_transformer.exporting.verification.replay_checks import REPLAY_CHECKS
+from keras_transformer.system.files import read_json
+
+C_API_CHECKS = "keras_transformer.exporting.verification.c_api_checks"
+_EARLIER = "not an export of this version of keras_transformer"
+
+
+def verify(folder: str | os.PathLike) -> CheckResults:
+    """Runs every check; those that need what has failed are left out.
+
+    Args:
+        folder: the version folder.
+    """
+    folder = pathlib.Path(folder)
+    results = CheckResults()
+    meta_graph = results.run(graph_is_readable, folder)
+    reference = results.run(reference_is_readable, folder)
+    if meta_graph is None or reference is None:
+        return results
+    # Before session_loads: the graph's operations are judged by what
+    # TensorFlow registers by itself.
+    for check in GRAPH_CHECKS:
+        results.run(check, folder, meta_graph, reference)
+        if check is operations_are_allowed and not results[-1].passed:
+            return results  # It isn't run, nor does it get another look.
+    results.run(xla_is_disabled)
+    model = results.run(session_loads, folder)
+    if model is not None:
+        for replay in REPLAY_CHECKS:
+            results.run(replay, model, folder, reference)
+    try:
+        results += run_in_fresh_process(C_API_CHECKS, folder)
+    except CheckFailed as error:
+        results.append(CheckResult("c_api_loads", False, str(error)))
+    return results
+
+
+def reference_is_readable(folder: pathlib.Path) -> dict:
+    """What the live model answered, as the exporting process wrote it."""
+    reference = read_json(folder / layout.REFERENCE)
+    for key in ("texts", "inputs", "outputs", "variables", "tolerance"):
+        if key not in reference:
+            raise CheckFailed(f"{layout.REFERENCE} has no {key!r}: {_EARLIER}")
+    for name in layout.SIGNATURES:
+        if name not in reference["inputs"].keys() & reference["outputs"].keys():
+            raise CheckFailed(
+                f"{layout.REFERENCE} has no signature {name!r}: {_EARLIER}"
+            )
+    return reference
+
+
+def xla_is_disabled() -> str:
+    """This process refuses to compile, as the stock server does."""
+    if not disable_xla():
+        return "not possible here; the checks of the graph stand alone"
+    compiled = tf.function(lambda x: x + 1, jit_compile=True, autograph=False)
+    try:
+        compiled(tf.constant(1))
+    except tf.errors.OpError:
+        return "as in the stock server"
+    raise CheckFailed("XLA still compiles after it was disabled")
+
+
+def session_loads(folder: pathlib.Path) -> SavedModelSession:
+    """The server's way to load: graph, restore operation, initializers."""
+    return SavedModelSession(folder, inter_op_threads=0)
+
+
+main = functools.partial(
+    command_line,
+    verify,
+    "python -m keras_transformer.exporting.verify",
+    "Check exported models as TensorFlow Serving loads them.",
+)
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,352 @@
+"""The export of a run: a version folder that TensorFlow Serving loads."""
+
+import dataclasses
+import datetime
+import os
+import pathlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.blank import is_blank
+from keras_transformer.config import Config
+from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.contract import layout
+from keras_transformer.errors import InputError
+from keras_transformer.exporting.registry.version_folders import (
+    choose_version,
+    folder_size,
+)
+from keras_transformer.exporting.verification.checks import (
+    CheckResult,
+    check_in_fresh_process,
+    require_passed,
+)
+from keras_transformer.exporting.warmup_requests import (
+    MAX_TEXTS,
+    write_warmup,
+)
+from keras_transformer.exporting.writer.signatures import TracedSignatures
+from keras_transformer.inference import quantization
+from keras_transformer.search.shortlist import Lexicon
+from keras_transformer.system.files import new_folder, read_json, write_json
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.training.run import Run
+from keras_transformer.translation.ensemble import load_members
+from keras_transformer.translation.texts import text_list
+from keras_transformer.version import versions
+
+_WARMUP_LENGTHS = (1, 6, 15, 30)  # tokens
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportReport:
+    """What `export_run` published.
+
+    Attributes:
+        path: the version folder.
+        version: integer, its name.
+        size: bytes in all its files.
+        variables: number of weight tensors.
+        signatures: names of the signatures.
+        checks: every `CheckResult`, all passed.
+        seconds: of the whole export, checks included.
+        precision: of products with weights.
+    """
+
+    path: pathlib.Path
+    version: int
+    size: int
+    variables: int
+    signatures: tuple[str, ...] = dataclasses.field(repr=False)
+    checks: tuple[CheckResult, ...] = dataclasses.field(repr=False)
+    seconds: float
+    precision: str = "float32"
+
+    def to_dict(self) -> dict:
+        """The same as JSON holds it."""
+        return {**dataclasses.asdict(self), "path": str(self.path)}
+
+
+def export_run(
+    run: Run,
+    base: str | os.PathLike,
+    *,
+    version: int | None = None,
+    which: str = "best",
+    decoding: DecodingConfig | None = None,
+    warmup_texts: Sequence[str] | None = None,
+    limits: dict[str, float] | None = None,
+    measured: dict | None = None,
+    progress: Callable[[str], None] | None = None,
+    ensemble: Sequence[str | os.PathLike] = (),
+    lexicon: Lexicon | None = None,
+) -> ExportReport:
+    """Writes, checks and publishes `base/version` as a SavedModel.
+
+    Signatures: `serving_default` (beam search) and `greedy` take `text`
+    string `(B,)` and give `translation` string `(B,)`, `score` float32
+    `(B,)` and `truncated` bool `(B,)`; `nbest` gives `translations` and
+    `scores`, `(B, K)`; `score` takes `text` and `translation` and gives
+    `log_probability`, `score` and `tokens`, `(B,)`; `tokenize` gives `ids`
+    `(B, L)` and `length`; `align` gives tokens of both sides and what the
+    target's attended to. Weights are in the search's precision, float32,
+    bfloat16 or int8, whatever the run was trained in. Until every check has
+    passed, the folder has a name that the server ignores; when one fails it
+    is removed.
+
+    Args:
+        run: a trained run.
+        base: the model's folder, which holds its versions; made if missing.
+        version: its number; None: one above the highest that is there.
+        which: weights, "best", "last" or "average".
+        decoding: the search of `serving_default`; None: the run's own.
+        warmup_texts: source sentences for the server to warm up with, and
+            for the checks to compare; None: made of frequent tokens.
+        limits: in precision int8, what `precision.calibrate` found; None:
+            scales are found for each row while translating.
+        measured: why this precision, of values that JSON has, to be kept in
+            the description; None: nothing.
+        progress: called with a line before each long step.
+        ensemble: folders of runs that translate together with it.
+        lexicon: for a shortlist, of a run alone; None: none.
+
+    Returns:
+        What was written, and what its checks measured.
+
+    Raises:
+        InputError: a version that is there, weights that are damaged, a
+            folder that can't be written, or a check that failed.
+    """
+    started = time.monotonic()
+    progress = progress or (lambda line: None)
+    version = choose_version(base, version)
+    target = pathlib.Path(base) / str(version)
+    texts = _texts(run, warmup_texts)
+    config = exported_config(run.config, decoding)
+    model = load_model(run, config, which)
+    others = load_members(run, ensemble, which)
+    progress("tracing the graph")
+    traced = TracedSignatures(
+        model,
+        run.source_tokenizer,
+        run.target_tokenizer,
+        config.decoding,
+        limits,
+        others,
+        lexicon,
+    )
+    reference = traced.reference([*texts, ""])
+    with new_folder(target) as folder:
+        progress(f"writing {target}")
+        traced.save(folder)
+        (folder / layout.WARMUP).parent.mkdir(exist_ok=True)
+        model_name = pathlib.Path(base).resolve().name
+        inputs = _without_last(reference["inputs"])
+        write_warmup(folder / layout.WARMUP, model_name, inputs)
+        write_json(folder / layout.REFERENCE, reference)
+        write_json(
+            folder / layout.DESCRIPTION,
+            _describe_graph(config.decoding, traced.variable_count, limits)
+            | ({"precision_measured": measured} if measured else {})
+            | describe(run, config, which, model)
+            | _describe_shortlist(lexicon)
+            | _describe_members(ensemble, which, [model, *others]),
+        )
+        progress("checking it in a fresh process")
+        checks = check_in_fresh_process(folder)
+        require_passed(checks)
+    return ExportReport(
+        path=target,
+        version=version,
+        size=folder_size(target),
+        variables=traced.variable_count,
+        signatures=tuple(layout.SIGNATURES),
+        checks=checks,
+        seconds=round(time.monotonic() - started, 1),
+        precision=config.decoding.precision,
+    )
+
+
+def exported_config(config: Config, decoding: DecodingConfig | None) -> Config:
+    """A run's configuration, with the search that is exported."""
+    # The layers' weights are float32 under every policy; what the export
+    # computes in is up to the search.
+    return dataclasses.replace(
+        config,
+        decoding=decoding or config.decoding,
+        training=dataclasses.replace(config.training, precision="float32"),
+    )
+
+
+def load_model(run: Run, config: Config, which: str) -> keras.Model:
+    """The model of a run, by a configuration of `exported_config`.
+
+    Raises:
+        InputError: Keras is on another backend, or there are no such weights.
+    """
+    if keras.config.backend() != "tensorflow":
+        raise InputError(
+            "export needs KERAS_BACKEND=tensorflow. Received: "
+            f"{keras.config.backend()}"
+        )
+    tokenizers = run.source_tokenizer, run.target_tokenizer
+    return Run(run.folder, config, run.manifest, tokenizers).load_model(which)
+
+
+def _texts(run, given):
+    """What to warm up with: the texts given, or made ones."""
+    if given is None:
+        return frequent_tokens(run.source_tokenizer)
+    texts = text_list(given, "warmup_texts")
+    texts = [text for text in texts if not is_blank(text)]
+    if not 0 < len(texts) <= MAX_TEXTS:
+        raise InputError(
+            f"warm-up needs 1 to {MAX_TEXTS} texts that aren't blank. "
+            f"Received: {len(texts)}"
+        )
+    return texts
+
+
+def _without_last(inputs):
+    """The reference's inputs without their last row, the empty one."""
+    return {
+        signature: {name: values[:-1] for name, values in columns.items()}
+        for signature, columns in inputs.items()
+    }
+
+
+def frequent_tokens(
+    tokenizer: Tokenizer, lengths: Sequence[int] = _WARMUP_LENGTHS
+) -> list[str]:
+    """Texts of the vocabulary's first tokens, in any language.
+
+    Args:
+        tokenizer: `Tokenizer`.
+        lengths: how many tokens each text is made of.
+    """
+    first = len(SPECIAL_TOKENS)
+    count = tokenizer.vocabulary_size - first
+    rows = [[first + i % count for i in range(length)] for length in lengths]
+    texts = tokenizer.detokenize(tf.ragged.constant(rows, tf.int32))
+    return [text.decode("utf-8", "replace") for text in texts.numpy()]
+
+
+def describe(run: Run, config: Config, which: str, model: keras.Model) -> dict:
+    """What an export of any format says about itself, of values JSON has.
+
+    Args:
+        run: the run that is exported.
+        config: its configuration with the decoding that is exported.
+        which: the weights, "best", "last" or "average".
+        model: the Keras model.
+    """
+    tokenizers = {
+        side: {
+            "kind": tokenizer.kind,
+            "vocabulary_size": tokenizer.vocabulary_size,
+            "fingerprint": tokenizer.fingerprint(),
+        }
+        for side, tokenizer in (
+            ("source", run.source_tokenizer),
+            ("target", run.target_tokenizer),
+        )
+    }
+    now = datetime.datetime.now(datetime.UTC)
+    return {
+        "created": now.isoformat(timespec="seconds"),
+        "versions": versions(),
+        "languages": {
+            "source": config.data.source_language,
+            "target": config.data.target_language,
+        },
+        "tokenizers": tokenizers,
+        "parameters": model.count_params(),
+        "weights": {"which": which, **_weight_notes(run, which)},
+        "scores": run.manifest["scores"],
+        "data": run.manifest["data"],
+        **_origin(run.manifest),
+        "run_versions": run.manifest.get("versions", {}),
+        "config": config.to_dict(),
+    }
+
+
+def _describe_members(folders, which, models) -> dict:
+    """What an export of an ensemble says about the other runs."""
+    if not folders:
+        return {}
+    others = map(Run.load, folders)
+    return {
+        "parameters": sum(model.count_params() for model in models),
+        "ensemble": [
+            {"folder": str(run.folder), **_weight_notes(run, which)}
+            for run in others
+        ],
+    }
+
+
+def _describe_shortlist(lexicon) -> dict:
+    """What an export with a shortlist says about it."""
+    if lexicon is None:
+        return {}
+    _, candidates = lexicon.candidates.shape
+    sizes = {"candidates": candidates, "frequent": len(lexicon.frequent)}
+    return {"shortlist": sizes}
+
+
+def _describe_graph(
+    decoding: DecodingConfig, variables: int, limits: dict | None
+) -> dict:
+    """What a SavedModel says about its graph.
+
+    Args:
+        decoding: the search.
+        variables: number of weight tensors.
+        limits: as of `export_run`.
+    """
+    quantized: dict[str, Any] = {}
+    if decoding.precision == "int8":
+        quantized["needs"] = {
+            "operation": quantization.OPERATION,
+            "seen_in_tensorflow": list(quantization.TENSORFLOW_VERSIONS),
+            "instructions": list(quantization.INSTRUCTIONS),
+        }
+        quantized["activations"] = "static" if limits else "dynamic"
+        if limits:
+            quantized["limits"] = limits
+    beams = {
+        layout.BEAM: {"beam_size": decoding.beam_size},
+        layout.GREEDY: {"beam_size": 1},
+        layout.NBEST: {"beam_size": decoding.beam_size},
+        layout.SCORING: {},
+        layout.TOKENIZE: {},
+        layout.ALIGN: {"beam_size": decoding.beam_size},
+    }
+    return {
+        "format": layout.FORMAT,
+        "format_version": layout.FORMAT_VERSION,
+        "signatures": beams,
+        "precision": decoding.precision,
+        **quantized,
+        "variables": variables,
+    }
+
+
+def _origin(manifest):
+    """Where an imported model is from, and its licence."""
+    initial = manifest.get("initial", {})
+    imported = manifest.get("imported") or initial.get("imported")
+    return {"imported": imported} if imported else {}
+
+
+def _weight_notes(run, which):
+    """Epoch and scores of the weights, where the run has noted them."""
+    path = run.folder / "weights" / f"{which}.json"
+    notes = read_json(path) if path.is_file() else {}
+    if "sha256" in notes:
+        notes["sha256"] = notes["sha256"][-1]
+    return notes

@@ -1,0 +1,175 @@
+"""Signatures of an export: graphs, and the tokenizers and weights they use."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.contract import layout
+from keras_transformer.exporting.session import log_level
+from keras_transformer.search.shortlist import Lexicon, LexiconTable
+from keras_transformer.text.tokenizer import Tokenizer
+from keras_transformer.translation.details import align, tokenize
+from keras_transformer.translation.ensemble import step_model
+from keras_transformer.translation.translator import (
+    Translator,
+    greedy,
+    with_prefix,
+)
+
+if TYPE_CHECKING:
+    import keras
+
+
+# How far scores may differ between batches, absolute and relative. In
+# bfloat16, whose numbers have 8 binary digits, what float32 rounds
+# differently in another batch is seldom but visibly rounded up for down; and
+# so it is with the 8 bits of int8.
+TOLERANCES = {"float32": 1e-4, "bfloat16": 2e-2, "int8": 2e-2}
+
+
+class TracedSignatures:
+    """The signatures of a model, traced, and the module that is saved.
+
+    A Keras model as an attribute of the saved module would bring a copy of
+    each weight, and the server would restore the copy instead of what the
+    graph reads. So the model stays in the closure of the graph functions, and
+    the module tracks the raw variables that they read.
+
+    Args:
+        model: `keras.Model` that `build_transformer` made.
+        source_tokenizer: `Tokenizer`.
+        target_tokenizer: `Tokenizer`.
+        decoding: the search behind `serving_default`, and the precision.
+        limits: see `IncrementalTransformer`.
+        others: models that translate together with it, as an `Ensemble`.
+        lexicon: for a shortlist, of one model; None: none.
+
+    Attributes:
+        module: `tf.Module` of what is saved: tokenizers and variables.
+        functions: `{signature name: concrete function}`.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        decoding: DecodingConfig,
+        limits: dict | None = None,
+        others: Sequence[keras.Model] = (),
+        lexicon: Lexicon | None = None,
+    ) -> None:
+        source_tokenizer = with_prefix(source_tokenizer, decoding)
+        # Graphs that don't use the alignment don't compute it either.
+        models = [model, *others]
+        steps = step_model(
+            models, decoding.precision, True, limits, lexicon is not None
+        )
+        table = LexiconTable.of(lexicon, target_tokenizer, decoding)
+        beam, best = (
+            Translator(source_tokenizer, target_tokenizer, steps, config, table)
+            for config in (decoding, greedy(decoding))
+        )
+        graphs: dict[str, Any] = {
+            layout.BEAM: beam.translate,
+            layout.GREEDY: best.translate,
+            layout.NBEST: beam.nbest,
+            layout.SCORING: beam.score,
+            layout.TOKENIZE: tokenize(beam),
+            layout.ALIGN: align(beam),
+        }
+        self.functions = {
+            name: graph.get_concrete_function()
+            for name, graph in graphs.items()
+        }
+        self.module = tf.Module()
+        self.module.source_tokenizer = beam.source_tokenizer
+        self.module.target_tokenizer = target_tokenizer
+        self.module.weights = _distinct(self.functions.values())
+        self._precision = decoding.precision
+
+    @property
+    def variable_count(self) -> int:
+        """Weight tensors that the graphs read."""
+        return len(self.module.weights)
+
+    def save(self, folder: pathlib.Path) -> None:
+        """Writes the SavedModel into a folder that is there."""
+        # In notebooks it tells the folder, whose name isn't the final one.
+        with log_level("WARNING"):
+            tf.saved_model.save(
+                self.module, str(folder), signatures=self.functions
+            )
+
+    def reference(self, texts: list[str]) -> dict:
+        """What this process makes of texts, for the checks to compare with.
+
+        Returns:
+            `{"variables", "precision", "tolerance", "texts", "inputs":
+            {signature: {name: list}}, "outputs": {signature: {name:
+            list}}}`.
+        """
+        inputs: dict[str, dict] = {}
+        outputs: dict[str, dict] = {}
+        with full_precision():
+            for name, function in self.functions.items():
+                inputs[name] = {layout.TEXT: list(texts)}
+                if layout.TRANSLATION in layout.SIGNATURES[name].inputs:
+                    translations = outputs[layout.BEAM][layout.TRANSLATION]
+                    inputs[name][layout.TRANSLATION] = translations
+                result = function(
+                    **{
+                        key: tf.constant(values, tf.string)
+                        for key, values in inputs[name].items()
+                    }
+                )
+                outputs[name] = {
+                    key: _as_json(tensor) for key, tensor in result.items()
+                }
+        return {
+            "variables": self.variable_count,
+            "precision": self._precision,
+            "tolerance": TOLERANCES[self._precision],
+            "texts": list(texts),
+            "inputs": inputs,
+            "outputs": outputs,
+        }
+
+
+def _as_json(tensor):
+    """Nested lists; strings as text."""
+    if tensor.dtype != tf.string:
+        return tensor.numpy().tolist()
+
+    def decode(value):
+        if isinstance(value, list):
+            return [decode(item) for item in value]
+        return value.decode()
+
+    return decode(tensor.numpy().tolist())
+
+
+def _distinct(functions):
+    """The variables of several functions, each once."""
+    variables: dict = {}
+    for function in functions:
+        for variable in function.variables:
+            variables.setdefault(variable.ref(), variable)
+    return list(variables.values())
+
+
+@contextlib.contextmanager
+def full_precision() -> Iterator[None]:
+    """Without TF32, in which GPUs round more than the checks allow."""
+    enabled = tf.config.experimental.tensor_float_32_execution_enabled()
+    tf.config.experimental.enable_tensor_float_32_execution(False)
+    try:
+        yield
+    finally:
+        tf.config.experimental.enable_tensor_float_32_execution(enabled)

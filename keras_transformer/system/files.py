@@ -1,0 +1,362 @@
+"""Files and folders that are either whole or not there.
+
+What is written has a hidden name until it is complete: a reader, a server
+that watches the folder, and a kill at any moment see the old content or the
+new. `writing` and `new_folder` word the errors of a full disk; `replacing`
+leaves the system's error as it is, with the target's name.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import pathlib
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from keras_transformer.errors import InputError
+from keras_transformer.system.leftovers import HIDDEN, hidden, sweep
+from keras_transformer.system.pipes import open_file
+from keras_transformer.system.yaml_text import NotYaml, load_yaml
+
+_REMOVED = f"{HIDDEN}removed-"
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Bytes of a file that is read as a whole. YAML is what a person writes.
+LARGEST_JSON, _LARGEST_YAML = 1 << 24, 1 << 18
+# TensorFlow's code for a full disk, as `error_code` of its errors.
+_RESOURCE_EXHAUSTED = 8
+
+
+def as_paths(
+    paths: str | os.PathLike | Iterable[str | os.PathLike] | None,
+) -> tuple[str | os.PathLike, ...]:
+    """The paths where one, several or none may be given."""
+    if isinstance(paths, str | os.PathLike):
+        return (paths,)
+    return tuple(paths or ())
+
+
+@contextlib.contextmanager
+def replacing(
+    path: str | os.PathLike, follow: bool = True
+) -> Iterator[pathlib.Path]:
+    """A temporary path whose file replaces that at `path` on success.
+
+    Its name ends as that of `path` does, for writers that look at it.
+
+    Args:
+        path: the target; what stands there stays until the end. A device or
+            pipe is written to as it is.
+        follow: whether a link is followed, as for a path that a person named.
+            Otherwise it is replaced: a folder from elsewhere may have links
+            to what isn't its own.
+
+    Yields:
+        a path in the target's folder. On an error its file is removed.
+
+    Raises:
+        OSError: of writing, with the target as `filename` if it had none.
+    """
+    path = pathlib.Path(path)
+    if follow:
+        # /dev/stdout may lead to a pipe, whose real path opens nothing.
+        if path.exists() and not path.is_file():
+            yield path
+            return
+        path = pathlib.Path(os.path.realpath(path))
+    sweep(path.parent)
+    temporary = hidden(path)
+    try:
+        yield temporary
+        _flush(temporary)
+        temporary.replace(path)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        # A full disk is told by the file that was being written.
+        own = (None, str(temporary))
+        if isinstance(error, OSError) and error.filename in own:
+            error.filename = str(path)
+        raise
+
+
+@contextlib.contextmanager
+def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """A temporary folder that becomes `path` when the block ends well.
+
+    It stands beside `path`, so that the renaming is one step, after every
+    file has reached the disk. When the block ends with an error it is
+    removed, with the parents that were made for it.
+
+    Args:
+        path: of a folder that doesn't exist yet, or is empty.
+
+    Yields:
+        the temporary folder, of a name that is hidden and no number.
+
+    Raises:
+        InputError: `path` exists and isn't an empty folder, also when it
+            has appeared meanwhile; it can't be written; the disk is full.
+            Errors of TensorFlow's writers in the block count, too.
+    """
+    check_free(path)
+    target = pathlib.Path(os.path.realpath(path))
+    sweep(target.parent)
+    temporary = hidden(target)
+    missing = [folder for folder in target.parents if not folder.exists()]
+    with writing(path):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary.mkdir()
+            yield temporary
+            for file in temporary.rglob("*"):
+                if file.is_file():
+                    _flush(file)
+            _publish(temporary, target, path)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                for folder in missing:
+                    folder.rmdir()
+            raise
+
+
+def check_free(path: str | os.PathLike) -> None:
+    """Refuses a target that holds something already.
+
+    Raises:
+        InputError: `path` is a file, or a folder that isn't empty.
+    """
+    path = pathlib.Path(path)
+    try:
+        taken = os.path.lexists(path) and any(path.iterdir())
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror}. Accepted: a new or empty folder"
+        ) from None
+    if taken:
+        raise InputError(
+            f"{path} exists and isn't empty. Accepted: a new or empty folder"
+        )
+
+
+def remove_folder(path: pathlib.Path) -> None:
+    """Takes a folder's name away in one step, then removes its files.
+
+    Raises:
+        InputError: it can't be removed.
+    """
+    hidden = path.with_name(f"{_REMOVED}{uuid.uuid4().hex[:8]}-{path.name}")
+    try:
+        path.rename(hidden)
+        if hidden.is_symlink():
+            hidden.unlink()
+        else:
+            shutil.rmtree(hidden)
+    except OSError as error:
+        raise InputError(
+            f"{path}: can't be removed ({error.strerror})"
+        ) from None
+
+
+def remove_hidden_folders(folder: str | os.PathLike) -> None:
+    """Removes what `remove_folder` left there when its process was killed."""
+    for path in pathlib.Path(folder).glob(f"{_REMOVED}{'[0-9a-f]' * 8}-*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike) -> Iterator[None]:
+    """Turns the errors of writing into an `InputError` that names `path`."""
+    try:
+        yield
+    except Exception as error:
+        reason = disk_error(error)
+        if reason is None:
+            raise
+        raise InputError(f"{path}: {reason}") from error
+
+
+def disk_error(error: Exception) -> str | None:
+    """Why something couldn't be written, in words for a person.
+
+    Args:
+        error: `OSError`, or one of TensorFlow's, whose writers have errors
+            of their own for the same causes. They are known by their
+            attributes: what needs no TensorFlow shall start fast.
+
+    Returns:
+        half a sentence; None if the error isn't one of writing.
+    """
+    if isinstance(error, BrokenPipeError):
+        return None  # The reader of our output has gone.
+    if isinstance(error, OSError):
+        full = error.errno in _DISK_FULL
+        reason = error.strerror or str(error)
+    elif hasattr(error, "error_code") and hasattr(error, "message"):
+        full = error.error_code == _RESOURCE_EXHAUSTED
+        # "PATH; No space left on device", and more lines in a traceback.
+        reason = error.message.partition("\n")[0].rpartition("; ")[-1]
+    else:
+        return None
+    if full:
+        return "the disk is full; nothing was written there"
+    return f"can't be written ({reason})"
+
+
+def require_space(path: pathlib.Path, size: int) -> None:
+    """Fails as a write does where the disk has no space.
+
+    For writers that crash there, as HDF5 does.
+
+    Args:
+        path: of the file that is to be written; made.
+        size: bytes.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    if hasattr(os, "posix_fallocate"):  # Not on macOS and Windows.
+        with path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+
+
+def write_bytes(
+    path: str | os.PathLike, content: bytes, follow: bool = False
+) -> None:
+    """Replaces the file at once; `follow` as in `replacing`."""
+    with replacing(path, follow) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_text(path: str | os.PathLike, text: str) -> None:
+    """Replaces the file at once by one of this text, as UTF-8."""
+    write_bytes(path, text.encode())
+
+
+def write_json(path: str | os.PathLike, value: object) -> None:
+    """Replaces the file at once by one of `value` as JSON."""
+    write_text(path, json_text(value, indent=2) + "\n")
+
+
+def json_text(value: object, **options: Any) -> str:
+    """JSON that can be written as UTF-8, readable where that can be.
+
+    Args:
+        value: the value. The names of files in it may have bytes that aren't
+            UTF-8, which Python has as halves of surrogate pairs.
+        options: of `json.dumps`.
+    """
+    text = json.dumps(value, ensure_ascii=False, **options)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, **options)
+    return text
+
+
+def read_bytes(
+    path: str | os.PathLike, accepted: str = "", largest: int | None = None
+) -> bytes:
+    """The content of a file.
+
+    Args:
+        path: of the file.
+        accepted: what would be right, for the error's message.
+        largest: so many bytes are accepted; None: any.
+
+    Raises:
+        InputError: it can't be read, is larger, or a pipe without a writer.
+    """
+    content = b""
+    try:
+        with open_file(path) as file:
+            # A file with holes may be far larger than the disk.
+            size = os.fstat(file.fileno()).st_size
+            if largest is None or size <= largest:
+                content = file.read(-1 if largest is None else largest + 1)
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror}{_accepted(accepted)}"
+        ) from None
+    except InputError:  # A `ValueError`, too.
+        raise
+    except ValueError:
+        # Of a name that another file says: NUL, half of a surrogate pair.
+        raise InputError(
+            f"{os.fspath(path)!a}: no possible name{_accepted(accepted)}"
+        ) from None
+    if largest is not None and max(size, len(content)) > largest:
+        raise InputError(
+            f"{path}: too large. Accepted: a file of up to {largest:,} bytes"
+        )
+    return content
+
+
+def read_json_value(path: str | os.PathLike, accepted: str = "") -> Any:
+    """The JSON value in a file, of any kind.
+
+    Args:
+        path: of the file.
+        accepted: what would be right, for the error's message.
+
+    Raises:
+        InputError: it can't be read, or isn't JSON.
+    """
+    content = read_bytes(path, accepted, LARGEST_JSON)
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):  # Or not UTF-8.
+        raise InputError(
+            f"{path}: damaged, not JSON{_accepted(accepted)}"
+        ) from None
+
+
+def read_json(path: str | os.PathLike) -> dict:
+    """The JSON object in a file.
+
+    Raises:
+        InputError: it can't be read, or holds something else.
+    """
+    value = read_json_value(path)
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: damaged, not a JSON object")
+    return value
+
+
+def read_yaml(path: str | os.PathLike) -> dict:
+    """The mapping in a YAML file.
+
+    Raises:
+        InputError: the file can't be read, isn't YAML, or repeats a key.
+    """
+    content = read_bytes(path, largest=_LARGEST_YAML)
+    try:
+        return load_yaml(content.decode()) or {}
+    except NotYaml as error:
+        line = f", line {error.line}" if error.line else ""
+        raise InputError(f"{path}{line}: {error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a YAML file") from None
+
+
+def _flush(path):
+    """Brings a file's content to the disk, so that a rename publishes it."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _publish(temporary, target, path):
+    try:
+        temporary.rename(target)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise
+        raise InputError(
+            f"{path}: appeared while it was being written; left as it is"
+        ) from error
+
+
+def _accepted(accepted):
+    return accepted and f". Accepted: {accepted}"

@@ -1,0 +1,151 @@
+import json
+import os
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.exporting.registry import labels
+from keras_transformer.exporting.registry.labels import (
+    Labels,
+    read_labels,
+    remove_label,
+    roll_back,
+    set_label,
+)
+from keras_transformer.system import files
+
+
+@pytest.fixture
+def base(tmp_path):
+    """A model's folder with versions 1 to 4 that hold nothing real."""
+    for version in range(1, 5):
+        add(tmp_path, version)
+    return tmp_path
+
+
+def add(base, version):
+    folder = base / str(version)
+    folder.mkdir()
+    (folder / "saved_model.pb").touch()
+
+
+def test_no_file_is_no_labels(base):
+    assert read_labels(base) == Labels({}, {})
+
+
+def test_labels_are_read_as_they_were_set(base):
+    set_label(base, "stable", 2)
+    set_label(base, "canary", 4)
+    found = set_label(base, "stable", 3)
+    assert found == read_labels(base)
+    assert found.versions == {"canary": 4, "stable": 3}
+    assert found.earlier == {"stable": [2]}
+    assert found.of(3) == ["stable"]
+    assert found.of(2) == []
+
+
+def test_version_0_is_one(base):
+    """To the server, too."""
+    add(base, 0)
+    set_label(base, "stable", 0)
+    assert read_labels(base).versions == {"stable": 0}
+
+
+def test_same_version_again_changes_nothing(base):
+    set_label(base, "stable", 2)
+    set_label(base, "stable", 2)
+    assert read_labels(base).earlier == {}
+
+
+def test_rolling_back_goes_the_way_back(base):
+    for version in (1, 4, 2):
+        set_label(base, "stable", version)
+    assert roll_back(base).versions == {"stable": 4}
+    assert roll_back(base).versions == {"stable": 1}
+    with pytest.raises(InputError, match="none to go back to"):
+        roll_back(base)
+
+
+def test_rolling_back_skips_what_is_gone(base):
+    for version in (1, 4, 2):
+        set_label(base, "stable", version)
+    (base / "4" / "saved_model.pb").unlink()
+    (base / "4").rmdir()
+    assert roll_back(base).versions == {"stable": 1}
+
+
+def test_rolling_back_skips_the_version_that_is_named(base):
+    for version in (2, 3, 2, 4):
+        set_label(base, "stable", version)
+    (base / "3" / "saved_model.pb").unlink()
+    (base / "3").rmdir()
+    assert roll_back(base).versions == {"stable": 2}
+    assert roll_back(base).versions == {"stable": 1}
+
+
+def test_first_label_rolls_back_to_the_next_lower_version(base):
+    set_label(base, "stable", 4)
+    assert roll_back(base).versions == {"stable": 3}
+
+
+def test_removed_label_is_forgotten(base):
+    set_label(base, "canary", 1)
+    set_label(base, "canary", 2)
+    assert remove_label(base, "canary") == Labels({}, {})
+    assert (base / "2").is_dir()
+    with pytest.raises(InputError, match="no label 'canary'. It has: none"):
+        remove_label(base, "canary")
+
+
+@pytest.mark.parametrize("name", ["", "1st", "a b", "a/b", "x" * 64, "é"])
+def test_name_that_is_no_label_is_refused(base, name):
+    with pytest.raises(InputError, match="a label is a letter"):
+        set_label(base, name, 1)
+    assert not (base / labels.FILE).exists()
+
+
+def test_version_that_is_not_there_is_refused(base):
+    with pytest.raises(InputError, match="no version 9. It has: 1, 2, 3, 4"):
+        set_label(base, "stable", 9)
+    (base / "5").mkdir()
+    with pytest.raises(InputError, match="5: no saved_model.pb"):
+        set_label(base, "stable", 5)
+
+
+def test_unknown_label_cannot_be_rolled_back(base):
+    set_label(base, "canary", 1)
+    with pytest.raises(InputError, match="no label 'stable'. It has: canary"):
+        roll_back(base)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        "[]",
+        '{"versions": 3, "earlier": {}}',
+        '{"versions": {"stable": "3"}, "earlier": {}}',
+        '{"versions": {"stable": true}, "earlier": {}}',
+        '{"versions": {}, "earlier": {"stable": 3}}',
+    ],
+)
+def test_damaged_file_is_refused(base, content):
+    (base / labels.FILE).write_text(content)
+    with pytest.raises(InputError, match="labels.json: damaged"):
+        read_labels(base)
+
+
+def test_failed_change_leaves_the_labels_as_they_were(base, monkeypatch):
+    set_label(base, "stable", 1)
+    before = sorted(os.listdir(base))
+
+    def fail(*arguments):
+        raise OSError("no")
+
+    monkeypatch.setattr(files.os, "replace", fail)
+    with pytest.raises(OSError, match=labels.FILE):
+        set_label(base, "stable", 2)
+    assert json.loads((base / labels.FILE).read_text())["versions"] == {
+        "stable": 1
+    }
+    assert sorted(os.listdir(base)) == before

@@ -1,0 +1,249 @@
+import json
+import os
+import re
+import shutil
+
+import pytest
+
+from keras_transformer.contract import layout
+from keras_transformer.errors import InputError
+from keras_transformer.exporting.registry import releases
+from keras_transformer.exporting.registry.labels import roll_back, set_label
+from keras_transformer.exporting.registry.releases import (
+    list_releases,
+    prune,
+    publish,
+    require_stable,
+    served_versions,
+)
+from keras_transformer.exporting.registry.version_folders import version_folders
+from keras_transformer.exporting.verification.checks import CheckResult
+
+
+@pytest.fixture
+def base(tmp_path):
+    """A model's folder with versions 1 to 6 that hold nothing real."""
+    base = tmp_path / "models" / "x"
+    for version in range(1, 7):
+        folder = base / str(version)
+        folder.mkdir(parents=True)
+        (folder / layout.SAVED_MODEL).write_text("x" * version)
+    return base
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Publishes without the checks; returns the folders they were given."""
+    folders = []
+
+    def check(folder, problem):
+        assert (folder / layout.SAVED_MODEL).is_file()
+        folders.append(folder)
+        return (CheckResult("session_loads", True, "done"),)
+
+    monkeypatch.setattr(releases, "check_in_fresh_process", check)
+    return folders
+
+
+def test_latest_is_served_where_nothing_is_labelled(base):
+    assert served_versions(base) == [6]
+    assert served_versions(base.parent / "none") == []
+
+
+def test_labelled_versions_and_those_before_are_served(base):
+    set_label(base, "stable", 2)
+    assert served_versions(base) == [2]
+    set_label(base, "canary", 5)
+    assert served_versions(base) == [2, 5]
+    # The server moves a label only to a version that it has loaded.
+    set_label(base, "stable", 3)
+    assert served_versions(base) == [2, 3, 5]
+    roll_back(base)
+    assert served_versions(base) == [2, 5]
+
+
+def test_a_first_label_takes_no_requests_unnoticed(base):
+    says = (
+        "version 7 would get all requests, and version 6 would be unloaded. "
+        f"Accepted: first `keras-transformer versions {base} label stable 6`"
+    )
+    with pytest.raises(InputError, match=re.escape(says)):
+        require_stable(base, "canary")
+    require_stable(base, "stable")
+    require_stable(base.parent / "new", "canary")
+    with pytest.raises(InputError, match="6 exists"):
+        require_stable(base, "canary", 6)
+    set_label(base, "stable", 6)
+    require_stable(base, "canary")
+
+
+def test_releases_are_listed_with_what_they_say_of_themselves(base):
+    set_label(base, "stable", 2)
+    path = base / "2" / layout.DESCRIPTION
+    path.parent.mkdir()
+    path.write_text('{"created": "2026-01-02T03:04:05+00:00"}')
+    found = list_releases(base)
+    assert [release.version for release in found] == [1, 2, 3, 4, 5, 6]
+    assert found[1].labels == ["stable"]
+    assert found[1].created == "2026-01-02T03:04:05+00:00"
+    assert found[0].created == ""
+    assert found[0].size == 1
+    assert [release.version for release in found if release.served] == [2]
+    assert json.loads(json.dumps(found[0].to_dict()))["path"] == str(base / "1")
+
+
+def test_pruning_keeps_the_highest_the_labelled_and_the_served(base):
+    set_label(base, "stable", 1)
+    set_label(base, "canary", 2)
+    set_label(base, "canary", 4)
+    assert prune(base, keep=1, dry_run=True) == [3, 5]
+    assert len(version_folders(base)) == 6
+    assert prune(base, keep=1) == [3, 5]
+    assert sorted(os.listdir(base)) == ["1", "2", "4", "6", "labels.json"]
+    assert prune(base, keep=1) == []
+
+
+def test_pruning_keeps_as_many_as_told(base):
+    assert prune(base, keep=4) == [1, 2]
+    assert prune(base, keep=9) == []
+    with pytest.raises(InputError, match="never removed.*Received: 0"):
+        prune(base, keep=0)
+    assert list(version_folders(base)) == [3, 4, 5, 6]
+
+
+def test_pruning_leaves_what_is_no_version(base):
+    (base / "0").mkdir()
+    (base / "2024").mkdir()
+    (base / "2024" / "photo.jpg").touch()
+    assert prune(base, keep=2) == [1, 2, 3, 4]
+    assert (base / "2024" / "photo.jpg").exists()
+    assert (base / "0").is_dir()
+
+
+def test_version_has_no_name_while_its_files_are_removed(base, monkeypatch):
+    seen = []
+
+    def remove(folder, ignore_errors=False):
+        seen.append((folder.name, sorted(version_folders(base))))
+
+    monkeypatch.setattr(releases.shutil, "rmtree", remove)
+    prune(base, keep=5)
+    name, versions = seen[0]
+    assert name.startswith(".tmp-")
+    assert versions == [2, 3, 4, 5, 6]
+
+
+def test_pruning_removes_a_link_and_not_what_it_names(base, tmp_path):
+    (base / "1").rename(tmp_path / "store")
+    (base / "1").symlink_to(tmp_path / "store")
+    assert prune(base, keep=5) == [1]
+    assert sorted(os.listdir(base)) == ["2", "3", "4", "5", "6"]
+    assert (tmp_path / "store" / layout.SAVED_MODEL).is_file()
+
+
+def test_published_folders_can_be_removed(base, tmp_path, unchecked):
+    (base / "3" / "assets").mkdir()
+    for folder in (base / "3" / "assets", base / "3"):
+        folder.chmod(0o555)
+    goal = publish(base / "3", tmp_path / "new")
+    for folder in (goal, goal / "assets"):
+        assert folder.stat().st_mode & 0o700 == 0o700
+
+
+def test_pruning_ends_what_was_cut_short(base):
+    (base / "1").rename(base / ".tmp-removed-0123abcd-1")
+    (base / ".tmp-7-999").mkdir()  # what another process is writing
+    assert prune(base, keep=9, dry_run=True) == []
+    assert (base / ".tmp-removed-0123abcd-1").is_dir()
+    assert prune(base, keep=9) == []
+    names = sorted(os.listdir(base))
+    assert names == [".tmp-7-999", "2", "3", "4", "5", "6"]
+
+
+def test_published_version_is_a_checked_copy(base, tmp_path, unchecked):
+    lines = []
+    goal = publish(base / "3", tmp_path / "new", progress=lines.append)
+    assert goal == tmp_path / "new" / "1"
+    assert (goal / layout.SAVED_MODEL).read_text() == "xxx"
+    assert os.listdir(goal.parent) == ["1"]
+    (checked,) = unchecked
+    assert not checked.name.isdigit()
+    assert not checked.exists()
+    assert len(lines) == 2
+    assert publish(base, tmp_path / "new") == tmp_path / "new" / "2"
+    assert (tmp_path / "new" / "2" / layout.SAVED_MODEL).read_text() == "x" * 6
+    assert publish(base, tmp_path / "new", version=9).name == "9"
+
+
+def test_published_version_is_never_overwritten(base, tmp_path, unchecked):
+    with pytest.raises(InputError, match="6 exists, and a version is never"):
+        publish(base / "3", base, version=6)
+    assert unchecked == []
+
+
+def test_refused_version_leaves_nothing(base, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        releases,
+        "check_in_fresh_process",
+        lambda *_: (CheckResult("session_loads", False, "no tables"),),
+    )
+    with pytest.raises(
+        InputError,
+        match="3 was refused, nothing was published: check session_loads",
+    ):
+        publish(base / "3", tmp_path / "new" / "model")
+    assert not (tmp_path / "new").exists()
+
+
+def test_damaged_model_is_not_published(report, tmp_path):
+    broken = shutil.copytree(report.path, tmp_path / "1")
+    (broken / layout.SAVED_MODEL).write_bytes(b"\xff")
+    with pytest.raises(InputError, match="graph_is_readable failed"):
+        publish(broken, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.slow
+def test_real_version_is_published(report, tmp_path):
+    goal = publish(report.path, tmp_path / "new", version=5)
+    (release,) = list_releases(tmp_path / "new")
+    assert release.version == 5
+    assert release.served
+    assert release.size == report.size
+    assert release.created
+    assert goal == release.path
+
+
+@pytest.mark.parametrize("name", ["none", "models/x/1"])
+def test_folder_that_holds_no_versions_is_refused(base, tmp_path, name):
+    for function in (list_releases, lambda path: prune(path, keep=1)):
+        with pytest.raises(InputError, match="holds a model's versions"):
+            function(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "target", ["/dev/zero", "../../secret", ".", "missing"]
+)
+def test_what_a_link_names_elsewhere_is_not_published(base, unchecked, target):
+    (base.parent / "secret").write_text("mine")
+    source = base.parent / "source"
+    (source / "assets.extra").mkdir(parents=True)
+    (source / layout.SAVED_MODEL).write_text("x")
+    link = source / "assets.extra" / "vocab"
+    link.symlink_to(target)
+    with pytest.raises(InputError, match="vocab: not a file of this folder"):
+        publish(source, base)
+    assert not (base / "7").exists()
+    assert not unchecked
+    link.unlink()
+    link.symlink_to(f"../{layout.SAVED_MODEL}")
+    assert publish(source, base) == base / "7"
+
+
+def test_a_pipe_is_not_waited_for(base, unchecked):
+    source = base.parent / "source"
+    source.mkdir()
+    (source / layout.SAVED_MODEL).write_text("x")
+    os.mkfifo(source / "pipe")
+    with pytest.raises(InputError, match="pipe: not a file of this folder"):
+        publish(source, base)

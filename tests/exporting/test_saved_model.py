@@ -1,0 +1,203 @@
+import dataclasses
+import errno
+import json
+import os
+import resource
+
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.contract import layout
+from keras_transformer.errors import InputError
+from keras_transformer.exporting.verification.checks import CheckResult
+from keras_transformer.exporting.writer import saved_model
+from keras_transformer.exporting.writer.saved_model import export_run
+from keras_transformer.training.run import Run
+
+
+def _description(report):
+    return json.loads((report.path / layout.DESCRIPTION).read_text("utf-8"))
+
+
+def _no_space(*arguments):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _tensorflow_finds_no_space(*arguments):
+    message = "/x/variables; No space left on device"
+    raise tf.errors.ResourceExhaustedError(None, None, message)
+
+
+def _interrupted(*arguments):
+    raise KeyboardInterrupt
+
+
+def _refused(folder):
+    return (
+        CheckResult("operations_are_allowed", True, "90 operations"),
+        CheckResult("batch_does_not_matter", False, "text 3 differs"),
+        CheckResult("warmup_replays", False, "the same"),
+    )
+
+
+def test_export_passes_every_check(report):
+    failed = [check for check in report.checks if not check.passed]
+    assert not failed
+    names = [check.name for check in report.checks]
+    assert len(names) == len(set(names)) == 18
+
+
+def test_export_has_the_servers_layout(report):
+    assert report.path.name == str(report.version) == "1"
+    for name in (
+        layout.SAVED_MODEL,
+        f"{layout.VARIABLES}.index",
+        layout.WARMUP,
+        layout.DESCRIPTION,
+        layout.REFERENCE,
+    ):
+        assert (report.path / name).is_file()
+    assert os.listdir(report.path.parent) == ["1"]
+    assert json.loads(json.dumps(report.to_dict()))["version"] == 1
+
+
+def test_export_describes_itself(report, run):
+    description = _description(report)
+    assert description["format"] == "keras_transformer.saved_model"
+    assert description["created"].endswith("+00:00")
+    assert description["languages"] == {"source": "en", "target": "zh"}
+    assert description["tokenizers"]["target"] == {
+        "kind": "character",
+        "vocabulary_size": run.target_tokenizer.vocabulary_size,
+        "fingerprint": run.target_tokenizer.fingerprint(),
+    }
+    assert description["data"] == run.manifest["data"]
+    assert description["scores"] == {"best": {"dev_loss": 4.0}}
+    assert description["weights"]["which"] == "best"
+    assert description["weights"]["epoch"] == 1
+    assert description["signatures"]["serving_default"]["beam_size"] == 4
+    assert description["config"] == run.config.to_dict()
+    assert description["versions"]["tensorflow"] == tf.__version__
+    assert description["variables"] == report.variables
+
+
+def test_description_names_no_folder_of_the_machine(report, run):
+    text = (report.path / layout.DESCRIPTION).read_text("utf-8")
+    text += (report.path / layout.REFERENCE).read_text("utf-8")
+    assert str(run.folder) not in text
+    assert str(report.path) not in text
+
+
+@pytest.mark.slow
+def test_export_of_a_mixed_precision_run(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(saved_model, "check_in_fresh_process", lambda path: ())
+    training = dataclasses.replace(
+        run.config.training, precision="mixed_bfloat16"
+    )
+    config = dataclasses.replace(run.config, training=training)
+    tokenizers = run.source_tokenizer, run.target_tokenizer
+    mixed = Run(run.folder, config, run.manifest, tokenizers)
+    (tmp_path / "007").mkdir()
+    lines = []
+    report = export_run(
+        mixed,
+        tmp_path,
+        decoding=DecodingConfig(beam_size=2),
+        progress=lines.append,
+    )
+    assert report.path == tmp_path / "8"
+    assert len(lines) == 3
+    description = _description(report)
+    assert description["signatures"]["serving_default"]["beam_size"] == 2
+    assert description["config"]["decoding"]["beam_size"] == 2
+    assert description["config"]["training"]["precision"] == "float32"
+    graph = (report.path / layout.SAVED_MODEL).read_bytes()
+    assert b"bfloat16" not in graph
+
+
+@pytest.mark.slow
+def test_export_in_bfloat16(run, report, tmp_path):
+    decoding = dataclasses.replace(run.config.decoding, precision="bfloat16")
+    half = export_run(run, tmp_path, decoding=decoding, warmup_texts=["A b."])
+    assert _description(half)["precision"] == "bfloat16"
+    assert half.variables == report.variables
+    assert all(check.passed for check in half.checks)
+
+
+@pytest.fixture
+def traced(monkeypatch, served):
+    """Exports without tracing the graph anew."""
+    monkeypatch.setattr(saved_model, "TracedSignatures", lambda *_: served)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("step", "failure", "error", "message"),
+    [
+        ("check_in_fresh_process", _refused, InputError, "batch_does_not_mat"),
+        ("check_in_fresh_process", _interrupted, KeyboardInterrupt, None),
+        ("write_warmup", _no_space, InputError, "disk is full"),
+        (
+            "write_warmup",
+            _tensorflow_finds_no_space,
+            InputError,
+            "disk is full",
+        ),
+    ],
+    ids=["check", "Ctrl-C", "disk full", "disk full in TensorFlow"],
+)
+def test_failed_export_leaves_nothing(
+    run, tmp_path, monkeypatch, traced, step, failure, error, message
+):
+    monkeypatch.setattr(saved_model, step, failure)
+    with pytest.raises(error, match=message) as caught:
+        export_run(run, tmp_path / "models" / "tiny")
+    assert "\n" not in str(caught.value)
+    assert os.listdir(tmp_path) == []
+
+
+def test_file_that_cannot_grow_leaves_nothing(run, tmp_path, traced):
+    (tmp_path / "1").mkdir()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, limits[1]))
+    try:
+        with pytest.raises(InputError, match="File too large"):
+            export_run(run, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert os.listdir(tmp_path) == ["1"]
+
+
+def test_version_is_never_overwritten(run, report):
+    before = (report.path / layout.SAVED_MODEL).read_bytes()
+    with pytest.raises(InputError, match="1 exists, and a version is never"):
+        export_run(run, report.path.parent, version=1)
+    assert (report.path / layout.SAVED_MODEL).read_bytes() == before
+
+
+def test_missing_weights_are_named(run, tmp_path):
+    with pytest.raises(InputError, match="last.weights.h5: no such weights"):
+        export_run(run, tmp_path / "base", which="last")
+    assert os.listdir(tmp_path) == []
+
+
+def test_blank_warmup_texts_are_refused(run, tmp_path):
+    with pytest.raises(InputError, match="aren't blank. Received: 0"):
+        export_run(run, tmp_path, warmup_texts=["", " "])
+
+
+def test_a_string_is_not_taken_for_its_letters(run, tmp_path):
+    with pytest.raises(InputError, match="warmup_texts"):
+        export_run(run, tmp_path, warmup_texts="one two")
+    assert os.listdir(tmp_path) == []
+
+
+def test_module_tracks_each_variable_once(served):
+    used = {
+        variable.ref()
+        for function in served.functions.values()
+        for variable in function.variables
+    }
+    assert served.variable_count == len(used)
+    assert {v.ref() for v in served.module.variables} == used

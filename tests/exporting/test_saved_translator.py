@@ -1,0 +1,249 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.contract import layout
+from keras_transformer.errors import InputError
+from keras_transformer.exporting.saved_translator import (
+    SavedTranslator,
+    find_saved_model,
+)
+from keras_transformer.exporting.session import SavedModelSession
+from keras_transformer.system.files import read_json, write_json
+
+
+@pytest.fixture(scope="module")
+def translator(report):
+    return SavedTranslator(report.path.parent)
+
+
+@pytest.fixture
+def copy(report, tmp_path):
+    """An export that may be damaged."""
+    return shutil.copytree(report.path, tmp_path / "2")
+
+
+def test_translates_as_the_live_model(translator, report, texts):
+    reference = json.loads((report.path / layout.REFERENCE).read_text("utf-8"))
+    expected = reference["outputs"][layout.BEAM]
+    translations, scores, _ = translator.translate([*texts, ""])
+    assert translations == expected[layout.TRANSLATION]
+    np.testing.assert_allclose(scores, expected[layout.SCORE], atol=1e-4)
+    assert scores.dtype == np.float32
+
+
+@pytest.mark.parametrize(("chosen", "threads"), [(0, 1), (3, 3)])
+def test_operations_have_one_thread_or_as_many_as_were_chosen(
+    report, monkeypatch, chosen, threads
+):
+    given = []
+
+    class Session(SavedModelSession):
+        def __init__(self, folder, intra_op_threads):
+            given.append(intra_op_threads)
+            super().__init__(folder, intra_op_threads)
+
+    monkeypatch.setattr(
+        "keras_transformer.exporting.session.SavedModelSession", Session
+    )
+    monkeypatch.setattr(
+        tf.config.threading,
+        "get_intra_op_parallelism_threads",
+        lambda: chosen,
+    )
+    SavedTranslator(report.path)
+    assert given == [threads]
+
+
+@pytest.mark.parametrize("folder", ["model[1]", "model *"])
+def test_a_path_that_reads_as_a_pattern(translator, report, tmp_path, folder):
+    path = shutil.copytree(report.path, tmp_path / folder / "2")
+    expected = translator.translate(["Hi."])
+    translations, scores, _ = SavedTranslator(path).translate(["Hi."])
+    assert translations == expected[0]
+    np.testing.assert_array_equal(scores, expected[1])
+
+
+@pytest.mark.parametrize("name", ["translate", "nbest", "tokenize", "align"])
+def test_one_text_is_not_taken_for_its_letters(translator, name):
+    with pytest.raises(InputError, match=r"list of texts.*\['Hi\.'\]"):
+        getattr(translator, name)("Hi.")
+
+
+def test_bytes_are_to_be_decoded(translator):
+    for texts in (b"Hi.", ["Hi.", b"Hi."]):
+        with pytest.raises(InputError, match="not bytes.*decode"):
+            translator.translate(texts)
+
+
+def test_best_of_many_is_the_translation(translator, texts):
+    translations, scores, _ = translator.translate(texts)
+    rows, row_scores, _ = translator.nbest(texts)
+    assert [row[0] for row in rows] == translations
+    np.testing.assert_allclose(row_scores[:, 0], scores, atol=1e-4)
+    assert (np.diff(row_scores, axis=1) <= 0).all()
+    assert row_scores.shape == (len(texts), 4)
+
+
+def test_given_translations_are_scored(translator):
+    scores = translator.score(["Where is the dog?"] * 2, ["狗在哪里？", ""])
+    assert scores["tokens"].tolist() == [6, 1]
+    assert (scores["log_probability"] < 0).all()
+    np.testing.assert_allclose(
+        scores["score"] * scores["tokens"],
+        scores["log_probability"],
+        rtol=1e-4,
+    )
+
+
+def test_cut_texts_are_told(translator):
+    scores = translator.score(
+        ["dog " * 40, "Where is the dog?"] * 2,
+        ["狗", "狗" * 40] * 2,
+    )
+    assert scores["truncated"].tolist() == [True, False] * 2
+    assert scores["translation_truncated"].tolist() == [False, True] * 2
+
+
+def test_ids_are_the_tokenizers(translator, run, texts):
+    texts = [*texts, "", "dog " * 40]
+    expected = run.source_tokenizer.tokenize(texts).to_list()
+    assert translator.tokenize(texts) == expected
+    assert translator.tokenize([]) == []
+
+
+def test_alignment_belongs_to_the_translation(translator, texts):
+    translations, _, _ = translator.translate(texts)
+    source, target, alignment = translator.align(texts)
+    assert source[0][:6] == ["", "Where", "is", "the", "dog", "?"]
+    for row, translation in enumerate(translations):
+        tokens = [token for token in target[row] if token not in ("", "</s>")]
+        assert "".join(tokens).replace("<unk>", "⁇") == translation
+    shape = len(texts), len(target[0]), len(source[0])
+    assert alignment.shape == shape
+    assert alignment.dtype == np.float32
+
+
+def test_truncated_texts_are_told_and_warned_of(translator):
+    texts = ["A dog.", "dog " * 40, "dog " * 50]
+    for translate in (translator.translate, translator.nbest):
+        with pytest.warns(
+            UserWarning, match=r"2 truncated texts \(number 2, 3"
+        ):
+            assert translate(texts)[2].tolist() == [False, True, True]
+
+
+def test_an_export_of_another_format_is_refused(report, tmp_path):
+    folder = shutil.copytree(report.path, tmp_path / "1")
+    path = folder / layout.DESCRIPTION
+    for version in (0, 2, None, "1"):
+        description = read_json(report.path / layout.DESCRIPTION)
+        write_json(path, description | {"format_version": version})
+        with pytest.raises(InputError, match="format version .*Accepted: 1,"):
+            SavedTranslator(folder)
+
+
+def test_a_signature_that_lacks_an_output_is_refused(served, tmp_path):
+    def part(text):
+        outputs = served.functions[layout.BEAM](text=text)
+        return {name: outputs[name] for name in ("translation", "score")}
+
+    spec = tf.TensorSpec([None], tf.string, name="text")
+    module = tf.Module()
+    module.tokenizers = [
+        served.module.source_tokenizer,
+        served.module.target_tokenizer,
+    ]
+    module.weights = served.module.weights
+    function = tf.function(part, input_signature=[spec], autograph=False)
+    tf.saved_model.save(module, str(tmp_path), signatures=function)
+    with pytest.raises(InputError, match="doesn't translate text"):
+        SavedTranslator(tmp_path)
+
+
+def test_no_text_gives_no_translation(translator):
+    translations, scores, _ = translator.translate([])
+    assert translations == []
+    assert scores.shape == (0,)
+
+
+def test_text_that_utf8_cannot_hold_is_translated(translator):
+    translations, _, _ = translator.translate(["a dog \udcff"])
+    assert len(translations) == 1
+
+
+def test_description_is_read(translator):
+    assert translator.description["languages"]["source"] == "en"
+
+
+def test_highest_version_is_opened(tmp_path):
+    for name in ("2", "10", ".tmp-11-5"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / layout.SAVED_MODEL).write_bytes(b"")
+    assert find_saved_model(tmp_path) == tmp_path / "10"
+    assert find_saved_model(tmp_path / "2") == tmp_path / "2"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none", "none doesn't exist"),
+        ("file", "file is a file"),
+        ("empty", "empty: no SavedModel"),
+        ("versions", "versions/4: no SavedModel"),
+    ],
+)
+def test_folder_without_a_saved_model_is_named(tmp_path, name, message):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "versions" / "4").mkdir(parents=True)
+    with pytest.raises(InputError, match=message) as caught:
+        SavedTranslator(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+_INDEX = f"{layout.VARIABLES}.index"
+_DATA = f"{layout.VARIABLES}.data-00000-of-00001"
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        (layout.SAVED_MODEL, "cut"),
+        (layout.SAVED_MODEL, "changed"),
+        *((_INDEX, damage) for damage in ("cut", "changed", "removed")),
+        *((_DATA, damage) for damage in ("cut", "changed", "removed")),
+    ],
+)
+def test_damaged_file_is_refused(copy, name, damage):
+    path = copy / name
+    content = bytearray(path.read_bytes())
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "changed":
+        # Other bytes, whatever is there: a bias may be all zeros. The graph
+        # has no checksum: what its constants are, nothing can tell.
+        begin = 0 if name == layout.SAVED_MODEL else len(content) // 2
+        for index in range(begin, begin + 64):
+            content[index] ^= 0xFF
+        path.write_bytes(content)
+    with pytest.raises(InputError, match="2: damaged SavedModel") as caught:
+        SavedTranslator(copy)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_signatures_are_refused(report, tmp_path):
+    with pytest.raises(InputError, match="no signature 'xla'. It has: "):
+        SavedTranslator(report.path, signature="xla")
+    module = tf.Module()
+    spec = tf.TensorSpec([None], tf.float32, name="x")
+    module.double = tf.function(
+        lambda x: 2 * x, input_signature=[spec], autograph=False
+    )
+    tf.saved_model.save(module, str(tmp_path), signatures=module.double)
+    with pytest.raises(InputError, match="doesn't translate text"):
+        SavedTranslator(tmp_path)

@@ -1,0 +1,309 @@
+"""Each file is read by the parser that its reader has."""
+
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+
+import pytest
+import yaml
+from google.protobuf import text_format
+
+from keras_transformer.contract.layout import VARIABLES
+from keras_transformer.errors import InputError
+from keras_transformer.exporting.registry.labels import roll_back, set_label
+from keras_transformer.exporting.server_files import (
+    FLAGS,
+    MARK,
+    memory_needed,
+    models_beside,
+    refresh_server_files,
+    write_server_files,
+)
+from tests.exporting.serving_messages import parse
+
+NAMES = (
+    "models.config",
+    "batching.config",
+    "monitoring.config",
+    "docker-compose.yml",
+)
+
+
+def add(base, *versions):
+    for version in versions:
+        (base / version / "variables").mkdir(parents=True)
+        (base / version / "saved_model.pb").touch()
+    return base
+
+
+@pytest.fixture
+def base(tmp_path):
+    return add(tmp_path / "saved_models" / "en_ZH.2", "1", "2", "007")
+
+
+@pytest.fixture
+def read(base):
+    """Writes the files; returns the content of one by its name."""
+    write_server_files(base)
+    return lambda name: (base.parent / name).read_text("utf-8")
+
+
+def _model(base):
+    write_server_files(base)
+    text = (base.parent / "models.config").read_text("utf-8")
+    config = parse("ModelServerConfig", text).model_config_list.config
+    assert len(config) == 1
+    return config[0]
+
+
+def test_files_are_written_beside_the_model(base):
+    written, kept = write_server_files(base)
+    assert [path.name for path in written] == list(NAMES)
+    assert kept == []
+    assert sorted(os.listdir(base.parent)) == sorted([*NAMES, base.name])
+
+
+# models.config
+
+
+def test_latest_version_is_served_without_labels(base):
+    model = _model(base)
+    assert model.name == "en_ZH.2"
+    assert model.base_path == "/models/en_ZH.2"
+    assert model.model_platform == "tensorflow"
+    assert model.model_version_policy.latest.num_versions == 1
+    assert not model.version_labels
+
+
+def test_labels_are_served_and_named(base):
+    set_label(base, "stable", 1)
+    set_label(base, "canary", 7)
+    model = _model(base)
+    assert model.model_version_policy.specific.versions == [1, 7]
+    labels = {label.key: label.value for label in model.version_labels}
+    assert labels == {"stable": 1, "canary": 7}
+
+
+def test_moved_label_leaves_the_old_version_loaded(base):
+    set_label(base, "stable", 1)
+    set_label(base, "stable", 2)
+    assert _model(base).model_version_policy.specific.versions == [1, 2]
+    roll_back(base)
+    model = _model(base)
+    assert model.model_version_policy.specific.versions == [1]
+    assert [label.value for label in model.version_labels] == [1]
+
+
+def test_label_of_a_version_that_is_gone_is_refused(base):
+    set_label(base, "stable", 2)
+    shutil.rmtree(base / "2")
+    with pytest.raises(InputError, match="no version 2. It has: 1, 7"):
+        write_server_files(base)
+
+
+def test_every_model_beside_is_served(base):
+    add(base.parent / "de-en", "3")
+    (base.parent / "notes" / "1").mkdir(parents=True)
+    (base.parent / ".hidden").mkdir()
+    write_server_files(base)
+    text = (base.parent / "models.config").read_text("utf-8")
+    config = parse("ModelServerConfig", text).model_config_list.config
+    assert [model.name for model in config] == ["de-en", "en_ZH.2"]
+
+
+def test_serving_api_reads_the_models(base):
+    api = pytest.importorskip(
+        "tensorflow_serving.config.model_server_config_pb2",
+        reason="tensorflow-serving-api isn't installed",
+    )
+    set_label(base, "stable", 1)
+    set_label(base, "stable", 7)
+    write_server_files(base)
+    text = (base.parent / "models.config").read_text("utf-8")
+    found = text_format.Parse(text, api.ModelServerConfig())
+    (model,) = found.model_config_list.config
+    assert list(model.model_version_policy.specific.versions) == [1, 7]
+    assert dict(model.version_labels) == {"stable": 7}
+
+
+# The other text protos
+
+
+def test_batching_is_bounded(read):
+    values = parse("BatchingParameters", read("batching.config"))
+    assert values.max_batch_size.value == 64
+    assert values.batch_timeout_micros.value == 5000
+    assert values.max_enqueued_batches.value == 16
+    assert values.num_batch_threads.value >= 1
+
+
+def test_metrics_are_on(read):
+    values = parse("MonitoringConfig", read("monitoring.config"))
+    assert values.prometheus_config.enable
+    assert values.prometheus_config.path == "/monitoring/prometheus/metrics"
+
+
+# Docker
+
+
+def test_flags_name_the_files(base, read):
+    files = [
+        flag.split("=/models/")[1] for flag in FLAGS if "=/models/" in flag
+    ]
+    assert files == ["models.config", "batching.config", "monitoring.config"]
+    assert all((base.parent / name).is_file() for name in files)
+
+
+def test_compose_runs_the_server_on_this_folder(read):
+    (service,) = yaml.safe_load(read("docker-compose.yml"))["services"].values()
+    assert service["image"] == "tensorflow/serving:2.20.0"
+    assert service["command"] == list(FLAGS)
+    assert service["volumes"] == [".:/models:ro"]
+    assert service["ports"] == ["127.0.0.1:8500:8500", "127.0.0.1:8501:8501"]
+    assert service["restart"] == "unless-stopped"
+    # Docker would fill in what follows a dollar.
+    assert "$" not in read("docker-compose.yml")
+
+
+def test_compose_gives_the_server_no_rights(base, read):
+    (service,) = yaml.safe_load(read("docker-compose.yml"))["services"].values()
+    assert service["user"] == "10001:10001"
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["read_only"] is True
+    assert service["tmpfs"] == ["/tmp:size=64m"]
+    # Then everybody may read what the server reads.
+    for path in base.parent.rglob("*"):
+        assert path.stat().st_mode & (0o005 if path.is_dir() else 0o004), path
+
+
+def test_compose_limits_memory_by_the_weights(base):
+    def limit():
+        write_server_files(base)
+        text = (base.parent / "docker-compose.yml").read_text("utf-8")
+        service = yaml.safe_load(text)["services"]["serving"]
+        assert service["mem_limit"] == service["memswap_limit"]
+        assert re.fullmatch(r"\d+m", service["mem_limit"])
+        return int(service["mem_limit"][:-1])
+
+    before = limit()
+    assert before == memory_needed([0], threads=4)
+    with (base / "007" / VARIABLES).open("ab") as file:
+        file.truncate(512 * 2**20)
+    # Of two versions at a time, and of what four batches need.
+    assert limit() - before >= 6 * 512
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(
+    ("state", "healthy"), [("AVAILABLE", True), ("LOADING", False)]
+)
+def test_compose_asks_the_server_for_its_state(read, state, healthy):
+    service = yaml.safe_load(read("docker-compose.yml"))["services"]["serving"]
+    kind, *command = service["healthcheck"]["test"]
+    assert kind == "CMD"
+    assert command[:2] == ["bash", "-c"]
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"state": state}).encode())
+
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        command[2] = command[2].replace("8501", str(server.server_port))
+        status = subprocess.run(command, timeout=20).returncode
+        server.shutdown()
+    assert (status == 0) == healthy
+    assert asked == ["/v1/models/en_ZH.2"]
+
+
+# Written again
+
+
+def test_owners_files_stay(base):
+    write_server_files(base)
+    for name in ("batching.config", "docker-compose.yml"):
+        path = base.parent / name
+        text = path.read_text("utf-8")
+        assert text.startswith(MARK)
+        path.write_text(text.removeprefix(f"{MARK}\n") + "# mine\n")
+    written, kept = write_server_files(base)
+    assert [path.name for path in kept] == [
+        "batching.config",
+        "docker-compose.yml",
+    ]
+    assert len(written) == 2
+    assert (base.parent / "docker-compose.yml").read_text().endswith("# mine\n")
+
+
+def test_files_of_two_changes_are_those_of_the_later(base, monkeypatch):
+    """A label that moves while the files are written is in them at the end."""
+    from keras_transformer.export import server_files
+
+    contents, begun, moved = server_files._contents, [], threading.Event()
+
+    def slow(folder):
+        found = contents(folder)
+        if not begun:
+            begun.append(folder)
+            other = threading.Thread(target=write_server_files, args=[base])
+            set_label(base, "stable", 2)
+            other.start()
+            assert not moved.wait(0.3)
+            begun.append(other)
+        return found
+
+    monkeypatch.setattr(server_files, "_contents", slow)
+    write_server_files(base)
+    begun[1].join()
+    assert "stable" in (base.parent / "models.config").read_text()
+
+
+def test_a_folder_that_cannot_be_read_is_no_model(base, monkeypatch):
+    from keras_transformer.export import server_files
+
+    private, folders = base.parent / "lost+found", server_files.version_folders
+    private.mkdir()
+
+    def version_folders(path):
+        if path == private:
+            raise InputError(f"{path}: Permission denied")
+        return folders(path)
+
+    monkeypatch.setattr(server_files, "version_folders", version_folders)
+    assert models_beside(base) == [base]
+
+
+def test_files_are_refreshed_only_where_they_are_ours(base):
+    assert refresh_server_files(base) == []
+    assert os.listdir(base.parent) == [base.name]
+    write_server_files(base)
+    set_label(base, "stable", 2)
+    assert len(refresh_server_files(base)) == 4
+    assert "stable" in (base.parent / "models.config").read_text()
+    (base.parent / "models.config").write_text("# mine\n")
+    assert refresh_server_files(base) == []
+
+
+def test_model_without_a_version_is_refused(tmp_path):
+    (tmp_path / "x" / "1").mkdir(parents=True)
+    with pytest.raises(InputError, match="x: no version"):
+        write_server_files(tmp_path / "x")
+
+
+def test_name_that_addresses_cannot_hold_is_refused(tmp_path):
+    base = add(tmp_path / "en zh", "1")
+    with pytest.raises(InputError, match="can't be a model's name"):
+        write_server_files(base)
+    assert os.listdir(tmp_path) == ["en zh"]

@@ -1,0 +1,54 @@
+import dataclasses
+import types
+
+import pytest
+
+from keras_transformer.config import DataConfig
+from keras_transformer.exporting.writer.saved_model import export_run
+from keras_transformer.text.tokenizer_training import build_tokenizer
+from keras_transformer.training.run import Run
+
+LINES = (
+    "Where is the dog?",
+    "The dog isn't here.",
+    "I can see two birds.",
+    "She reads a book every day.",
+    "我能看见两只鸟。",
+    "她每天读一本书。",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["unigram", "bpe"])
+def test_shared_sentencepiece_model_is_exported(run, tmp_path, model):
+    data = DataConfig(
+        source_tokenizer="sentencepiece",
+        target_tokenizer="sentencepiece",
+        sentencepiece_model=model,
+        shared_vocabulary=True,
+    )
+    tokenizers = [
+        build_tokenizer("sentencepiece", lambda: LINES, data, language, 80)
+        for language in ("en", "en")
+    ]
+    prepared = types.SimpleNamespace(
+        config=data,
+        source_tokenizer=tokenizers[0],
+        target_tokenizer=tokenizers[1],
+        fingerprint="0" * 64,
+        counts={},
+    )
+    tied = dataclasses.replace(
+        run.config.model,
+        tied_embeddings="all",
+        positions="learned",
+        norm="post",
+    )
+    config = dataclasses.replace(run.config, model=tied)
+    sentencepiece_run = Run.create(tmp_path / "run", config, prepared)
+    sentencepiece_run.save_weights(
+        sentencepiece_run.build_model(), "best", 1, {}
+    )
+    report = export_run(sentencepiece_run, tmp_path / "models")
+    assert report.path.is_dir()
+    assert all(check.passed for check in report.checks)

@@ -1,0 +1,103 @@
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+from keras_transformer.export import verify as verification
+
+from keras_transformer.contract import layout
+from keras_transformer.exporting.verification.checks import (
+    CheckFailed,
+    CheckResult,
+)
+from keras_transformer.exporting.verify import main, verify
+
+# What `python -m` runs, and then the modules that were loaded.
+_VERIFY = """
+import sys
+import keras_transformer.exporting.saved_translator
+from keras_transformer.exporting.verify import main
+status = main(sys.argv[1:])
+print(*sys.modules)
+sys.exit(status)
+"""
+
+
+@pytest.mark.medium
+def test_fresh_process_catches_what_the_server_refuses(
+    keras_export, compiled_export, tmp_path
+):
+    # Both load and run in Python.
+    report = tmp_path / "report.json"
+    process = subprocess.run(
+        [sys.executable, "-c", _VERIFY, keras_export, compiled_export]
+        + ["--report", report],
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path.cwd())},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 1, process.stderr
+    for package in (
+        *("config", "ops", "layers", "models", "text", "training"),
+        *("inference", "search", "translation"),
+    ):
+        assert f"keras_transformer.{package}" not in process.stdout
+    results = json.loads(report.read_text("utf-8"))
+    failures = {
+        (folder.rsplit("/", 1)[-1], check["name"]): check["detail"]
+        for folder, checks in results.items()
+        for check in checks
+        if not check["passed"]
+    }
+    assert "Could not find variable" in failures["keras", "equals_live_model"]
+    assert ("keras", "variables_are_stored_once") in failures
+    assert "XLA" in failures["compiled", "nothing_must_be_compiled"]
+    assert failures["compiled", "equals_live_model"] == (
+        "XLA compilation disabled"
+    )
+    for name in ("c_api_equals_live_model", "c_api_warmup_replays"):
+        assert "Could not find variable" in failures["keras", name]
+        assert "XLA compilation disabled" in failures["compiled", name]
+
+
+def test_reference_without_a_signature_fails_its_check(report, tmp_path):
+    folder = shutil.copytree(report.path, tmp_path / "1")
+    path = folder / layout.REFERENCE
+    reference = json.loads(path.read_text("utf-8"))
+    del reference["outputs"]["align"]
+    path.write_text(json.dumps(reference))
+    failed = [result for result in verify(folder) if not result.passed]
+    assert [result.name for result in failed] == ["reference_is_readable"]
+    assert "no signature 'align'" in failed[0].detail
+
+
+def test_c_api_process_that_dies_is_a_failed_check(report, monkeypatch):
+    def session_loads(folder):
+        raise CheckFailed("no tables")
+
+    def die(*arguments):
+        raise CheckFailed("the process ended with -11: silent")
+
+    # Not in this process, which other tests compile in.
+    monkeypatch.setattr(verification, "disable_xla", lambda: False)
+    monkeypatch.setattr(verification, "session_loads", session_loads)
+    monkeypatch.setattr(verification, "run_in_fresh_process", die)
+    failed = [r for r in verify(report.path) if not r.passed]
+    assert failed == [
+        CheckResult("session_loads", False, "no tables"),
+        CheckResult("c_api_loads", False, "the process ended with -11: silent"),
+    ]
+
+
+def test_unreadable_folders_fail_the_first_check(tmp_path, capsys):
+    (tmp_path / "saved_model.pb").write_bytes(b"\xff not a protobuf")
+    for folder in (tmp_path, tmp_path / "none"):
+        results = verify(folder)
+        assert results[0].name == "graph_is_readable"
+        assert not any(result.passed for result in results)
+    assert main([str(tmp_path)]) == 1
+    assert "damaged" in capsys.readouterr().out

@@ -1,0 +1,115 @@
+import pytest
+import tensorflow as tf
+
+from keras_transformer.contract.layout import SIGNATURES
+from keras_transformer.exporting.server_files import batching_config
+from keras_transformer.exporting.warmup_requests import (
+    MAX_BATCH,
+    MAX_TEXTS,
+    crc32c,
+    read_records,
+    read_warmup,
+    warmup_batches,
+    write_records,
+    write_warmup,
+)
+from tests.exporting.serving_messages import parse
+
+# A PredictionLog of one request for the text "Hi" to signature "greedy" of
+# model "tiny", as tensorflow-serving-api 2.21 serialises it.
+SERVING_API_RECORD = bytes.fromhex(
+    "32280a260a0e0a0474696e791a0667726565647912140a0474657874120c"
+    "080712041202080142024869"
+)
+RECORDS = [b"", b"a", bytes(range(256)) * 3]
+
+
+def _inputs(texts):
+    return {
+        signature: dict.fromkeys(expected.inputs, texts)
+        for signature, expected in SIGNATURES.items()
+    }
+
+
+def test_records_are_those_of_tensorflow_serving_api(tmp_path):
+    path = tmp_path / "requests"
+    assert write_warmup(path, "tiny", _inputs(["Hi"])) == 6
+    records = [r.numpy() for r in tf.data.TFRecordDataset(str(path))]
+    assert records[1] == SERVING_API_RECORD
+
+
+def test_requests_come_back_as_written(tmp_path):
+    path = tmp_path / "requests"
+    count = write_warmup(path, "tiny", _inputs(["狗", "b c"]))
+    requests = list(read_warmup(path))
+    assert count == len(requests) == 18
+    batches = [["狗".encode()], [b"b c"], ["狗".encode(), b"b c"]]
+    assert requests == [
+        (signature, dict.fromkeys(expected.inputs, batch))
+        for signature, expected in SIGNATURES.items()
+        for batch in batches
+    ]
+
+
+def test_batches_are_each_row_and_all():
+    assert warmup_batches({"text": ["a"]}) == [{"text": ["a"]}]
+    assert warmup_batches({"text": ["a", "b"], "translation": ["c", "d"]}) == [
+        {"text": ["a"], "translation": ["c"]},
+        {"text": ["b"], "translation": ["d"]},
+        {"text": ["a", "b"], "translation": ["c", "d"]},
+    ]
+
+
+def test_batch_is_one_that_a_batching_server_takes():
+    parameters = parse("BatchingParameters", batching_config())
+    limit = parameters.max_batch_size.value
+    texts = [str(number) for number in range(MAX_TEXTS)]
+    batches = warmup_batches({"text": texts})
+    assert len(batches) == MAX_TEXTS + 1
+    assert batches[-1] == {"text": texts[:MAX_BATCH]}
+    assert len(SIGNATURES) * len(batches) <= 1000
+    assert 1 < MAX_BATCH <= limit
+
+
+# TFRecord files
+
+
+def test_checksum_is_that_of_the_standard():
+    # RFC 3720, appendix B.4, and the usual check value.
+    assert crc32c(bytes(32)) == 0x8A9136AA
+    assert crc32c(b"123456789") == 0xE3069283
+
+
+def test_tensorflow_reads_what_is_written(tmp_path):
+    path = tmp_path / "records"
+    assert write_records(path, RECORDS) == 3
+    records = [r.numpy() for r in tf.data.TFRecordDataset(str(path))]
+    assert records == list(read_records(path)) == RECORDS
+
+
+def test_what_tensorflow_writes_is_read(tmp_path):
+    path = tmp_path / "records"
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in RECORDS:
+            writer.write(record)
+    assert list(read_records(path)) == RECORDS
+
+
+@pytest.mark.parametrize("index", [0, 8, 20, -1])
+def test_changed_byte_is_found(tmp_path, index):
+    path = tmp_path / "records"
+    write_records(path, [b"x" * 30])
+    content = bytearray(path.read_bytes())
+    content[index] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="records: record 1 is damaged"):
+        list(read_records(path))
+
+
+@pytest.mark.parametrize("size", [1, 11, 20, 45])
+def test_cut_file_is_found(tmp_path, size):
+    path = tmp_path / "records"
+    write_records(path, [b"x" * 30])
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(ValueError, match="damaged"):
+        list(read_records(path))

@@ -1,0 +1,301 @@
+import errno
+import os
+import pathlib
+
+import pytest
+import tensorflow as tf
+
+from keras_transformer.errors import InputError
+from keras_transformer.system.checksums import check_file
+from keras_transformer.system.files import (
+    check_free,
+    disk_error,
+    new_folder,
+    read_json,
+    read_yaml,
+    remove_folder,
+    remove_hidden_folders,
+    replacing,
+    require_space,
+    write_json,
+    writing,
+)
+from keras_transformer.system.leftovers import remove_leftovers
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def write_half(path, fail):
+    path.write_text("half")
+    fail()
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt), replacing(path) as temporary:
+        write_half(temporary, interrupt)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_told_with_the_file(tmp_path):
+    path = tmp_path / "a.txt"
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with (
+        pytest.raises(OSError, match="No space left") as error,
+        replacing(path),
+    ):
+        raise full
+    assert error.value.filename == str(path)
+
+
+def test_a_missing_folder_is_told_with_the_file(tmp_path):
+    path = tmp_path / "no folder" / "a.txt"
+    with (
+        pytest.raises(OSError, match="No such file") as error,
+        replacing(path) as temporary,
+    ):
+        temporary.touch()
+    assert error.value.filename == str(path)
+
+
+def test_a_link_is_followed(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    with replacing(link) as temporary:
+        temporary.write_text("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_a_link_in_a_folder_from_elsewhere_is_replaced(tmp_path):
+    other, link = tmp_path / "other", tmp_path / "manifest.json"
+    other.write_text("mine")
+    link.symlink_to(other)
+    write_json(link, {})
+    assert other.read_text() == "mine"
+    assert link.read_text() == "{}\n"
+    link.unlink()
+    link.symlink_to(tmp_path / "new")
+    with replacing(link, follow=False) as temporary:
+        temporary.write_text("here")
+    assert not (tmp_path / "new").exists()
+    assert link.read_text() == "here"
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+def test_a_name_that_no_file_can_have_is_told(tmp_path, name):
+    says = r"a\\\w+b': no possible name"
+    with pytest.raises(InputError, match=says) as error:
+        read_json(tmp_path / name)
+    assert str(error.value).isascii()
+    described = {"bytes": 1, "sha256": "x"}
+    with pytest.raises(InputError, match="no possible name; again"):
+        check_file(tmp_path / name, described, "again", content=True)
+
+
+def test_a_device_is_written_to_and_stays_one():
+    with replacing(os.devnull) as temporary:
+        temporary.write_text("away")
+    assert not pathlib.Path(os.devnull).is_file()
+
+
+def test_the_temporary_name_ends_as_the_target_does(tmp_path):
+    with replacing(tmp_path / "a.weights.h5") as temporary:
+        temporary.touch()
+        assert temporary.name.endswith("a.weights.h5")
+        assert temporary.name.startswith(".")
+
+
+def test_leftovers_of_killed_processes_are_removed(tmp_path):
+    kept = tmp_path / "checkpoint.npz"
+    kept.touch()
+    with replacing(kept) as temporary:
+        temporary.touch()
+        (tmp_path / "weights").mkdir()
+        temporary.rename(tmp_path / "weights" / temporary.name)
+        temporary.touch()
+    remove_leftovers(tmp_path)
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == [kept]
+
+
+def test_json_round_trip(tmp_path):
+    path = tmp_path / "a.json"
+    write_json(path, {"text": "中文"})
+    assert read_json(path) == {"text": "中文"}
+    assert "中文" in path.read_text(encoding="utf-8")
+
+
+def test_json_has_the_names_of_files_that_are_no_utf_8(tmp_path):
+    value = {"name": os.fsdecode(b"caf\xe9.tsv"), "text": "中文"}
+    path = tmp_path / "a.json"
+    write_json(path, value)
+    assert read_json(path) == value
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff"])
+def test_damaged_json_is_named(tmp_path, content):
+    path = tmp_path / "a.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="a.json: damaged"):
+        read_json(path)
+
+
+def test_damaged_yaml_is_named_with_its_line(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("model:\n  d_model: [1\n")
+    with pytest.raises(InputError, match="a.yaml, line 3: not a YAML file"):
+        read_yaml(path)
+
+
+def test_a_key_that_stands_twice_is_named_with_its_line(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("model:\n  d_model: 8\nmodel:\n  d_ff: 16\n")
+    with pytest.raises(InputError, match="a.yaml, line 3: model stands here"):
+        read_yaml(path)
+    path.write_text("model:\n  d_ff: 8\ndata:\n  d_ff: 16\n")
+    assert read_yaml(path) == {"model": {"d_ff": 8}, "data": {"d_ff": 16}}
+
+
+def test_yaml_too_deep_to_read_is_refused(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("[" * 2_000)
+    with pytest.raises(InputError, match="a.yaml: not a YAML file"):
+        read_yaml(path)
+
+
+def test_missing_files_are_named(tmp_path):
+    for read in (read_json, read_yaml):
+        with pytest.raises(InputError, match="gone: No such file"):
+            read(tmp_path / "gone")
+
+
+def test_folder_appears_when_the_block_ends(tmp_path):
+    out = tmp_path / "deep" / "out"
+    with new_folder(out) as folder:
+        (folder / "file").write_text("x")
+        assert not out.exists()
+    assert (out / "file").read_text() == "x"
+    assert os.listdir(out.parent) == ["out"]
+
+
+def test_empty_folder_is_filled(tmp_path):
+    with new_folder(tmp_path / "out") as folder:
+        (folder / "file").write_text("x")
+    (tmp_path / "empty").mkdir()
+    with new_folder(tmp_path / "empty") as folder:
+        (folder / "file").write_text("y")
+    assert (tmp_path / "empty" / "file").read_text() == "y"
+
+
+def test_folder_that_holds_something_is_refused(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="exists and isn't empty"):
+        check_free(tmp_path)
+    with pytest.raises(InputError, match="Not a directory. Accepted: a new"):
+        check_free(tmp_path / "file")
+
+
+def full_disk():
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def full_disk_of_tensorflow():
+    raise tf.errors.ResourceExhaustedError(None, None, "No space left")
+
+
+@pytest.mark.parametrize("fail", [full_disk, full_disk_of_tensorflow])
+def test_full_disk_leaves_nothing(tmp_path, fail):
+    with pytest.raises(InputError, match="out: the disk is full"):
+        with new_folder(tmp_path / "out") as folder:
+            write_half(folder / "file", fail)
+    assert os.listdir(tmp_path) == []
+
+
+def test_other_failures_to_write_are_told(tmp_path):
+    with pytest.raises(InputError, match="can't be written .Permission denied"):
+        with new_folder(tmp_path / "out"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+
+def test_interruption_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        with new_folder(tmp_path / "out") as folder:
+            write_half(folder / "file", interrupt)
+    assert os.listdir(tmp_path) == []
+
+
+def test_parents_made_for_a_folder_that_failed_are_removed(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        with new_folder(tmp_path / "a" / "b" / "out"):
+            raise KeyboardInterrupt
+    assert os.listdir(tmp_path) == []
+
+
+def test_parents_that_another_filled_stay(tmp_path):
+    def fail():
+        (tmp_path / "a" / "b" / "theirs").mkdir()
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        with new_folder(tmp_path / "a" / "b" / "out"):
+            fail()
+    assert os.listdir(tmp_path / "a" / "b") == ["theirs"]
+
+
+def test_folder_that_appears_meanwhile_stays(tmp_path):
+    def fill(folder):
+        (folder / "mine").touch()
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "theirs").touch()
+
+    with pytest.raises(InputError, match="out: appeared while"):
+        with new_folder(tmp_path / "out") as folder:
+            fill(folder)
+    assert os.listdir(tmp_path) == ["out"]
+    assert os.listdir(tmp_path / "out") == ["theirs"]
+
+
+def test_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="out: can't be written"):
+        with new_folder(tmp_path / "file" / "base" / "out"):
+            pass
+
+
+def test_removed_folder_loses_its_name_first(tmp_path):
+    (tmp_path / "3").mkdir()
+    (tmp_path / "3" / "file").touch()
+    (
+        tmp_path / ".tmp-removed-0123abcd-2"
+    ).mkdir()  # By a process that was killed.
+    (tmp_path / ".tmp-12ab34cd-4").mkdir()  # What another is writing.
+    remove_folder(tmp_path / "3")
+    remove_hidden_folders(tmp_path)
+    assert os.listdir(tmp_path) == [".tmp-12ab34cd-4"]
+    with pytest.raises(InputError, match="5: can't be removed .No such"):
+        remove_folder(tmp_path / "5")
+
+
+def test_writing_passes_other_errors_on():
+    with pytest.raises(ZeroDivisionError):
+        with writing("x"):
+            raise ZeroDivisionError
+    assert disk_error(BrokenPipeError(errno.EPIPE, "Broken pipe")) is None
+
+
+def test_errors_of_tensorflow_are_told_in_one_line():
+    error = tf.errors.FailedPreconditionError(
+        None, None, "/some/path; Is a directory\n\ttraceback"
+    )
+    assert disk_error(error) == "can't be written (Is a directory)"
+
+
+def test_space_is_required_before_it_is_filled(tmp_path):
+    require_space(tmp_path / "a", 100)
+    with pytest.raises(OSError, match="File too large|No space left"):
+        require_space(tmp_path / "a", 1 << 60)

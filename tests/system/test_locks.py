@@ -1,0 +1,124 @@
+"""Locks among processes and threads."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from keras_transformer.errors import InputError
+from keras_transformer.exporting.registry import labels
+from keras_transformer.system.locks import locked
+
+HOLDING = """
+import sys
+from keras_transformer.system.locks import locked
+with locked(sys.argv[1], str):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+LABELLING = """
+import sys
+from keras_transformer.exporting.registry.labels import set_label
+for number in range(20):
+    set_label(sys.argv[1], f"{sys.argv[2]}{number}", 1)
+"""
+
+
+def busy(holder):
+    return f"taken by {holder}"
+
+
+@pytest.fixture
+def holder(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(tmp_path / "lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_that_a_link_names_is_left_alone(tmp_path, there):
+    other, path = tmp_path / "other", tmp_path / "lock"
+    if there:
+        other.write_text("mine")
+    path.symlink_to(other)
+    with pytest.raises(InputError, match="lock: can't be written"):
+        with locked(path, busy):
+            pass
+    assert other.exists() == there
+    assert not there or other.read_text() == "mine"
+
+
+def test_another_process_is_named(holder, tmp_path):
+    says = f"taken by process {holder.pid} on .*, since 20"
+    with pytest.raises(InputError, match=says):
+        with locked(tmp_path / "lock", busy):
+            pass
+    (tmp_path / "lock").write_text("[" * 2000)
+    with pytest.raises(InputError, match="taken by another process"):
+        with locked(tmp_path / "lock", busy):
+            pass
+
+
+def test_a_lock_of_the_dead_is_free(holder, tmp_path):
+    holder.kill()
+    holder.wait()
+    with locked(tmp_path / "lock", busy):
+        assert str(os.getpid()) in (tmp_path / "lock").read_text()
+    assert not (tmp_path / "lock").exists()
+
+
+def test_one_waits_for_the_other(holder, tmp_path):
+    threading.Timer(0.3, holder.stdin.close).start()
+    began = time.monotonic()
+    with locked(tmp_path / "lock", busy, wait=30.0):
+        assert 0.2 < time.monotonic() - began < 20
+
+
+def test_a_thread_may_enter_again_and_others_may_not(tmp_path):
+    refused = []
+
+    def enter():
+        try:
+            with locked(tmp_path / "lock", busy):
+                pass
+        except InputError as error:
+            refused.append(str(error))
+
+    with locked(tmp_path / "lock", busy):
+        with locked(tmp_path / "lock", busy):
+            pass
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+        assert len(refused) == 1
+        assert str(os.getpid()) in refused[0]
+    enter()
+    assert len(refused) == 1
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match="lock: can't be written"):
+        with locked(tmp_path / "no" / "lock", busy):
+            pass
+
+
+def test_no_label_is_lost(tmp_path):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "saved_model.pb").touch()
+    command = [sys.executable, "-c", LABELLING, str(tmp_path)]
+    processes = [subprocess.Popen([*command, name]) for name in "abc"]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    assert len(labels.read_labels(tmp_path).versions) == 60
+    assert sorted(os.listdir(tmp_path)) == ["1", "labels.json"]

@@ -1,0 +1,135 @@
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.system import machine
+
+# Arenas show as <heap nr="..."> in what glibc says of itself.
+COUNT = """
+import ctypes, threading
+from keras_transformer.system.machine import spare_memory
+libc = ctypes.CDLL(None)
+if {share}:
+    spare_memory()
+libc.malloc.restype = ctypes.c_void_p
+gate = threading.Barrier(4)
+def allocate():
+    libc.malloc(100_000)
+    gate.wait()
+threads = [threading.Thread(target=allocate) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+libc.fflush(None)
+libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
+libc.fflush(None)
+"""
+
+
+def arenas(share):
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT.format(share=share)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.count("<heap nr=")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc")
+def test_threads_share_a_pool():
+    assert arenas(False) > 1
+    assert arenas(True) == 1
+
+
+GAPS = """
+import ctypes, pathlib
+from keras_transformer.system.machine import spare_memory
+libc = ctypes.CDLL(None)
+if {spare}:
+    spare_memory()
+libc.malloc.restype = libc.calloc.restype = ctypes.c_void_p
+libc.free.argtypes = [ctypes.c_void_p]
+def tensor(mib):
+    address = libc.malloc(mib << 20)
+    ctypes.memset(address, 1, mib << 20)
+    return address
+libc.free(tensor(30))  # From now on glibc keeps what is no larger.
+between = []
+for _ in range(20):
+    large = tensor(10)
+    between.append(tensor(1))
+    between.append(large)
+for large in between[1::2]:
+    libc.free(large)
+pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+print(pages * 4096 >> 20)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc")
+def test_gaps_are_given_back():
+    code = GAPS.format(spare=False).replace(
+        "pages =",
+        "from keras_transformer.system.machine import give_back_memory\n"
+        "give_back_memory()\npages =",
+    )
+    assert _mib(code) < _mib(GAPS.format(spare=False)) - 100
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc")
+def test_what_a_long_batch_took_is_given_back():
+    kept, spared = (_mib(GAPS.format(spare=spare)) for spare in (False, True))
+    assert kept > spared + 100  # MiB, of 200 freed
+
+
+def _mib(code):
+    """The number that a process prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True
+    )
+    return int(done.stdout)
+
+
+CPUINFO = "processor : 0\nflags : fpu avx2 {flag}\n"
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"),
+    [("avx512_bf16", True), ("amx_bf16", True), ("avx512f", False)],
+)
+def test_bfloat16_is_told_by_the_processor(
+    flag, expected, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(machine, "has_gpu", lambda: False)
+    (tmp_path / "cpuinfo").write_text(CPUINFO.format(flag=flag))
+    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "cpuinfo")
+    assert machine.multiplies_bfloat16() is expected
+    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "none")
+    assert machine.multiplies_bfloat16() is False
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"),
+    [("avx512_vnni", True), ("avx_vnni", True), ("avx512_bf16", False)],
+)
+def test_int8_is_told_by_the_processor(flag, expected, tmp_path, monkeypatch):
+    (tmp_path / "cpuinfo").write_text(CPUINFO.format(flag=flag))
+    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "cpuinfo")
+    assert machine.multiplies_int8() is expected
+    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "none")
+    assert machine.multiplies_int8() is False
+
+
+def test_as_many_files_are_open_as_the_system_lets():
+    kind = resource.RLIMIT_NOFILE
+    before = soft, hard = resource.getrlimit(kind)
+    try:
+        resource.setrlimit(kind, (min(soft, hard - 1), hard))
+        machine.allow_many_connections()
+        assert resource.getrlimit(kind) == (hard, hard)
+    finally:
+        resource.setrlimit(kind, before)
