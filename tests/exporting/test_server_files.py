@@ -249,7 +249,7 @@ def test_owners_files_stay(base):
 
 def test_files_of_two_changes_are_those_of_the_later(base, monkeypatch):
     """A label that moves while the files are written is in them at the end."""
-    from keras_transformer.export import server_files
+    from keras_transformer.exporting import server_files
 
     contents, begun, moved = server_files._contents, [], threading.Event()
 
@@ -271,7 +271,7 @@ def test_files_of_two_changes_are_those_of_the_later(base, monkeypatch):
 
 
 def test_a_folder_that_cannot_be_read_is_no_model(base, monkeypatch):
-    from keras_transformer.export import server_files
+    from keras_transformer.exporting import server_files
 
     private, folders = base.parent / "lost+found", server_files.version_folders
     private.mkdir()

@@ -1,4 +1,4 @@
-"""Workers that translate; what all workers do: `tests/system/test_workers.py`."""
+"""Workers that translate; see also `tests/system/test_workers.py`."""
 
 import os
 
