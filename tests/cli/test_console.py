@@ -159,7 +159,7 @@ def test_what_is_said_beside_a_bar_is_a_line_of_its_own(monkeypatch):
         progress.update(3)
         console.say("a line")
         progress.update(4)
-        main._show_warning("cut off", UserWarning)
+        main._show_warning("cut off", UserWarning, __file__, 1)
         console.tell_error("broken")
         progress.update(5)
     said = [line for line in terminal.lines() if line]
