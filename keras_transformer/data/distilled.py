@@ -122,7 +122,7 @@ class DistilledData:
         self._translations = translations
         self._progress = progress
         self._sources = sum(prepared.shard_sizes(_TRAIN))
-        usual = prepared.report.get("usual_ratios")
+        usual = prepared.report["usual_ratios"]
         self._usual = UsualRatios(**usual) if usual else None
         report = CleaningReport()
         ranks = range(n_best)

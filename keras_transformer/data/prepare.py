@@ -251,7 +251,6 @@ class _Inputs:
         if not self.train:
             raise InputError("no training file. Accepted: one or more")
         sizes = config.source_vocabulary_size, config.target_vocabulary_size
-        # Data of earlier versions, which took the first, still loads.
         apart = None not in sizes and sizes[0] != sizes[1]
         if config.shared_vocabulary and apart:
             raise InputError(

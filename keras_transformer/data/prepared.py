@@ -28,8 +28,6 @@ SOURCE_TOKENIZER = "source_tokenizer"
 TARGET_TOKENIZER = "target_tokenizer"
 TOKENIZER_FINGERPRINTS = "tokenizer_fingerprints"
 _SEAL = "manifest_sha256"
-# Raised where the same files give other pairs in other shards than before.
-_PREPARATION = 2
 _FEW_PAIRS = 10_000
 _REMEDY = "prepare the data again"
 _NAME = re.compile(r"[\w.-]{1,200}")  # of a file, in this very folder
@@ -39,6 +37,7 @@ _SECTIONS = {
     "fingerprint": str,
     "report": dict,
     "splits": dict,
+    TOKENIZER_FINGERPRINTS: dict,
 }
 
 
@@ -117,9 +116,8 @@ class PreparedData:
     def _tokenizer(self, name):
         """A tokenizer, as it was when the data was prepared."""
         tokenizer = load_tokenizer(self.path / name)
-        # Earlier versions didn't write them down.
-        expected = self.manifest.get(TOKENIZER_FINGERPRINTS)
-        if expected and expected.get(name) != tokenizer.fingerprint():
+        expected = self.manifest[TOKENIZER_FINGERPRINTS].get(name)
+        if expected != tokenizer.fingerprint():
             raise InputError(
                 f"{self.path / name}: not the tokenizer that the data was "
                 f"prepared with (its fingerprint is not the one in {MANIFEST})"
@@ -216,10 +214,7 @@ def _read_manifest(path):
     for key, kind in _SECTIONS.items():
         if not isinstance(manifest.get(key), kind):
             raise InputError(f"{file}: damaged, {key} is missing or wrong")
-    if not isinstance(manifest.get(TOKENIZER_FINGERPRINTS, {}), dict):
-        raise InputError(f"{file}: damaged, {TOKENIZER_FINGERPRINTS} is wrong")
-    # Earlier versions have none.
-    if _SEAL in manifest and manifest != sealed(manifest):
+    if manifest != sealed(manifest):
         raise InputError(
             f"{file}: changed since the data was prepared (its SHA-256 is not "
             f"{_SEAL}); {_REMEDY}"
@@ -293,17 +288,15 @@ def fingerprint(
 
     def contents(files):
         return [
-            [file["sha256"], file.get("weight", 1), file.get("tag")]
-            if {"weight", "tag"} & file.keys()
-            else file["sha256"]
+            [file["sha256"], file.get("weight"), file.get("tag")]
             for file in files
         ]
 
     parts = {
-        "preparation": _PREPARATION,
+        "format_version": FORMAT_VERSION,
         "train": contents(train),
         "dev": contents(dev) if isinstance(dev, list) else dev,
-        "config": _deciding(config),
+        "config": dataclasses.asdict(config),
     }
     if tokenizers:
         parts["tokenizers"] = list(tokenizers)
@@ -311,11 +304,3 @@ def fingerprint(
         parts["held_out"] = contents(held_out)
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return digest(text.encode())
-
-
-def _deciding(config):
-    """The settings as earlier versions had them, unless a new one is used."""
-    settings = dataclasses.asdict(config)
-    if config.max_line_bytes == DataConfig.max_line_bytes:
-        del settings["max_line_bytes"]
-    return settings

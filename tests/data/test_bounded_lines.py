@@ -23,7 +23,6 @@ from keras_transformer.data.bounded_lines import (
 )
 from keras_transformer.data.corpus import CorpusFile, read_pairs
 from keras_transformer.data.prepare import prepare
-from keras_transformer.data.prepared import fingerprint
 from keras_transformer.errors import InputError
 
 LIMIT = 20
@@ -183,16 +182,6 @@ def test_a_gzip_bomb_is_one_long_line(tmp_path):
     assert peak < 32 << 20
     pairs = [pair for block in blocks for pair in block.pairs()]
     assert pairs == [("a", "b"), ("", ""), ("c", "d")]
-
-
-def test_the_default_leaves_fingerprints_as_they_were():
-    files = [{"sha256": "0" * 64}]
-    assert fingerprint(files, None, DataConfig()) == BEFORE
-    assert fingerprint(files, None, CONFIG) != BEFORE
-
-
-# Of the version before there was a limit.
-BEFORE = "54d0f1fd064c45d0687b3dbfb5ab95d074af9b8b5d9565b4bf48f4c6cd3284bb"
 
 
 @pytest.mark.parametrize(
