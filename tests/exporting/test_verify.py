@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from keras_transformer.export import verify as verification
 
 from keras_transformer.contract import layout
+from keras_transformer.exporting import verify as verification
 from keras_transformer.exporting.verification.checks import (
     CheckFailed,
     CheckResult,
