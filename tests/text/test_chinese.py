@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from keras_transformer import chinese as opencc_text
+from keras_transformer.text import chinese as opencc_text
 from keras_transformer.text.normalization import Simplifier
 
 
