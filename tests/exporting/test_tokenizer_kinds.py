@@ -31,6 +31,28 @@ def test_shared_sentencepiece_model_is_exported(run, tmp_path, model):
         build_tokenizer("sentencepiece", lambda: LINES, data, language, 80)
         for language in ("en", "en")
     ]
+    tied = dataclasses.replace(
+        run.config.model,
+        tied_embeddings="all",
+        positions="learned",
+        norm="post",
+    )
+    _export(run, tmp_path, data, tokenizers, tied)
+
+
+@pytest.mark.slow
+def test_bytes_and_characters_beside_pieces_are_exported(run, tmp_path):
+    data = DataConfig(source_tokenizer="sentencepiece")
+    tokenizers = [
+        build_tokenizer(kind, lambda: LINES, data, language, 2048)
+        for kind, language in (("sentencepiece", "en"), ("mixed", "zh"))
+    ]
+    assert all("<0xE6>" in tokenizer.tokens() for tokenizer in tokenizers)
+    _export(run, tmp_path, data, tokenizers, run.config.model)
+
+
+def _export(run, tmp_path, data, tokenizers, model):
+    """Exports random weights; each check of the export has to pass."""
     prepared = types.SimpleNamespace(
         config=data,
         source_tokenizer=tokenizers[0],
@@ -38,13 +60,7 @@ def test_shared_sentencepiece_model_is_exported(run, tmp_path, model):
         fingerprint="0" * 64,
         counts={},
     )
-    tied = dataclasses.replace(
-        run.config.model,
-        tied_embeddings="all",
-        positions="learned",
-        norm="post",
-    )
-    config = dataclasses.replace(run.config, model=tied)
+    config = dataclasses.replace(run.config, model=model)
     sentencepiece_run = Run.create(tmp_path / "run", config, prepared)
     sentencepiece_run.save_weights(
         sentencepiece_run.build_model(), "best", 1, {}

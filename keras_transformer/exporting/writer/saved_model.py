@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import os
 import pathlib
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,6 +42,7 @@ from keras_transformer.translation.texts import text_list
 from keras_transformer.version import versions
 
 _WARMUP_LENGTHS = (1, 6, 15, 30)  # tokens
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -229,9 +231,14 @@ def frequent_tokens(
         tokenizer: `Tokenizer`.
         lengths: how many tokens each text is made of.
     """
-    first = len(SPECIAL_TOKENS)
-    count = tokenizer.vocabulary_size - first
-    rows = [[first + i % count for i in range(length)] for length in lengths]
+    tokens = tokenizer.tokens()[len(SPECIAL_TOKENS) :]
+    # Bytes, which come first, aren't frequent, and many are of no text.
+    ids = [
+        i
+        for i, token in enumerate(tokens, start=len(SPECIAL_TOKENS))
+        if not _BYTE.fullmatch(token)
+    ]
+    rows = [[ids[i % len(ids)] for i in range(length)] for length in lengths]
     texts = tokenizer.detokenize(tf.ragged.constant(rows, tf.int32))
     return [text.decode("utf-8", "replace") for text in texts.numpy()]
 
