@@ -326,10 +326,11 @@ def _table_rows(folder, config, tensors, key, name):
     """
     table = tensors.get(name)
     if table is None or table.ndim != 2 or table.shape[1] != config["d_model"]:
-        found = "none" if table is None else f"one of {shown(table.shape)}"
+        shape = () if table is None else table.shape
+        found = " x ".join(map(str, shape)) or "not there"
         raise InputError(
-            f"{folder}: no embedding {name} of width d_model, "
-            f"{config['d_model']}. Received: {found}"
+            f"{folder}: {name} is {found}, where config and vocabulary say "
+            f"rows of {config['d_model']}"
         )
     rows = table.shape[0]
     size = config.get(key) or config.get("vocab_size", rows)

@@ -357,15 +357,15 @@ def _reference(run, model, decoding, quantization) -> dict:
     free = dataclasses.replace(decoding, banned_tokens=())
     scored = _searched(run, WithoutBanned(steps, NEVER_GENERATED), free, texts)
     banned = banned_ids(decoding, run.target_tokenizer)
-    steps = WithoutBanned(steps, {*NEVER_GENERATED, *banned})
-    beam = _searched(run, steps, decoding, texts) if banned else scored
+    rest = WithoutBanned(steps, {*NEVER_GENERATED, *banned})
+    beam = _searched(run, rest, decoding, texts) if banned else scored
     return {
         "texts": texts,
         "decoding": dataclasses.asdict(decoding),
         "tolerance": QUANTIZATIONS[quantization],
         "exact": quantization == "float32",
         "scored": scored,
-        "greedy": _searched(run, steps, greedy(decoding), texts),
+        "greedy": _searched(run, rest, greedy(decoding), texts),
         "beam": beam,
     }
 
