@@ -183,6 +183,17 @@ def test_describes_itself_and_is_checked_again(exported, here, capsys):
     assert capsys.readouterr().out.count("passed") == 5
 
 
+@pytest.mark.parametrize("longest", [3, 6])
+def test_what_is_truncated_is_so_for_the_run(exported, toy, translate, longest):
+    options = ["--json", "--beam-size=1", f"--decoding=max_length={longest}"]
+    found, expected = (
+        [json.loads(row)["truncated"] for row in translate(*where, *options)]
+        for where in (("--ctranslate2", exported), ("--run", toy))
+    )
+    assert found == expected
+    assert {*found} == {False, True}
+
+
 def test_n_best_scores_and_json(exported, toy, translate):
     options = ["--n-best=3", "--scores", "--decoding=max_length=8"]
     rows = translate("--ctranslate2", exported, *options)

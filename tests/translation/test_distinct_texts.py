@@ -6,6 +6,10 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import NO_SCORE, SPECIAL_TOKENS
+from keras_transformer.export.ctranslate2_translator import (
+    CTranslate2Translator,
+    Hypotheses,
+)
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
@@ -143,3 +147,29 @@ def test_rows_are_distinct_in_their_order():
     assert result.scores[0, 2] == -4.0
     assert np.isneginf(result.scores[1, 1:]).all()
     assert result.finished.numpy().sum() == 4
+
+
+def test_ctranslate2_gives_different_texts_of_all_of_its_beam():
+    class Scripted(CTranslate2Translator):
+        decoding = DecodingConfig(beam_size=4)
+
+        def __init__(self):
+            self.asked = []
+
+        def search(self, texts, count=1):
+            self.asked.append(count)
+            rows = [[[4], [5], [6], [7]], [[8], [9]], [[]]]
+            scores = [[-1.0, -2.0, -3.0, -4.0], [-1.0, -2.0], [0.0]]
+            return Hypotheses(rows, scores, [False] * 3)
+
+        def _spell(self, rows):
+            spelt = {4: "a", 5: "a", 6: "b", 7: "c", 8: "x", 9: "x"}
+            return ["".join(spelt[i] for i in ids) for ids in rows]
+
+    subject = Scripted()
+    texts, scores, _ = subject.translate(["A", "X", ""], 2)
+    assert texts == [["a", "b"], ["x", ""], ["", ""]]
+    assert scores == [[-1.0, -3.0], [-1.0, NO_SCORE], [0.0, NO_SCORE]]
+    results = subject.results(["A", "X", ""], 3)
+    assert [len(result.hypotheses) for result in results] == [3, 1, 1]
+    assert subject.asked == [4, 4]
