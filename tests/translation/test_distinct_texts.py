@@ -23,6 +23,7 @@ TEXTS = ["ab", "", "hgfe dcba", "a", "bbb", "cafe"]
 class Shouting(CharacterTokenizer):
     """Letters that are spelled as capitals, so that texts have variants."""
 
+    kind = ""  # No other kind that is loaded from files.
     has_variants = True
 
     def _decode(self, ids):
