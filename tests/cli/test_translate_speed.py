@@ -48,7 +48,7 @@ def children(process_id):
 
 def is_worker(process_id):
     command = pathlib.Path(f"/proc/{process_id}/cmdline").read_bytes()
-    return b"keras_transformer.workers" in command
+    return b"keras_transformer.system.workers" in command
 
 
 def is_alive(process_id):

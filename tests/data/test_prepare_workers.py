@@ -163,7 +163,7 @@ def ended(process_ids):
 
 def is_worker(process_id):
     command = pathlib.Path(f"/proc/{process_id}/cmdline").read_bytes()
-    return b"keras_transformer.workers" in command
+    return b"keras_transformer.system.workers" in command
 
 
 def test_an_interrupted_preparation_leaves_nothing(preparing):

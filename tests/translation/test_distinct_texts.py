@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import NO_SCORE, SPECIAL_TOKENS
-from keras_transformer.export.ctranslate2_translator import (
+from keras_transformer.exporting.ctranslate2_translator import (
     CTranslate2Translator,
     Hypotheses,
 )
