@@ -30,7 +30,7 @@ def evaluate(
     model: Run | CTranslate2Translator | str | os.PathLike,
     pairs: Pairs,
     *,
-    which: str | None = None,
+    weights: str | None = None,
     decoding: DecodingConfig | None = None,
     scoring: Scoring | None = None,
     progress: Callable[[int], None] | None = None,
@@ -42,7 +42,7 @@ def evaluate(
     Args:
         model: a run, a `CTranslate2Translator`, or the folder of either.
         pairs: a file, several, or pairs of sentences; see `sentence_pairs`.
-        which: weights of a run, "best", "last" or "average"; None: those that
+        weights: of a run, "best", "last" or "average"; None: those that
             it translates by.
         decoding: the search; None: the model's own.
         scoring: None: BLEU by the language's tokenizer, with intervals.
@@ -60,7 +60,7 @@ def evaluate(
         InputError: there is no pair, a file can't be read, or the model is
             damaged or another thing.
     """
-    require_name(which)
+    require_name(weights)
     require_kind(decoding, DecodingConfig, "decoding")
     require_kind(scoring, Scoring, "scoring")
     if isinstance(model, str | os.PathLike):
@@ -69,7 +69,7 @@ def evaluate(
         else:
             model = Run.load(model)
     if isinstance(model, TrainedRun):
-        which = which or model.which
+        weights = weights or model.weights
         decoding = decoding or model.decoding
         ensemble = ensemble or model.ensemble
         shortlist = model.shortlist if shortlist is None else shortlist
@@ -77,7 +77,7 @@ def evaluate(
         evaluation = evaluate_run(
             model,
             pairs,
-            which=which or "best",
+            weights=weights or "best",
             decoding=decoding,
             scoring=scoring,
             progress=progress,
@@ -95,8 +95,8 @@ def evaluate(
         raise InputError("an ensemble is of runs. Received: an export")
     if shortlist is not None:
         raise InputError("a shortlist is of a run. Received: an export")
-    if which is not None:
-        raise InputError("an export has one set of weights: no `which`")
+    if weights is not None:
+        raise InputError("an export has one set of weights: no `weights`")
     if decoding is not None:
         model = model.with_search(decoding)
     return _warned(

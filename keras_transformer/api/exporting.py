@@ -46,7 +46,7 @@ def export(
     out: str | os.PathLike,
     *,
     format: str | None = None,
-    which: str | None = None,
+    weights: str | None = None,
     version: int | None = None,
     decoding: DecodingConfig | None = None,
     precision: str | None = None,
@@ -70,7 +70,7 @@ def export(
         format: None: a SavedModel; "tfserving": also what a server starts
             with, beside `out`; "keras": a folder with model.keras;
             "ctranslate2": a folder for CTranslate2.
-        which: weights, "best", "last" or "average"; None: those that the run
+        weights: "best", "last" or "average"; None: those that the run
             translates by.
         version: number of a SavedModel; None: one above the highest there.
         decoding: the search; None: that by which the run translates.
@@ -110,7 +110,7 @@ def export(
     from keras_transformer.translation.lexicon import lexicon_of
     from keras_transformer.translation.trained_run import TrainedRun
 
-    require_name(which)
+    require_name(weights)
     require_kind(decoding, DecodingConfig, "decoding")
     require_kind(version, int, "version")
     if isinstance(run, str | os.PathLike):
@@ -118,7 +118,7 @@ def export(
     if isinstance(run, TrainedRun):
         ensemble = ensemble or run.ensemble
         shortlist = run.shortlist if shortlist is None else shortlist
-        which = which or run.which
+        weights = weights or run.weights
         if "decoding" in ARGUMENTS.get(format, ()):
             decoding = decoding or run.decoding
     _check(
@@ -146,7 +146,10 @@ def export(
         # Before the long work.
         require_model_name(out)
     progress = progress or _ignore
-    common: dict[str, Any] = {"which": which or "best", "progress": progress}
+    common: dict[str, Any] = {
+        "weights": weights or "best",
+        "progress": progress,
+    }
     if format == CTRANSLATE2:
         from keras_transformer.exporting.writer.ctranslate2 import (
             export_ctranslate2,
@@ -189,7 +192,7 @@ def _check(format, **given):
         )
     for name, value in given.items():
         if value is not None and name not in ARGUMENTS[format]:
-            accepted = ", ".join(("which", *ARGUMENTS[format]))
+            accepted = ", ".join(("weights", *ARGUMENTS[format]))
             raise InputError(
                 f"{name} doesn't go with format={format!r}. Accepted: "
                 f"{accepted}"
@@ -248,7 +251,7 @@ def _with_precision(run, decoding, precision, dev, fallback, common):
     return _measured(run, decoding, precision, dev, **common)
 
 
-def _measured(run, decoding, precision, dev, which, lexicon, progress):
+def _measured(run, decoding, precision, dev, weights, lexicon, progress):
     """As `_with_precision`, with what the pairs of a dev set tell."""
     from keras_transformer.data.corpus import sentence_pairs
     from keras_transformer.exporting.writer.precision import (
@@ -259,13 +262,13 @@ def _measured(run, decoding, precision, dev, which, lexicon, progress):
     pairs = sentence_pairs(dev)
     if precision == "int8":
         progress("looking at what is multiplied")
-        model = run.load_model(which)
+        model = run.load_model(weights)
         limits = activation_limits(run, model, pairs, decoding)
         return decoding, {"limits": limits}
     choice = choose_precision(
         run,
         pairs,
-        which=which,
+        weights=weights,
         decoding=decoding,
         lexicon=lexicon,
         progress=progress,

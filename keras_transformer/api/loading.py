@@ -41,7 +41,7 @@ _OF_MODEL = re.compile(
 def load(
     where: str | os.PathLike,
     *,
-    which: str | None = None,
+    weights: str | None = None,
     decoding: DecodingConfig | None = None,
     model: str | None = None,
     version: int | None = None,
@@ -59,7 +59,7 @@ def load(
             version, or the folder of versions, of which the newest is taken)
             or for CTranslate2; or the address of a server, `http://HOST:8501`
             or `grpc://HOST:8500`, also with `/v1/models/NAME` behind it.
-        which: weights of a run, "best" (if None), "last" or "average".
+        weights: of a run, "best" (if None), "last" or "average".
         decoding: the search of a run or with CTranslate2; None: the model's
             own.
         model: its name on the server; None: what the address says, or
@@ -90,13 +90,13 @@ def load(
     of_run = {"ensemble": ensemble, "shortlist": shortlist}
     of_server = {"model": model, "version": version, "label": label}
     if "://" in name:
-        _refuse(name, which=which, decoding=decoding, **of_run)
+        _refuse(name, weights=weights, decoding=decoding, **of_run)
         return _served(name, of_server, timeout)
     _refuse(name, **of_server)
     folder = pathlib.Path(where)
     if (folder / "config.yaml").is_file():
-        return _run(folder, which, decoding, ensemble or (), shortlist)
-    _refuse(name, which=which, **of_run)
+        return _run(folder, weights, decoding, ensemble or (), shortlist)
+    _refuse(name, weights=weights, **of_run)
     if (folder / "keras_transformer.json").is_file():
         return _ctranslate2(folder, decoding)
     _refuse(name, decoding=decoding)
@@ -132,19 +132,19 @@ class LoadedTranslator(TextTranslator):
             )
 
 
-def _run(folder, which, decoding, ensemble, shortlist):
+def _run(folder, weights, decoding, ensemble, shortlist):
     from keras_transformer.training.weights import require_name
     from keras_transformer.translation.trained_run import TrainedRun
 
-    require_name(which)
+    require_name(weights)
     run = TrainedRun.load(folder)
-    run.which = which or "best"
+    run.weights = weights or "best"
     run.decoding = decoding
     run.ensemble = as_paths(ensemble)
     # It may be read more than once.
     once = isinstance(shortlist, Iterator)
     run.shortlist = list(shortlist) if once else shortlist
-    run.check_weights(run.which)
+    run.check_weights(run.weights)
     return run
 
 
@@ -238,7 +238,7 @@ def _refuse(name, **given):
         if value is not None:
             raise InputError(
                 f"{key} doesn't go with {name}. Received: {value!r}. Accepted: "
-                "which, ensemble and shortlist with a run; decoding with a run "
-                "or CTranslate2; model, version and label with a server's "
+                "weights, ensemble and shortlist with a run; decoding with a "
+                "run or CTranslate2; model, version and label with a server's "
                 "address"
             )

@@ -150,7 +150,7 @@ def run(arguments: argparse.Namespace) -> None:
     data = _training_data(arguments, model)
     tests, scoring = _tests(arguments), _scoring(arguments, sentences)
     others = [
-        _other(name, model, measured, options.get("which"))
+        _other(name, model, measured, options.get("weights"))
         for name in arguments.against
     ]
     count = sentences * (1 + sum(isinstance(o, str) for o in others))
@@ -383,7 +383,7 @@ def _model(arguments):
     run = Run.load(arguments.run)
     decoding = decoding_config(run.config, arguments)
     return run, {
-        "which": arguments.weights,
+        "weights": arguments.weights,
         "decoding": decoding,
         "shortlist": arguments.shortlist,
     }

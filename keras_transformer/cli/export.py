@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.run,
         arguments.out,
         format=format,
-        which=arguments.weights or "best",
+        weights=arguments.weights or "best",
         version=arguments.model_version,
         decoding=decoding,
         precision=arguments.precision,

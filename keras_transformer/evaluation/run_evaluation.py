@@ -114,7 +114,7 @@ def evaluate_run(
     run: Run,
     pairs: Pairs,
     *,
-    which: str = "best",
+    weights: str = "best",
     decoding: DecodingConfig | None = None,
     scoring: Scoring | None = None,
     progress: Callable[[int], None] | None = None,
@@ -129,7 +129,7 @@ def evaluate_run(
     Args:
         run: a trained run.
         pairs: source and target sentences, or files of them; held in memory.
-        which: weights, "best", "last" or "average".
+        weights: "best", "last" or "average".
         decoding: the search; None: the run's own.
         scoring: None: by the language's tokenizer, with intervals.
         progress: called with the number of sentences just translated.
@@ -144,8 +144,8 @@ def evaluate_run(
     decoding = decoding or run.config.decoding
     pairs = sentence_pairs(pairs)
     sources, references = text_columns(run, pairs)
-    model = run.load_model(which)
-    others = load_members(run, ensemble, which)
+    model = run.load_model(weights)
+    others = load_members(run, ensemble, weights)
     batches = pair_batches(
         zip(sources, references, strict=True),
         with_prefix(run.source_tokenizer, decoding),

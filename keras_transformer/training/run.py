@@ -196,18 +196,18 @@ class Run:
         finally:
             keras.config.set_dtype_policy(policy)
 
-    def load_model(self, which: str = "best") -> keras.Model:
+    def load_model(self, weights: str = "best") -> keras.Model:
         """The trained model.
 
         Args:
-            which: "best" (by `training.best_by`), "last" (newest epoch) or
+            weights: "best" (by `training.best_by`), "last" (newest epoch) or
                 "average" (of the last `training.average_epochs` epochs).
 
         Raises:
             InputError: no such weights, or they are damaged or don't fit.
         """
-        self.check_weights(which)
-        path = self.weights_path(which)
+        self.check_weights(weights)
+        path = self.weights_path(weights)
         self.require_size(path)
         model = self.build_model()
         load_weights(path, model, checked=True)
@@ -226,22 +226,22 @@ class Run:
         least = model.least_parameters(*self._sizes)
         require_size(path, least, model.computed_numbers)
 
-    def load_weights(self, which: str, model: keras.Model) -> None:
-        """Puts the weights `which` into a model of the run's shape.
+    def load_weights(self, weights: str, model: keras.Model) -> None:
+        """Puts weights into a model of the run's shape.
 
         Raises:
             InputError: none there, damaged, of another shape or another run.
         """
-        self.check_weights(which)
-        load_weights(self.weights_path(which), model, checked=True)
+        self.check_weights(weights)
+        load_weights(self.weights_path(weights), model, checked=True)
 
-    def check_weights(self, which: str) -> None:
+    def check_weights(self, weights: str) -> None:
         """Refuses weights that are missing, damaged or another run's.
 
         Raises:
             InputError: names the file.
         """
-        path = self.weights_path(which)
+        path = self.weights_path(weights)
         check_weights(path)
         check_owner(path, "weights", owner(path), self.id)
 
@@ -249,16 +249,16 @@ class Run:
     def save_weights(
         self,
         model: keras.Model,
-        which: str,
+        weights: str,
         epoch: int,
         scores: Mapping[str, float],
         averaged_epochs: int | None = None,
     ) -> None:
-        """Replaces the weights `which`, with notes beside them.
+        """Replaces weights, with notes beside them.
 
         Args:
             model: whose weights they are.
-            which: their name.
+            weights: their name.
             epoch: int, counted from 1, at the end of which they stood.
             scores: `{name: float}`, what was measured of them.
             averaged_epochs: of how many epochs they are the mean, if so.
@@ -266,7 +266,7 @@ class Run:
         notes: dict = {"run": self.id, "epoch": epoch, "scores": scores}
         if averaged_epochs:
             notes["averaged_epochs"] = averaged_epochs
-        save_weights(self.weights_path(which), model, notes)
+        save_weights(self.weights_path(weights), model, notes)
 
     @hosts.by_chief
     def promote_average(self) -> None:
@@ -279,9 +279,9 @@ class Run:
         notes.pop("run", None)
         self.record_scores("best", {**notes, **scores})
 
-    def weights_path(self, which: str) -> pathlib.Path:
-        """The file of the weights `which`."""
-        return weights_path(self.folder / "weights", which)
+    def weights_path(self, weights: str) -> pathlib.Path:
+        """The file of weights, by their name."""
+        return weights_path(self.folder / "weights", weights)
 
     def record_scores(self, name: str, scores: dict) -> None:
         """Replaces the scores of that name in the manifest.

@@ -37,15 +37,16 @@ _SAID = 200  # characters of an error that are repeated
 _HDF5_BYTES = 8192
 
 
-def require_name(which: str | None) -> None:
+def require_name(weights: str | None) -> None:
     """Refuses a name of weights that no finished epoch leaves to translate by.
 
     Args:
-        which: None: the default.
+        weights: a name; None: the default.
     """
-    if which is not None and which not in _NAMES:
+    if weights is not None and weights not in _NAMES:
         raise InputError(
-            f"which is one of {', '.join(_NAMES)}. Received: {shown(which)}"
+            f"weights must be one of {', '.join(_NAMES)}. "
+            f"Received: {shown(weights)}"
         )
 
 

@@ -176,21 +176,21 @@ def _mean(attention):
 
 
 def load_members(
-    run: Run, folders: Sequence[str | os.PathLike], which: str
+    run: Run, folders: Sequence[str | os.PathLike], weights: str
 ) -> list[keras.Model]:
     """The models of other runs that are to translate together with a run's.
 
     Args:
         run: the first one.
         folders: of the others.
-        which: weights of all of them, "best", "last" or "average".
+        weights: of all of them, "best", "last" or "average".
 
     Raises:
         InputError: one is no run, damaged, or has other tokens.
     """
     others = [Run.load(folder) for folder in folders]
     check_same_tokens(run, others)
-    return [other.load_model(which) for other in others]
+    return [other.load_model(weights) for other in others]
 
 
 def check_same_tokens(run: Run, others: Sequence[Run]) -> None:

@@ -23,7 +23,7 @@ class TrainedRun(TextTranslator, Run):
     """A run that translates, by weights that are read when they are needed.
 
     Attributes:
-        which: weights that translate, "best", "last" or "average".
+        weights: that translate, "best", "last" or "average".
         decoding: the search; None: the run's own.
         ensemble: folders of runs that translate together with it, by the
             mean of their probabilities; trained on the same prepared data.
@@ -44,7 +44,7 @@ class TrainedRun(TextTranslator, Run):
         tokenizers: tuple[Tokenizer, Tokenizer],
     ) -> None:
         super().__init__(folder, config, manifest, tokenizers)
-        self.which = "best"
+        self.weights = "best"
         self.decoding: DecodingConfig | None = None
         self.ensemble: tuple[str | os.PathLike, ...] = ()
         self.shortlist: Pairs | None = None
@@ -71,7 +71,7 @@ class TrainedRun(TextTranslator, Run):
 
     def _graph(self, count):
         """The graph function of so many hypotheses, by the attributes now."""
-        by = self.which, self.decoding, tuple(self.ensemble), self.shortlist
+        by = self.weights, self.decoding, tuple(self.ensemble), self.shortlist
         if self._translator is None or by != self._translates_by:
             self._translator = self._new_translator()
             self._translates_by = by
@@ -87,9 +87,9 @@ class TrainedRun(TextTranslator, Run):
                 f"{keras.config.backend()}. Accepted: load({str(self.folder)!r}"
                 ") in another process"
             )
-        model = self.load_model(self.which)
+        model = self.load_model(self.weights)
         decoding = self.decoding or self.config.decoding
-        others = load_members(self, self.ensemble, self.which)
+        others = load_members(self, self.ensemble, self.weights)
         lexicon = lexicon_of(self, self.shortlist)
         return Translator.from_run(
             self, model, decoding, others=others, lexicon=lexicon

@@ -62,7 +62,7 @@ def test_an_export_translates_as_its_run(folder, tmp_path, monkeypatch):
         ({"format": "ctranslate2", "version": 2}, "version doesn't go"),
         ({"precision": "int4"}, "unknown precision 'int4'. Accepted: float32"),
         ({"precision": "auto"}, "precision auto needs a dev set"),
-        ({"which": "last"}, "no such weights"),
+        ({"weights": "last"}, "no such weights"),
     ],
 )
 def test_arguments_that_do_not_go_together_are_told(

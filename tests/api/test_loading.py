@@ -69,7 +69,7 @@ def test_what_does_not_translate_is_told(tmp_path, name, says):
     ("options", "says"),
     [
         ({"model": "en-zh"}, "model doesn't go with"),
-        ({"which": "last"}, "no weights 'last'|last.weights.h5"),
+        ({"weights": "last"}, "no weights 'last'|last.weights.h5"),
     ],
 )
 def test_what_does_not_go_with_a_run_is_told(folder, options, says):
@@ -120,14 +120,19 @@ def test_an_address_may_name_the_model_once():
             "config: takes DataConfig",
         ),
         (
-            lambda run: kt.load(run, which="bset"),
-            "which is one of best, last, average. Received: 'bset'",
+            lambda run: kt.load(run, weights="bset"),
+            "weights must be one of best, last, average. Received: 'bset'",
         ),
         (
-            lambda run: kt.evaluate(run, [("a", "b")], which="../weights/best"),
-            "which is one of best, last, average",
+            lambda run: kt.evaluate(
+                run, [("a", "b")], weights="../weights/best"
+            ),
+            "weights must be one of best, last, average",
         ),
-        (lambda run: kt.export(run, "no", which="bset"), "which is one of"),
+        (
+            lambda run: kt.export(run, "no", weights="bset"),
+            "weights must be one of",
+        ),
     ],
 )
 def test_arguments_of_another_kind_are_told(folder, call, says):

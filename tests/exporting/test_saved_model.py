@@ -74,7 +74,7 @@ def test_export_describes_itself(report, run):
     }
     assert description["data"] == run.manifest["data"]
     assert description["scores"] == {"best": {"dev_loss": 4.0}}
-    assert description["weights"]["which"] == "best"
+    assert description["weights"]["name"] == "best"
     assert description["weights"]["epoch"] == 1
     assert description["signatures"]["serving_default"]["beam_size"] == 4
     assert description["config"] == run.config.to_dict()
@@ -178,7 +178,7 @@ def test_version_is_never_overwritten(run, report):
 
 def test_missing_weights_are_named(run, tmp_path):
     with pytest.raises(InputError, match="last.weights.h5: no such weights"):
-        export_run(run, tmp_path / "base", which="last")
+        export_run(run, tmp_path / "base", weights="last")
     assert os.listdir(tmp_path) == []
 
 

@@ -286,12 +286,14 @@ def test_an_export_is_of_the_search_that_was_opened(toy, tmp_path, monkeypatch):
     monkeypatch.setattr(exporting, "_published", note)
     pairs = folder / "train.tsv"
     greedy = DecodingConfig(beam_size=1)
-    run = load(folder / "run", which="last", decoding=greedy, shortlist=[pairs])
+    run = load(
+        folder / "run", weights="last", decoding=greedy, shortlist=[pairs]
+    )
     with pytest.raises(InputError, match="enough"):
         export(run, tmp_path / "model")
     ((decoding, common),) = given
     assert decoding.beam_size == 1
-    assert common["which"] == "last"
+    assert common["weights"] == "last"
     assert common["lexicon"] is not None
     with pytest.raises(InputError, match="shortlist doesn't go with"):
         export(run, tmp_path / "model", format="keras")

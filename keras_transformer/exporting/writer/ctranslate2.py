@@ -100,7 +100,7 @@ def export_ctranslate2(
     folder: str | os.PathLike,
     *,
     quantization: str = "float32",
-    which: str = "best",
+    weights: str = "best",
     decoding: DecodingConfig | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> CTranslate2Report:
@@ -110,7 +110,7 @@ def export_ctranslate2(
         run: a trained run.
         folder: that doesn't exist yet or is empty.
         quantization: a key of `QUANTIZATIONS`.
-        which: weights, "best", "last" or "average".
+        weights: "best", "last" or "average".
         decoding: the search; None: the run's own.
         progress: called with a line before each long step.
 
@@ -131,7 +131,7 @@ def export_ctranslate2(
             "the model's translations begin with a language code, which the "
             f"export for CTranslate2 doesn't set. {_ACCEPTED}"
         )
-    model = load_model(run, config, which)
+    model = load_model(run, config, weights)
     progress("translating with the run's own search")
     reference = _reference(run, model, config.decoding, quantization)
     with new_folder(folder) as temporary:
@@ -143,7 +143,7 @@ def export_ctranslate2(
             "format_version": FORMAT_VERSION,
             "quantization": quantization,
             "files": [describe_file(path) for path in files],
-            **describe(run, config, which, model),
+            **describe(run, config, weights, model),
         }
         write_companions(temporary, run)
         write_json(temporary / REFERENCE, reference)

@@ -70,7 +70,7 @@ def export_keras(
     run: Run,
     folder: str | os.PathLike,
     *,
-    which: str = "best",
+    weights: str = "best",
     progress: Callable[[str], None] | None = None,
 ) -> KerasReport:
     """Writes a folder with a `.keras` file, loads it, and publishes it.
@@ -83,7 +83,7 @@ def export_keras(
     Args:
         run: a trained run.
         folder: that doesn't exist yet or is empty.
-        which: weights, "best", "last" or "average".
+        weights: "best", "last" or "average".
         progress: called with a line before each long step.
 
     Raises:
@@ -99,7 +99,7 @@ def export_keras(
         )
     check_free(folder)
     config = exported_config(run.config, None)
-    model = load_model(run, config, which)
+    model = load_model(run, config, weights)
     with new_folder(folder) as temporary:
         if progress is not None:
             progress(f"writing {folder}")
@@ -114,7 +114,7 @@ def export_keras(
                 "format": "keras_transformer.keras",
                 "format_version": 1,
                 "model": MODEL,
-                **describe(run, config, which, model),
+                **describe(run, config, weights, model),
             },
         )
         write_companions(temporary, run)

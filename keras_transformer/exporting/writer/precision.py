@@ -124,7 +124,7 @@ def choose_precision(
     run: Run,
     pairs: Iterable[tuple[str, str]],
     *,
-    which: str = "best",
+    weights: str = "best",
     decoding: DecodingConfig | None = None,
     lexicon: Lexicon | None = None,
     progress: Callable[[str], None] | None = None,
@@ -138,7 +138,7 @@ def choose_precision(
     Args:
         run: a trained run.
         pairs: source and reference sentences, some hundred at least.
-        which: weights, "best", "last" or "average".
+        weights: "best", "last" or "average".
         decoding: the search; None: the run's own.
         lexicon: for a search with a shortlist; None: there is none.
         progress: called with a line before each measurement.
@@ -149,7 +149,7 @@ def choose_precision(
     decoding = decoding or run.config.decoding
     pairs = list(pairs)
     columns = text_columns(run, pairs)
-    model = run.load_model(which)
+    model = run.load_model(weights)
     precisions, limits, without = list(PRECISIONS), None, ""
     try:
         require_int8()

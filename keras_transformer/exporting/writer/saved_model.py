@@ -79,7 +79,7 @@ def export_run(
     base: str | os.PathLike,
     *,
     version: int | None = None,
-    which: str = "best",
+    weights: str = "best",
     decoding: DecodingConfig | None = None,
     warmup_texts: Sequence[str] | None = None,
     limits: dict[str, float] | None = None,
@@ -105,7 +105,7 @@ def export_run(
         run: a trained run.
         base: the model's folder, which holds its versions; made if missing.
         version: its number; None: one above the highest that is there.
-        which: weights, "best", "last" or "average".
+        weights: "best", "last" or "average".
         decoding: the search of `serving_default`; None: the run's own.
         warmup_texts: source sentences for the server to warm up with, and
             for the checks to compare; None: made of frequent tokens.
@@ -130,8 +130,8 @@ def export_run(
     target = pathlib.Path(base) / str(version)
     texts = _texts(run, warmup_texts)
     config = exported_config(run.config, decoding)
-    model = load_model(run, config, which)
-    others = load_members(run, ensemble, which)
+    model = load_model(run, config, weights)
+    others = load_members(run, ensemble, weights)
     progress("tracing the graph")
     traced = TracedSignatures(
         model,
@@ -155,9 +155,9 @@ def export_run(
             folder / layout.DESCRIPTION,
             _describe_graph(config.decoding, traced.variable_count, limits)
             | ({"precision_measured": measured} if measured else {})
-            | describe(run, config, which, model)
+            | describe(run, config, weights, model)
             | _describe_shortlist(lexicon)
-            | _describe_members(ensemble, which, [model, *others]),
+            | _describe_members(ensemble, weights, [model, *others]),
         )
         progress("checking it in a fresh process")
         checks = check_in_fresh_process(folder)
@@ -185,7 +185,7 @@ def exported_config(config: Config, decoding: DecodingConfig | None) -> Config:
     )
 
 
-def load_model(run: Run, config: Config, which: str) -> keras.Model:
+def load_model(run: Run, config: Config, weights: str) -> keras.Model:
     """The model of a run, by a configuration of `exported_config`.
 
     Raises:
@@ -197,7 +197,7 @@ def load_model(run: Run, config: Config, which: str) -> keras.Model:
             f"{keras.config.backend()}"
         )
     tokenizers = run.source_tokenizer, run.target_tokenizer
-    return Run(run.folder, config, run.manifest, tokenizers).load_model(which)
+    return Run(run.folder, config, run.manifest, tokenizers).load_model(weights)
 
 
 def _texts(run, given):
@@ -243,13 +243,15 @@ def frequent_tokens(
     return [text.decode("utf-8", "replace") for text in texts.numpy()]
 
 
-def describe(run: Run, config: Config, which: str, model: keras.Model) -> dict:
+def describe(
+    run: Run, config: Config, weights: str, model: keras.Model
+) -> dict:
     """What an export of any format says about itself, of values JSON has.
 
     Args:
         run: the run that is exported.
         config: its configuration with the decoding that is exported.
-        which: the weights, "best", "last" or "average".
+        weights: "best", "last" or "average".
         model: the Keras model.
     """
     tokenizers = {
@@ -273,7 +275,7 @@ def describe(run: Run, config: Config, which: str, model: keras.Model) -> dict:
         },
         "tokenizers": tokenizers,
         "parameters": model.count_params(),
-        "weights": {"which": which, **_weight_notes(run, which)},
+        "weights": {"name": weights, **_weight_notes(run, weights)},
         "scores": run.manifest["scores"],
         "data": run.manifest["data"],
         **_origin(run.manifest),
@@ -282,7 +284,7 @@ def describe(run: Run, config: Config, which: str, model: keras.Model) -> dict:
     }
 
 
-def _describe_members(folders, which, models) -> dict:
+def _describe_members(folders, weights, models) -> dict:
     """What an export of an ensemble says about the other runs."""
     if not folders:
         return {}
@@ -290,7 +292,7 @@ def _describe_members(folders, which, models) -> dict:
     return {
         "parameters": sum(model.count_params() for model in models),
         "ensemble": [
-            {"folder": str(run.folder), **_weight_notes(run, which)}
+            {"folder": str(run.folder), **_weight_notes(run, weights)}
             for run in others
         ],
     }
@@ -350,9 +352,9 @@ def _origin(manifest):
     return {"imported": imported} if imported else {}
 
 
-def _weight_notes(run, which):
+def _weight_notes(run, weights):
     """Epoch and scores of the weights, where the run has noted them."""
-    path = run.folder / "weights" / f"{which}.json"
+    path = run.folder / "weights" / f"{weights}.json"
     notes = read_json(path) if path.is_file() else {}
     if "sha256" in notes:
         notes["sha256"] = notes["sha256"][-1]
