@@ -6,8 +6,12 @@ where it isn't installed.
 
 import importlib.util
 import os
+import pathlib
+import platform
+import stat
+from importlib import metadata
 
-from keras_transformer.system.disk_caches import private_cache_folder
+from keras_transformer.system.checksums import digest
 
 _CACHE_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
 # Seconds of compiling from which a program is worth a file.
@@ -24,7 +28,7 @@ _STEPS = ("train_step", "test_step", "jit(train_step)", "jit(test_step)")
 
 
 def is_installed() -> bool:
-    """Whether JAX can be imported, told without importing it."""
+    """True if JAX can be imported; it isn't imported for that."""
     return importlib.util.find_spec("jax") is not None
 
 
@@ -41,7 +45,7 @@ def leave_devices_to_jax() -> None:
 
 
 def multiplies_bfloat16() -> bool:
-    """Whether what JAX computes on is faster in bfloat16.
+    """True if what JAX computes on is faster in bfloat16.
 
     XLA multiplies it in float32 on processors, with conversions on top.
     """
@@ -61,19 +65,69 @@ def multiplies_bfloat16() -> bool:
 def keep_programs() -> None:
     """Has JAX keep what it compiles on disk, for later processes.
 
-    A folder that the environment names is left; see
-    `disk_caches.private_cache_folder` for the default.
+    A folder that the environment names is left; see `private_cache_folder`
+    for the default.
     """
     import jax
 
     if os.environ.get(_CACHE_VARIABLE):
         return
-    folder = private_cache_folder("jax", "jaxlib")
+    folder = private_cache_folder("jaxlib")
     if folder is not None:
         jax.config.update("jax_compilation_cache_dir", str(folder))
         jax.config.update(
             "jax_persistent_cache_min_compile_time_secs", _WORTH_KEEPING
         )
+
+
+def private_cache_folder(distribution: str) -> pathlib.Path | None:
+    """Folder for the programs that XLA compiles on this machine.
+
+    Write access to it is enough to have this user run code, so it belongs to
+    the user alone. Programs fit one version and one kind of machine and aren't
+    checked: the folder's name has a digest of both.
+
+    Args:
+        distribution: the package whose version counts.
+
+    Returns:
+        `pathlib.Path`; None if none can be made, or if others may write to
+        the one that is there.
+    """
+    named = os.environ.get("XDG_CACHE_HOME")
+    try:
+        base = pathlib.Path(named) if named else pathlib.Path.home() / ".cache"
+    except RuntimeError:  # The user has none.
+        return None
+    facts = [platform.machine(), metadata.version(distribution), _processor()]
+    machine = digest("\n".join(facts).encode())[:16]
+    path = base / "keras_transformer" / f"jax-{machine}"
+    try:
+        path.parent.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (path.parent, path):
+            folder.mkdir(exist_ok=True, mode=0o700)
+        both = _is_private(path.parent) and _is_private(path)
+        return path if both else None
+    except OSError:
+        return None
+
+
+def _is_private(path):
+    """True if only the user may write to a folder."""
+    status = path.stat()
+    writable = stat.S_IWGRP | stat.S_IWOTH
+    return status.st_uid == os.getuid() and not status.st_mode & writable
+
+
+def _processor():
+    """Model and instructions of the processor, from Linux."""
+    try:
+        text = pathlib.Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor()
+    names = ("model name", "flags", "Features")
+    lines = [line for line in text.splitlines() if line.startswith(names)]
+    return "\n".join(sorted(set(lines)))
 
 
 class Compilations:

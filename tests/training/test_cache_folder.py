@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from keras_transformer.system.disk_caches import private_cache_folder
+from keras_transformer.training.jax_runtime import private_cache_folder
 
 
 @pytest.fixture
@@ -14,25 +14,25 @@ def base(tmp_path, monkeypatch):
 
 
 def test_a_new_folder_is_the_users_alone(base):
-    folder = private_cache_folder("jax", "tensorflow")
+    folder = private_cache_folder("tensorflow")
     assert folder.parent == base / "keras_transformer"
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert private_cache_folder("jax", "tensorflow") == folder
-    assert private_cache_folder("jax", "keras") != folder
+    assert private_cache_folder("tensorflow") == folder
+    assert private_cache_folder("keras") != folder
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707])
 @pytest.mark.parametrize("above", [False, True])
 def test_one_that_others_may_write_to_is_not_used(base, mode, above):
-    folder = private_cache_folder("jax", "tensorflow")
+    folder = private_cache_folder("tensorflow")
     (folder.parent if above else folder).chmod(mode)
-    assert private_cache_folder("jax", "tensorflow") is None
+    assert private_cache_folder("tensorflow") is None
 
 
 def test_without_a_place_to_write_there_is_none(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert private_cache_folder("jax", "tensorflow") is None
+    assert private_cache_folder("tensorflow") is None
 
 
 def test_a_user_without_a_home_has_none(monkeypatch):
@@ -41,4 +41,4 @@ def test_a_user_without_a_home_has_none(monkeypatch):
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(pathlib.Path, "home", home)
-    assert private_cache_folder("jax", "tensorflow") is None
+    assert private_cache_folder("tensorflow") is None
