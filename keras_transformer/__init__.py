@@ -39,10 +39,7 @@ if TYPE_CHECKING:
     from keras_transformer.data.prepare import prepare
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.errors import InputError
-    from keras_transformer.evaluation.run_evaluation import (
-        Evaluation,
-        evaluate_run,
-    )
+    from keras_transformer.evaluation.run_evaluation import Evaluation
     from keras_transformer.evaluation.scoring import Scoring
     from keras_transformer.evaluation.significance import (
         Comparison,
@@ -50,8 +47,6 @@ if TYPE_CHECKING:
         compare,
     )
     from keras_transformer.exporting.saved_translator import SavedTranslator
-    from keras_transformer.exporting.writer.keras_file import export_keras
-    from keras_transformer.exporting.writer.saved_model import export_run
     from keras_transformer.inference.incremental import IncrementalTransformer
     from keras_transformer.layers import (
         DecoderLayer,
@@ -77,7 +72,6 @@ if TYPE_CHECKING:
     from keras_transformer.text.space import SpaceTokenizer
     from keras_transformer.text.tokenizer import frame, load_tokenizer
     from keras_transformer.text.word import WordTokenizer
-    from keras_transformer.training.fit import fit
     from keras_transformer.training.loss import SmoothedCrossEntropy
     from keras_transformer.training.metrics import (
         CrossEntropy,
@@ -132,7 +126,6 @@ _PUBLIC = {
     "TokenAccuracy": "training.metrics",
     "WarmupSchedule": "training.schedule",
     "Run": "training.run",
-    "fit": "training.fit",
     "SearchResult": "search.loop",
     "beam_search": "search.beam",
     "greedy_search": "search.greedy",
@@ -142,14 +135,11 @@ _PUBLIC = {
     "evaluate": "api.evaluation",
     "export": "api.exporting",
     "distill": "translation.distillation",
-    "evaluate_run": "evaluation.run_evaluation",
     "Evaluation": "evaluation.run_evaluation",
     "compare": "evaluation.significance",
     "Comparison": "evaluation.significance",
     "Resampling": "evaluation.significance",
     "Scoring": "evaluation.scoring",
-    "export_run": "exporting.writer.saved_model",
-    "export_keras": "exporting.writer.keras_file",
     "SavedTranslator": "exporting.saved_translator",
 }
 
@@ -236,11 +226,7 @@ __all__ = [
     "decoder_mask",
     "distill",
     "evaluate",
-    "evaluate_run",
     "export",
-    "export_keras",
-    "export_run",
-    "fit",
     "frame",
     "greedy_search",
     "load",

@@ -23,7 +23,7 @@ def by_pairs(run):
 def test_a_file_is_the_pairs_in_it(run, file, by_pairs):
     assert by_pairs.sentences == 2
     for given in (str(file), [file]):
-        by_file = kt.evaluate_run(run, given, decoding=GREEDY)
+        by_file = kt.evaluate(run, given, decoding=GREEDY)
         assert by_file.cross_entropy == by_pairs.cross_entropy
 
 
