@@ -18,7 +18,6 @@ from keras_transformer.exporting.ctranslate2_folder import MODEL
 from keras_transformer.exporting.ctranslate2_translator import (
     CTranslate2Translator,
 )
-from keras_transformer.system.files import as_paths
 from keras_transformer.system.machine import usable_cores
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import require_name
@@ -67,24 +66,14 @@ def evaluate(
         if (pathlib.Path(model) / MODEL).is_file():
             model = CTranslate2Translator(model, threads=usable_cores())
         else:
-            model = Run.load(model)
-    if isinstance(model, TrainedRun):
-        weights = weights or model.weights
-        decoding = decoding or model.decoding
-        ensemble = ensemble or model.ensemble
-        shortlist = model.shortlist if shortlist is None else shortlist
+            model = TrainedRun.load(model)
     if isinstance(model, Run):
-        evaluation = evaluate_run(
-            model,
-            pairs,
-            weights=weights or "best",
-            decoding=decoding,
-            scoring=scoring,
-            progress=progress,
-            ensemble=as_paths(ensemble),
-            shortlist=shortlist,
+        run = TrainedRun.of(model).translating_by(
+            weights, decoding, ensemble, shortlist
         )
-        return _warned(evaluation)
+        return _warned(
+            evaluate_run(run, pairs, scoring=scoring, progress=progress)
+        )
     if not isinstance(model, CTranslate2Translator):
         raise InputError(
             f"evaluate takes a run. Received: {shown(model)}. Accepted: what "

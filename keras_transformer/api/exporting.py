@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.errors import InputError, require_kind
-from keras_transformer.system.files import as_paths
 
 if TYPE_CHECKING:
     from keras_transformer.data.corpus import Pairs
@@ -105,7 +104,6 @@ def export(
         >>> load(report.path).translate("I like tea.")
         '我喜欢茶。'
     """
-    from keras_transformer.training.run import Run
     from keras_transformer.training.weights import require_name
     from keras_transformer.translation.lexicon import lexicon_of
     from keras_transformer.translation.trained_run import TrainedRun
@@ -113,14 +111,10 @@ def export(
     require_name(weights)
     require_kind(decoding, DecodingConfig, "decoding")
     require_kind(version, int, "version")
-    if isinstance(run, str | os.PathLike):
-        run = Run.load(run)
-    if isinstance(run, TrainedRun):
-        ensemble = ensemble or run.ensemble
-        shortlist = run.shortlist if shortlist is None else shortlist
-        weights = weights or run.weights
-        if "decoding" in ARGUMENTS.get(format, ()):
-            decoding = decoding or run.decoding
+    run = TrainedRun.of(run).translating_by(weights, None, ensemble, shortlist)
+    ensemble, shortlist = run.ensemble, run.shortlist
+    if "decoding" in ARGUMENTS.get(format, ()):
+        decoding = decoding or run.decoding
     _check(
         format,
         version=version,
@@ -147,7 +141,7 @@ def export(
         require_model_name(out)
     progress = progress or _ignore
     common: dict[str, Any] = {
-        "weights": weights or "best",
+        "weights": run.weights,
         "progress": progress,
     }
     if format == CTRANSLATE2:
@@ -175,7 +169,7 @@ def export(
         {
             "version": version,
             "warmup_texts": warmup_texts,
-            "ensemble": as_paths(ensemble),
+            "ensemble": ensemble,
             **common,
         },
         quantized,

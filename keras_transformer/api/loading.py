@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
 import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.contract import layout
 from keras_transformer.errors import InputError, require_kind
-from keras_transformer.system.files import as_paths
-from keras_transformer.translation.request import Translation, blank_translation
-from keras_transformer.translation.stream import one_by_one, stream_lines
 from keras_transformer.translation.texts import TextTranslator
 
 if TYPE_CHECKING:
     from keras_transformer.data.corpus import Pairs
 
-# Sentences at a time; of a server half of what the exported batching.config
-# takes at once.
-EXPORT_BATCH_SIZE, SERVER_BATCH_SIZE = 64, 32
 SERVER_TIMEOUT = 60.0  # seconds
 # TensorFlow Serving's own.
 SERVER_MODEL = "default"
@@ -73,7 +65,8 @@ def load(
             are searched among tokens that these suggest; None: among all.
 
     Returns:
-        a `TrainedRun`, or a `LoadedTranslator`.
+        a `TrainedRun`, a `SavedTranslator`, a `CTranslate2Translator` or a
+        `RemoteTranslator`.
 
     Raises:
         InputError: nothing there translates, it is damaged, or an argument
@@ -103,47 +96,14 @@ def load(
     return _export(folder)
 
 
-class LoadedTranslator(TextTranslator):
-    """What `load` opens, if it is no run.
-
-    Args:
-        name: folder or address.
-        opened: a context manager of how many translations of each text are
-            wanted, or None, that gives what translates batches, as
-            `stream_lines` takes it.
-        batch_size: texts at a time.
-    """
-
-    def __init__(self, name: str, opened: Any, batch_size: int) -> None:
-        self._name = name
-        self._opened = opened
-        self._batch_size = batch_size
-
-    def __repr__(self) -> str:
-        return f"LoadedTranslator({str(self._name)!r})"
-
-    def _results(self, lines, n_best):
-        with self._opened(n_best) as translate_batches:
-            yield from stream_lines(
-                lines,
-                translate_batches,
-                self._batch_size,
-                blank=blank_translation,
-            )
-
-
 def _run(folder, weights, decoding, ensemble, shortlist):
     from keras_transformer.training.weights import require_name
     from keras_transformer.translation.trained_run import TrainedRun
 
     require_name(weights)
-    run = TrainedRun.load(folder)
-    run.weights = weights or "best"
-    run.decoding = decoding
-    run.ensemble = as_paths(ensemble)
-    # It may be read more than once.
-    once = isinstance(shortlist, Iterator)
-    run.shortlist = list(shortlist) if once else shortlist
+    run = TrainedRun.load(folder).translating_by(
+        weights, decoding, ensemble, shortlist
+    )
     run.check_weights(run.weights)
     return run
 
@@ -154,22 +114,7 @@ def _ctranslate2(folder, decoding):
     )
     from keras_transformer.system.machine import usable_cores
 
-    translator = CTranslate2Translator(folder, decoding, usable_cores())
-
-    def opened(n_best):
-        most = translator.decoding.beam_size
-        if n_best is not None and n_best > most:
-            raise InputError(
-                f"n_best must be 1 to {most}, the beam size. Received: {n_best}"
-            )
-
-        def results(lines: list[str]) -> list[Translation]:
-            return translator.results(lines, n_best or 1)
-
-        return contextlib.nullcontext(one_by_one(results))
-
-    batch_size = translator.decoding.batch_size
-    return LoadedTranslator(folder, opened, batch_size)
+    return CTranslate2Translator(folder, decoding, usable_cores())
 
 
 def _export(folder):
@@ -185,15 +130,7 @@ def _export(folder):
         if folder.exists():
             problem = "neither a run nor an export"
         raise InputError(f"{folder}: {problem}. {_ACCEPTED}") from None
-    translator = SavedTranslator(folder)
-
-    def opened(n_best):
-        def results(lines: list[str]) -> list[Translation]:
-            return translator.results(lines, n_best)
-
-        return contextlib.nullcontext(one_by_one(results))
-
-    return LoadedTranslator(folder, opened, EXPORT_BATCH_SIZE)
+    return SavedTranslator(folder)
 
 
 def _served(address, of_server, timeout):
@@ -216,20 +153,10 @@ def _served(address, of_server, timeout):
                 )
         options |= named
     options["model"] = options["model"] or SERVER_MODEL
-
-    def opened(n_best):
-        signature = layout.BEAM if n_best is None else layout.NBEST
-        return RemoteTranslator(
-            url,
-            **options,
-            timeout=timeout,
-            signature=signature,
-            count=n_best or 1,
-        ).opened(interactive=False)
-
-    # What is wrong is told now, and not with the first text.
-    with opened(None):
-        return LoadedTranslator(address, opened, SERVER_BATCH_SIZE)
+    translator = RemoteTranslator(url, **options, timeout=timeout)
+    # An unreachable server is an error now, and not with the first text.
+    with translator.opened():
+        return translator
 
 
 def _refuse(name, **given):

@@ -21,7 +21,6 @@ import sys
 from typing import Any
 
 from keras_transformer.api.loading import (
-    SERVER_BATCH_SIZE,
     SERVER_MODEL,
     SERVER_TIMEOUT,
 )
@@ -218,7 +217,7 @@ def run(arguments: argparse.Namespace) -> None:
     # A missing file is told before a long start.
     first = list(itertools.islice(lines, window))
     if arguments.server:
-        opened = translator.opened(interactive)
+        opened = translator.opened(interactive=interactive)
     else:
         sentences = sum(1 for line in first if not is_blank("".join(line)))
         opened = _translating(translator, arguments, sentences, batch_size)
@@ -390,10 +389,11 @@ def _refuse_of_runs(arguments):
 def _of_server(arguments, request):
     """A translator by a server, and the batch size."""
     from keras_transformer.serving.client.remote_translator import (
+        BATCH_SIZE,
         RemoteTranslator,
     )
 
-    batch_size = saved_batch_size(arguments, SERVER_BATCH_SIZE)
+    batch_size = saved_batch_size(arguments, BATCH_SIZE)
     timeout = arguments.timeout
     translator = RemoteTranslator(
         arguments.server,

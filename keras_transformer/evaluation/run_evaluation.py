@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
@@ -25,15 +24,12 @@ from keras_transformer.evaluation.scoring import (
 from keras_transformer.evaluation.significance import Interval, Resampling
 from keras_transformer.text.tokenizer import Tokenizer, encoded
 from keras_transformer.training.run import Run
-from keras_transformer.translation.details import details, translations_from
-from keras_transformer.translation.ensemble import (
-    load_members,
-    mean_log_probabilities,
-)
-from keras_transformer.translation.lexicon import lexicon_of
+from keras_transformer.translation.details import detailed_translator
+from keras_transformer.translation.ensemble import mean_log_probabilities
 from keras_transformer.translation.request import Translation, blank_translation
 from keras_transformer.translation.stream import translate_lines
-from keras_transformer.translation.translator import Translator, with_prefix
+from keras_transformer.translation.trained_run import TrainedRun
+from keras_transformer.translation.translator import with_prefix
 
 
 class Measured(Configured, Protocol):
@@ -47,7 +43,7 @@ class Measured(Configured, Protocol):
     def target_tokenizer(self) -> Tokenizer:
         """The target's."""
 
-    def results(self, texts: Sequence[str]) -> list[Translation]:
+    def results(self, texts: list[str]) -> list[Translation]:
         """The best translations, and whether texts were too long."""
 
     def target_ids(self, translations: Sequence[str]) -> list[list[int]]:
@@ -111,63 +107,40 @@ class Evaluation:
 
 
 def evaluate_run(
-    run: Run,
+    run: TrainedRun,
     pairs: Pairs,
     *,
-    weights: str = "best",
-    decoding: DecodingConfig | None = None,
     scoring: Scoring | None = None,
     progress: Callable[[int], None] | None = None,
-    ensemble: Sequence[str | os.PathLike] = (),
-    shortlist: Pairs | None = None,
 ) -> Evaluation:
-    """Measures a run on source and reference sentences.
+    """Measures a run, as it translates, on source and reference sentences.
 
     References pass through the same simplification of Chinese as the run's
-    training data did, for the model can only write what it was shown.
+    training data did, for the model can only write what it was shown. With a
+    shortlist, the cross-entropy is among all tokens.
 
-    Args:
-        run: a trained run.
-        pairs: source and target sentences, or files of them; held in memory.
-        weights: "best", "last" or "average".
-        decoding: the search; None: the run's own.
-        scoring: None: by the language's tokenizer, with intervals.
-        progress: called with the number of sentences just translated.
-        ensemble: folders of runs that translate together with it.
-        shortlist: pairs that suggest which tokens are searched; None: all.
-            The cross-entropy is among all.
-
-    Raises:
-        InputError: there is no pair, the weights are damaged, or scores
-            can't be computed as asked.
+    For the arguments, see `api.evaluation.evaluate`.
     """
-    decoding = decoding or run.config.decoding
     pairs = sentence_pairs(pairs)
     sources, references = text_columns(run, pairs)
-    model = run.load_model(weights)
-    others = load_members(run, ensemble, weights)
+    models = run.load_models()
     batches = pair_batches(
         zip(sources, references, strict=True),
-        with_prefix(run.source_tokenizer, decoding),
+        with_prefix(run.source_tokenizer, run.search),
         run.target_tokenizer,
         min(
             one.config.model.max_length
-            for one in (run, *map(Run.load, ensemble))
+            for one in (run, *map(Run.load, run.ensemble))
         ),
     )
-    lexicon = lexicon_of(run, shortlist)
-    loss, tokens = cross_entropy(_together([model, *others]), batches)
-    translator = Translator.from_run(
-        run, model, decoding, others=others, lexicon=lexicon
-    )
-    graph = details(translator, 1)
+    translator = run.new_translator(models=models)
     return _evaluation(
-        (loss, tokens),
-        lambda lines: translations_from(lines, graph(encoded(lines))),
+        cross_entropy(_together(models), batches),
+        detailed_translator(translator),
         (sources, references),
         len(pairs) - len(sources),
         run,
-        decoding,
+        run.search,
         scoring or Scoring(),
         progress,
     )
@@ -185,14 +158,7 @@ def evaluate_translator(
     As `evaluate_run` does, but probabilities are of the tokens that may be
     generated, and count where the model sees anything of the source.
 
-    Args:
-        translator: a `CTranslate2Translator`; its search is used.
-        pairs: source and target sentences, or files of them; held in memory.
-        scoring: None: by the language's tokenizer, with intervals.
-        progress: called with the number of sentences just translated.
-
-    Raises:
-        InputError: there is no pair, or scores can't be computed as asked.
+    For the arguments, see `api.evaluation.evaluate`.
     """
     decoding = translator.decoding
     pairs = sentence_pairs(pairs)
@@ -208,7 +174,6 @@ def evaluate_translator(
     values = [v for row in scored if framed or any(row) for v in row]
     if not values:
         raise InputError("no source has a token that the model sees")
-
     return _evaluation(
         (-sum(values) / len(values), len(values)),
         translator.results,

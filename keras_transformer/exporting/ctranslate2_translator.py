@@ -31,9 +31,8 @@ from keras_transformer.system.checksums import check_file, files_fingerprint
 from keras_transformer.translation.request import (
     Translation,
     translations_of,
-    warn_truncated,
 )
-from keras_transformer.translation.texts import text_list
+from keras_transformer.translation.texts import TextTranslator, check_n_best
 
 
 class Hypotheses(NamedTuple):
@@ -53,7 +52,7 @@ class Hypotheses(NamedTuple):
     truncated: list[bool]
 
 
-class CTranslate2Translator:
+class CTranslate2Translator(TextTranslator):
     """Translates with an export for CTranslate2, on the processor.
 
     Args:
@@ -76,7 +75,8 @@ class CTranslate2Translator:
 
     Example:
         >>> translator = CTranslate2Translator("ctranslate2_models/en-zh")
-        >>> translations, _, _ = translator.translate(["Good morning."])
+        >>> translator.translate(["Good morning."])
+        ['早上好。']
     """
 
     def __init__(
@@ -110,14 +110,19 @@ class CTranslate2Translator:
         other._set_search(decoding)
         return other
 
+    @property
+    def batch_size(self) -> int:
+        """Texts translated together."""
+        return self.decoding.batch_size
+
     def close(self) -> None:
         """Frees the weights, for all that share them."""
         self._model.unload_model()
 
-    def translate(
+    def answer(
         self, texts: Sequence[str], count: int = 1
     ) -> tuple[list[list[str]], list[list[float]], list[bool]]:
-        """The best translations of each text.
+        """The best translations of each text, as a server passes them on.
 
         Args:
             texts: B sentences.
@@ -125,18 +130,9 @@ class CTranslate2Translator:
 
         Returns:
             B lists of K translations, the best first, as many scores, and
-            whether each text lost its end, of which a `UserWarning` says how
-            many. What is left over, as of a text without tokens, has "" and
-            `NO_SCORE`.
+            whether each text lost its end. What is left over, as of a text
+            without tokens, has "" and `NO_SCORE`.
         """
-        found = self.answer(text_list(texts, "a CTranslate2Translator"), count)
-        warn_truncated(found[2])
-        return found
-
-    def answer(
-        self, texts: Sequence[str], count: int = 1
-    ) -> tuple[list[list[str]], list[list[float]], list[bool]]:
-        """`translate` without a warning, for those who pass on the flags."""
         # All of the beam, for some may be the same text.
         searched = 1 if count == 1 else self.decoding.beam_size
         ids, scores, truncated = self.search(texts, searched)
@@ -155,13 +151,15 @@ class CTranslate2Translator:
         )
 
     def results(
-        self, texts: Sequence[str], count: int = 1
+        self, texts: Sequence[str], n_best: int | None = None
     ) -> list[Translation]:
-        """`translate`, each text's with all that is known of it."""
+        """See `TextTranslator.results`."""
+        check_n_best(n_best, self.decoding)
+        count = n_best or 1
         return translations_of(texts, *self.answer(texts, count), count)
 
     def search(self, texts: Sequence[str], count: int = 1) -> Hypotheses:
-        """`translate`, to ids. A text without tokens has one hypothesis: []."""
+        """As `answer`, to ids. A text without tokens has one hypothesis: []."""
         sources, limits, truncated = self._sources(texts)
         results: dict = {i: [([], 0.0)] for i in range(len(texts))}
         rows = [i for i, source in enumerate(sources) if source]

@@ -22,15 +22,14 @@ from keras_transformer.system.files import read_json
 from keras_transformer.translation.request import (
     Translation,
     translations_of,
-    warn_truncated,
 )
-from keras_transformer.translation.texts import text_list
+from keras_transformer.translation.texts import TextTranslator, text_list
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-class SavedTranslator:
+class SavedTranslator(TextTranslator):
     """Translates with a SavedModel.
 
     Operations have one thread each, unless
@@ -54,7 +53,8 @@ class SavedTranslator:
 
     Example:
         >>> translator = SavedTranslator("saved_models/demo")
-        >>> translations, scores, _ = translator.translate(["Good morning."])
+        >>> translator.translate(["Good morning."], n_best=2)
+        [['早上好。', '早安。']]
     """
 
     def __init__(
@@ -85,61 +85,15 @@ class SavedTranslator:
     def __repr__(self) -> str:
         return f"SavedTranslator({str(self.path)!r})"
 
-    def translate(
-        self, texts: Sequence[str]
-    ) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """Translates a batch.
-
-        Args:
-            texts: any number of sentences.
-
-        Returns:
-            as many translations, their scores, float32 `(B,)`, and whether
-            texts lost their end, bool `(B,)`, of which a `UserWarning` says
-            how many.
-        """
-        outputs = self._run(self._best, text=texts)
-        truncated = outputs[layout.TRUNCATED]
-        warn_truncated(truncated)
-        translations = _decoded(outputs[layout.TRANSLATION])
-        return translations, outputs[layout.SCORE], truncated
-
-    def nbest(
-        self, texts: Sequence[str]
-    ) -> tuple[list[list[str]], np.ndarray, np.ndarray]:
-        """The best translations of each text, the best first.
-
-        Args:
-            texts: any number of sentences.
-
-        Returns:
-            lists of K translations, their scores, float32 `(B, K)`, and
-            whether texts lost their end, as `translate`; a row that is left
-            over is "" with a score of -1e9.
-
-        Raises:
-            InputError: the export has no such signature.
-        """
-        outputs = self._run(layout.NBEST, text=texts)
-        truncated = outputs[layout.TRUNCATED]
-        warn_truncated(truncated)
-        translations = _decoded(outputs[layout.TRANSLATIONS])
-        return translations, outputs[layout.SCORES], truncated
-
     def results(
-        self, texts: Sequence[str], count: int | None = None
+        self, texts: Sequence[str], n_best: int | None = None
     ) -> list[Translation]:
-        """The translations of a batch, each with all that is known of it.
-
-        Args:
-            texts: any number of sentences.
-            count: how many of each; None: the best alone, as `translate`
-                gives it.
+        """See `TextTranslator.results`.
 
         Raises:
-            InputError: the export has no such signature, or fewer.
+            InputError: the export has no such signature, or gives fewer.
         """
-        if count is None:
+        if n_best is None:
             outputs = self._run(self._best, text=texts)
             names = layout.TRANSLATION, layout.SCORE
             translations, scores = (outputs[name][:, None] for name in names)
@@ -152,7 +106,7 @@ class SavedTranslator:
             _decoded(translations),
             scores.tolist(),
             outputs[layout.TRUNCATED].tolist(),
-            count or 1,
+            n_best or 1,
         )
 
     def score(

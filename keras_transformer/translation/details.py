@@ -262,15 +262,31 @@ def text_translator(
     return translate
 
 
-def translations_from(
-    lines: Sequence[str], outputs: Mapping
-) -> list[Translation]:
-    """The results of lines, from what the function of `details` returns."""
-    outputs = {name: tensor.numpy() for name, tensor in outputs.items()}
-    return [
-        _translation(line, {name: v[i] for name, v in outputs.items()})
-        for i, line in enumerate(lines)
-    ]
+def detailed_translator(
+    translator: Translator,
+    num_hypotheses: int = 1,
+    prefixed: bool = False,
+    tokens: bool = False,
+    alignment: bool = False,
+) -> Callable[[list], list[Translation]]:
+    """A function from texts to their translations, by the graph of `details`.
+
+    Args:
+        translator, num_hypotheses, tokens, alignment: see `details`.
+        prefixed: whether the function takes pairs of a text and a prefix.
+    """
+    graph = details(translator, num_hypotheses, prefixed, tokens, alignment)
+
+    def translate(lines):
+        columns = list(zip(*lines, strict=True)) if prefixed else [lines]
+        outputs = graph(*map(encoded, columns))
+        outputs = {name: tensor.numpy() for name, tensor in outputs.items()}
+        return [
+            _translation(line, {name: v[i] for name, v in outputs.items()})
+            for i, line in enumerate(columns[0])
+        ]
+
+    return translate
 
 
 def _translation(source, outputs):

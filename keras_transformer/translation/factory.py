@@ -2,12 +2,13 @@
 
 A factory is called without arguments, loads all that it needs itself, and
 returns a function from a list of lines to as many results. Those for exports
-are in `export.saved_translator`.
+are in `exporting`.
 """
 
 import dataclasses
 import json
 import pathlib
+from collections.abc import Callable
 
 from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
@@ -48,9 +49,29 @@ class RunTranslatorFactory:
     ensemble: tuple[str, ...] = ()
     shortlist: str | None = None
 
-    def __call__(self) -> "RunTranslator":
-        """Loads the run."""
-        return RunTranslator(self)
+    def __call__(self) -> Callable[[list], list[Translation]]:
+        """Loads the run.
+
+        Returns:
+            a function of lines, or of pairs where prefixes are requested.
+
+        Raises:
+            InputError: it is no run, or a part is missing or damaged.
+        """
+        from keras_transformer.translation.details import detailed_translator
+        from keras_transformer.translation.trained_run import TrainedRun
+
+        request = self.request
+        run = TrainedRun.load(self.folder).translating_by(
+            self.weights, self.decoding, self.ensemble, self.shortlist
+        )
+        return detailed_translator(
+            run.new_translator(request.alignment),
+            request.count,
+            request.prefixes,
+            request.token_scores,
+            request.alignment,
+        )
 
     def fingerprint(self) -> str:
         """A digest of the weights and all else that it loads.
@@ -83,49 +104,3 @@ class RunTranslatorFactory:
             "precision": config.training.precision,
         }
         return files_fingerprint(folder, [*weights, *tokenizers], settings)
-
-
-class RunTranslator:
-    """The translator that a `RunTranslatorFactory` makes.
-
-    Raises:
-        InputError: it is no run, or a part is missing or damaged.
-    """
-
-    def __init__(self, factory: RunTranslatorFactory) -> None:
-        from keras_transformer.training.run import Run
-        from keras_transformer.translation.details import details
-        from keras_transformer.translation.ensemble import load_members
-        from keras_transformer.translation.lexicon import lexicon_of
-        from keras_transformer.translation.translator import Translator
-
-        request, decoding = factory.request, factory.decoding
-        run = Run.load(factory.folder)
-        translator = Translator.from_run(
-            run,
-            run.load_model(factory.weights),
-            decoding,
-            request.alignment,
-            others=load_members(run, factory.ensemble, factory.weights),
-            lexicon=lexicon_of(run, factory.shortlist),
-        )
-        self._prefixes = request.prefixes
-        self._graph = details(
-            translator,
-            request.count,
-            request.prefixes,
-            request.token_scores,
-            request.alignment,
-        )
-
-    def __call__(self, lines: list) -> list[Translation]:
-        """Translates lines, or pairs where prefixes are requested."""
-        from keras_transformer.translation.details import (
-            encoded,
-            translations_from,
-        )
-
-        columns = list(zip(*lines, strict=True)) if self._prefixes else [lines]
-        return translations_from(
-            columns[0], self._graph(*map(encoded, columns))
-        )

@@ -1,17 +1,35 @@
 """Texts in, texts out: one contract for runs, exports and servers."""
 
-from collections.abc import Iterable, Iterator
+import contextlib
+from collections.abc import Iterable
 from typing import Any, Literal, overload
 
+from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.request import (
     Translation,
+    blank_translation,
     warn_truncated,
+)
+from keras_transformer.translation.stream import (
+    TranslateBatches,
+    one_by_one,
+    stream_lines,
 )
 
 
 class TextTranslator:
-    """What translates a text, or several, whatever does the work."""
+    """Translator of a text, or of several.
+
+    There are four: a run (`TrainedRun`), an export (`SavedTranslator`,
+    `CTranslate2Translator`) and a server (`RemoteTranslator`). Each has
+    `results`, or `opened` where a connection has to be open meanwhile.
+    """
+
+    @property
+    def batch_size(self) -> int:
+        """Texts translated together."""
+        return 64
 
     # A string is an iterable of strings, too: the first that fits counts.
     @overload
@@ -107,16 +125,56 @@ class TextTranslator:
             raise InputError(
                 f"n_best must be 1 or more. Received: {shown(n_best)}"
             )
-        found = list(self._results(lines, n_best))
+        with self.opened(n_best) as translate_batches:
+            found = list(
+                stream_lines(
+                    lines,
+                    translate_batches,
+                    self.batch_size,
+                    blank=blank_translation,
+                )
+            )
         warn_truncated(result.truncated for result in found)
         results = found if details else [_strings(r, n_best) for r in found]
         return results[0] if isinstance(texts, str) else results
 
-    def _results(
-        self, lines: list[str], n_best: int | None
-    ) -> Iterator[Translation]:
-        """The result of each line, in order."""
+    def opened(
+        self, n_best: int | None = None
+    ) -> contextlib.AbstractContextManager[TranslateBatches]:
+        """A context that gives a function for `stream_lines`.
+
+        Args:
+            n_best: how many translations of each text; None: the best alone.
+        """
+
+        def translate(texts: list[str]) -> list[Translation]:
+            return self.results(texts, n_best)
+
+        return contextlib.nullcontext(one_by_one(translate))
+
+    def results(
+        self, texts: list[str], n_best: int | None = None
+    ) -> list[Translation]:
+        """Translates a batch, with scores and without a warning.
+
+        Args:
+            texts: B sentences, none blank.
+            n_best: how many translations of each; None: the best alone.
+
+        Raises:
+            InputError: the translator doesn't give so many.
+        """
         raise NotImplementedError
+
+
+def check_n_best(n_best: int | None, decoding: DecodingConfig) -> None:
+    """Refuses more translations of a text than a search gives."""
+    most = 1 if decoding.sampling else decoding.beam_size
+    if n_best is not None and n_best > most:
+        why = "as sampling gives one" if decoding.sampling else "the beam size"
+        raise InputError(
+            f"n_best must be 1 to {most}, {why}. Received: {n_best}"
+        )
 
 
 def text_list(texts: Any, name: str = "translate") -> list[str]:

@@ -1,6 +1,11 @@
 """A run that translates: what training gives, and what `load` opens."""
 
+from __future__ import annotations
+
+import copy
 import os
+from collections.abc import Iterator, Sequence
+from typing import cast
 
 import keras
 
@@ -8,14 +13,14 @@ from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.corpus import Pairs
 from keras_transformer.errors import InputError
-from keras_transformer.text.tokenizer import Tokenizer, encoded
+from keras_transformer.system.files import as_paths
+from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.training.run import Run
-from keras_transformer.translation.details import details, translations_from
+from keras_transformer.translation.details import detailed_translator
 from keras_transformer.translation.ensemble import load_members
 from keras_transformer.translation.lexicon import lexicon_of
-from keras_transformer.translation.request import blank_translation
-from keras_transformer.translation.stream import translate_lines
-from keras_transformer.translation.texts import TextTranslator
+from keras_transformer.translation.request import Translation
+from keras_transformer.translation.texts import TextTranslator, check_n_best
 from keras_transformer.translation.translator import Translator
 
 
@@ -50,47 +55,99 @@ class TrainedRun(TextTranslator, Run):
         self.shortlist: Pairs | None = None
         self._translator: Translator | None = None
         self._translates_by: tuple = ()  # the attributes it was made by
-        self._graphs: dict = {}  # by the number of hypotheses
+        self._functions: dict = {}  # by the number of hypotheses
 
-    def _results(self, lines, n_best):
-        decoding = self.decoding or self.config.decoding
+    @classmethod
+    def of(cls, run: Run | str | os.PathLike) -> TrainedRun:
+        """A run, or the run in a folder, as one that translates."""
+        if isinstance(run, cls):
+            return run
+        if isinstance(run, str | os.PathLike):
+            return cls.load(run)
+        tokenizers = run.source_tokenizer, run.target_tokenizer
+        return cls(run.folder, run.config, run.manifest, tokenizers)
+
+    @property
+    def search(self) -> DecodingConfig:
+        """The search by which it translates."""
+        return self.decoding or self.config.decoding
+
+    @property
+    def batch_size(self) -> int:
+        """Texts translated together."""
+        return self.search.batch_size
+
+    def translating_by(
+        self,
+        weights: str | None = None,
+        decoding: DecodingConfig | None = None,
+        ensemble: Sequence[str | os.PathLike] | str | os.PathLike = (),
+        shortlist: Pairs | None = None,
+    ) -> TrainedRun:
+        """The same run, translating by what is given in place of its own.
+
+        Args:
+            weights, decoding, ensemble, shortlist: see the attributes; None or
+                empty: as it does now.
+        """
+        run = copy.copy(self)
+        run.weights = weights or self.weights
+        run.decoding = decoding or self.decoding
+        run.ensemble = as_paths(ensemble) or self.ensemble
+        if shortlist is not None:
+            if isinstance(shortlist, Iterator):
+                # It may be read more than once.
+                shortlist = cast("Pairs", list(shortlist))
+            run.shortlist = shortlist
+        run._functions = {}
+        return run
+
+    def results(
+        self, texts: list[str], n_best: int | None = None
+    ) -> list[Translation]:
+        """See `TextTranslator.results`."""
+        check_n_best(n_best, self.search)
         count = n_best or 1
-        most = 1 if decoding.sampling else decoding.beam_size
-        if count > most:
-            why = "as sampling gives one" * decoding.sampling or "the beam size"
-            raise InputError(
-                f"n_best must be 1 to {most}, {why}. Received: {n_best}"
-            )
-        graph = self._graph(count)
-        return translate_lines(
-            lines,
-            lambda batch: translations_from(batch, graph(encoded(batch))),
-            decoding.batch_size,
-            blank=blank_translation,
-        )
-
-    def _graph(self, count):
-        """The graph function of so many hypotheses, by the attributes now."""
         by = self.weights, self.decoding, tuple(self.ensemble), self.shortlist
         if self._translator is None or by != self._translates_by:
-            self._translator = self._new_translator()
+            self._translator = self.new_translator()
             self._translates_by = by
-            self._graphs.clear()
-        if count not in self._graphs:
-            self._graphs[count] = details(self._translator, count)
-        return self._graphs[count]
+            self._functions.clear()
+        if count not in self._functions:
+            self._functions[count] = detailed_translator(
+                self._translator, count
+            )
+        return self._functions[count](texts)
 
-    def _new_translator(self):
+    def load_models(self) -> list[keras.Model]:
+        """Its model, and those that translate together with it."""
+        others = load_members(self, self.ensemble, self.weights)
+        return [self.load_model(self.weights), *others]
+
+    def new_translator(
+        self, align: bool = False, models: Sequence[keras.Model] | None = None
+    ) -> Translator:
+        """The graph by which it translates, of weights that are read now.
+
+        Args:
+            align: see `Translator.from_run`.
+            models: what `load_models` gave; None: they are loaded.
+
+        Raises:
+            InputError: Keras is on another backend, or files are damaged.
+        """
         if keras.config.backend() != "tensorflow":
             raise InputError(
                 "translate needs KERAS_BACKEND=tensorflow. Received: "
                 f"{keras.config.backend()}. Accepted: load({str(self.folder)!r}"
                 ") in another process"
             )
-        model = self.load_model(self.weights)
-        decoding = self.decoding or self.config.decoding
-        others = load_members(self, self.ensemble, self.weights)
-        lexicon = lexicon_of(self, self.shortlist)
+        model, *others = models or self.load_models()
         return Translator.from_run(
-            self, model, decoding, others=others, lexicon=lexicon
+            self,
+            model,
+            self.search,
+            align,
+            others=others,
+            lexicon=lexicon_of(self, self.shortlist),
         )

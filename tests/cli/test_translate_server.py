@@ -193,7 +193,7 @@ def test_as_little_as_possible_is_read_ahead(url, interactive, most):
             yield ["one two"] if number % 4 else []
 
     translator = RemoteTranslator(url, "toy", None, None, 60.0)
-    with translator.opened(interactive) as translate_batches:
+    with translator.opened(interactive=interactive) as translate_batches:
         for number, results in enumerate(translate_batches(batches())):
             assert len(results) == bool(number % 4)
             assert len(read) <= number + most
@@ -264,12 +264,16 @@ def test_the_methods_of_the_client(export, url):
     texts = [*LINES[:11], "one zero", ""]
     with Client(url, "toy", batch_size=5) as there:
         found, scores, truncated = there.translate(texts)
-        expected, expected_scores, cut = here.translate(texts)
-        assert found == expected
-        assert truncated == cut.tolist()
-        assert scores == pytest.approx(expected_scores.tolist(), rel=1e-4)
+        expected = here.translate(texts, details=True)
+        assert found == [one.hypotheses[0].text for one in expected]
+        assert truncated == [one.truncated for one in expected]
+        assert scores == pytest.approx(
+            [one.hypotheses[0].score for one in expected], rel=1e-4
+        )
         best, numbers, _ = there.nbest(texts)
-        assert best == here.nbest(texts)[0]
+        # The client has all rows, those that are left over, too.
+        for row, several in zip(best, here.translate(texts, 4), strict=True):
+            assert row[: len(several)] == several
         assert [row[0] for row in best] == found
         assert [row[0] for row in numbers] == pytest.approx(scores, rel=1e-4)
         scored = there.score(texts, found)

@@ -29,10 +29,12 @@ def copy(report, tmp_path):
 def test_translates_as_the_live_model(translator, report, texts):
     reference = json.loads((report.path / layout.REFERENCE).read_text("utf-8"))
     expected = reference["outputs"][layout.BEAM]
-    translations, scores, _ = translator.translate([*texts, ""])
-    assert translations == expected[layout.TRANSLATION]
-    np.testing.assert_allclose(scores, expected[layout.SCORE], atol=1e-4)
-    assert scores.dtype == np.float32
+    found = translator.translate([*texts, ""], details=True)
+    best = [translation.hypotheses[0] for translation in found]
+    assert [one.text for one in best] == expected[layout.TRANSLATION]
+    np.testing.assert_allclose(
+        [one.score for one in best], expected[layout.SCORE], atol=1e-4
+    )
 
 
 @pytest.mark.parametrize(("chosen", "threads"), [(0, 1), (3, 3)])
@@ -61,13 +63,11 @@ def test_operations_have_one_thread_or_as_many_as_were_chosen(
 @pytest.mark.parametrize("folder", ["model[1]", "model *"])
 def test_a_path_that_reads_as_a_pattern(translator, report, tmp_path, folder):
     path = shutil.copytree(report.path, tmp_path / folder / "2")
-    expected = translator.translate(["Hi."])
-    translations, scores, _ = SavedTranslator(path).translate(["Hi."])
-    assert translations == expected[0]
-    np.testing.assert_array_equal(scores, expected[1])
+    expected = translator.translate("Hi.", details=True)
+    assert SavedTranslator(path).translate("Hi.", details=True) == expected
 
 
-@pytest.mark.parametrize("name", ["translate", "nbest", "tokenize", "align"])
+@pytest.mark.parametrize("name", ["tokenize", "align"])
 def test_one_text_is_not_taken_for_its_letters(translator, name):
     with pytest.raises(InputError, match=r"list of texts.*\['Hi\.'\]"):
         getattr(translator, name)("Hi.")
@@ -75,17 +75,22 @@ def test_one_text_is_not_taken_for_its_letters(translator, name):
 
 def test_bytes_are_to_be_decoded(translator):
     for texts in (b"Hi.", ["Hi.", b"Hi."]):
-        with pytest.raises(InputError, match="not bytes.*decode"):
-            translator.translate(texts)
+        for take in (translator.translate, translator.tokenize):
+            with pytest.raises(InputError, match="not bytes.*decode"):
+                take(texts)
 
 
 def test_best_of_many_is_the_translation(translator, texts):
-    translations, scores, _ = translator.translate(texts)
-    rows, row_scores, _ = translator.nbest(texts)
-    assert [row[0] for row in rows] == translations
-    np.testing.assert_allclose(row_scores[:, 0], scores, atol=1e-4)
-    assert (np.diff(row_scores, axis=1) <= 0).all()
-    assert row_scores.shape == (len(texts), 4)
+    alone = translator.translate(texts, details=True)
+    four = translator.translate(texts, n_best=4, details=True)
+    for one, several in zip(alone, four, strict=True):
+        (best,), hypotheses = one.hypotheses, several.hypotheses
+        assert best.text == hypotheses[0].text
+        scores = [hypothesis.score for hypothesis in hypotheses]
+        assert scores[0] == pytest.approx(best.score, abs=1e-4)
+        assert scores == sorted(scores, reverse=True)
+    with pytest.raises(InputError, match="1 to 4, the beam size"):
+        translator.translate(texts, n_best=5)
 
 
 def test_given_translations_are_scored(translator):
@@ -116,7 +121,7 @@ def test_ids_are_the_tokenizers(translator, run, texts):
 
 
 def test_alignment_belongs_to_the_translation(translator, texts):
-    translations, _, _ = translator.translate(texts)
+    translations = translator.translate(texts)
     source, target, alignment = translator.align(texts)
     assert source[0][:6] == ["", "Where", "is", "the", "dog", "?"]
     for row, translation in enumerate(translations):
@@ -129,11 +134,12 @@ def test_alignment_belongs_to_the_translation(translator, texts):
 
 def test_truncated_texts_are_told_and_warned_of(translator):
     texts = ["A dog.", "dog " * 40, "dog " * 50]
-    for translate in (translator.translate, translator.nbest):
+    for n_best in (None, 2):
         with pytest.warns(
             UserWarning, match=r"2 truncated texts \(number 2, 3"
         ):
-            assert translate(texts)[2].tolist() == [False, True, True]
+            found = translator.translate(texts, n_best, details=True)
+        assert [one.truncated for one in found] == [False, True, True]
 
 
 def test_an_export_of_another_format_is_refused(report, tmp_path):
@@ -165,14 +171,11 @@ def test_a_signature_that_lacks_an_output_is_refused(served, tmp_path):
 
 
 def test_no_text_gives_no_translation(translator):
-    translations, scores, _ = translator.translate([])
-    assert translations == []
-    assert scores.shape == (0,)
+    assert translator.translate([]) == []
 
 
 def test_text_that_utf8_cannot_hold_is_translated(translator):
-    translations, _, _ = translator.translate(["a dog \udcff"])
-    assert len(translations) == 1
+    assert isinstance(translator.translate("a dog \udcff"), str)
 
 
 def test_description_is_read(translator):

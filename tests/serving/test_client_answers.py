@@ -123,7 +123,7 @@ def test_no_translation_is_told_with_the_server(scripted, monkeypatch, outputs):
     server = scripted(ScriptedRest, lambda request: (200, {"outputs": outputs}))
     monkeypatch.setattr(Client, "versions", lambda self: [])
     translator = RemoteTranslator(server.url, "toy", None, None, 60.0)
-    with translator.opened(False) as translate_batches:
+    with translator.opened() as translate_batches:
         with pytest.raises(InputError) as raised:
             list(translate_batches(iter([["one"]])))
     assert str(raised.value).startswith(

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import types
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from keras_transformer.cli.main import main
 from keras_transformer.config import DecodingConfig
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.errors import InputError
-from keras_transformer.evaluation.run_evaluation import evaluate_run
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.constraints import SentenceConstraints
 from keras_transformer.search.from_config import search
@@ -115,8 +115,8 @@ def test_evaluate_and_translate(runs, capsys):
     one, two = str(runs / "run-1"), str(runs / "run-2")
     dev = runs / "data/dev.tsv"
     pairs = [line.split("\t")[:2] for line in dev.read_text().splitlines()]
-    alone = [evaluate_run(load(run), pairs) for run in (one, two)]
-    both = evaluate_run(load(one), pairs, ensemble=[two])
+    alone = [evaluate(run, pairs) for run in (one, two)]
+    both = evaluate(one, pairs, ensemble=[two])
     # The mean of probabilities is at least their geometric mean.
     mean = sum(result.cross_entropy for result in alone) / 2
     assert both.cross_entropy < mean
@@ -223,7 +223,7 @@ def test_references_are_cut_at_the_positions_that_all_have(runs, first):
         untrained_run(short, runs / "data", seed=3, max_length=6)
     (second,) = {"run-1", "short"} - {first}
     pairs = [("one four six", " ".join(["six"] * 9)), ("two", "two")]
-    result = evaluate_run(load(runs / first), pairs, ensemble=[runs / second])
+    result = evaluate(runs / first, pairs, ensemble=[runs / second])
     assert result.tokens == 6 + 2
 
 
@@ -232,7 +232,8 @@ def test_one_other_run_may_be_given_by_itself(runs, monkeypatch):
     given = []
 
     def note(run, pairs, **options):
-        given.append(options["ensemble"])
+        given.append(run.ensemble)
+        return types.SimpleNamespace(truncated=0)
 
     monkeypatch.setattr(evaluation, "evaluate_run", note)
     for other in (two, str(two)):

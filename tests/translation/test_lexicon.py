@@ -14,11 +14,11 @@ from keras_transformer.cli.main import main
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
-from keras_transformer.evaluation import run_evaluation
 from keras_transformer.exporting.writer import precision
 from keras_transformer.system.files import read_json
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.translation import lexicon as lexica
+from keras_transformer.translation import trained_run
 from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.lexicon import (
     learn_lexicon,
@@ -238,13 +238,13 @@ def test_the_run_that_is_compared_has_the_same_shortlist(
     folder, _ = toy
     other = shutil.copytree(folder / "run", tmp_path / "other")
     given = []
-    real = run_evaluation.lexicon_of
+    real = trained_run.lexicon_of
 
     def note(run, pairs):
         given.append((run.folder, pairs))
         return real(run, pairs)
 
-    monkeypatch.setattr(run_evaluation, "lexicon_of", note)
+    monkeypatch.setattr(trained_run, "lexicon_of", note)
     pairs = str(folder / "train.tsv")
     words = ["evaluate", "--run", str(folder / "run"), "--input", pairs]
     words += ["--against", str(other), "--shortlist", pairs]

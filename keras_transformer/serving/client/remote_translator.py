@@ -1,4 +1,4 @@
-"""Translator of lines by a server: `translate --server`, no TensorFlow."""
+"""Translator by a server, without TensorFlow."""
 
 import collections
 import contextlib
@@ -11,10 +11,14 @@ from keras_transformer.serving.client.client import Client
 from keras_transformer.serving.client.request_errors import RequestError
 from keras_transformer.translation.request import translations_of
 from keras_transformer.translation.stream import TranslateBatches, one_by_one
+from keras_transformer.translation.texts import TextTranslator
+
+# Half of what the exported batching.config takes at once.
+BATCH_SIZE = 32
 
 
 @dataclasses.dataclass(frozen=True)
-class RemoteTranslator:
+class RemoteTranslator(TextTranslator):
     """Translates with a server.
 
     Attributes:
@@ -23,7 +27,7 @@ class RemoteTranslator:
         version: its number, if it isn't the latest.
         label: of a version.
         timeout: seconds for a batch, its retries included.
-        signature: that translates.
+        signature: that translates, where no other number is requested.
         count: hypotheses of a line, with the signature "nbest".
     """
 
@@ -35,17 +39,29 @@ class RemoteTranslator:
     signature: str = layout.BEAM
     count: int = 1
 
+    @property
+    def batch_size(self) -> int:
+        """Texts of a request."""
+        return BATCH_SIZE
+
     @contextlib.contextmanager
-    def opened(self, interactive: bool) -> Iterator[TranslateBatches]:
-        """Yields the function that translates batches for `stream_lines`.
+    def opened(
+        self, n_best: int | None = None, interactive: bool = False
+    ) -> Iterator[TranslateBatches]:
+        """Yields a function for `stream_lines`, as long as it is connected.
 
         Args:
-            interactive: whether each batch is answered before the next is
-                read.
+            n_best: translations of each text; None: as the attributes say.
+            interactive: True: each batch is answered before the next is read.
 
         Raises:
             InputError: no server there, no such model, or a request failed.
         """
+        translator = self
+        if n_best is not None:
+            translator = dataclasses.replace(
+                self, signature=layout.NBEST, count=n_best
+            )
         client = Client(
             self.url,
             self.model,
@@ -60,7 +76,7 @@ class RemoteTranslator:
 
             def translate_batches(batches):
                 with _as_input_errors():
-                    yield from self._results(client, batches)
+                    yield from translator._results(client, batches)
 
             if interactive:
                 yield one_by_one(

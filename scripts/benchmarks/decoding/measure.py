@@ -189,14 +189,14 @@ def _peer_rate(peers, compute, batch, beam):
 
 def bleu(folder, path, precisions) -> dict:
     """BLEU of the run's own search on pairs, by precision."""
+    from keras_transformer.api.evaluation import evaluate
     from keras_transformer.data.corpus import CorpusFile, read_pairs
-    from keras_transformer.evaluation.run_evaluation import evaluate_run
     from keras_transformer.training.run import Run
 
     run = Run.load(folder)
     pairs = list(read_pairs([CorpusFile.parse(str(path))]))
     return {
-        precision: evaluate_run(
+        precision: evaluate(
             run,
             pairs,
             decoding=dataclasses.replace(
