@@ -1,1 +1,1 @@
-"""What Python programs call, and the command line for them: a function each."""
+"""Functions for Python programs and the command line: train, load, export."""

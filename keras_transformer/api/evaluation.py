@@ -1,19 +1,23 @@
 """`evaluate`: what a model reaches on a test set."""
 
+import dataclasses
+import functools
 import os
 import pathlib
 import warnings
 from collections.abc import Callable, Sequence
 
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.data.corpus import Pairs
+from keras_transformer.data.corpus import Pairs, sentence_pairs
+from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError, require_kind, shown
 from keras_transformer.evaluation.run_evaluation import (
     Evaluation,
-    evaluate_run,
-    evaluate_translator,
+    cross_entropy,
+    ensemble_logits,
+    evaluation_of,
 )
-from keras_transformer.evaluation.scoring import Scoring
+from keras_transformer.evaluation.scoring import Scoring, text_columns
 from keras_transformer.exporting.ctranslate2_folder import MODEL
 from keras_transformer.exporting.ctranslate2_translator import (
     CTranslate2Translator,
@@ -21,6 +25,7 @@ from keras_transformer.exporting.ctranslate2_translator import (
 from keras_transformer.system.machine import usable_cores
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import require_name
+from keras_transformer.translation.details import detailed_translator
 from keras_transformer.translation.request import WHY
 from keras_transformer.translation.trained_run import TrainedRun
 
@@ -37,6 +42,9 @@ def evaluate(
     shortlist: Pairs | None = None,
 ) -> Evaluation:
     """Cross-entropy, BLEU and chrF of a model on a test set.
+
+    References pass through the same simplification of Chinese as the model's
+    training data did, for it can only write what it was shown.
 
     Args:
         model: a run, a `CTranslate2Translator`, or the folder of either.
@@ -71,30 +79,100 @@ def evaluate(
         run = TrainedRun.of(model).translating_by(
             weights, decoding, ensemble, shortlist
         )
-        return _warned(
-            evaluate_run(run, pairs, scoring=scoring, progress=progress)
-        )
-    if not isinstance(model, CTranslate2Translator):
+        measure = functools.partial(_measure_run, run)
+    elif isinstance(model, CTranslate2Translator):
+        if ensemble:
+            raise InputError("an ensemble is of runs. Received: an export")
+        if shortlist is not None:
+            raise InputError("a shortlist is of a run. Received: an export")
+        if weights is not None:
+            raise InputError("an export has one set of weights: no `weights`")
+        if decoding is not None:
+            model = model.with_search(decoding)
+        measure = functools.partial(measure_ctranslate2, model)
+    else:
         raise InputError(
             f"evaluate takes a run. Received: {shown(model)}. Accepted: what "
             "train gave, a CTranslate2Translator, or the folder of a run or of "
             "an export for CTranslate2"
         )
-    if ensemble:
-        raise InputError("an ensemble is of runs. Received: an export")
-    if shortlist is not None:
-        raise InputError("a shortlist is of a run. Received: an export")
-    if weights is not None:
-        raise InputError("an export has one set of weights: no `weights`")
-    if decoding is not None:
-        model = model.with_search(decoding)
-    return _warned(
-        evaluate_translator(model, pairs, scoring=scoring, progress=progress)
+    pairs = sentence_pairs(pairs)
+    columns = text_columns(model, pairs)
+    evaluation = dataclasses.replace(
+        measure(columns, scoring, progress),
+        blank_pairs=len(pairs) - len(columns[0]),
+    )
+    if evaluation.truncated:
+        message = f"{evaluation.truncated:,} truncated pairs: {WHY}"
+        warnings.warn(message, stacklevel=2)
+    return evaluation
+
+
+def _measure_run(run, columns, scoring, progress):
+    """Measures a run, as it translates.
+
+    With a shortlist, the cross-entropy is among all tokens.
+    """
+    models = run.load_models()
+    translator = run.new_translator(models=models)
+    batches = pair_batches(
+        zip(*columns, strict=True),
+        translator.source_tokenizer,
+        run.target_tokenizer,
+        min(
+            one.config.model.max_length
+            for one in (run, *map(Run.load, run.ensemble))
+        ),
+    )
+    return evaluation_of(
+        cross_entropy(ensemble_logits(models), batches),
+        detailed_translator(translator),
+        columns,
+        run,
+        run.search,
+        scoring,
+        progress,
     )
 
 
-def _warned(evaluation):
-    if evaluation.truncated:
-        message = f"{evaluation.truncated:,} truncated pairs: {WHY}"
-        warnings.warn(message, stacklevel=3)
-    return evaluation
+def measure_ctranslate2(
+    translator: CTranslate2Translator,
+    columns: tuple[list[str], list[str]],
+    scoring: Scoring | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Evaluation:
+    """Measures an export for CTranslate2.
+
+    Probabilities are of the tokens that may be generated, and count where the
+    model sees anything of the source.
+
+    Args:
+        translator: what is measured, by its search.
+        columns: sources and references, of which none is blank.
+        scoring, progress: see `evaluate`.
+
+    Raises:
+        InputError: no source has a token that the model sees.
+    """
+    sources, references = columns
+    decoding = translator.decoding
+    scored = []
+    for begin in range(0, len(sources), decoding.batch_size):
+        part = slice(begin, begin + decoding.batch_size)
+        ids = translator.target_ids(references[part])
+        scored += translator.token_log_probabilities(sources[part], ids)
+    model = translator.config.model
+    # Where it sees nothing of a source, CTranslate2 has nothing but zeros.
+    framed = model.source_start or model.source_end
+    values = [v for row in scored if framed or any(row) for v in row]
+    if not values:
+        raise InputError("no source has a token that the model sees")
+    return evaluation_of(
+        (-sum(values) / len(values), len(values)),
+        translator.results,
+        columns,
+        translator,
+        decoding,
+        scoring,
+        progress,
+    )

@@ -139,11 +139,8 @@ def export(
 
         # Before the long work.
         require_model_name(out)
-    progress = progress or _ignore
-    common: dict[str, Any] = {
-        "weights": run.weights,
-        "progress": progress,
-    }
+    progress = progress or (lambda line: None)
+    common: dict[str, Any] = {"weights": run.weights, "progress": progress}
     if format == CTRANSLATE2:
         from keras_transformer.exporting.writer.ctranslate2 import (
             export_ctranslate2,
@@ -214,7 +211,7 @@ def _with_precision(run, decoding, precision, dev, fallback, common):
     """The search, in the precision asked for or measured to be the best.
 
     Returns:
-        `DecodingConfig`, and what else `export_run` is told of it.
+        `DecodingConfig`, and further arguments of `export_run`.
 
     Raises:
         InputError: arguments that don't go together, or int8 on a machine
@@ -292,7 +289,3 @@ def _write_server_files(out, format, progress):
         progress(f"wrote {path}")
     for path in kept:
         progress(f"kept {path}: its owner has changed it")
-
-
-def _ignore(line):
-    """The progress callback of those who gave none."""

@@ -21,7 +21,7 @@ SECTIONS = ("model", "training", "decoding")
 
 @dataclasses.dataclass(frozen=True)
 class TrainingRequest:
-    """What a training is asked to be.
+    """The training that is requested.
 
     Attributes:
         config: all of it, preset and defaults included.
@@ -102,7 +102,7 @@ def open_run(
         request: what the training is asked to be.
         initial: folder of a run to start from, or None.
         resume: whether it goes on with the run that is there.
-        say: told in lines what is taken of the request, and what isn't.
+        say: called with lines about what is taken of the request.
 
     Raises:
         InputError: the folder is taken, is no run's, or the run was begun as

@@ -151,14 +151,14 @@ def train_run(
     opened: Callable[[Run], None] | None = None,
     say: Callable[[str], None] | None = None,
 ) -> TrainedRun:
-    """`train` as requested, told to whoever watches.
+    """`train` as requested, with callbacks for progress.
 
     Args:
         request: what was asked for.
         observe: gives the `Observer` of a `Run`; None: one that says how large
             the training is.
-        opened: told the run before it is trained.
-        say: told lines for a person.
+        opened: called with the run before it is trained.
+        say: called with lines for a person.
 
     For the others, and what is returned and raised, see `train`.
     """
@@ -290,7 +290,7 @@ class TrainingNotes(Observer):
 
     Args:
         training: `TrainingConfig` of the run.
-        say: told lines for a person.
+        say: called with lines for a person.
     """
 
     def __init__(
@@ -335,4 +335,4 @@ def _tell(line):
 
 
 def _ignore(line):
-    """What is said to those who want to hear nothing."""
+    """The callback for progress that is not shown."""

@@ -1,1 +1,1 @@
-"""How good translations are: BLEU, chrF, cross-entropy."""
+"""Quality of translations: BLEU, chrF, cross-entropy."""

@@ -1,7 +1,7 @@
-"""What a score doesn't show: lengths, repetition, which sentences are hard.
+"""Analysis of translations: lengths, repetition, hard sentences.
 
 Sentences are grouped by the length of their source and by how often its rarest
-word stood in the training data, as compare-mt does (Neubig et al. 2019).
+word occurs in the training data, as compare-mt does (Neubig et al. 2019).
 """
 
 import collections
@@ -41,14 +41,14 @@ _RECORDS = 1024  # that are read at a time
 
 @dataclasses.dataclass(frozen=True)
 class OutputStatistics:
-    """What may be wrong with translations, whatever the references say.
+    """Signs of bad translations, whatever the references say.
 
     Tokens are those of BLEU.
 
     Attributes:
         length_ratio: tokens of the translations for each of the references.
         repeated_2grams: the fraction of the 2-grams in a translation that
-            stood in it before (Welleck et al. 2020), of all translations.
+            occurred in it before (Welleck et al. 2020), of all translations.
         repeated_4grams: the same of 4-grams.
         empty: translations without text.
         copied: translations that are their source, but for case and
@@ -97,7 +97,7 @@ def output_statistics(
 
 
 def _repeated(sentences, order):
-    """The fraction of the n-grams that stood in their sentence before."""
+    """The fraction of the n-grams that occurred in their sentence before."""
     count = different = 0
     for tokens in sentences:
         ngrams = list(zip(*(tokens[n:] for n in range(order)), strict=False))
@@ -112,7 +112,7 @@ class Group:
 
     Attributes:
         lowest: of the values that its sentences have.
-        highest: likewise; None: no limit.
+        highest: of the same; None: no limit.
         indices: of the sentences.
     """
 
@@ -123,7 +123,7 @@ class Group:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What a page about an evaluation shows.
+    """Content of a page about an evaluation.
 
     Attributes:
         compared: the scores; the first system is the one that was evaluated.
@@ -132,7 +132,7 @@ class Report:
         scoring: as the systems were scored.
         language: of the translations.
         by_length: groups of the sentences.
-        by_rarest_word: likewise.
+        by_rarest_word: the same by the rarest word.
         source_language: whose words are counted, or characters.
         truncated: sentences that lost an end, see `Evaluation`.
         training_pairs: in whose sources words were counted; None: in those
@@ -249,7 +249,7 @@ def groups_by_rarest_word(rarest: Sequence[int | None]) -> list[Group]:
 def rarest_words(
     sources: Sequence[str], language: str, data: PreparedData | None = None
 ) -> list[int | None]:
-    """How often the rarest word of each source was counted.
+    """Counts of the rarest word of each source.
 
     Args:
         sources: of the test set.
@@ -280,7 +280,7 @@ def words(text: str, language: str) -> list[str]:
     """The words of a text, in lower case; characters without spaces.
 
     Args:
-        text: whatever stands in the text besides is left out.
+        text: punctuation and symbols are left out.
         language: in some each letter counts as a word, such as Chinese.
     """
     text = nfkc(text).lower()
@@ -302,7 +302,7 @@ def _word_pattern():
 
 
 def is_spaceless(language: str) -> bool:
-    """Whether a language is written without spaces between words."""
+    """True if a language is written without spaces between words."""
     return bool(scripts_of_language(language) & _SPACELESS)
 
 

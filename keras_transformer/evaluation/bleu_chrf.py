@@ -1,6 +1,5 @@
-"""Corpus BLEU and chrF, by sacreBLEU, with their signatures."""
+"""Corpus BLEU and chrF, by sacreBLEU."""
 
-import dataclasses
 import importlib.util
 import pathlib
 from collections.abc import Sequence
@@ -27,25 +26,6 @@ _MECAB = {
 _BY_CHARACTER = (
     *("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod"),
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Scores:
-    """Quality of a corpus of translations; `dataclasses.asdict` is JSON-able.
-
-    Attributes:
-        bleu: 0 to 100.
-        chrf: 0 to 100.
-        bleu_signature: how BLEU was computed, sacreBLEU's version included.
-        chrf_signature: the same for chrF.
-        sentences: how many were compared.
-    """
-
-    bleu: float
-    chrf: float
-    bleu_signature: str
-    chrf_signature: str
-    sentences: int
 
 
 def bleu_tokenizer(language: str) -> str:
@@ -95,8 +75,8 @@ def metrics(
 
 def scores(
     hypotheses: Sequence[str], references: Sequence[str], language: str
-) -> Scores:
-    """Compares translations with one reference each.
+) -> dict[str, float]:
+    """`{"bleu": BLEU, "chrf": chrF}` of translations with one reference each.
 
     Args:
         hypotheses: translations as a reader would see them.
@@ -107,15 +87,11 @@ def scores(
         InputError: there are none, or not as many of both.
     """
     check_texts(hypotheses, references)
-    bleu, chrf = metrics(language).values()
-    return Scores(
+    return {
         # Rounding may carry a perfect score beyond 100.
-        bleu=min(bleu.corpus_score(hypotheses, [references]).score, 100.0),
-        chrf=min(chrf.corpus_score(hypotheses, [references]).score, 100.0),
-        bleu_signature=str(bleu.get_signature()),
-        chrf_signature=str(chrf.get_signature()),
-        sentences=len(hypotheses),
-    )
+        name: min(metric.corpus_score(hypotheses, [references]).score, 100.0)
+        for name, metric in metrics(language).items()
+    }
 
 
 def check_texts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
@@ -134,7 +110,7 @@ def check_texts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
 
 
 def _is_at_hand(tokenizer):
-    """Whether one of sacreBLEU's works without a download."""
+    """True if one of sacreBLEU's works without a download."""
     if tokenizer in SPM_MODELS:
         # sacreBLEU keeps it by the last part of its address.
         file = SPM_MODELS[tokenizer]["url"].rpartition("/")[2]

@@ -27,7 +27,10 @@ from keras_transformer.training.weights import (
 from keras_transformer.translation.details import text_translator
 from keras_transformer.translation.stream import stream_lines, translate_lines
 from keras_transformer.translation.translator import Translator, greedy
-from keras_transformer.translation.workers import Workers, use_tensorflow
+from keras_transformer.translation.workers import (
+    translation_workers,
+    use_tensorflow,
+)
 
 # Each has a model and its graph in memory, beside the training.
 _MOST_WORKERS = 4
@@ -43,7 +46,7 @@ def dev_scorer(
     Args:
         run: the run that is being trained.
         pairs: dev sentences; held in memory.
-        warn: told in a line where scores have to be left out.
+        warn: called with a line where scores have to be left out.
 
     No sentence is truncated, as `train` refuses data longer than its model. A
     translation that reaches its limit counts as it is.
@@ -54,19 +57,17 @@ def dev_scorer(
     """
     sources, references = text_columns(run, pairs)
     here = keras.backend.backend() == "tensorflow"
-    translating = (_Here if here else _Workers)(run, sources)
+    with (_here if here else _by_workers)(run, sources) as translate:
 
-    def measure(model):
-        try:
-            hypotheses = translating.translations(model)
-        except InputError as error:
-            warn(f"no dev BLEU this time: {error}")
-            return {}
-        language = run.config.data.target_language
-        measured = scores(hypotheses, references, language)
-        return {"bleu": measured.bleu, "chrf": measured.chrf}
+        def measure(model):
+            try:
+                hypotheses = translate(model)
+            except InputError as error:
+                warn(f"no dev BLEU this time: {error}")
+                return {}
+            language = run.config.data.target_language
+            return scores(hypotheses, references, language)
 
-    with contextlib.closing(translating):
         yield measure
 
 
@@ -76,12 +77,15 @@ class GreedyTranslator:
     Args:
         run: of the tokenizers and the search.
         model: `keras.Model` that `build_transformer` made.
+
+    Attributes:
+        model: the same.
     """
 
     def __init__(self, run: Run, model: keras.Model) -> None:
         tokenizers = run.source_tokenizer, run.target_tokenizer
         decoding = greedy(run.config.decoding)
-        self._model = model
+        self.model = model
         align = needs_alignment(decoding)
         self._steps = IncrementalTransformer(model, align=align)
         self._translate = text_translator(
@@ -90,73 +94,63 @@ class GreedyTranslator:
 
     def refresh(self) -> None:
         """Takes over the weights that the model has now."""
-        self._steps.refresh(self._model)
+        self._steps.refresh(self.model)
 
     def __call__(self, lines: list[str]) -> list[str]:
         """The translations of lines."""
         return self._translate(lines)
 
 
-class _Here:
-    """Translates dev sentences in the process that trains."""
+@contextlib.contextmanager
+def _here(run, sources):
+    """Yields a function that translates in the process that trains."""
+    translator = None
 
-    def __init__(self, run, sources):
-        self._run = run
-        self._sources = sources
-        self._model = None
-        self._translator: GreedyTranslator
+    def translate(model):
+        nonlocal translator
+        # Tracing the search takes longer than using it.
+        if translator is None or translator.model is not model:
+            translator = GreedyTranslator(run, model)
+        translator.refresh()
+        size = run.config.decoding.batch_size
+        return list(translate_lines(sources, translator, size))
 
-    def translations(self, model):
-        if model is not self._model:
-            # Tracing the search takes longer than using it.
-            self._translator = GreedyTranslator(self._run, model)
-            self._model = model
-        self._translator.refresh()
-        size = self._run.config.decoding.batch_size
-        return list(translate_lines(self._sources, self._translator, size))
-
-    def close(self):
-        pass
+    yield translate
 
 
-class _Workers:
-    """Translates dev sentences in processes that compute on TensorFlow.
+@contextlib.contextmanager
+def _by_workers(run, sources):
+    """Yields a function that translates in processes on TensorFlow.
 
     They start at the first measurement, and again after one has failed.
     """
+    path = run.weights_path(_WEIGHTS)
+    size = run.config.decoding.batch_size
+    running = contextlib.ExitStack()
+    workers = None
 
-    def __init__(self, run, sources):
-        self._run = run
-        self._sources = sources
-        self._path = run.weights_path(_WEIGHTS)
-        self._running = contextlib.ExitStack()
-        self._workers = None
-
-    def translations(self, model):
-        size = self._run.config.decoding.batch_size
-        try:
-            save_weights(self._path, model, {})
-            self._workers = self._workers or self._start(size)
-            translate = self._workers.translate_batches
-            return list(stream_lines(self._sources, translate, size))
-        except BaseException:
-            self.close()
-            raise
-        finally:
-            remove_weights(self._path)
-
-    def _start(self, size):
-        batches = -(-len(self._sources) // size)
+    def start():
+        batches = -(-len(sources) // size)
         count = min(usable_cores(), batches, _MOST_WORKERS)
         threads = max(1, usable_cores() // count)
-        factory = FileTranslatorFactory(self._run.folder, self._path)
-        return self._running.enter_context(
-            Workers(factory, count, threads, use_tensorflow)
-        )
+        factory = FileTranslatorFactory(run.folder, path)
+        return translation_workers(factory, count, threads, use_tensorflow)
 
-    def close(self):
-        self._running.close()
-        self._workers = None
+    def translate(model):
+        nonlocal workers
+        try:
+            save_weights(path, model, {})
+            workers = workers or running.enter_context(start())
+            return list(stream_lines(sources, workers.map, size))
+        except BaseException:
+            running.close()
+            workers = None
+            raise
+        finally:
+            remove_weights(path)
+
+    with running:
+        yield translate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,7 +166,7 @@ class FileTranslatorFactory:
     path: pathlib.Path
 
     def __call__(self) -> Callable[[list[str]], list[str]]:
-        """A translator that reads the weights anew when they change."""
+        """A translator that reads the weights again when they change."""
         run = Run.load(self.folder)
         model = run.build_model()
         translator = GreedyTranslator(run, model)

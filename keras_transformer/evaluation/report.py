@@ -1,8 +1,8 @@
-"""A page about an evaluation: one HTML file, in English and Chinese.
+"""Page about an evaluation: one HTML file, in English and Chinese.
 
 It loads nothing and runs no script: its policy allows its own style alone, by
-its digest. Whatever comes from sentences or names is escaped and stands in an
-element of its own writing direction.
+its digest. Sentences and names are escaped, and each is in an element of its
+own writing direction.
 """
 
 import base64
@@ -121,7 +121,7 @@ def _scores(report):
 
 
 def _test_notes(compared, tests):
-    """What the p-values are, if there are any."""
+    """Notes on the p-values, if there are any."""
     if not tests:
         return
     yield _label(
@@ -329,15 +329,8 @@ def _signatures(report):
 
 def _score(system, name):
     interval = getattr(system, f"{name}_interval")
-    return f'<span class="number">{_score_of(system, name, interval)}</span>'
-
-
-def _score_of(system, name, interval):
-    score, _, ends = score_text(getattr(system, name), interval).partition(" (")
-    if not ends:
-        return score
-    low, high = ends.removesuffix(")").split(" to ")
-    return f"{score} ({low} … {high})"
+    text = score_text(getattr(system, name), interval).replace(" to ", " … ")
+    return f'<span class="number">{text}</span>'
 
 
 def _section(title, *content, **names):
@@ -379,7 +372,7 @@ def _label(text, **values):
 
     Args:
         text: in English; one that has no Chinese, such as BLEU, is both.
-        values: what stands in braces, not escaped.
+        values: of the names in braces, not escaped.
     """
     values = {name: _text(str(value)) for name, value in values.items()}
     if text not in _CHINESE:

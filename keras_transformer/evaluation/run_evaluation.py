@@ -1,63 +1,30 @@
-"""Evaluation of a run on a test set: cross-entropy, BLEU and chrF."""
+"""Evaluation of a model on a test set: cross-entropy, BLEU and chrF."""
 
 from __future__ import annotations
 
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+import keras
 import tensorflow as tf
 
 from keras_transformer.compat import graph_function
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import PAD_ID
-from keras_transformer.data.corpus import Pairs, sentence_pairs
-from keras_transformer.data.model_inputs import pair_batches
 from keras_transformer.errors import InputError
-from keras_transformer.evaluation.scoring import (
-    Configured,
-    Scoring,
-    Texts,
-    text_columns,
-)
+from keras_transformer.evaluation.scoring import Scoring, Texts
 from keras_transformer.evaluation.significance import Interval, Resampling
-from keras_transformer.text.tokenizer import Tokenizer, encoded
-from keras_transformer.training.run import Run
-from keras_transformer.translation.details import detailed_translator
+from keras_transformer.text.tokenizer import encoded
 from keras_transformer.translation.ensemble import mean_log_probabilities
 from keras_transformer.translation.request import Translation, blank_translation
 from keras_transformer.translation.stream import translate_lines
-from keras_transformer.translation.trained_run import TrainedRun
-from keras_transformer.translation.translator import with_prefix
-
-
-class Measured(Configured, Protocol):
-    """What `evaluate_translator` measures, a `CTranslate2Translator`."""
-
-    @property
-    def decoding(self) -> DecodingConfig:
-        """The search."""
-
-    @property
-    def target_tokenizer(self) -> Tokenizer:
-        """The target's."""
-
-    def results(self, texts: list[str]) -> list[Translation]:
-        """The best translations, and whether texts were too long."""
-
-    def target_ids(self, translations: Sequence[str]) -> list[list[int]]:
-        """Translations as ids."""
-
-    def token_log_probabilities(
-        self, texts: Sequence[str], targets: Sequence[Sequence[int]]
-    ) -> list[list[float]]:
-        """Of each token of these translations."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What a run reaches on a test set.
+    """Scores of a model on a test set, and its translations.
 
     Attributes:
         sentences: pairs measured.
@@ -72,12 +39,12 @@ class Evaluation:
         bleu_interval: its 95 % interval, from and to, by bootstrap; None:
             not asked for, or of too many sentences.
         chrf: corpus chrF, 0 to 100.
-        chrf_interval: likewise.
+        chrf_interval: the same of chrF.
         bleu_signature: sacreBLEU's, to reproduce the numbers.
-        chrf_signature: likewise.
+        chrf_signature: the same of chrF.
         resampling: how the intervals were drawn.
         beam_size: of the search that translated.
-        length_penalty: likewise.
+        length_penalty: of the same search.
         seconds: of translating.
         texts: sources, references and translations.
     """
@@ -106,88 +73,8 @@ class Evaluation:
         return values | {"resampling": dataclasses.asdict(self.resampling)}
 
 
-def evaluate_run(
-    run: TrainedRun,
-    pairs: Pairs,
-    *,
-    scoring: Scoring | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> Evaluation:
-    """Measures a run, as it translates, on source and reference sentences.
-
-    References pass through the same simplification of Chinese as the run's
-    training data did, for the model can only write what it was shown. With a
-    shortlist, the cross-entropy is among all tokens.
-
-    For the arguments, see `api.evaluation.evaluate`.
-    """
-    pairs = sentence_pairs(pairs)
-    sources, references = text_columns(run, pairs)
-    models = run.load_models()
-    batches = pair_batches(
-        zip(sources, references, strict=True),
-        with_prefix(run.source_tokenizer, run.search),
-        run.target_tokenizer,
-        min(
-            one.config.model.max_length
-            for one in (run, *map(Run.load, run.ensemble))
-        ),
-    )
-    translator = run.new_translator(models=models)
-    return _evaluation(
-        cross_entropy(_together(models), batches),
-        detailed_translator(translator),
-        (sources, references),
-        len(pairs) - len(sources),
-        run,
-        run.search,
-        scoring or Scoring(),
-        progress,
-    )
-
-
-def evaluate_translator(
-    translator: Measured,
-    pairs: Pairs,
-    *,
-    scoring: Scoring | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> Evaluation:
-    """Measures an export for CTranslate2 on source and reference sentences.
-
-    As `evaluate_run` does, but probabilities are of the tokens that may be
-    generated, and count where the model sees anything of the source.
-
-    For the arguments, see `api.evaluation.evaluate`.
-    """
-    decoding = translator.decoding
-    pairs = sentence_pairs(pairs)
-    sources, references = text_columns(translator, pairs)
-    scored = []
-    for begin in range(0, len(sources), decoding.batch_size):
-        part = slice(begin, begin + decoding.batch_size)
-        ids = translator.target_ids(references[part])
-        scored += translator.token_log_probabilities(sources[part], ids)
-    model = translator.config.model
-    # Where it sees nothing of a source, CTranslate2 has nothing but zeros.
-    framed = model.source_start or model.source_end
-    values = [v for row in scored if framed or any(row) for v in row]
-    if not values:
-        raise InputError("no source has a token that the model sees")
-    return _evaluation(
-        (-sum(values) / len(values), len(values)),
-        translator.results,
-        (sources, references),
-        len(pairs) - len(sources),
-        translator,
-        decoding,
-        scoring or Scoring(),
-        progress,
-    )
-
-
-def _together(models):
-    """What gives the logits of one model, or of an ensemble."""
+def ensemble_logits(models: Sequence[keras.Model]) -> Callable[..., Any]:
+    """A function of the logits of one model, or of an ensemble."""
     if len(models) == 1:
         return models[0]
 
@@ -198,20 +85,28 @@ def _together(models):
     return logits
 
 
-def _evaluation(
-    loss, translate, columns, blank, model, decoding, scoring, progress
-):
-    """An `Evaluation`.
+def evaluation_of(
+    loss: tuple[float, int],
+    translate: Callable[[list[str]], list[Translation]],
+    columns: tuple[list[str], list[str]],
+    model: Any,
+    decoding: DecodingConfig,
+    scoring: Scoring | None,
+    progress: Callable[[int], None] | None,
+) -> Evaluation:
+    """Translates the sources of a test set, and scores the translations.
 
     Args:
         loss: cross-entropy, and the number of tokens.
-        translate: from a list of lines to as many `Translation`s.
-        columns: sources and references.
-        blank: pairs left out.
+        translate: from a list of lines to as many results.
+        columns: sources and references, of which none is blank.
         model: gives the target's tokenizer, and the configuration.
         decoding: the search of `translate`.
-        scoring: `Scoring`.
+        scoring: None: by the language's tokenizer, with intervals.
         progress: called with the number of sentences just translated.
+
+    Returns:
+        The `Evaluation`, with no blank pairs.
     """
     sources, references = columns
     started = time.perf_counter()
@@ -227,7 +122,7 @@ def _evaluation(
     # Without START or END, whichever frames it.
     cut = (ids.row_lengths() > model.config.model.max_length - 1).numpy()
     truncated = [result.truncated for result in results] | cut
-    compared = scoring.compare(
+    compared = (scoring or Scoring()).compare(
         {"": lines}, references, model.config.data.target_language
     )
     (scores,) = compared.systems
@@ -235,7 +130,7 @@ def _evaluation(
     return Evaluation(
         sentences=compared.sentences,
         truncated=int(truncated.sum()),
-        blank_pairs=blank,
+        blank_pairs=0,
         cross_entropy=cross_entropy,
         tokens=tokens,
         bleu=scores.bleu,
@@ -275,7 +170,13 @@ def cross_entropy(
     ids = tf.TensorSpec([None, None], tf.int32)
 
     def of_batch(features, labels):
-        return batch_cross_entropy(model(features, training=False), labels)
+        logits = model(features, training=False)  # (B, T, V)
+        real = labels != PAD_ID
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels, tf.cast(logits, tf.float32)
+        )
+        losses = tf.where(real, tf.cast(losses, tf.float64), 0.0)
+        return tf.reduce_sum(losses), tf.math.count_nonzero(real)
 
     signature = [{"source_ids": ids, "target_ids": ids}, ids]
     of_batch = graph_function(of_batch, signature)
@@ -287,23 +188,3 @@ def cross_entropy(
     if not count:
         raise InputError("nothing to evaluate. Received: 0 target tokens")
     return total / count, count
-
-
-def batch_cross_entropy(
-    logits: tf.Tensor, labels: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """The sum over a batch, and how many tokens it is of.
-
-    Args:
-        logits: `(B, T, V)`.
-        labels: int32 `(B, T)`, END included, PAD after.
-
-    Returns:
-        float64 scalar, in nats, and int64 scalar.
-    """
-    real = labels != PAD_ID
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels, tf.cast(logits, tf.float32)
-    )
-    losses = tf.where(real, tf.cast(losses, tf.float64), 0.0)
-    return tf.reduce_sum(losses), tf.math.count_nonzero(real)

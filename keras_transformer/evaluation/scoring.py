@@ -1,4 +1,4 @@
-"""What is scored of a test set, and how."""
+"""Scoring of a test set: its texts, and the settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keras_transformer.text.chinese import simplify
 
 
 class Configured(Protocol):
-    """What has the configuration of a run."""
+    """Anything with the configuration of a run."""
 
     @property
     def config(self) -> Config:
@@ -27,7 +27,7 @@ class Configured(Protocol):
 
 
 class Texts(NamedTuple):
-    """What was compared, line by line.
+    """Texts that were compared, line by line.
 
     Attributes:
         sources: as given.
@@ -42,7 +42,7 @@ class Texts(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Scoring:
-    """How translations are scored.
+    """Settings of BLEU, chrF and their intervals.
 
     Attributes:
         tokenize: a tokenizer of sacreBLEU's for BLEU; None: the language's.

@@ -1,4 +1,4 @@
-"""How sure scores are, and differences between them: by sacreBLEU's tests.
+"""Significance of scores and of their differences, by sacreBLEU's tests.
 
 A score's interval is of 95 %, by bootstrap: as many sentences are drawn with
 replacement, again and again. A p-value says how often a difference as large
@@ -39,7 +39,7 @@ Interval = tuple[float, float]
 
 @dataclasses.dataclass(frozen=True)
 class Resampling(Section):
-    """How intervals and p-values are drawn.
+    """Settings by which intervals and p-values are drawn.
 
     Attributes:
         resamples: of the bootstrap; 0: no interval, and no test by it.
@@ -57,7 +57,7 @@ class Resampling(Section):
     ] = 12345
 
     def fits(self, sentences: int) -> bool:
-        """Whether so many sentences' intervals fit in memory."""
+        """True if intervals of so many sentences fit in memory."""
         return sentences * self.resamples <= _MOST_RESAMPLED
 
     def check(self, sentences: int, tests: Sequence[str] = ()) -> None:
@@ -101,10 +101,10 @@ class SystemScores:
         bleu: 0 to 100.
         bleu_interval: its 95 % interval, from and to; None: not asked for.
         chrf: 0 to 100.
-        chrf_interval: likewise.
+        chrf_interval: the same of chrF.
         bleu_p_values: of the difference to the first system, by test; none
             of the first.
-        chrf_p_values: likewise.
+        chrf_p_values: the same of chrF.
     """
 
     name: str
@@ -220,7 +220,7 @@ def p_value_text(value: float) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class _Drawn:
-    """What sacreBLEU is asked about: named systems, references, settings."""
+    """Arguments for sacreBLEU: named systems, references, settings."""
 
     systems: list
     references: list
@@ -238,7 +238,7 @@ class _Drawn:
         return *map(str, signatures.values()), *results.values()
 
     def least_p(self, number):
-        """What "ar" is at least, where k translations differ: see `compare`."""
+        """The least p-value of "ar" if k translations differ: see `compare`."""
         first, other = self.systems[0][1], self.systems[number][1]
         k = sum(a != b for a, b in zip(first, other, strict=True))
         return 2.0 ** min(0, 1 - k)

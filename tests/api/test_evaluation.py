@@ -20,16 +20,25 @@ def by_pairs(run):
     return kt.evaluate(run, PAIRS, decoding=GREEDY)
 
 
-def test_a_file_is_the_pairs_in_it(run, file, by_pairs):
+def test_a_file_is_the_pairs_in_it_and_a_folder_the_run(
+    run, folder, file, by_pairs
+):
     assert by_pairs.sentences == 2
-    for given in (str(file), [file]):
-        by_file = kt.evaluate(run, given, decoding=GREEDY)
-        assert by_file.cross_entropy == by_pairs.cross_entropy
+    for model, pairs in ((run, str(file)), (run, [file]), (folder, PAIRS)):
+        found = kt.evaluate(model, pairs, decoding=GREEDY)
+        assert found.cross_entropy == by_pairs.cross_entropy
 
 
-def test_a_run_may_be_named_by_its_folder(folder, by_pairs):
-    by_folder = kt.evaluate(folder, PAIRS, decoding=GREEDY)
-    assert by_folder.cross_entropy == by_pairs.cross_entropy
+@pytest.mark.parametrize("blank", ["", "\t\u3000\r\n"])
+def test_pairs_with_a_blank_side_do_not_count(run, by_pairs, blank):
+    pairs = [PAIRS[0], (blank, "x"), PAIRS[1], ("b", blank), (blank, blank)]
+    found = kt.evaluate(run, pairs, decoding=GREEDY)
+    assert (found.sentences, found.blank_pairs) == (2, 3)
+    assert found.cross_entropy == by_pairs.cross_entropy
+    assert found.figures()["blank_pairs"] == 3
+    assert found.texts.sources == [source for source, _ in PAIRS]
+    with pytest.raises(InputError, match="no sentence pair to evaluate on"):
+        kt.evaluate(run, pairs[3:])
 
 
 @pytest.mark.parametrize(

@@ -65,18 +65,6 @@ def test_what_does_not_translate_is_told(tmp_path, name, says):
         kt.load(path, timeout=1)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"model": "en-zh"}, "model doesn't go with"),
-        ({"weights": "last"}, "no weights 'last'|last.weights.h5"),
-    ],
-)
-def test_what_does_not_go_with_a_run_is_told(folder, options, says):
-    with pytest.raises(InputError, match=says):
-        kt.load(folder, **options)
-
-
 def test_an_address_may_name_the_model_once():
     with pytest.raises(InputError, match="names its model"):
         kt.load("http://127.0.0.1:9/v1/models/a", model="b")
@@ -97,6 +85,8 @@ def test_an_address_may_name_the_model_once():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
+        (lambda run: kt.load(run, model="en-zh"), "model doesn't go with"),
+        (lambda run: kt.load(run, weights="last"), "last.weights.h5"),
         (
             lambda run: kt.load(run, decoding={}),
             "decoding: takes DecodingConfig",

@@ -5,6 +5,7 @@ import pytest
 from keras_transformer.evaluation.analysis import (
     groups_by_length,
     groups_by_rarest_word,
+    is_spaceless,
     output_statistics,
     rarest_words,
     words,
@@ -24,15 +25,11 @@ def test_statistics_of_a_small_case():
     assert one.empty == 1
     # The name is its own translation.
     assert one.copied == 1
-
-
-def test_loops_repeat():
+    # Loops repeat.
     one = output_statistics(["x"], ["a"], ["a a a a a a a a"], "en")
     assert one.repeated_4grams == pytest.approx(4 / 5)
     assert one.length_ratio == 8
-
-
-def test_chinese_is_counted_by_characters():
+    # Chinese is counted by characters.
     one = output_statistics(["x"], ["我们喝茶"], ["喝茶"], "zh")
     assert one.length_ratio == 0.5
 
@@ -41,6 +38,8 @@ def test_words_of_a_language():
     assert words("Don't you, A-B 3?", "en") == ["don't", "you", "a", "b", "3"]
     assert words("我们喝tea。", "zh") == ["我", "们", "喝", "t", "e", "a"]
     assert words("…", "en") == []
+    assert all(map(is_spaceless, ["zh", "ja", "th", "yue"]))
+    assert not is_spaceless("ko")
 
 
 @pytest.mark.parametrize(
@@ -104,10 +103,6 @@ def test_groups_by_rarest_word():
     ]
 
 
-def test_rarest_words_of_the_sources_themselves():
-    assert rarest_words(["a b", "A a", "b c!", "?"], "en") == [2, 3, 1, None]
-
-
 def test_rarest_words_in_training_data(tmp_path):
     from keras_transformer.config import DataConfig
     from keras_transformer.data.corpus import CorpusFile
@@ -129,4 +124,6 @@ def test_rarest_words_in_training_data(tmp_path):
     sources = ["The cat", "the dog ran.", "A cat sat", "!"]
     rarest = rarest_words(sources, "en", data)
     assert counted == 3
+    # Without data, words of the sources themselves are counted.
+    assert rarest_words(["a b", "A a", "b c!", "?"], "en") == [2, 3, 1, None]
     assert rarest == [2, 1, 0, 0]

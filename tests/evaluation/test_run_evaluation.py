@@ -2,14 +2,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.api.evaluation import measure_ctranslate2
 from keras_transformer.config import Config
 from keras_transformer.constants import PAD_ID, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
-from keras_transformer.evaluation.run_evaluation import (
-    batch_cross_entropy,
-    cross_entropy,
-    evaluate_translator,
-)
+from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.translation.request import Hypothesis, Translation
 
@@ -60,31 +57,6 @@ def test_mean_over_tokens_whatever_the_batches(batches):
     assert value == pytest.approx(expected(), rel=1e-6)
 
 
-def test_a_batch_gives_sum_and_count():
-    total, count = batch_cross_entropy(
-        tf.zeros([1, 3, 8], tf.float16), tf.constant([[5, 3, 0]])
-    )
-    assert total.dtype == tf.float64
-    assert count == 2
-    np.testing.assert_allclose(total, 2 * np.log(8), rtol=1e-6)
-
-
-def test_takes_a_dataset_and_a_keras_model():
-    import keras
-
-    ids = keras.Input([None], dtype="int32", name="target_ids")
-    source_ids = keras.Input([None], dtype="int32", name="source_ids")
-    layer = keras.layers.Embedding(9, 9)
-    network = keras.Model(
-        {"source_ids": source_ids, "target_ids": ids}, layer(ids)
-    )
-    layer.set_weights([TABLE.numpy()])
-    dataset = tf.data.Dataset.from_tensors(batch(LABELS))
-    value, tokens = cross_entropy(network, dataset)
-    assert tokens == 10
-    assert value == pytest.approx(expected(), rel=1e-6)
-
-
 def test_nothing_is_refused():
     with pytest.raises(InputError, match="0 target tokens"):
         cross_entropy(model, [])
@@ -111,22 +83,10 @@ class Blind:
 
 
 def test_pairs_of_which_ctranslate2_sees_nothing_do_not_count():
-    pairs = [("a", "x"), ("-", "x"), ("b", "x")]
-    found = evaluate_translator(Blind(False), pairs)
+    columns = ["a", "-", "b"], ["x"] * 3
+    found = measure_ctranslate2(Blind(False), columns)
     assert (found.cross_entropy, found.tokens) == (1.5, 4)
-    found = evaluate_translator(Blind(True), pairs)
+    found = measure_ctranslate2(Blind(True), columns)
     assert (found.cross_entropy, found.tokens) == (1.0, 6)
     with pytest.raises(InputError, match="no source has a token"):
-        evaluate_translator(Blind(False), pairs[1:2])
-
-
-@pytest.mark.parametrize("blank", ["", " ", "\t\u3000\r\n"])
-def test_pairs_with_a_blank_side_do_not_count(blank):
-    pairs = [("a", "x"), (blank, "x"), ("b", blank), (blank, blank)]
-    found = evaluate_translator(Blind(False), pairs)
-    assert (found.sentences, found.blank_pairs) == (1, 3)
-    assert (found.cross_entropy, found.tokens) == (1.5, 2)
-    assert found.figures()["blank_pairs"] == 3
-    assert found.texts == (["a"], ["x"], ["x"])
-    with pytest.raises(InputError, match="no sentence pair to evaluate on"):
-        evaluate_translator(Blind(False), pairs[1:])
+        measure_ctranslate2(Blind(False), (["-"], ["x"]))

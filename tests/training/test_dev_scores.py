@@ -26,7 +26,7 @@ class Echo:
     def __exit__(self, *_):
         Echo.closed += 1
 
-    def translate_batches(self, batches):
+    def map(self, batches):
         if Echo.lost:
             Echo.lost -= 1
             raise InputError("a worker was killed")
@@ -67,7 +67,7 @@ def test_any_search_is_measured_greedily(prepared, config, tmp_path, options):
 @pytest.fixture
 def run(prepared, config, tmp_path, monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
-    monkeypatch.setattr(dev_scores, "Workers", Echo)
+    monkeypatch.setattr(dev_scores, "translation_workers", Echo)
     monkeypatch.setattr(Echo, "lost", 1)
     monkeypatch.setattr(Echo, "closed", 0)
     return Run.create(tmp_path / "run", config, prepared)
