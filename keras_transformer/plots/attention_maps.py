@@ -30,19 +30,17 @@ def plot_attention(
     weights: np.ndarray,
     row_tokens: Sequence[str],
     column_tokens: Sequence[str],
-    title: str | None = None,
     *,
     layers: Sequence[int] | None = None,
     row_label: str = "Query: token",
     language: str = "en",
 ) -> Figure:
-    """What each token attends to: layers from top to bottom, heads beside.
+    """Draws what each token attends to: layers top to bottom, heads beside.
 
     Args:
         weights: float `(L, N, T, S)`: layers, heads, queries, keys.
         row_tokens: T str, the queries.
         column_tokens: S str, the keys.
-        title: above all; it is not translated.
         layers: which are shown, from 1; None: all.
         row_label: what the queries are, "Query: token" or "Query: token
             being written".
@@ -92,8 +90,6 @@ def plot_attention(
         label=label("attention weight"),
         shrink=min(1, 3 / figure.get_figheight()),
     )
-    if title:
-        figure.suptitle(title)
     return figure
 
 

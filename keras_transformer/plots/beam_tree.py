@@ -27,13 +27,7 @@ _OTHER: dict[str, Any] = {"color": LIGHT, "linewidth": 1.0, "zorder": 1}
 
 
 @styled
-def plot_beam_tree(
-    tree: BeamTree,
-    *,
-    steps: int | None = None,
-    dropped: bool = False,
-    language: str = "en",
-) -> Figure:
+def plot_beam_tree(tree: BeamTree, *, language: str = "en") -> Figure:
     """Steps from left to right; the best translation is the thick line.
 
     Each node is a token, with the probability that the model gave it after
@@ -42,19 +36,16 @@ def plot_beam_tree(
     hypothesis could still win.
 
     Args:
-        tree: what `search.trace.trace_beam` returns.
-        steps: how many are drawn; None: until the best translation ended.
-        dropped: whether continuations that were looked at and not kept are
-            drawn, too.
+        tree: what `search.trace.trace_beam` returns; drawn until the best
+            translation ended, without what was dropped.
         language: "en" or "zh".
     """
     label = labels(language)
     nodes = tree.nodes
-    most = len(tree.best) - 1 if steps is None else steps
     shown = [
         index
         for index, node in enumerate(nodes)
-        if node.step <= most and (dropped or node.fate != DROPPED)
+        if node.step < len(tree.best) and node.fate != DROPPED
     ]
     rows = rows_of(tree, shown)
     last = max(nodes[index].step for index in shown)
@@ -122,7 +113,7 @@ def _draw(axes, tree, index, rows, label):
         (node.step, rows[index]),
         ha="center",
         va="center",
-        color=LIGHT if node.fate == DROPPED else DARK,
+        color=DARK,
         fontweight="bold" if is_best else "normal",
         bbox={
             "boxstyle": "square,pad=0.2"

@@ -75,12 +75,11 @@ def plot_padding_share(
     figure = new_figure(7, 0.75 * len(shares) + 1.2)
     axes = figure.add_subplot()
     rows = np.arange(len(shares))
-    looks: tuple[dict[str, Any], ...] = (
-        {"color": BLUE},
-        {"color": ORANGE, "hatch": "///"},
-    )
     for side, (name, look) in enumerate(
-        zip(("source", "target"), looks, strict=True)
+        {
+            "source": {"color": BLUE},
+            "target": {"color": ORANGE, "hatch": "///"},
+        }.items()
     ):
         percents = [100 * values[side] for values in shares.values()]
         bars = axes.barh(
@@ -106,7 +105,7 @@ def padding_shares(
     batch_tokens: int = 4096,
     seed: int = 1,
 ) -> dict[str, tuple[float, float]]:
-    """What would be padding if a corpus were cut into batches so or so.
+    """Shares of padding for several ways of cutting a corpus into batches.
 
     In any order; sorted by source length, as the notebooks do; by the
     buckets of this package, with as many sentences a batch; by its buckets

@@ -18,7 +18,7 @@ def plot_positions_heatmap(
     table: np.ndarray | None = None,
     language: str = "en",
 ) -> Figure:
-    """What is added to the embedding at each position and dimension.
+    """Draws the encoding that is added to the embedding at each position.
 
     Args:
         length: positions shown.

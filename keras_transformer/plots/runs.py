@@ -73,7 +73,7 @@ def plot_runs(rows: list[dict], *, language: str = "en") -> Figure:
 
 
 def run_row(run: Run, name: str | None = None) -> dict:
-    """What a run's folder says of its quality and speed.
+    """Quality and speed of a run, from its folder.
 
     Cross-entropy and BLEU are of the best epoch on the dev set; where BLEU
     wasn't measured there, of the first test set that was. Speed is the

@@ -45,10 +45,8 @@ def check_format(path: str | os.PathLike) -> str:
     return ending
 
 
-def save_figure(
-    figure: Figure, path: str | os.PathLike, dots_per_inch: int = 150
-) -> None:
-    """Writes a figure, replacing what stands at the path.
+def save_figure(figure: Figure, path: str | os.PathLike) -> None:
+    """Writes a figure, replacing what is at the path.
 
     Warns once with `MissingCharacters` where a PNG has characters that no
     font here has.
@@ -56,7 +54,6 @@ def save_figure(
     Args:
         figure: Matplotlib `Figure`.
         path: of the file, ending in .svg or .png.
-        dots_per_inch: of a PNG.
 
     Raises:
         InputError: the path ends otherwise.
@@ -73,27 +70,21 @@ def save_figure(
             figure.savefig(
                 temporary,
                 format=kind,
-                dpi=dots_per_inch,
+                dpi=150,
                 metadata=_METADATA[kind],
             )
 
 
-def missing_characters(figure: Figure) -> str:
-    """The characters of a figure that no font here has, sorted."""
+def _warn_of_missing(figure):
     missing = set()
     for text in figure.findobj(Text):
         families = tuple(text.get_fontfamily())
         missing |= set(text.get_text()) - _characters(families) - {"\n"}
-    return "".join(sorted(missing))
-
-
-def _warn_of_missing(figure):
-    missing = missing_characters(figure)
     if missing:
         warnings.warn(
-            f"no font here has {' '.join(missing)}: boxes are drawn. Install "
-            "one, such as Debian's fonts-noto-cjk for Chinese, or write an "
-            ".svg, which the reader's fonts draw",
+            f"no font here has {' '.join(sorted(missing))}: boxes are drawn. "
+            "Install one, such as Debian's fonts-noto-cjk for Chinese, or "
+            "write an .svg, which the reader's fonts draw",
             MissingCharacters,
             stacklevel=3,
         )

@@ -27,7 +27,7 @@ def plot_smoothing_table(
     *,
     language: str = "en",
 ) -> Figure:
-    """What the loss makes the model predict, with the numbers.
+    """Draws the targets that the loss compares with, with the numbers.
 
     Args:
         smoothing: float, the probability that is taken from the true token.

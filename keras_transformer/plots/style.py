@@ -128,7 +128,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def line(number: int, points: int | None = None) -> dict:
-    """How the line of that number, from 0, is drawn.
+    """Matplotlib's options for the line of that number, from 0.
 
     Args:
         number: any; they repeat after some.

@@ -20,7 +20,7 @@ def plot_training_curves(
 ) -> Figure:
     """Cross-entropy, BLEU, learning rate and speed of each epoch.
 
-    Where BLEU was never measured, token accuracy stands in its place.
+    Where BLEU was never measured, token accuracy is in its place.
 
     Args:
         history: a dict per epoch, as `Run.history` gives it.

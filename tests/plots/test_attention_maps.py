@@ -30,10 +30,7 @@ def test_a_map_for_each_layer_and_head(weights):
     )
     for axes in found.values():
         assert axes.images[0].get_clim() == (0, 1)
-
-
-def test_tokens_on_the_outer_axes(weights):
-    found = maps(plot_attention(weights, ROWS, COLUMNS))
+    # Tokens are on the outer axes.
     assert ticks(found["Layer 1 · Head 1"].yaxis) == ROWS
     assert ticks(found["Layer 1 · Head 2"].yaxis) == []
     assert ticks(found["Layer 1 · Head 1"].xaxis) == []
@@ -48,21 +45,15 @@ def test_tokens_are_never_read_as_formulas(weights):
 
 
 def test_one_layer_with_labels(weights):
-    figure = plot_attention(
-        weights, ROWS, COLUMNS, "Title", layers=[2], language="zh"
-    )
+    figure = plot_attention(weights, ROWS, COLUMNS, layers=[2], language="zh")
     assert list(maps(figure)) == [f"层 2 · 头 {head}" for head in (1, 2, 3)]
-    assert figure.get_suptitle() == "Title"
     assert figure.get_supxlabel() == "键：被读取的词元"
     assert figure.get_supylabel() == "查询：词元"
 
 
-def test_tokens_that_do_not_fit_are_refused(weights):
+def test_tokens_and_layers_that_do_not_fit_are_refused(weights):
     with pytest.raises(InputError, match=r"\(layers, heads, 2, 4\)"):
         plot_attention(weights, ROWS[:2], COLUMNS)
-
-
-def test_a_layer_that_is_not_there_is_refused(weights):
     with pytest.raises(InputError, match="1 to 2. Received: 3"):
         plot_attention(weights, ROWS, COLUMNS, layers=[3])
 
@@ -91,10 +82,7 @@ def test_tokens_stand_on_both_axes_first_query_on_top():
     assert ticks(decoder.xaxis) == ticks(decoder.yaxis) == TARGET
     assert (ticks(cross.yaxis), ticks(cross.xaxis)) == (TARGET, SOURCE)
     assert all(axes.yaxis_inverted() for axes in (encoder, decoder, cross))
-
-
-def test_only_single_characters_are_upright():
-    decoder = plot_masks(SOURCE, TARGET).axes[1]
+    # Only single characters are upright.
     turned = [label.get_rotation() for label in decoder.get_xticklabels()]
     assert turned == [90, 0, 0, 90]
 

@@ -55,15 +55,10 @@ def test_probabilities_and_the_score():
     assert "0.99\nscore -0.50" in written
 
 
-def test_dropped_and_late_nodes_on_request():
-    assert "c" in drawn(plot_beam_tree(TREE, dropped=True))
-    figure = plot_beam_tree(TREE, steps=3)
-    assert "late" in drawn(figure)
-    assert figure.axes[0].get_xlabel() == "Step (searched: 3)"
-
-
 def test_the_best_is_a_thick_line():
-    lines = plot_beam_tree(TREE).axes[0].lines
+    axes = plot_beam_tree(TREE).axes[0]
+    assert axes.get_xlabel() == "Step (searched: 3)"
+    lines = axes.lines
     widths = [line.get_linewidth() for line in lines]
     assert sorted(widths) == [1.0, 1.0, 2.5, 2.5]
 
@@ -84,8 +79,3 @@ def test_legend(language, words):
 def test_a_tree_of_the_root_alone():
     figure = plot_beam_tree(BeamTree(NODES[:1], (0,), None))
     assert texts(figure.axes[0]) == ["<s>"]
-
-
-def test_a_token_that_is_no_text_is_escaped():
-    tree = BeamTree([Node(0, 0, "\udcff\x01", 0.0, None, LIVE)], (0,), None)
-    assert "\\udcff\\x01" in texts(plot_beam_tree(tree).axes[0])

@@ -40,13 +40,7 @@ def test_curves_are_columns_that_differ_without_colour():
         assert line.get_label() == f"dimension {dimension}"
     assert len({line.get_linestyle() for line in lines}) == 3
     assert len({line.get_marker() for line in lines}) == 3
-
-
-def test_a_dimension_that_is_not_there_is_refused():
     with pytest.raises(InputError, match="from 0 to 3. Received: \\(4,\\)"):
         plot_positions_curves(d_model=4, dimensions=(4,))
-
-
-def test_a_language_that_is_not_there_is_refused():
     with pytest.raises(InputError, match="one of en, zh. Received: 'de'"):
-        plot_positions_heatmap(language="de")
+        plot_positions_curves(language="de")

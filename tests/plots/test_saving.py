@@ -11,11 +11,8 @@ from matplotlib.figure import Figure
 from keras_transformer import plots
 from keras_transformer.errors import InputError
 from keras_transformer.plots import plot_masks, plot_runs, save_figure
-from keras_transformer.plots.saving import (
-    MissingCharacters,
-    missing_characters,
-)
-from keras_transformer.plots.style import drawable, families
+from keras_transformer.plots.saving import MissingCharacters
+from keras_transformer.plots.style import families
 
 # A character that no font has: the last of a private plane.
 UNKNOWN = "\U0010fffd"
@@ -68,17 +65,9 @@ def test_a_png_whose_characters_no_font_has_warns_once(tmp_path):
     assert len(caught) == 1
     assert "fonts-noto-cjk" in str(caught[0].message)
     assert path.read_bytes().startswith(b"\x89PNG")
-
-
-def test_an_svg_of_them_does_not_warn(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         save_figure(figure(UNKNOWN), tmp_path / "masks.svg")
-
-
-def test_missing_characters_of_a_figure():
-    assert missing_characters(figure("a")) == ""
-    assert missing_characters(figure(UNKNOWN)) == UNKNOWN
 
 
 @pytest.mark.skipif(not chinese_font(), reason="no Chinese font is installed")
@@ -108,17 +97,12 @@ def test_functions_are_pure():
     )
 
 
-@pytest.mark.parametrize("name", plots.__all__)
-def test_every_public_name_is_there(name):
-    assert callable(getattr(plots, name))
-
-
 # Control characters, a byte that isn't UTF-8, what is no character.
-ODD = ["a\x01b", "a\x1b[31m", "a\udcffb", "a\x00", "\ufffe", "a\nb", "\ud800"]
+ODD = ["a\x1b[31m", "a\udcffb", "a\x00", "\ufffe", "a\nb", "\ud800"]
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
-@pytest.mark.parametrize("name", ODD, ids=ascii)
+@pytest.mark.parametrize("name", [*ODD, "$é$"], ids=ascii)
 def test_names_and_tokens_of_any_characters(tmp_path, name, kind):
     path = tmp_path / f"picture.{kind}"
     figures = [
@@ -130,10 +114,7 @@ def test_names_and_tokens_of_any_characters(tmp_path, name, kind):
         plots.save_figure(figure, path)
         if kind == "svg":
             text = ElementTree.parse(path).getroot().itertext()
-            escaped = name.encode("unicode_escape").decode()
+            escaped = name
+            if not name.startswith("$"):
+                escaped = name.encode("unicode_escape").decode()
             assert escaped in [part.strip() for part in text]
-
-
-def test_ordinary_names_stay_as_they_are():
-    for name in ("a b", "中文", "é", "x\u200dy", "$a$"):
-        assert drawable(name) == name

@@ -20,17 +20,6 @@ def test_table_worked_by_hand():
     )
 
 
-def test_no_smoothing_is_one_hot():
-    np.testing.assert_allclose(
-        smoothed_targets([3, 1], 4, 0.0), np.eye(4)[[3, 1]], atol=2e-6
-    )
-
-
-def test_rows_of_real_tokens_sum_to_one():
-    table = smoothed_targets([1, 2, 3], 12, 0.3)
-    np.testing.assert_allclose(table.sum(axis=1), 1, atol=1e-5)
-
-
 @pytest.mark.parametrize("smoothing", [0.1, 0.4])
 def test_numbers_are_written_in_the_cells(smoothing):
     figure = plot_smoothing_table(smoothing, 4, targets=(1, 0))
