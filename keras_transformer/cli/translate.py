@@ -64,7 +64,6 @@ from keras_transformer.config import Config
 from keras_transformer.contract import layout
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError, shown
-from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import (
     Truncations,
     blank_translation,
@@ -73,6 +72,7 @@ from keras_transformer.translation.stream import (
     BATCHES_A_WINDOW,
     stream_lines,
 )
+from keras_transformer.translation.workers import RunTranslatorFactory
 
 _WITH_SHARDS = ("shard", "join", "retries", "engine")
 _WITH_SERVER = ("model", "version", "label", "timeout")

@@ -36,7 +36,7 @@ from keras_transformer.translation.texts import TextTranslator, check_n_best
 
 
 class Hypotheses(NamedTuple):
-    """What was found for each of B texts, the best first.
+    """Hypotheses of each of B texts, the best first.
 
     Attributes:
         ids: B lists of lists of target ids, without START and END.
@@ -188,7 +188,7 @@ class CTranslate2Translator(TextTranslator):
     def token_log_probabilities(
         self, texts: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[list[float]]:
-        """How probable given translations are, token by token.
+        """Log-probabilities of given translations, token by token.
 
         Args:
             texts: B sentences.
@@ -274,7 +274,7 @@ class CTranslate2Translator(TextTranslator):
         return sources, limits.tolist(), truncated.tolist()
 
     def _search_options(self):
-        """What `translate_batch` is told of the search."""
+        """Options of `translate_batch` for the search."""
         from keras_transformer.search.from_config import banned_ids
 
         decoding = self.decoding
@@ -316,7 +316,7 @@ class CTranslate2Translator(TextTranslator):
         }
 
     def _spell(self, rows):
-        """What lists of ids spell."""
+        """Texts that lists of ids spell."""
         import tensorflow as tf
 
         ids = tf.ragged.constant(rows, tf.int32, ragged_rank=1)
@@ -351,7 +351,7 @@ def _loaded(folder, threads, workers):
 
 @dataclasses.dataclass(frozen=True)
 class CTranslate2TranslatorFactory:
-    """Makes a translator of an export; see `translation.factory`.
+    """Makes a translator of an export; see `translation.workers`.
 
     Attributes:
         folder: the export's.

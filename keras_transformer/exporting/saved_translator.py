@@ -112,7 +112,7 @@ class SavedTranslator(TextTranslator):
     def score(
         self, texts: Sequence[str], translations: Sequence[str]
     ) -> dict[str, np.ndarray]:
-        """How probable given translations are.
+        """Log-probabilities of given translations.
 
         Args:
             texts: any number of sentences.
@@ -148,7 +148,7 @@ class SavedTranslator(TextTranslator):
     def align(
         self, texts: Sequence[str]
     ) -> tuple[list[list[str]], list[list[str]], np.ndarray]:
-        """What the tokens of the best translations attended to.
+        """Alignment of the tokens of the best translations.
 
         Args:
             texts: any number of sentences.
@@ -205,7 +205,7 @@ class SavedTranslator(TextTranslator):
 
 @dataclasses.dataclass(frozen=True)
 class SavedTranslatorFactory:
-    """Makes a translator of an export; see `translation.factory`.
+    """Makes a translator of an export; see `translation.workers`.
 
     Attributes:
         folder: the export's.
@@ -235,7 +235,7 @@ class SavedTranslatorFactory:
 
 
 def _description(path):
-    """What an export says of itself; nothing if it has no description."""
+    """Self-description of an export; nothing if it has no description."""
     if not path.is_file():
         return {}
     description = read_json(path)

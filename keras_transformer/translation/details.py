@@ -37,7 +37,7 @@ _BY_TOKEN = {  # of one hypothesis
 
 
 class HasTokenizer(Protocol):
-    """What has a source's tokenizer: any translator."""
+    """Any translator, for its source's tokenizer."""
 
     source_tokenizer: Tokenizer
 
@@ -309,7 +309,7 @@ def _translation(source, outputs):
 
 def _hypothesis(outputs, index, source_length):
     def rows(name):
-        """What belongs to the tokens; None if it wasn't requested."""
+        """Values of the tokens; None if they weren't requested."""
         if name in outputs:
             return outputs[name][index, : outputs["lengths"][index]]
         return None

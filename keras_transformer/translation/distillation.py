@@ -39,7 +39,6 @@ from keras_transformer.system.remote import RemotePath, any_path
 from keras_transformer.training.run import Run
 from keras_transformer.translation.bulk import LocalAttempt, finish
 from keras_transformer.translation.ensemble import check_same_tokens
-from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import (
     Translation,
     TranslationRequest,
@@ -51,6 +50,7 @@ from keras_transformer.translation.shard_folder import (
 )
 from keras_transformer.translation.shard_manifest import BulkJob
 from keras_transformer.translation.workers import (
+    RunTranslatorFactory,
     choose_workers,
     open_translator,
 )

@@ -23,7 +23,7 @@ from keras_transformer.training.run import Run
 
 
 class EnsembleStep(NamedTuple):
-    """What the models say of one position.
+    """Scores of the models for one position.
 
     Attributes:
         logits: float32 `(B, K, V)`, log-probabilities of the next token.
@@ -72,7 +72,7 @@ class Ensemble:
         )
 
     def seen_source(self, source_ids: tf.Tensor) -> tf.Tensor:
-        """What any member sees; see `StepModel.seen_source`."""
+        """Positions that any member sees; see `StepModel.seen_source`."""
         seen = [member.seen_source(source_ids) for member in self._members]
         return tf.reduce_max(tf.stack(seen), axis=0)  # (B, S)
 
@@ -115,43 +115,6 @@ class Ensemble:
             getattr(member, name)(own, argument)
             for member, own in zip(self._members, cache, strict=True)
         )
-
-
-def step_model(
-    models: Sequence[keras.Model],
-    precision: str,
-    align: bool = False,
-    limits: dict | None = None,
-    partial_output: bool = False,
-) -> IncrementalTransformer | Ensemble:
-    """One trained model, or an ensemble of several, as a search calls it.
-
-    Args:
-        models: one or more, with the same source and target tokens.
-        precision: `dtype` of `IncrementalTransformer`, as the following.
-        align: whether steps return attention to the source.
-        limits: with int8, of one model.
-        partial_output: whether a shortlist is used, with one model.
-
-    Raises:
-        InputError: a shortlist for several.
-    """
-    if partial_output and len(models) > 1:
-        raise InputError(
-            "a shortlist is for one run. Received: an ensemble of "
-            f"{len(models)}"
-        )
-    members = [
-        IncrementalTransformer(
-            model,
-            precision,
-            align=align,
-            limits=limits,
-            partial_output=partial_output,
-        )
-        for model in models
-    ]
-    return members[0] if len(members) == 1 else Ensemble(members)
 
 
 def mean_log_probabilities(logits: Sequence[tf.Tensor]) -> tf.Tensor:

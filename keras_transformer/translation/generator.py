@@ -95,7 +95,7 @@ class TextGenerator(tf.Module):
         """Continues a text, or as many as there are.
 
         Args:
-            texts: a string, or an iterable of strings; "" begins anew.
+            texts: a string, or an iterable of strings; "" begins a new text.
 
         Returns:
             for a string a string, for several a list of as many: the text

@@ -1,7 +1,7 @@
 """Lexica learned from pairs of sentences: what may translate a token.
 
 IBM Model 1 gives each target token of a pair to the source tokens of that pair,
-in proportion to how probably they become it, and counts anew how probable that
+in proportion to how probably they become it, and counts again how probable that
 is, several times over. Of the tokens that a source token becomes, the most
 probable are kept. NLTK has the same model in dictionaries; these are arrays,
 which take a hundredth of its time.
@@ -140,7 +140,7 @@ def link(
 
     Args:
         source: ids of all sentences in a row, and the number of each.
-        target: likewise, of as many sentences.
+        target: the same of as many targets.
 
     Returns:
         `Links`; of very many, those of some sentences, evenly spread.

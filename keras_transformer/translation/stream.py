@@ -21,7 +21,7 @@ TranslateBatches = Callable[[Iterator[list[Line]]], Iterator[Sequence[Result]]]
 
 
 def _nothing(line) -> Any:
-    """The result of a blank line where nobody says another."""
+    """The result of a blank line if no other is chosen."""
     return ""
 
 
@@ -88,13 +88,13 @@ def stream_lines(
     progress: Callable[[int], None] | None = None,
     max_characters: int | None = None,
 ) -> Iterator[Result]:
-    """`translate_lines` by whoever translates several batches at a time.
+    """`translate_lines` by a function of several batches at a time.
 
     Args:
         translate_batches: from an iterator of batches, of which some may be
             empty, to one of their results, in the same order. How far it
             reads ahead decides how many windows are in memory: see
-            `workers.Workers.translate_batches`.
+            `system.workers.Workers.map`.
 
     For the others, and what is yielded, see `translate_lines`.
     """
@@ -128,7 +128,7 @@ class _Window:
     """Lines that are sorted together.
 
     Attributes:
-        results: a result a line, None until it is there.
+        results: one for each line, None until it is known.
         blank_lines: how many lines hold nothing.
     """
 
@@ -162,7 +162,7 @@ class _Window:
             yield []
 
     def is_last(self, indices):
-        """Whether a batch is the last of this window."""
+        """True if a batch is the last of this window."""
         return not indices or indices[-1] == self._indices[-1]
 
 

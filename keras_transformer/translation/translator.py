@@ -17,6 +17,7 @@ import tensorflow as tf
 from keras_transformer.compat import graph_function
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, NO_SCORE, PAD_ID
+from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.beam_hypotheses import EMPTY, gather_beams
 from keras_transformer.search.from_config import (
@@ -41,7 +42,7 @@ from keras_transformer.search.shortlist import (
 )
 from keras_transformer.text.tokenizer import Tokenizer, frame
 from keras_transformer.training.run import Run
-from keras_transformer.translation.ensemble import Ensemble, step_model
+from keras_transformer.translation.ensemble import Ensemble
 
 # Hypotheses that are kept for different texts, in beam sizes.
 _KEPT = 4
@@ -220,7 +221,7 @@ class Translator(tf.Module):
         )
 
     def surface(self, text: tf.Tensor) -> tf.Tensor:
-        """What the source's tokens look like in the text.
+        """The source's tokens as they look in the text.
 
         Args:
             text: string `(B,)`.
@@ -241,7 +242,7 @@ class Translator(tf.Module):
         ids: tf.Tensor,
         prefix: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """What ids spell, unknown words replaced if the search says so.
+        """Text that ids spell, unknown words replaced if the search says so.
 
         Args:
             text: string `(B,)`, what `source` was made of.
@@ -412,9 +413,46 @@ class Translator(tf.Module):
         return at_least_one_position(ids.to_tensor(PAD_ID))
 
     def truncates(self, translation: tf.Tensor) -> tf.Tensor:
-        """Whether `target_ids` cuts off an end, bool `(B,)`."""
+        """True where `target_ids` cuts off an end, bool `(B,)`."""
         ids = self.target_tokenizer.tokenize(translation)
         return ids.row_lengths() > self._max_length - 1
+
+
+def step_model(
+    models: Sequence[keras.Model],
+    precision: str,
+    align: bool = False,
+    limits: dict | None = None,
+    partial_output: bool = False,
+) -> IncrementalTransformer | Ensemble:
+    """One trained model, or an ensemble of several, as a search calls it.
+
+    Args:
+        models: one or more, with the same source and target tokens.
+        precision: `dtype` of `IncrementalTransformer`, as the following.
+        align: whether steps return attention to the source.
+        limits: with int8, of one model.
+        partial_output: whether a shortlist is used, with one model.
+
+    Raises:
+        InputError: a shortlist for several.
+    """
+    if partial_output and len(models) > 1:
+        raise InputError(
+            "a shortlist is for one run. Received: an ensemble of "
+            f"{len(models)}"
+        )
+    members = [
+        IncrementalTransformer(
+            model,
+            precision,
+            align=align,
+            limits=limits,
+            partial_output=partial_output,
+        )
+        for model in models
+    ]
+    return members[0] if len(members) == 1 else Ensemble(members)
 
 
 def at_least_one_position(ids: tf.Tensor) -> tf.Tensor:
@@ -435,7 +473,7 @@ def scores_of(result: SearchResult) -> tf.Tensor:
 
 
 def loses_end(source: Source, result: SearchResult) -> tf.Tensor:
-    """Whether a text or its best translation is cut off, bool `(B,)`.
+    """True where a text or its best translation is cut off, bool `(B,)`.
 
     Unfinished hypotheses come last, so a best one that reached its limit has
     none beside it that ended.

@@ -5,25 +5,123 @@ gets a process of its own with one thread.
 """
 
 import contextlib
+import dataclasses
 import functools
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import pathlib
+from collections.abc import Callable, Iterator, Sequence
 
+from keras_transformer.config import Config
+from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError
-from keras_transformer.system import workers
+from keras_transformer.system.checksums import (
+    checksum,
+    digest,
+    files_fingerprint,
+)
+from keras_transformer.system.files import read_yaml
 from keras_transformer.system.machine import has_gpu, set_threads, usable_cores
+from keras_transformer.system.remote import RemotePath
+from keras_transformer.system.workers import Workers
+from keras_transformer.translation.request import (
+    Translation,
+    TranslationRequest,
+)
 from keras_transformer.translation.stream import TranslateBatches, one_by_one
 
 # Fewer batches than this aren't worth the start of workers.
 _WORTH_WORKERS = 2
 
+# Called without arguments, it loads all that it needs itself, and returns a
+# function from a list of lines to as many results. It can be pickled.
 TranslatorFactory = Callable[[], Callable[[list[str]], Sequence]]
+
+
+@dataclasses.dataclass(frozen=True)
+class RunTranslatorFactory:
+    """Makes a translator of a run.
+
+    Attributes:
+        folder: the run's.
+        weights: "best", "last" or "average".
+        decoding: the search.
+        request: what is requested beside the text.
+        ensemble: folders of runs that translate together with it, by the same
+            weights of theirs.
+        shortlist: pairs of sentences for a shortlist, see
+            `CorpusFile.parse`; None: there is none.
+    """
+
+    folder: str
+    weights: str
+    decoding: DecodingConfig
+    request: TranslationRequest = TranslationRequest()
+    ensemble: tuple[str, ...] = ()
+    shortlist: str | None = None
+
+    def __call__(self) -> Callable[[list], list[Translation]]:
+        """Loads the run.
+
+        Returns:
+            a function of lines, or of pairs where prefixes are requested.
+
+        Raises:
+            InputError: it is no run, or a part is missing or damaged.
+        """
+        from keras_transformer.translation.details import detailed_translator
+        from keras_transformer.translation.trained_run import TrainedRun
+
+        request = self.request
+        run = TrainedRun.load(self.folder).translating_by(
+            self.weights, self.decoding, self.ensemble, self.shortlist
+        )
+        return detailed_translator(
+            run.new_translator(request.alignment),
+            request.count,
+            request.prefixes,
+            request.token_scores,
+            request.alignment,
+        )
+
+    def fingerprint(self) -> str:
+        """A digest of the weights and all else that it loads.
+
+        Raises:
+            InputError: one is no run, or has no such weights.
+        """
+        first, *others = map(self._fingerprint, (self.folder, *self.ensemble))
+        if self.shortlist is not None:
+            others += [
+                path.describe()["sha256"]
+                if isinstance(path, RemotePath)
+                else checksum(path)
+                for path in CorpusFile.parse(self.shortlist).paths
+            ]
+        if not others:
+            return first
+        return digest(json.dumps([first, *others]).encode())
+
+    def _fingerprint(self, run):
+        folder = pathlib.Path(run)
+        path = folder / "config.yaml"
+        config = Config().updated(read_yaml(path), str(path))
+        weights = list(folder.glob(f"weights/{self.weights}.weights.h5"))
+        if not weights:
+            raise InputError(f"{folder}: no weights {self.weights!r} in it")
+        tokenizers = folder.glob("*_tokenizer/**/*")
+        settings = {
+            "model": config.to_dict()["model"],
+            "precision": config.training.precision,
+        }
+        return files_fingerprint(folder, [*weights, *tokenizers], settings)
 
 
 def choose_workers(
     requested: int | None, sentences: int, batch_size: int
 ) -> int:
-    """How many processes are to translate; 1: the one that asks.
+    """The number of processes that translate; 1: the one that asks.
 
     Args:
         requested: what the user says; None: as many as are worth it.
@@ -38,8 +136,13 @@ def choose_workers(
     return min(usable_cores(), batches)
 
 
-class Workers(workers.Workers):
-    """Processes that translate batches. A context manager.
+def translation_workers(
+    factory: TranslatorFactory,
+    count: int,
+    threads: int = 1,
+    prepare: Callable[[], None] | None = None,
+) -> Workers:
+    """Processes that translate batches, whose `map` goes to `stream_lines`.
 
     Args:
         factory: a callable that can be pickled. Called in each worker, it
@@ -50,43 +153,20 @@ class Workers(workers.Workers):
         prepare: called first in each worker, without arguments; anything
             that can be pickled by its name.
 
-    Raises:
-        InputError: on entering, the factory's; later, a worker was killed or
-            ran out of memory.
-
     Example:
-        >>> with Workers(factory, count=2) as workers:
-        ...     for translation in stream_lines(
-        ...         file, workers.translate_batches
-        ...     ):
+        >>> with translation_workers(factory, count=2) as workers:
+        ...     for translation in stream_lines(file, workers.map):
         ...         print(translation)
     """
-
-    def __init__(
-        self,
-        factory: TranslatorFactory,
-        count: int,
-        threads: int = 1,
-        prepare: Callable[[], None] | None = None,
-    ) -> None:
-        if threads < 1:
-            raise InputError(f"threads must be 1 or more. Received: {threads}")
-        super().__init__(
-            factory,
-            count,
-            functools.partial(_set_up, prepare, threads),
-            doing="translating",
-            remedy="Try fewer workers or a smaller batch size",
-        )
-
-    def translate_batches(
-        self, batches: Iterable[list[str]]
-    ) -> Iterator[Sequence]:
-        """Yields the results of each batch in order. For `stream_lines`.
-
-        Reads at most four batches a worker ahead, so that memory is bounded.
-        """
-        return self.map(batches)
+    if threads < 1:
+        raise InputError(f"threads must be 1 or more. Received: {threads}")
+    return Workers(
+        factory,
+        count,
+        functools.partial(_set_up, prepare, threads),
+        doing="translating",
+        remedy="Try fewer workers or a smaller batch size",
+    )
 
 
 @contextlib.contextmanager
@@ -96,18 +176,18 @@ def open_translator(
     threads: int = 1,
     prepare: Callable[[], None] | None = None,
 ) -> Iterator[TranslateBatches]:
-    """What translates batches: this process, or others until the end.
+    """Yields a function that translates batches, here or in workers.
 
     Args:
-        factory, threads, prepare: see `Workers`.
+        factory, threads, prepare: see `translation_workers`.
         workers: see `choose_workers`.
     """
     if workers == 1:
         _set_up(prepare, threads)
         yield one_by_one(factory())
     else:
-        with Workers(factory, workers, threads, prepare) as pool:
-            yield pool.translate_batches
+        with translation_workers(factory, workers, threads, prepare) as pool:
+            yield pool.map
 
 
 def _set_up(prepare, threads):
@@ -119,7 +199,7 @@ def _set_up(prepare, threads):
 def use_tensorflow() -> None:
     """Has a new process compute on TensorFlow, and on the processor.
 
-    To be called before Keras is imported; as `prepare` of `Workers` where
+    To be called before Keras is imported; as `prepare` of workers where
     another backend has the accelerator.
     """
     os.environ["KERAS_BACKEND"] = "tensorflow"

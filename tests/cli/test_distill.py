@@ -15,8 +15,8 @@ from keras_transformer.cli.main import main
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
 from keras_transformer.translation import distillation
-from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import Hypothesis, Translation
+from keras_transformer.translation.workers import RunTranslatorFactory
 from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, read_prepared, start
 
 # A batch of 2 makes shards of 32 sentences, of the toy's 200.

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from keras_transformer.cli.main import main
-from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import Hypothesis, Translation
+from keras_transformer.translation.workers import RunTranslatorFactory
 from scripts.benchmarks.bulk_translation import __main__ as bulk_translation
 from tests.cli.conftest import start
 

@@ -14,7 +14,7 @@ LINES = 100_000
 PROGRAM = """
 import json, pathlib, re, sys
 from keras_transformer.translation.stream import one_by_one, stream_lines
-from keras_transformer.translation.workers import Workers
+from keras_transformer.translation.workers import translation_workers
 from tests.toy_models import SmallTranslator
 
 def peak(process="self"):
@@ -27,8 +27,8 @@ def lines(count):
 
 def main(count, workers):
     peaks = {}
-    with Workers(SmallTranslator(), workers or 1) as pool:
-        translate = pool.translate_batches
+    with translation_workers(SmallTranslator(), workers or 1) as pool:
+        translate = pool.map
         if not workers:
             translate = one_by_one(SmallTranslator()())
         results = stream_lines(lines(count), translate, batch_size=20)

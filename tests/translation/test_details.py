@@ -86,11 +86,8 @@ def best(translator, texts=TEXTS):
     return text(translator.translate(tf.constant(texts))["translation"].numpy())
 
 
-def test_unknown_tokens_are_shown_as_such():
-    assert best(scripted(4, UNK_ID, 5)) == ["a⁇b", "", "a⁇b", "a⁇b"]
-
-
 def test_unknown_tokens_become_the_words_attended_to():
+    assert best(scripted(4, UNK_ID, 5)) == ["a⁇b", "", "a⁇b", "a⁇b"]
     subject = scripted(4, UNK_ID, 5, replace_unknown=True)
     # What attends to END or to padding takes the nearest thing to text: the
     # first of the words, as all have the same share.
@@ -162,25 +159,19 @@ def test_details_agree_with_translate_and_nbest(trained):
     assert one["translations"].shape == (len(TEXTS), 1)
 
 
-def test_details_of_a_blank_text(trained):
-    found = numpy(
-        traced(details, trained, alignment=True)(tf.constant(["", "beta"]))
-    )
+def test_details_of_blank_texts_and_of_none(trained):
+    function = traced(details, trained, alignment=True)
+    found = numpy(function(tf.constant(["", "beta"])))
     assert text(found["translations"])[0] == [""] * 3
     left_over = np.float32(NO_SCORE)
     for name in ("scores", "log_probabilities"):
         assert found[name][0].tolist() == [0.0, left_over, left_over]
     assert found["finished"][0].tolist() == [True, False, False]
     assert found["lengths"][0].tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize("texts", [[], ["", " "]], ids=["none", "blank"])
-def test_details_of_no_text(trained, texts):
-    function = traced(details, trained, prefixed=True, alignment=True)
-    texts = tf.constant(texts, tf.string)
-    found = numpy(function(texts, texts))
-    assert found["translations"].shape == (len(texts), 3)
-    assert found["alignment"].shape[:2] == (len(texts), 3)
+    for texts in ([], ["", " "]):
+        found = numpy(function(tf.constant(texts, tf.string)))
+        assert found["translations"].shape == (len(texts), 3)
+        assert found["alignment"].shape[:2] == (len(texts), 3)
 
 
 def test_tokens_add_up_to_their_translation(trained):
@@ -298,10 +289,7 @@ def test_ids_are_whole_and_padded(translator):
     outputs = numpy(function(tf.constant(["beta " * 40])))
     assert outputs["ids"].tolist() == [[5] * 40]
     assert outputs["length"].tolist() == [40]
-
-
-def test_no_text_has_no_ids(translator):
-    outputs = numpy(traced(tokenize, translator)(tf.constant([], tf.string)))
+    outputs = numpy(function(tf.constant([], tf.string)))
     assert outputs["ids"].shape[0] == 0
     assert outputs["length"].shape == (0,)
 
@@ -322,33 +310,19 @@ def test_alignment_is_that_of_the_best_hypothesis(translator):
     assert found["target_tokens"].tolist() == tokens.tolist()
     real = tokens != b""
     assert real.any()
+    assert not real[1].any()  # blank
     np.testing.assert_allclose(
         found["alignment"][real],
         expected["alignment"][:, 0, :longest][real],
         atol=1e-6,
     )
-
-
-def test_alignment_is_a_share_for_tokens_and_0_for_padding(translator):
-    found = numpy(traced(align, translator)(tf.constant(TEXTS)))
-    batch, target = found["target_tokens"].shape
-    source = found["source_tokens"].shape[1]
-    assert found["alignment"].shape == (batch, target, source)
-    real = found["target_tokens"] != b""
+    # Shares for tokens, and 0 for padding.
     sums = found["alignment"].sum(axis=2)
     np.testing.assert_allclose(sums, real.astype(float), atol=1e-5)
     assert (found["alignment"][2, :, 3:] == 0).all()  # START, a word, END
-    assert not real[1].any()  # blank
-
-
-def test_no_column_is_empty_in_all_rows(translator):
-    found = numpy(traced(align, translator)(tf.constant(TEXTS)))
     # The first and the last column of a source are START and END.
     assert (found["source_tokens"][:, 1:-1] != b"").any(axis=0).all()
     assert (found["target_tokens"] != b"").any(axis=0).all()
-
-
-def test_alignment_of_a_cut_text_says_so(translator):
     found = numpy(
         traced(align, translator)(tf.constant(["alpha", "beta " * 40]))
     )

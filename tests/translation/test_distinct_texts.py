@@ -12,8 +12,10 @@ from keras_transformer.exporting.ctranslate2_translator import (
 )
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.text.character import CharacterTokenizer
-from keras_transformer.text.sentencepiece import SentencePieceTokenizer
-from keras_transformer.translation.details import details, translations_from
+from keras_transformer.translation.details import (
+    detailed_translator,
+    details,
+)
 from keras_transformer.translation.translator import Translator, distinct
 from tests.fake_models import RecurrentModel
 
@@ -96,14 +98,9 @@ def test_fewer_are_the_first(count):
     np.testing.assert_array_equal(
         some["translations"], every["translations"][:, :count]
     )
-    for result in translations_from(TEXTS, some):
+    for result in detailed_translator(subject, count)(TEXTS):
         texts = [one.text for one in result.hypotheses]
         assert len(set(texts)) == len(texts)
-
-
-def test_a_beam_of_1_gives_one():
-    outputs = translator(beam_size=1).nbest(tf.constant(TEXTS))
-    assert outputs["translations"].shape == (6, 1)
 
 
 @pytest.mark.parametrize("variants", [False, True])
@@ -122,11 +119,6 @@ def test_further_hypotheses_are_kept_where_texts_have_variants(
     details(subject, 2)(tf.constant(TEXTS))
     subject.translate(tf.constant(TEXTS))
     assert asked == [(None, 16) if variants else (2, None), (1, None)]
-
-
-def test_pieces_have_variants_and_letters_have_none():
-    assert SentencePieceTokenizer.has_variants
-    assert not CharacterTokenizer.has_variants
 
 
 def test_rows_are_distinct_in_their_order():

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import types
 
 import numpy as np
 import pytest
@@ -26,8 +25,8 @@ from keras_transformer.translation.ensemble import (
     Ensemble,
     mean_log_probabilities,
 )
-from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.request import Hypothesis, Translation
+from keras_transformer.translation.workers import RunTranslatorFactory
 from tests.fake_models import random_sources
 from tests.toy_models import by_full_passes, check_equal, small_transformer
 from tests.toy_runs import prepare_words, untrained_run
@@ -231,13 +230,14 @@ def test_one_other_run_may_be_given_by_itself(runs, monkeypatch):
     one, two = runs / "run-1", runs / "run-2"
     given = []
 
-    def note(run, pairs, **options):
+    def note(run, *_):
         given.append(run.ensemble)
-        return types.SimpleNamespace(truncated=0)
+        raise InputError("enough")
 
-    monkeypatch.setattr(evaluation, "evaluate_run", note)
+    monkeypatch.setattr(evaluation, "_measure_run", note)
     for other in (two, str(two)):
-        evaluate(str(one), [("one four six", "six four one")], ensemble=other)
+        with pytest.raises(InputError, match="enough"):
+            evaluate(str(one), [("one four", "four one")], ensemble=other)
         assert load(one, ensemble=other).ensemble == (other,)
     assert given == [(two,), (str(two),)]
 

@@ -58,11 +58,6 @@ def test_texts_begin_with_their_prompts(options):
     assert [generate(prompt) for prompt in PROMPTS[:2]] == written[:2]
 
 
-def test_another_seed_draws_other_texts():
-    other = generator(**DRAWN, sampling_seed=2)(PROMPTS)
-    assert other != generator(**DRAWN)(PROMPTS)
-
-
 def test_what_is_longer_than_max_length_is_cut_off():
     prompts = ["the cat", "the cat sat on the mat and a dog ran"]
     result = generator(**DRAWN).generate(tf.constant(prompts))
@@ -88,9 +83,6 @@ def test_a_score_is_the_whole_texts_log_probability():
 def test_what_is_no_text_is_refused(texts):
     with pytest.raises(InputError, match="takes a string or several"):
         generator(**GREEDY)(texts)
-
-
-def test_no_text():
     assert generator(**GREEDY)([]) == []
 
 

@@ -19,13 +19,13 @@ from keras_transformer.system.files import read_json
 from keras_transformer.text.word import WordTokenizer
 from keras_transformer.translation import lexicon as lexica
 from keras_transformer.translation import trained_run
-from keras_transformer.translation.factory import RunTranslatorFactory
 from keras_transformer.translation.lexicon import (
     learn_lexicon,
     lexicon_of,
     link,
     model_1,
 )
+from keras_transformer.translation.workers import RunTranslatorFactory
 from tests.toy_models import DIGITS, pairs
 from tests.toy_runs import prepare_words, untrained_run
 

@@ -69,11 +69,6 @@ def test_what_a_server_may_answer_is_refused(texts, scores, truncated):
         translations_of(["one"], [texts], [scores], [truncated])
 
 
-def test_scores_are_floats():
-    (translation,) = translations_of(["one"], [["a"]], [[-1]])
-    assert repr(translation.hypotheses[0].score) == "-1.0"
-
-
 @pytest.mark.parametrize(
     ("text", "line"),
     [("a b", "a b"), ("a\nb\r\nc", "a b c"), ("a\n", "a"), ("", "")],

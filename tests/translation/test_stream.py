@@ -18,37 +18,40 @@ def test_order_is_kept(count, window):
 
 
 def test_blank_lines_stay_blank_and_reach_no_model():
-    seen = []
-
-    def translate(lines):
-        seen.extend(lines)
-        return shout(lines)
-
     lines = ["", "a\n", "  \n", "\r\n", "b", "\u2060\u200b"]
-    found = list(translate_lines(lines, translate))
-    assert found == ["", "A", "", "", "B", ""]
-    assert sorted(seen) == ["a", "b"]
+    found = translate_lines(lines, lambda lines: [(x, 1) for x in lines])
+    assert list(found) == ["", ("a", 1), "", "", ("b", 1), ""]
+    found = translate_lines([" ", "a"], shout, blank=lambda line: (line, 0))
+    assert list(found) == [(" ", 0), "A"]
 
 
-def test_blank_result_can_be_chosen():
-    found = translate_lines(
-        [" ", "a"],
-        lambda lines: [(x, 1) for x in lines],
-        blank=lambda line: (line, 0),
-    )
-    assert list(found) == [(" ", 0), ("a", 1)]
-
-
-def test_a_batch_holds_lines_of_like_length():
+@pytest.mark.parametrize(
+    ("lengths", "options", "expected"),
+    [
+        # Lines of like length come together, the longest first.
+        ([1, 9, 2, 8], {"batch_size": 2}, [[9, 8], [2, 1]]),
+        # Long lines share smaller batches, or have one of their own.
+        (
+            [10, 10, 10, 10, 4, 4, 2],
+            {"batch_size": 3, "max_characters": 20},
+            [[10, 10], [10, 10], [4, 4, 2]],
+        ),
+        ([99, 90, 1], {"max_characters": 50}, [[99], [90], [1]]),
+        # The default fills batches of usual sentences.
+        ([256] * 64, {}, [[256] * 64]),
+        ([512] * 64, {}, [[512] * 32] * 2),
+    ],
+)
+def test_batches(lengths, options, expected):
     batches = []
 
     def translate(lines):
-        batches.append([len(line) for line in lines])
+        batches.append(list(map(len, lines)))
         return lines
 
-    lines = ["x" * length for length in (1, 9, 2, 8, 3, 7)]
-    assert list(translate_lines(lines, translate, batch_size=2)) == lines
-    assert batches == [[9, 8], [7, 3], [2, 1]]
+    lines = ["x" * length for length in lengths]
+    assert list(translate_lines(lines, translate, **options)) == lines
+    assert batches == expected
 
 
 def test_reads_no_more_than_a_window_ahead():
@@ -112,34 +115,6 @@ def test_text_translator_repairs_what_is_not_unicode():
         return {"translation": tf.strings.join([text, b"\xff"])}
 
     assert text_translator(function)(["a\udcff"]) == ["a?\ufffd"]
-
-
-def batch_sizes(lines, **options):
-    sizes = []
-
-    def translate(lines):
-        sizes.append(len(lines))
-        return lines
-
-    assert list(translate_lines(lines, translate, **options)) == lines
-    return sizes
-
-
-def test_long_lines_share_smaller_batches():
-    lines = ["x" * length for length in [10, 10, 10, 10, 4, 4, 2]]
-    found = batch_sizes(lines, batch_size=3, max_characters=20)
-    assert found == [2, 2, 3]
-
-
-def test_a_line_beyond_the_budget_is_a_batch_of_its_own():
-    lines = ["x" * 100, "x" * 90, "x"]
-    found = batch_sizes(lines, batch_size=8, max_characters=50)
-    assert found == [1, 1, 1]
-
-
-def test_the_default_budget_fills_batches_of_usual_sentences():
-    assert batch_sizes(["x" * 256] * 64) == [64]
-    assert batch_sizes(["x" * 512] * 64) == [32, 32]
 
 
 def test_a_blank_line_is_answered_before_the_next_is_read():

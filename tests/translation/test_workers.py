@@ -7,7 +7,10 @@ import pytest
 from keras_transformer.errors import InputError
 from keras_transformer.translation import workers
 from keras_transformer.translation.stream import stream_lines
-from keras_transformer.translation.workers import Workers, choose_workers
+from keras_transformer.translation.workers import (
+    choose_workers,
+    translation_workers,
+)
 from tests.toy_models import (
     Shout,
     Whereabouts,
@@ -17,26 +20,26 @@ from tests.toy_models import (
 
 
 def through(workers, lines, **options):
-    return list(stream_lines(lines, workers.translate_batches, **options))
+    return list(stream_lines(lines, workers.map, **options))
 
 
 @pytest.mark.medium
 def test_every_worker_translates_with_the_threads_asked_for():
-    with Workers(Whereabouts(), 2, threads=1) as workers:
+    with translation_workers(Whereabouts(), 2, threads=1) as workers:
         found = set(through(workers, ["x"] * 200, batch_size=1))
         assert found == {(pid, 1) for pid in workers.process_ids}
         assert os.getpid() not in workers.process_ids
 
 
 def test_what_is_to_be_done_first_is_done():
-    with Workers(tell_set_up, 1, prepare=set_up) as workers:
+    with translation_workers(tell_set_up, 1, prepare=set_up) as workers:
         assert through(workers, ["x"]) == ["yes"]
 
 
 @pytest.mark.parametrize("options", [{"count": 0}, {"count": 1, "threads": 0}])
 def test_refuses_numbers_that_are_none(options):
     with pytest.raises(InputError, match="must be 1 or more. Received: 0"):
-        Workers(Shout(), **options)
+        translation_workers(Shout(), **options)
 
 
 @pytest.mark.parametrize(

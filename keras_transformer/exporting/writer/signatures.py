@@ -15,10 +15,10 @@ from keras_transformer.exporting.session import log_level
 from keras_transformer.search.shortlist import Lexicon, LexiconTable
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.details import align, tokenize
-from keras_transformer.translation.ensemble import step_model
 from keras_transformer.translation.translator import (
     Translator,
     greedy,
+    step_model,
     with_prefix,
 )
 

@@ -6,7 +6,7 @@ import statistics
 import time
 from typing import NamedTuple
 
-from keras_transformer.translation.workers import Workers
+from keras_transformer.translation.workers import translation_workers
 from scripts.benchmarks.command import run_peer
 
 _CELLS = {"b1_greedy": (1, 1), "b64_greedy": (64, 1), "b64_beam4": (64, 4)}
@@ -124,10 +124,12 @@ def measure(setting: Setting, folder, export, texts: list[str]) -> dict:
         texts[begin : begin + cell.batch]
         for begin in range(0, len(texts), cell.batch)
     ]
-    with Workers(factory, setting.workers, setting.threads) as workers:
-        list(workers.translate_batches(batches))
+    with translation_workers(
+        factory, setting.workers, setting.threads
+    ) as workers:
+        list(workers.map(batches))
         started = time.perf_counter()
-        results = list(workers.translate_batches(batches))
+        results = list(workers.map(batches))
         seconds = time.perf_counter() - started
     timed = [batch[0] for batch in results]
     latencies = [1000 * batch.seconds for batch in timed]
@@ -143,7 +145,7 @@ def _factory(setting, folder, export):
     if setting.kind == "served":
         signature = "greedy" if setting.cell.beam == 1 else "serving_default"
         return SessionTranslator(str(export), signature, setting.threads)
-    from keras_transformer.translation.factory import RunTranslatorFactory
+    from keras_transformer.translation.workers import RunTranslatorFactory
     from scripts.benchmarks.models import forced
 
     decoding = forced(

@@ -197,23 +197,23 @@ def translator_rate(factory, sentences, workers, batch_size) -> float:
     """Sentences a second of `translate`, its start not counted.
 
     Args:
-        factory: see `keras_transformer.translation.factory`.
+        factory: see `keras_transformer.translation.workers`.
         sentences: to translate.
         workers: processes, each with a thread.
         batch_size: sentences at a time.
     """
     from keras_transformer.cli.console import load_tensorflow
     from keras_transformer.translation.stream import stream_lines
-    from keras_transformer.translation.workers import Workers
+    from keras_transformer.translation.workers import translation_workers
 
     def translate(pool):
         began = time.perf_counter()
-        batches = pool.translate_batches
+        batches = pool.map
         for _ in stream_lines(sentences, batches, batch_size):
             pass
         return time.perf_counter() - began
 
-    with Workers(factory, workers, 1, load_tensorflow) as pool:
+    with translation_workers(factory, workers, 1, load_tensorflow) as pool:
         translate(pool)  # the first time, graphs are traced
         return len(sentences) / translate(pool)
 
