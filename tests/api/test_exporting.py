@@ -1,32 +1,12 @@
-"""`export`, a package and a function; what it writes, tests/export tests."""
+"""`export`; what it writes, tests/exporting tests."""
 
-import inspect
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
 import keras_transformer as kt
-from keras_transformer.api import exporting
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.writer import saved_model
-
-FRESH = """
-import keras_transformer as kt
-assert callable(kt.export), kt.export
-from keras_transformer.exporting.registry import version_folders
-import keras_transformer.exporting.ctranslate2_folder as module
-assert callable(kt.export)
-assert kt.export.ctranslate2_folder is module
-"""
-
-
-def test_the_package_is_the_function():
-    assert kt.export is sys.modules["keras_transformer.exporting"]
-    signature = inspect.signature(kt.export)
-    assert signature == inspect.signature(exporting.export)
-    subprocess.run([sys.executable, "-c", FRESH], check=True, timeout=120)
 
 
 @pytest.mark.medium
