@@ -183,10 +183,13 @@ def _check(format, **given):
         )
     for name, value in given.items():
         if value is not None and name not in ARGUMENTS[format]:
-            accepted = ", ".join(("weights", *ARGUMENTS[format]))
+            formats = " or ".join(
+                repr(other)
+                for other, names in ARGUMENTS.items()
+                if name in names
+            )
             raise InputError(
-                f"{name} doesn't go with format={format!r}. Accepted: "
-                f"{accepted}"
+                f"{name} goes with format {formats}. Received: {format!r}"
             )
 
 

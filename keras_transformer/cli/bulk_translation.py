@@ -102,7 +102,7 @@ def _job(arguments, request, factory, batch_size) -> BulkJob:
         options.pop(name, None)
     options |= options.pop("decoding", {})
     options |= dataclasses.asdict(request)
-    options |= {"threads": arguments.threads, "version": __version__}
+    options |= {"threads": arguments.threads or 1, "version": __version__}
     return BulkJob(
         arguments.input,
         arguments.prefix,
@@ -163,7 +163,7 @@ def _by_spark(stack, arguments, folder, factory, progress, format, truncated):
     )
 
     task = ShardTask(
-        folder.job, factory, format, arguments.threads, load_tensorflow
+        folder.job, factory, format, arguments.threads or 1, load_tensorflow
     )
 
     @functools.cache

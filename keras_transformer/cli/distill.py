@@ -48,13 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "so many translations of each source, at most --beam-size (default: 1)",
         default=1,
     )
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--keep-original",
-        action="store_true",
-        help="the original pairs as well, as --mix 1:1",
-    )
-    group.add_argument(
+    parser.add_argument(
         "--mix",
         metavar="ORIGINAL:TRANSLATED",
         default="0:1",
@@ -90,11 +84,11 @@ def run(arguments: argparse.Namespace) -> None:
             arguments.data,
             arguments.out,
             n_best=arguments.n_best,
-            mix="1:1" if arguments.keep_original else arguments.mix,
+            mix=arguments.mix,
             weights=arguments.weights or "best",
             decoding=decoding,
             workers=arguments.workers,
-            threads=arguments.threads,
+            threads=arguments.threads or 1,
             retries=arguments.retries,
             progress=stages,
             tell=say,

@@ -22,16 +22,10 @@ import argparse
 import json
 import pathlib
 
-from keras_transformer.api.exporting import (
-    ARGUMENTS,
-    FORMATS,
-    PRECISIONS,
-    export,
-)
+from keras_transformer.api.exporting import FORMATS, PRECISIONS, export
 from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import load_tensorflow, say, table
 from keras_transformer.cli.options import (
-    SEARCH_OPTIONS,
     add_ensemble_option,
     add_json_option,
     add_number,
@@ -42,6 +36,7 @@ from keras_transformer.cli.options import (
     decoding_config,
     flag,
     is_given,
+    setting_options,
 )
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.ctranslate2_folder import (
@@ -50,18 +45,6 @@ from keras_transformer.exporting.ctranslate2_folder import (
 )
 from keras_transformer.system.files import json_text
 
-# Options that not every format has, and the argument of `export` that each
-# becomes.
-_ARGUMENTS = {
-    "model_version": "version",
-    "precision": "precision",
-    "dev": "dev",
-    "fallback": "fallback",
-    "ensemble": "ensemble",
-    "shortlist": "shortlist",
-    "quantization": "quantization",
-    **dict.fromkeys((*SEARCH_OPTIONS, "decoding"), "decoding"),
-}
 # What may stand beside --verify-only.
 _BESIDE_VERIFY_ONLY = ("command", "verify_only", "json")
 
@@ -110,7 +93,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        action="append",
         choices=FORMATS,
         help="tfserving: also writes models.config, batching.config, "
         "monitoring.config and docker-compose.yml beside OUT. ctranslate2: "
@@ -135,15 +117,14 @@ def run(arguments: argparse.Namespace) -> None:
             "nothing to export. Accepted: --run FOLDER and --out FOLDER, or "
             "--verify-only FOLDER"
         )
-    format = _format(arguments)
     decoding = None
-    if "decoding" in ARGUMENTS[format]:
+    if arguments.set:
         decoding = decoding_config(run_config(arguments.run), arguments)
     load_tensorflow()
     report = export(
         arguments.run,
         arguments.out,
-        format=format,
+        format=arguments.format,
         weights=arguments.weights or "best",
         version=arguments.model_version,
         decoding=decoding,
@@ -156,37 +137,6 @@ def run(arguments: argparse.Namespace) -> None:
         shortlist=arguments.shortlist,
     )
     _print_report(arguments, report)
-
-
-def _format(arguments):
-    """What is written, or None, a SavedModel.
-
-    Raises:
-        InputError: several, or an option that goes with another; names it.
-    """
-    formats = sorted(set(arguments.format or ()))
-    if len(formats) > 1:
-        raise InputError(
-            f"--format {' and '.join(formats)}: each writes another "
-            "folder. Accepted: one of them at a time"
-        )
-    format = formats[0] if formats else None
-    for option, name in _ARGUMENTS.items():
-        given = is_given(getattr(arguments, option))
-        if not given or name in ARGUMENTS[format]:
-            continue
-        accepted = [
-            flag(option)
-            for option, name in _ARGUMENTS.items()
-            if name in ARGUMENTS[format]
-        ]
-        if name == "quantization" and format is None:
-            raise InputError("--quantization goes with --format ctranslate2")
-        raise InputError(
-            f"{flag(option)} doesn't go with --format {format}. "
-            f"Accepted: {', '.join(['--weights', *accepted])}"
-        )
-    return format
 
 
 def _print_report(arguments, report):
@@ -266,7 +216,7 @@ def _outcome(check):
 
 def _refuse_other_options(arguments):
     given = [
-        flag(name)
+        setting_options(arguments) if name == "set" else flag(name)
         for name, value in vars(arguments).items()
         if name not in _BESIDE_VERIFY_ONLY and is_given(value)
     ]

@@ -160,6 +160,8 @@ def _check_same(arguments):
     from keras_transformer.training import hosts
 
     ours = {k: v for k, v in vars(arguments).items() if k not in _OWN}
+    # A setting each, so that the one that differs is named.
+    ours |= dict(setting.split("=", 1) for _, setting in ours.pop("set"))
     ours = {**ours, **versions(), "jax": metadata.version("jax")}
     ours.pop("python")
     theirs = hosts.from_chief(ours)

@@ -15,10 +15,21 @@ from keras_transformer.system.yaml_text import NotYaml, load_yaml
 # What does the work.
 Options: TypeAlias = "argparse.ArgumentParser | argparse._ArgumentGroup"
 LOCAL, SPARK = "local", "spark"
-# Those of the search that have an option of their own.
-SEARCH_OPTIONS = ("beam_size", "length_penalty", "batch_size")
+# Keys of the configuration that have an option of their own.
+_OWN = {
+    "source_language": "language code (default: en)",
+    "target_language": "language code (default: zh)",
+    "source_tokenizer": "word, character, space, sentencepiece, mixed "
+    "(characters of Chinese and Japanese, else sentencepiece), or auto "
+    "(default): by language",
+    "target_tokenizer": "the same",
+    "epochs": "passes over the data",
+    "beam_size": "1 is greedy",
+    "batch_size": "sentences at a time",
+}
 _EXAMPLES = {
     "data": "data.max_length=60",
+    "decoding": "decoding.length_penalty=0.6",
     "model": "model.tied_embeddings=target",
 }
 
@@ -162,7 +173,6 @@ def add_process_options(parser: argparse.ArgumentParser) -> None:
         parser,
         "--threads",
         "of each process (default: 1, the fastest with a worker a core)",
-        default=1,
     )
 
 
@@ -178,29 +188,33 @@ def check_process_options(arguments: argparse.Namespace) -> None:
             raise InputError(f"--{name} must be 1 or more. Received: {value}")
 
 
-def add_config_options(
-    parser: argparse.ArgumentParser, sections: Sequence[str], preset_help: str
+def add_settings(
+    parser: argparse.ArgumentParser,
+    sections: Sequence[str],
+    own: Sequence[str] = (),
 ) -> None:
-    """`--preset`, `--config` and `--set`.
+    """`--set SECTION.KEY=VALUE`, and options of their own for some keys.
 
     Args:
         parser: `argparse` parser.
-        sections: the sections that the command uses.
-        preset_help: what `--preset` accepts.
+        sections: those of the configuration that the command uses.
+        own: keys that have an option of their own, such as --beam-size.
     """
-    parser.add_argument(
-        "--preset", metavar="NAME", help=f"a recipe: {preset_help}"
-    )
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        help="YAML file with any of the keys below",
-    )
+    parser.set_defaults(set=[])
+    for section in sections:
+        for key, kind in _types(section).items():
+            if key in own:
+                parser.add_argument(
+                    flag(key),
+                    action=_Setting,
+                    const=f"{section}.{key}",
+                    metavar="NAME" if kind is str else "N",
+                    help=_OWN[key],
+                )
     parser.add_argument(
         "--set",
+        action=_Setting,
         metavar="SECTION.KEY=VALUE",
-        action="append",
-        default=[],
         help=f"one value, such as {_EXAMPLES[sections[0]]}; may be repeated",
     )
     keys = [f"{section}: {', '.join(_types(section))}" for section in sections]
@@ -208,12 +222,80 @@ def add_config_options(
     vars(parser)["config_keys"] = {
         key: section for section in sections for key in _types(section)
     }
-    parser.add_argument_group("keys of --config and --set", "\n".join(keys))
+    parser.add_argument_group("keys of --set", "\n".join(keys))
 
 
-def config_given(arguments: argparse.Namespace) -> bool:
-    """Whether any of the options of `add_config_options` was used."""
-    return bool(arguments.preset or arguments.config or arguments.set)
+class _Setting(argparse.Action):
+    """Collects settings in `set`: pairs of an option and SECTION.KEY=VALUE."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options):
+        options["default"] = argparse.SUPPRESS
+        super().__init__(option_strings, dest, **options)
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        text = values if self.const is None else f"{self.const}={values}"
+        namespace.set = [*namespace.set, (option_string, text)]
+
+
+def settings(
+    arguments: argparse.Namespace, sections: Sequence[str]
+) -> dict[str, dict]:
+    """The values of `--set` and of the options for single keys, the last wins.
+
+    Args:
+        arguments: parsed, with the options of `add_settings`.
+        sections: those that the command uses; `--set` takes no others.
+
+    Returns:
+        `{section: {key: value}}`.
+
+    Raises:
+        InputError: one isn't SECTION.KEY=VALUE, or not YAML.
+    """
+    values: dict[str, dict] = {}
+    for option, text in arguments.set:
+        name, equals, value = text.partition("=")
+        section, dot, key = name.partition(".")
+        if not (equals and dot and section in sections):
+            raise InputError(
+                "--set takes SECTION.KEY=VALUE, here with section "
+                f"{' or '.join(sections)}. Received: {shown(text)}"
+            )
+        if _types(section).get(key) is not str:  # "no" is Norwegian, not false
+            try:
+                value = load_yaml(value)
+            except NotYaml:
+                raise InputError(
+                    f"{option}: {name}: not a YAML value: {shown(value)}"
+                ) from None
+        values.setdefault(section, {})[key] = value
+    return values
+
+
+def setting_options(arguments: argparse.Namespace) -> str:
+    """The options by which settings were given, for messages."""
+    return ", ".join(dict.fromkeys(option for option, _ in arguments.set))
+
+
+def add_config_options(
+    parser: argparse.ArgumentParser,
+    sections: Sequence[str],
+    own: Sequence[str],
+    preset_help: str,
+) -> None:
+    """`--preset`, `--config`, and the options of `add_settings`.
+
+    Args:
+        parser, sections, own: see `add_settings`.
+        preset_help: what `--preset` accepts.
+    """
+    parser.add_argument(
+        "--preset", metavar="NAME", help=f"a recipe: {preset_help}"
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", help="YAML file with any of the keys below"
+    )
+    add_settings(parser, sections, own)
 
 
 def config_file(arguments: argparse.Namespace) -> dict:
@@ -227,16 +309,14 @@ def config_file(arguments: argparse.Namespace) -> dict:
 def resolve_config(
     arguments: argparse.Namespace,
     sections: Sequence[str],
-    overrides: dict,
     default_preset: str | None = None,
     taken_over: dict | None = None,
 ) -> Config:
-    """Preset, then file, then `--set`, then an option's own values.
+    """Preset, then file, then settings.
 
     Args:
         arguments: parsed, with the options of `add_config_options`.
         sections: those that the command uses; `--set` takes no others.
-        overrides: `{section: {key: value or None}}`; None leaves as is.
         default_preset: where none is named; None: the fields' defaults.
         taken_over: `{section: {key: value}}` from elsewhere, in place of
             what neither the named preset nor an option says.
@@ -248,16 +328,7 @@ def resolve_config(
     if arguments.config:
         changes.append((config_file(arguments), arguments.config))
     # Together, since two settings may only fit in company.
-    values: dict[str, dict] = {}
-    for setting in arguments.set:
-        section, key, value = _setting(setting, sections)
-        values.setdefault(section, {})[key] = value
-    changes.append((values, "--set"))
-    given = {
-        section: {k: v for k, v in part.items() if v is not None}
-        for section, part in overrides.items()
-    }
-    changes.append((given, "options"))
+    changes.append((settings(arguments, sections), setting_options(arguments)))
     return resolved(
         arguments.preset,
         changes,
@@ -276,26 +347,9 @@ def add_weights_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_beam_size_option(parser: argparse.ArgumentParser) -> None:
-    """The beam's size, default as the run was configured."""
-    add_number(parser, "--beam-size", "1 is greedy", "K")
-
-
 def add_search_options(parser: argparse.ArgumentParser) -> None:
     """Options of the search, default as the run was configured."""
-    add_beam_size_option(parser)
-    add_number(parser, "--length-penalty", "0 is none", "A", float)
-    add_number(parser, "--batch-size", "sentences at a time")
-    parser.add_argument(
-        "--decoding",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="one value of the search, such as length_normalization=average; "
-        "may be repeated",
-    )
-    keys = ", ".join(_types("decoding"))
-    parser.add_argument_group("keys of --decoding", keys)
+    add_settings(parser, ("decoding",), ("beam_size", "batch_size"))
 
 
 def decoding_config(
@@ -306,61 +360,37 @@ def decoding_config(
     Raises:
         InputError: an unknown key, or a value that isn't accepted.
     """
-    values: dict[str, dict] = {}
-    for setting in arguments.decoding:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise InputError(
-                f"--decoding takes KEY=VALUE. Received: {shown(setting)}"
-            )
-        values[key] = _value("decoding", key, value, f"--decoding {key}")
-    config = config.updated({"decoding": values}, "--decoding")
-    given = {
-        name: getattr(arguments, name)
-        for name in SEARCH_OPTIONS
-        if getattr(arguments, name) is not None
-    }
-    return config.updated({"decoding": given}, "options").decoding
+    values = settings(arguments, ("decoding",))
+    return config.updated(values, setting_options(arguments)).decoding
 
 
-def saved_batch_size(arguments: argparse.Namespace, default: int = 64) -> int:
-    """Sentences at a time with an export, which has no setting of its own.
+def fixed_search(
+    arguments: argparse.Namespace,
+    batch_size: int = 64,
+    accepted: Sequence[str] = ("batch_size", "beam_size"),
+) -> tuple[int, bool]:
+    """Batch size with an export or a server, and whether its search is greedy.
 
     Args:
         arguments: parsed, with the options of `add_search_options`.
-        default: if there is no --batch-size.
+        batch_size: if none is given.
+        accepted: the keys that may be set; beam_size only to 1.
 
     Raises:
-        InputError: fewer than 1.
+        InputError: another setting, or a value that isn't accepted.
     """
-    batch_size = arguments.batch_size
-    if batch_size is None:
-        return default
-    if batch_size < 1:
-        raise InputError(
-            f"--batch-size must be 1 or more. Received: {batch_size}"
-        )
-    return batch_size
-
-
-def _setting(text, sections):
-    name, equals, value = text.partition("=")
-    section, dot, key = name.partition(".")
-    if not (equals and dot and section in sections):
-        raise InputError(
-            "--set takes SECTION.KEY=VALUE, here with section "
-            f"{' or '.join(sections)}. Received: {shown(text)}"
-        )
-    return section, key, _value(section, key, value, f"--set {name}")
-
-
-def _value(section, key, text, where):
-    if _types(section).get(key) is str:
-        return text  # "no" is Norwegian, not false
-    try:
-        return load_yaml(text)
-    except NotYaml:
-        raise InputError(f"{where}: not a YAML value: {shown(text)}") from None
+    values = settings(arguments, ("decoding",)).get("decoding", {})
+    for key, value in values.items():
+        if key not in accepted or (key == "beam_size" and value != 1):
+            greedy = ", --beam-size 1 (its greedy signature)"
+            raise InputError(
+                f"{setting_options(arguments)}: decoding.{key} was fixed when "
+                f"the model was exported. Accepted: --batch-size"
+                f"{greedy if 'beam_size' in accepted else ''}"
+            )
+    values = {"decoding": {"batch_size": batch_size, **values}}
+    decoding = Config().updated(values, setting_options(arguments)).decoding
+    return decoding.batch_size, decoding.beam_size == 1
 
 
 def _types(section):

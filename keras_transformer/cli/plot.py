@@ -23,21 +23,24 @@ from keras_transformer.cli.console import (
     visible,
 )
 from keras_transformer.cli.options import (
-    add_beam_size_option,
+    add_settings,
     add_weights_option,
+    decoding_config,
     flag,
+    is_given,
+    setting_options,
 )
 from keras_transformer.errors import InputError
 
 # Options of which each kind of picture has some.
 _OPTIONS = (
     *("run", "data", "text", "translation"),
-    *("weights", "beam_size", "layer"),
+    *("weights", "set", "layer"),
 )
 # Those that say nothing without a run.
-_OF_RUNS = ("text", "translation", "weights", "beam_size")
+_OF_RUNS = ("text", "translation", "weights", "set")
 _SENTENCE = ("run", "text")
-_LOOK = ("weights", "translation", "layer", "beam_size")
+_LOOK = ("weights", "translation", "layer", "set")
 KINDS: dict = {}  # of pictures, by name; filled by `_kind`
 
 # A pair for the masks where no run tokenizes one, padded as in a batch.
@@ -75,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of attention, from 1 (default: all)",
     )
     add_weights_option(parser)
-    add_beam_size_option(parser)
+    add_settings(parser, ("decoding",), ("beam_size",))
     parser.add_argument(
         "--language",
         choices=("en", "zh"),
@@ -123,23 +126,28 @@ def _check_options(arguments):
     name = arguments.kind
     kind = KINDS[name]
     _require(arguments, name, kind.needs)
-    if any(getattr(arguments, o) is not None for o in kind.together):
+    if any(is_given(getattr(arguments, o)) for o in kind.together):
         _require(arguments, name, kind.together)
     accepted = (*kind.needs, *kind.takes)
     for option in _OPTIONS:
-        if getattr(arguments, option) is not None and option not in accepted:
+        if is_given(getattr(arguments, option)) and option not in accepted:
             names = ", ".join(flag(o) for o in accepted)
             raise InputError(
-                f"{flag(option)} doesn't go with {name}. Accepted: "
-                f"{names}, --language, --out"
+                f"{_shown(option, arguments)} doesn't go with {name}. "
+                f"Accepted: {names}, --language, --out"
             )
     for option in _OF_RUNS:
-        if arguments.run is None and getattr(arguments, option) is not None:
-            raise InputError(f"{flag(option)} goes with --run")
+        if arguments.run is None and is_given(getattr(arguments, option)):
+            shown = _shown(option, arguments)
+            raise InputError(f"{shown} goes with --run")
     if not kind.many_runs and len(arguments.run or ()) > 1:
         raise InputError(
             f"{name} is of 1 run. Received: {' '.join(arguments.run)}"
         )
+
+
+def _shown(option, arguments):
+    return setting_options(arguments) if option == "set" else flag(option)
 
 
 def _require(arguments, name, needs):
@@ -212,7 +220,7 @@ for _name, _summary in (
 @_kind(
     "masks",
     "padding and causal masks of a pair",
-    takes=("run", "text", "weights", "translation", "beam_size"),
+    takes=("run", "text", "weights", "translation", "set"),
     together=("run", "text"),
 )
 def _draw_masks(arguments, language):
@@ -311,11 +319,11 @@ def _draw_padding_share(arguments, language):
     "beam-tree",
     "what a beam search looked at",
     _SENTENCE,
-    ("weights", "beam_size"),
+    ("weights", "set"),
 )
 def _draw_beam_tree(arguments, language):
     run, model = _run_and_model(arguments)
-    decoding = _decoding(run, arguments)
+    decoding = decoding_config(run.config, arguments)
     tree = plots.sentence_beam_tree(run, model, arguments.text, decoding)
     return plots.plot_beam_tree(tree, language=language)
 
@@ -350,15 +358,8 @@ def _sentence_attention(arguments):
         model,
         arguments.text,
         arguments.translation,
-        _decoding(run, arguments),
+        decoding_config(run.config, arguments),
     )
-
-
-def _decoding(run, arguments):
-    if arguments.beam_size is None:
-        return run.config.decoding
-    values = {"decoding": {"beam_size": arguments.beam_size}}
-    return run.config.updated(values, "--beam-size").decoding
 
 
 def _training_lengths(arguments):

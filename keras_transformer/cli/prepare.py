@@ -71,21 +71,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, metavar="FOLDER", help="new folder"
     )
-    parser.add_argument("--source-language", metavar="CODE", help="default en")
-    parser.add_argument("--target-language", metavar="CODE", help="default zh")
-    for side in ("source", "target"):
-        parser.add_argument(
-            f"--{side}-tokenizer",
-            metavar="KIND",
-            help="word, character, space, sentencepiece, mixed (characters of "
-            "Chinese and Japanese, else sentencepiece), or auto (default): by "
-            "language",
-        )
-    add_number(
-        parser,
-        "--vocabulary-size",
-        "cap for both sides (default 50000, mixed 16000, SentencePiece 8000)",
-    )
     parser.add_argument(
         "--tokenizers",
         metavar="FOLDER",
@@ -105,6 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_options(
         parser,
         ("data",),
+        (
+            *("source_language", "target_language"),
+            *("source_tokenizer", "target_tokenizer"),
+        ),
         f"{', '.join(PRESETS)}; its data section (default: none)",
     )
 
@@ -123,21 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
         from keras_transformer.data.corpus_tokenizers import tokenizer_settings
 
         taken_over = {"data": tokenizer_settings(arguments.tokenizers)}
-    config = resolve_config(
-        arguments,
-        ("data",),
-        {
-            "data": {
-                "source_language": arguments.source_language,
-                "target_language": arguments.target_language,
-                "source_tokenizer": arguments.source_tokenizer,
-                "target_tokenizer": arguments.target_tokenizer,
-                "source_vocabulary_size": arguments.vocabulary_size,
-                "target_vocabulary_size": arguments.vocabulary_size,
-            }
-        },
-        taken_over=taken_over,
-    )
+    config = resolve_config(arguments, ("data",), taken_over=taken_over)
     load_tensorflow()
     from keras_transformer.data.prepare import prepare
     from keras_transformer.data.prepared import few_pairs

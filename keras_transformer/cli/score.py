@@ -20,8 +20,8 @@ from keras_transformer.cli.options import (
     add_search_options,
     add_weights_option,
     decoding_config,
+    fixed_search,
     flag,
-    saved_batch_size,
 )
 from keras_transformer.cli.translation_output import (
     add_token_scores_option,
@@ -114,22 +114,14 @@ def _export_scorer(arguments):
     """The same, by an export's `score` signature."""
     from keras_transformer.exporting.saved_translator import SavedTranslator
 
-    for option in ("weights", "token_scores", "decoding"):
+    for option in ("weights", "token_scores"):
         if getattr(arguments, option):
             raise InputError(
-                f"{flag(option)} goes with --run: an export has "
-                "one set of weights, one search, and scores of whole "
-                "translations. Accepted with --saved-model: --batch-size, "
-                "--json"
-            )
-    for option in ("beam_size", "length_penalty"):
-        if getattr(arguments, option) is not None:
-            raise InputError(
-                f"{flag(option)} goes with --run: an export's "
-                "search was fixed when it was made. Accepted with "
+                f"{flag(option)} goes with --run: an export has one set of "
+                "weights, and scores of whole translations. Accepted with "
                 "--saved-model: --batch-size, --json"
             )
-    batch_size = saved_batch_size(arguments)
+    batch_size, _ = fixed_search(arguments, accepted=("batch_size",))
     translator = SavedTranslator(arguments.saved_model)
 
     def score(pairs):

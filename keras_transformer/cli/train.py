@@ -44,10 +44,9 @@ from keras_transformer.cli.console import (
 from keras_transformer.cli.hosts import add_host_options, joined, meeting
 from keras_transformer.cli.options import (
     add_config_options,
-    add_number,
     config_file,
-    config_given,
     resolve_config,
+    settings,
 )
 from keras_transformer.config.presets import PRESETS
 from keras_transformer.errors import InputError, shown
@@ -62,9 +61,6 @@ if TYPE_CHECKING:
 
 
 BACKENDS = ("tensorflow", "jax")
-
-# Options that name a key of the training section.
-DIRECT = ("seed", "batch_tokens", "batch_sentences", "precision", "threads")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -100,31 +96,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(extra [jax]); also by the variable KERAS_BACKEND",
     )
     add_host_options(parser)
-    add_number(parser, "--epochs", "passes over the data")
-    add_number(parser, "--seed", "of weights, order and dropout")
-    add_number(
-        parser,
-        "--batch-tokens",
-        "positions of a batch on either side, padding included",
-    )
-    add_number(
-        parser, "--batch-sentences", "sentences a batch, instead of tokens"
-    )
-    parser.add_argument(
-        "--precision",
-        metavar="POLICY",
-        help="float32, mixed_bfloat16, mixed_float16 or auto: mixed_bfloat16 "
-        "where the machine multiplies it, else float32",
-    )
-    add_number(
-        parser,
-        "--threads",
-        "parts of a batch computed at the same time, a thread each "
-        "(default: as many as there are cores, 1 with a GPU)",
-    )
     add_config_options(
         parser,
         SECTIONS,
+        ("epochs",),
         f"{', '.join(PRESETS)} (default: {DEFAULT_PRESET})",
     )
 
@@ -143,7 +118,6 @@ class _Instead(argparse.Action):
 
 
 def run(arguments: argparse.Namespace) -> None:
-    direct = {name: getattr(arguments, name) for name in ("epochs", *DIRECT)}
     taken_over = None
     if arguments.resume and arguments.out and not arguments.preset:
         taken_over = taken_over_from(arguments.out, goes_on=True)
@@ -151,9 +125,7 @@ def run(arguments: argparse.Namespace) -> None:
         # A resumed run has it from there.
         folder = arguments.out if arguments.resume else arguments.initial
         taken_over = taken_over_from(folder)
-    config = resolve_config(
-        arguments, SECTIONS, {"training": direct}, DEFAULT_PRESET, taken_over
-    )
+    config = resolve_config(arguments, SECTIONS, DEFAULT_PRESET, taken_over)
     if arguments.print_config:
         sections = {name: config.to_dict()[name] for name in SECTIONS}
         print(yaml.safe_dump(sections, sort_keys=False), end="")
@@ -173,7 +145,7 @@ def run(arguments: argparse.Namespace) -> None:
         run = train_run(
             arguments.data,
             arguments.out,
-            _request(arguments, config, direct),
+            _request(arguments, config),
             initial=arguments.initial,
             resume=arguments.resume,
             observe=training_progress,
@@ -185,14 +157,14 @@ def run(arguments: argparse.Namespace) -> None:
             print(visible(f"{arguments.out}: {best}"))
 
 
-def _request(arguments, config, direct):
+def _request(arguments, config):
     """The training that the options ask for."""
-    values = {k: v for k, v in direct.items() if v is not None}
-    in_file = "epochs" in (config_file(arguments).get("training") or {})
-    by_set = any(text.startswith("training.epochs=") for text in arguments.set)
-    if in_file or by_set:
+    given = settings(arguments, SECTIONS)
+    values = dict(given.get("training", {}))
+    if "epochs" in (config_file(arguments).get("training") or {}):
         values["epochs"] = config.training.epochs
-    return TrainingRequest(config, config_given(arguments), values)
+    is_whole = bool(arguments.preset or arguments.config or given)
+    return TrainingRequest(config, is_whole, values)
 
 
 def training_progress(run: Run) -> TrainingProgress:

@@ -48,15 +48,14 @@ from keras_transformer.cli.options import (
     check_engine_options,
     check_process_options,
     decoding_config,
+    fixed_search,
     flag,
     is_given,
-    saved_batch_size,
 )
 from keras_transformer.cli.translation_output import (
     add_request_options,
     check_count,
     format_translation,
-    refuse_details,
     translation_request,
     with_prefixes,
 )
@@ -74,18 +73,14 @@ from keras_transformer.translation.stream import (
 )
 from keras_transformer.translation.workers import RunTranslatorFactory
 
-_WITH_SHARDS = ("shard", "join", "retries", "engine")
-_WITH_SERVER = ("model", "version", "label", "timeout")
-# With the values that they have where they aren't given.
-_NOT_WITH_SERVER: dict[str, tuple] = {
-    "weights": (None,),
-    "ensemble": ([],),
-    "shortlist": (None,),
-    "length_penalty": (None,),
-    "decoding": ([],),
-    "beam_size": (None, 1),
-    "workers": (None,),
-    "threads": (1,),
+_HERE = ("run", "saved_model", "ctranslate2")
+# Options that go with one of these alone.
+_GO_WITH: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("weights", "ensemble", "shortlist"), ("run",)),
+    **dict.fromkeys(("token_scores", "alignment", "prefix"), ("run",)),
+    **dict.fromkeys(("workers", "threads", "shards"), _HERE),
+    **dict.fromkeys(("shard", "join", "retries", "engine"), ("shards",)),
+    **dict.fromkeys(("model", "version", "label", "timeout"), ("server",)),
 }
 
 
@@ -179,19 +174,20 @@ def _add_shard_options(parser):
 
 
 def run(arguments: argparse.Namespace) -> None:
-    _check_options(arguments)
+    makers = {
+        "run": _of_run,
+        "saved_model": _of_export,
+        "ctranslate2": _of_ctranslate2,
+        "server": _of_server,
+    }
+    source = next(name for name in makers if getattr(arguments, name))
+    _check_options(arguments, source)
     read = [arguments.input, arguments.prefix]
     if arguments.shortlist:
         read += CorpusFile.parse(arguments.shortlist).paths
     check_outputs([arguments.output], filter(None, read))
     request = translation_request(arguments)
-    if arguments.server:
-        make = _of_server
-    elif arguments.ctranslate2:
-        make = _of_ctranslate2
-    else:
-        make = _of_export if arguments.saved_model else _of_run
-    translator, batch_size = make(arguments, request)
+    translator, batch_size = makers[source](arguments, request)
     if arguments.shards is not None:
         from keras_transformer.cli.bulk_translation import translate_in_shards
 
@@ -204,7 +200,12 @@ def run(arguments: argparse.Namespace) -> None:
                 translator, arguments, lines, batch_size
             ),
         )
-        return
+    else:
+        _translate(arguments, request, translator, batch_size)
+
+
+def _translate(arguments, request, translator, batch_size):
+    """Translates lines as they come."""
     from_stdin = arguments.input is None and not arguments.text
     interactive = from_stdin and sys.stdin.isatty()
     if interactive:
@@ -263,43 +264,28 @@ def _translating(factory, arguments, sentences, batch_size):
     return open_translator(
         factory,
         choose_workers(arguments.workers, sentences, batch_size),
-        arguments.threads,
+        arguments.threads or 1,
         load_tensorflow,
     )
 
 
-def _check_options(arguments):
-    """Refuses numbers below 1, and what goes only with or without a server."""
+def _check_options(arguments, source):
+    """Refuses numbers below 1, and options that don't go together."""
     check_process_options(arguments)
     check_engine_options(arguments)
-    if arguments.shards is None:
-        for name in _WITH_SHARDS:
-            value = getattr(arguments, name)
-            if is_given(value) and value != LOCAL:
-                raise InputError(f"--{name} goes with --shards")
-    elif arguments.server:
-        raise InputError(
-            "--shards goes with --run, --saved-model or --ctranslate2: a "
-            "server's model may change between two shards"
-        )
+    given = {source} if arguments.shards is None else {source, "shards"}
+    for name, others in _GO_WITH.items():
+        value = getattr(arguments, name)
+        if is_given(value) and value != LOCAL and not given & {*others}:
+            raise InputError(
+                f"{flag(name)} goes with {' or '.join(map(flag, others))}. "
+                f"Received: {flag(source)}"
+            )
     if arguments.text and (arguments.input or arguments.shards is not None):
         raise InputError(
             "TEXT on the command line goes neither with --input nor with "
             f"--shards. Received: {shown(arguments.text[0], 40)}"
         )
-    if not arguments.server:
-        for name in _WITH_SERVER:
-            if getattr(arguments, name) is not None:
-                raise InputError(f"--{name} goes with --server")
-        return
-    for name, accepted in _NOT_WITH_SERVER.items():
-        if getattr(arguments, name) not in accepted:
-            raise InputError(
-                f"{flag(name)} is up to the server. Accepted with --server: "
-                "--model, --version, --label, --timeout, --batch-size, "
-                "--beam-size 1 (its greedy signature), --n-best, --scores, "
-                "--json"
-            )
 
 
 def _of_run(arguments, request):
@@ -332,23 +318,11 @@ def _of_export(arguments, request):
         SavedTranslatorFactory,
     )
 
-    if (
-        arguments.length_penalty is not None
-        or arguments.beam_size not in (None, 1)
-        or arguments.decoding
-    ):
-        raise InputError(
-            "an export's search was fixed when it was made. Accepted with "
-            "--saved-model: --beam-size 1 (its greedy signature), or none of "
-            "--beam-size, --length-penalty and --decoding"
-        )
-    _refuse_of_runs(arguments)
-    batch_size = saved_batch_size(arguments)
-    signature = _signature(arguments, request, "--saved-model")
+    batch_size, greedy = fixed_search(arguments)
     factory = SavedTranslatorFactory(
         # One version, whatever is published meanwhile.
         str(find_saved_model(arguments.saved_model)),
-        signature,
+        _signature(request, greedy),
         request.count,
     )
     return factory, batch_size
@@ -369,21 +343,12 @@ def _of_ctranslate2(arguments, request):
     folder = arguments.ctranslate2
     decoding = decoding_config(read_config(folder), arguments)
     require_search(decoding)
-    _refuse_of_runs(arguments)
-    refuse_details(arguments, "--ctranslate2")
     most = decoding.beam_size
     check_count(request, f"1 to {most}, the beam size", most)
     factory = CTranslate2TranslatorFactory(
-        folder, decoding, request.count, arguments.threads
+        folder, decoding, request.count, arguments.threads or 1
     )
     return factory, decoding.batch_size
-
-
-def _refuse_of_runs(arguments):
-    """Refuses options that no export has."""
-    for name in ("weights", "ensemble", "shortlist"):
-        if getattr(arguments, name):
-            raise InputError(f"--{name} goes with --run: an export has its own")
 
 
 def _of_server(arguments, request):
@@ -393,7 +358,7 @@ def _of_server(arguments, request):
         RemoteTranslator,
     )
 
-    batch_size = saved_batch_size(arguments, BATCH_SIZE)
+    batch_size, greedy = fixed_search(arguments, BATCH_SIZE)
     timeout = arguments.timeout
     translator = RemoteTranslator(
         arguments.server,
@@ -401,18 +366,17 @@ def _of_server(arguments, request):
         arguments.version,
         arguments.label,
         SERVER_TIMEOUT if timeout is None else timeout,
-        _signature(arguments, request, "--server"),
+        _signature(request, greedy),
         request.count,
     )
     return translator, batch_size
 
 
-def _signature(arguments, request, source):
-    """The signature of an export that `source`, an option, names."""
+def _signature(request, greedy):
+    """The signature of an export that gives what is requested."""
     if request.is_plain:
-        return layout.GREEDY if arguments.beam_size == 1 else layout.BEAM
-    refuse_details(arguments, source)
-    if arguments.beam_size is not None:
+        return layout.GREEDY if greedy else layout.BEAM
+    if greedy:
         raise InputError(
             "--beam-size 1 is an export's greedy signature, which gives one "
             "translation as text. Accepted with --n-best and --json: no "

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from keras_transformer.cli.console import input_lines
-from keras_transformer.cli.options import add_json_option, add_number, flag
+from keras_transformer.cli.options import add_json_option, add_number
 from keras_transformer.errors import InputError
 from keras_transformer.translation.request import (
     Hypothesis,
@@ -65,24 +65,6 @@ def translation_request(arguments: argparse.Namespace) -> TranslationRequest:
         prefixes=bool(arguments.prefix),
         json=arguments.json,
     )
-
-
-def refuse_details(arguments: argparse.Namespace, source: str) -> None:
-    """Refuses what a run alone gives.
-
-    Args:
-        arguments: parsed, with the options of `add_request_options`.
-        source: the option that names what isn't a run.
-
-    Raises:
-        InputError: names the option.
-    """
-    for name in ("token_scores", "alignment", "prefix"):
-        if getattr(arguments, name):
-            raise InputError(
-                f"{flag(name)} goes with --run: exports don't "
-                f"give it. Accepted with {source}: --n-best, --scores, --json"
-            )
 
 
 def check_count(

@@ -71,13 +71,14 @@ def require_search(decoding: DecodingConfig) -> None:
             shown = str(accepted).lower()
             raise InputError(
                 f"decoding.{name}: CTranslate2 searches without it. Received: "
-                f"{received}. Accepted: --decoding {name}={shown}"
+                f"{received}. Accepted: decoding.{name}={shown}"
             )
     if decoding.length_penalty and decoding.length_normalization != "average":
         raise InputError(
             "decoding.length_normalization: CTranslate2 knows the average "
             f"only. Received: {decoding.length_normalization}. Accepted: "
-            "--decoding length_normalization=average, or --length-penalty 0"
+            "decoding.length_normalization=average, or "
+            "decoding.length_penalty=0"
         )
 
 

@@ -29,9 +29,9 @@ TRAIN_OPTIONS = [
     *(f"--set=model.{key}={value}" for key, value in MODEL.items()),
     "--set=training.warmup_steps=20",
     "--set=training.checkpoint_every=2",
-    "--batch-sentences=16",
+    "--set=training.batch_sentences=16",
     # More parts of a batch would be more to trace.
-    "--threads=1",
+    "--set=training.threads=1",
 ]
 
 

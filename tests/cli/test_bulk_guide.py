@@ -48,7 +48,8 @@ def folder(tmp_path, monkeypatch):
     train(
         *("prepare", "--train=train-zh-en.tsv", "--dev=dev-zh-en.tsv"),
         *("--out=data/zh-en", "--source-language=zh", "--target-language=en"),
-        "--vocabulary-size=200",
+        "--set=data.source_vocabulary_size=200",
+        "--set=data.target_vocabulary_size=200",
     )
     train("train", "--data=data/zh-en", "--out=runs/zh-en")
     return tmp_path

@@ -113,7 +113,7 @@ def test_translates_as_the_run_does(variant, tmp_path, here, capsys, translate):
         [float(row.split("\t")[-1]) for row in rows]
         for rows in (
             translate("--ctranslate2", out, "--scores", *options)
-            for options in ((), ("--decoding=early_stopping=true",))
+            for options in ((), ("--set=decoding.early_stopping=true",))
         )
     ]
     pairs = list(zip(*scores, strict=True))
@@ -141,7 +141,7 @@ def test_sentencepiece_and_origin_travel(
     assert main(["import", *words, "--source-prefix=>>cmn_Hans<<"]) == 0
     assert export(run, out) == 0
     lines = ["I go.", "", "He wants to go to Shanghai."]
-    options = ["--beam-size=1", "--decoding=max_length=20"]
+    options = ["--beam-size=1", "--set=decoding.max_length=20"]
     ours = translate("--run", run, *options, lines=lines)
     theirs = translate("--ctranslate2", out, *options, lines=lines)
     assert theirs == ours
@@ -153,9 +153,9 @@ def test_sentencepiece_and_origin_travel(
 @pytest.mark.parametrize(
     "banned",
     [
-        ["--decoding=banned_tokens=[<unk>]"],
-        ["--decoding=banned_tokens=[m, i]"],
-        ["--decoding=banned_tokens=[<unk>, a]"],
+        ["--set=decoding.banned_tokens=[<unk>]"],
+        ["--set=decoding.banned_tokens=[m, i]"],
+        ["--set=decoding.banned_tokens=[<unk>, a]"],
     ],
 )
 def test_a_search_that_bans_tokens_is_exported(
@@ -195,7 +195,7 @@ def test_what_is_truncated_is_so_for_the_run(exported, toy, translate, longest):
 
 
 def test_n_best_scores_and_json(exported, toy, translate):
-    options = ["--n-best=3", "--scores", "--decoding=max_length=8"]
+    options = ["--n-best=3", "--scores", "--set=decoding.max_length=8"]
     rows = translate("--ctranslate2", exported, *options)
     numbers = [int(row.split("\t")[0]) for row in rows]
     # A blank line has one.
@@ -205,7 +205,7 @@ def test_n_best_scores_and_json(exported, toy, translate):
     assert scores == sorted(scores, reverse=True)
     rows = translate("--ctranslate2", exported, "--json")
     assert json.loads(rows[3])["truncated"]
-    banned = ["--decoding=banned_tokens=[<unk>, m, i]"]
+    banned = ["--set=decoding.banned_tokens=[<unk>, m, i]"]
     text = "".join(translate("--ctranslate2", exported, "--beam-size=1"))
     assert {*"⁇mi"} < {*text}
     text = "".join(translate("--ctranslate2", exported, *banned))
@@ -245,8 +245,8 @@ def test_evaluate_refuses_a_damaged_folder(exported, tmp_path, refuses):
 
 def test_a_limit_is_each_sentences_own(exported, toy, translate):
     options = [
-        *("--beam-size=1", "--decoding=max_length_ratio=1"),
-        "--decoding=max_length_offset=1",
+        *("--beam-size=1", "--set=decoding.max_length_ratio=1"),
+        "--set=decoding.max_length_offset=1",
     ]
     ours = translate("--run", toy, *options)
     theirs = translate("--ctranslate2", exported, *options)
@@ -256,8 +256,8 @@ def test_a_limit_is_each_sentences_own(exported, toy, translate):
 
 def test_a_minimum_holds_up_to_the_limit(exported, toy, translate):
     options = [
-        *("--beam-size=1", "--decoding=max_length_ratio=1"),
-        *("--decoding=max_length_offset=1", "--decoding=min_length=6"),
+        *("--beam-size=1", "--set=decoding.max_length_ratio=1"),
+        *("--set=decoding.max_length_offset=1", "--set=decoding.min_length=6"),
     ]
     ours = translate("--run", toy, *options)
     assert translate("--ctranslate2", exported, *options) == ours
@@ -375,13 +375,13 @@ def test_damaged_folders_are_refused(damage, exported, tmp_path, refuses):
         (["--weights=best"], ["--weights goes with --run"]),
         (["--alignment"], ["--alignment goes with --run", "--n-best"]),
         (["--n-best=5"], ["1 to 4", "Received: 5"]),
-        (["--decoding=sampling=true"], ["decoding.sampling", "=false"]),
-        (["--decoding=coverage_penalty=0.2"], ["coverage_penalty=0.0"]),
+        (["--set=decoding.sampling=true"], ["decoding.sampling", "=false"]),
+        (["--set=decoding.coverage_penalty=0.2"], ["coverage_penalty=0.0"]),
         (
-            ["--decoding=length_normalization=gnmt"],
+            ["--set=decoding.length_normalization=gnmt"],
             ["length_normalization=average"],
         ),
-        (["--decoding=banned_tokens=[Q]"], ["not in the target's", "'Q'"]),
+        (["--set=decoding.banned_tokens=[Q]"], ["not in the target's", "'Q'"]),
     ],
 )
 def test_options_that_it_lacks_are_refused(
@@ -398,7 +398,7 @@ def test_options_that_it_lacks_are_refused(
         (["--format=tfserving"], ["one of them at a time"]),
         (["--model-version=2"], ["--model-version doesn't go", "--weights"]),
         (["--precision=bfloat16"], ["--precision", "--quantization"]),
-        (["--decoding=precision=bfloat16"], ["decoding.precision"]),
+        (["--set=decoding.precision=bfloat16"], ["decoding.precision"]),
         (["--weights=last"], ["no such weights"]),
     ],
 )

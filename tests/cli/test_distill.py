@@ -172,7 +172,7 @@ def test_info_says_what_it_was_made_of(script, command, run, data, capsys):
 
 
 def test_original_pairs_are_kept_beside_the_n_best(script, command, data):
-    out = command("--n-best=2", "--keep-original")
+    out = command("--n-best=2", "--mix=1:1")
     originals = pairs_of(data)
     expected = collections.Counter(originals)
     for source, _ in originals:
@@ -211,7 +211,7 @@ def test_shards_are_as_large_as_those_of_the_data(
     words = ["--train", corpus / "train.tsv", "--out", small, *DATA_OPTIONS]
     words += ["--set=data.shard_size=50", "--set=data.remove_duplicates=false"]
     assert main(["prepare", *map(str, words)]) == 0
-    out = command("--keep-original", data=small)
+    out = command("--mix=1:1", data=small)
     sizes = PreparedData.load(out).shard_sizes("train")
     assert len(sizes) == 8
     assert sum(sizes) == 400
@@ -228,7 +228,7 @@ def test_no_more_shards_than_sources(script, command, tmp_path):
     few = tmp_path / "few"
     words = ["--train", text, "--out", few, *DATA_OPTIONS]
     assert main(["prepare", *map(str, words), "--set=data.shard_size=1"]) == 0
-    out = command("--keep-original", data=few)
+    out = command("--mix=1:1", data=few)
     assert PreparedData.load(out).shard_sizes("train") == [2, 2, 2]
 
 

@@ -63,7 +63,7 @@ def test_truncated_pairs_are_counted(run, tmp_path, capsys):
         r"Truncated sentences: <[^>]+>2<", report.read_text("utf-8")
     )
     # All, where no translation may end.
-    assert main([*words, "--decoding=max_length=1"]) == 0
+    assert main([*words, "--set=decoding.max_length=1"]) == 0
     assert re.search(r"truncated +3\n", capsys.readouterr().out)
 
 

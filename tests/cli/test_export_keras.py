@@ -223,7 +223,7 @@ def test_a_notice_without_end_is_refused(toy, tmp_path):
         (["--dev", "x.tsv"], ["--dev doesn't go"]),
         (["--quantization=int8"], ["--quantization doesn't go"]),
         (["--beam-size=2"], ["--beam-size doesn't go"]),
-        (["--decoding=max_length=9"], ["--decoding doesn't go"]),
+        (["--set=decoding.max_length=9"], ["decoding goes with format"]),
         (["--weights=last"], ["no such weights"]),
     ],
 )

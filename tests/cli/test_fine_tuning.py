@@ -59,7 +59,7 @@ def test_settings_against_the_tokenizers_are_refused(
 def test_training_goes_on_from_a_run(run, news, refuses, tmp_path):
     out = tmp_path / "run"
     options = ["--data", news, "--out", out, "--from", run]
-    options += ["--threads=1"]
+    options += ["--set=training.threads=1"]
     command = [str(word) for word in ["train", *options, "--epochs=1"]]
     # The model's section is the run's; its options aren't given.
     assert main([*command, "--set=training.warmup_steps=5"]) == 0
@@ -85,7 +85,7 @@ def test_other_numbers_of_layers_are_told(run, news, tmp_path, capsys):
     encoder = depths["num_encoder_layers"]
     decoder = depths["num_decoder_layers"]
     command = ["train", "--data", news, "--out", tmp_path / "run"]
-    command += ["--from", run, "--threads=1", "--epochs=1"]
+    command += ["--from", run, "--set=training.threads=1", "--epochs=1"]
     command += [f"--set=model.num_encoder_layers={encoder + 1}"]
     assert main([str(word) for word in command]) == 0
     assert (

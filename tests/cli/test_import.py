@@ -61,7 +61,7 @@ def test_translates_evaluates_and_scores(imported, tmp_path, capsys):
     assert lines[1] == ""
     assert lines[0]
     assert lines[2]
-    wrong = ["--decoding", "source_prefix=>>deu<<", "--input", str(text)]
+    wrong = ["--set", "decoding.source_prefix=>>deu<<", "--input", str(text)]
     assert main(["translate", *run, *wrong]) == 2
     said = capsys.readouterr().err.splitlines()[-1]
     assert "Accepted: >>cmn_Hans<< >>cmn_Hant<< >>yue<<" in said
@@ -79,7 +79,7 @@ def test_trains_further(imported, tmp_path, capsys):
     prepare = ["--train", str(train), "--dev", "0.1", "--out", str(data)]
     assert main(["prepare", *prepare, "--tokenizers", str(imported)]) == 0
     options = ["--data", str(data), "--from", str(imported)]
-    options += ["--preset=finetune", "--epochs=1", "--threads=1"]
+    options += ["--preset=finetune", "--epochs=1", "--set=training.threads=1"]
     assert main(["train", *options, "--out", str(out)]) == 0
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["initial"]["imported"]["license"] == "apache-2.0"

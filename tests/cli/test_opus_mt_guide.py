@@ -18,7 +18,7 @@ from tests.serving.asking import ask
 
 GUIDE = ROOT / "docs/en/guides/opus-mt.md"
 # As short as can be; the guide has its own lengths.
-SHORT = ("--epochs=1", "--threads=1")
+SHORT = ("--epochs=1", "--set=training.threads=1")
 
 
 def commands():

@@ -180,7 +180,7 @@ def test_resume_refuses_another_configuration(run, data, refuses):
     "longer",
     [
         ["--epochs=2"],
-        ["--epochs=2", "--precision=float32"],
+        ["--epochs=2", "--set=training.precision=float32"],
         ["--set=training.epochs=2", *TRAIN_OPTIONS],
     ],
     ids=["alone", "with another option", "as a setting"],
@@ -196,7 +196,15 @@ def test_resume_for_more_epochs_goes_on(corpus, data, tmp_path, longer):
 
 def test_resume_refuses_another_option(run, data, refuses):
     refuses(
-        *("train", "--data", data, "--out", run, "--resume", "--seed=77"),
+        *(
+            "train",
+            "--data",
+            data,
+            "--out",
+            run,
+            "--resume",
+            "--set=training.seed=77",
+        ),
         says=["training.seed 77 (the run has 1)", "None was taken"],
     )
 

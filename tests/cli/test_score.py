@@ -121,7 +121,7 @@ def test_the_export_scores_like_the_run(export, pairs, score, capsys):
         assert value["length"] == other["length"]
         assert value["score"] == pytest.approx(other["score"], rel=1e-4)
         assert value["truncated"] == other["truncated"]
-    for option in ("--token-scores", "--beam-size=2", "--decoding=top_k=1"):
+    for option in ("--token-scores", "--beam-size=2", "--set=decoding.top_k=1"):
         assert main([*command, option]) == 2
         assert option.split("=")[0] in capsys.readouterr().err
 

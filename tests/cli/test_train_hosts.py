@@ -20,7 +20,7 @@ OPTIONS = [
     "--backend=jax",
     f"--epochs={EPOCHS}",
     "--set=training.learning_rate=0.005",
-    "--batch-sentences=15",  # which two hosts can't share evenly
+    "--set=training.batch_sentences=15",  # which two hosts can't share evenly
     # All that is kept from one step to a later one.
     "--set=training.average_epochs=3",
     "--set=training.accumulate_steps=2",
@@ -161,13 +161,13 @@ def test_hosts_that_were_started_differently_are_refused(data, tmp_path):
             f"--coordinator=127.0.0.1:{port}",
             "--num-processes=2",
             f"--process-id={i}",
-            f"--seed={i}",
+            f"--set=training.seed={i}",
         )
         for i in range(2)
     ]
     statuses, lines = ends(hosts, 120)
     assert statuses == [2, 2], lines
-    said = "another start than that of host 0: seed is 0 there, 1 here"
+    said = "another start than that of host 0: training.seed is 0 there, 1 here"
     for error in lines:
         assert len(error) == 1
         assert said in error[0]

@@ -228,8 +228,8 @@ def test_nobody_there_is_told_at_once(refuses, source):
     "option",
     [
         "--weights=best",
-        "--length-penalty=1",
-        "--decoding=top_k=3",
+        "--set=decoding.length_penalty=1",
+        "--set=decoding.top_k=3",
         "--beam-size=2",
         "--workers=2",
         "--threads=2",

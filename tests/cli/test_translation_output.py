@@ -155,7 +155,9 @@ def test_a_line_that_is_too_long_is_reported(translate, tmp_path, option):
 def test_the_search_takes_every_key(translate):
     options = ["banned_tokens=[two, one]", "max_length=3", "beam_size=2"]
     found = parsed(
-        translate("--json", *(f"--decoding={option}" for option in options))[0]
+        translate(
+            "--json", *(f"--set=decoding.{option}" for option in options)
+        )[0]
     )
     for value in found:
         words = value["translations"][0]["text"].split()
@@ -169,7 +171,12 @@ def unknown(tmp_path):
     path = tmp_path / "unknown.txt"
     path.write_text("Zed one Zed two\n")
     banned = "banned_tokens=[zero, one, two, three, four, five]"
-    return path, ["--decoding", banned, "--decoding", "min_length=2"]
+    return path, [
+        "--set",
+        f"decoding.{banned}",
+        "--set",
+        "decoding.min_length=2",
+    ]
 
 
 def test_unknown_words_are_replaced(translate, unknown):
@@ -177,7 +184,7 @@ def test_unknown_words_are_replaced(translate, unknown):
     plain, _ = translate(*options, input=path)
     assert set(plain[0].split()) == {"⁇"}
     replaced, _ = translate(
-        *options, "--decoding=replace_unknown=true", input=path
+        *options, "--set=decoding.replace_unknown=true", input=path
     )
     words = replaced[0].split()
     assert len(words) == len(plain[0].split())
@@ -189,7 +196,7 @@ def test_an_export_replaces_unknown_words(
     run, unknown, translate, tmp_path, capsys
 ):
     path, options = unknown
-    options = [*options, "--decoding=replace_unknown=true"]
+    options = [*options, "--set=decoding.replace_unknown=true"]
     expected, _ = translate(*options, input=path)
     out = tmp_path / "export"
     command = ["export", "--run", str(run), "--out", str(out)]
@@ -201,22 +208,27 @@ def test_an_export_replaces_unknown_words(
 
 
 def test_options_outdo_keys(translate):
-    both = translate("--decoding=beam_size=1", "--beam-size=3", "--n-best=3")
+    both = translate(
+        "--set=decoding.beam_size=1", "--beam-size=3", "--n-best=3"
+    )
     assert len(both[0]) == 10
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--decoding=beem_size=2"], ["--decoding", "decoding.beam_size?"]),
-        (["--decoding=beam_size=0"], ["--decoding", "greater than 0"]),
-        (["--decoding=beam_size=two"], ["decoding.beam_size", "'two'"]),
-        (["--decoding=beam_size"], ["KEY=VALUE", "'beam_size'"]),
-        (["--decoding=top_p=[1"], ["top_p", "not a YAML value"]),
-        (["--decoding=banned_tokens=[nine]"], ["banned_tokens", "'nine'"]),
+        (["--set=decoding.beem_size=2"], ["--set", "decoding.beam_size?"]),
+        (["--set=decoding.beam_size=0"], ["--set", "greater than 0"]),
+        (["--set=decoding.beam_size=two"], ["decoding.beam_size", "'two'"]),
+        (["--set=decoding.beam_size"], ["SECTION.KEY=VALUE", "'decoding.beam_size'"]),
+        (["--set=decoding.top_p=[1"], ["top_p", "not a YAML value"]),
+        (["--set=decoding.banned_tokens=[nine]"], ["banned_tokens", "'nine'"]),
         (["--n-best=5"], ["--n-best", "1 to 4", "5"]),
         (["--n-best=0"], ["--n-best", "1 to 4", "0"]),
-        (["--n-best=2", "--decoding=sampling=true"], ["--n-best", "sampling"]),
+        (
+            ["--n-best=2", "--set=decoding.sampling=true"],
+            ["--n-best", "sampling"],
+        ),
         (["--prefix=no.txt"], ["no.txt", "No such file"]),
     ],
     ids=lambda value: " ".join(value) if value[0].startswith("--") else "",
@@ -235,7 +247,7 @@ def test_an_export_gives_its_best(export, source, translate, capsys):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--decoding=top_k=3"],
+        ["--set=decoding.top_k=3"],
         ["--alignment"],
         ["--token-scores"],
         ["--n-best=2", "--beam-size=1"],

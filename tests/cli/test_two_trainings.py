@@ -155,7 +155,7 @@ def test_weights_without_notes_are_checked_by_what_is_in_them(
 @pytest.mark.usefixtures("untrained")
 def test_a_resume_says_what_it_takes(data, run, capsys, tmp_path):
     copy = shutil.copytree(run, tmp_path / "run")
-    options = ["--resume", "--epochs=2", "--precision=auto"]
+    options = ["--resume", "--epochs=2", "--set=training.precision=auto"]
     assert trained(data, copy, *options) == 0
     said = capsys.readouterr().err
     assert "--resume: training.epochs 2 is taken (it was 1)" in said

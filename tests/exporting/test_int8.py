@@ -92,7 +92,7 @@ def test_one_command_publishes_int8_and_a_fallback(
 @needs_vnni
 def test_a_run_is_translated_in_int8(run, dev, capsys):
     words = ["translate", "--run", str(run.folder), "--input", str(dev)]
-    assert main([*words, "--decoding", "precision=int8"]) == 0
+    assert main([*words, "--set", "decoding.precision=int8"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(SENTENCES)
 
 

@@ -41,7 +41,9 @@ PARTS = "prepare", "train", "evaluate"
 QUICK = {"only": ["base", "greedy"], "pairs": 2000, "epochs": 1, "seeds": [1]}
 
 
-_ONE_THREAD = " --threads=1"  # of commands side by side; no other recipe
+_ONE_THREAD = (
+    " --set=training.threads=1"  # of commands side by side; no other recipe
+)
 
 
 class _Failed(Exception):

@@ -143,7 +143,7 @@ def _translate_back(pairs, options):
         words = ["translate", "--run", out / f"{back}-run", "--shards=8"]
         words += ["--input", made.with_suffix(".target")]
         words += ["--output", made.with_suffix(".source")]
-        steps.run([*words, *(f"--decoding={d}" for d in options.decoding)])
+        steps.run([*words, *(f"--set=decoding.{d}" for d in options.decoding)])
 
 
 def _prepare_model(name, options):
@@ -180,7 +180,7 @@ def _train(data, name, halves, seed, options):
         averaged = max(1, averaged // halves)
         words.append(f"--set=training.average_epochs={averaged}")
     if options.jobs > 1:
-        words.append("--threads=1")
+        words.append("--set=training.threads=1")
     steps.train(data, options.out / f"{name}-run", [*words, *options.training])
 
 

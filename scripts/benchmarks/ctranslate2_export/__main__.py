@@ -93,7 +93,7 @@ def _equal(ways, source, scratch):
     """Of each beam and way: how many texts are those of the run in float32."""
     equal = {way: [] for way in ways if way != _RUN}
     for beam in _BEAMS:
-        out, exact = scratch / "out.txt", "--decoding=precision=float32"
+        out, exact = scratch / "out.txt", "--set=decoding.precision=float32"
         expected = _translate(ways[_RUN], beam, source, out, exact)
         for way, counts in equal.items():
             texts = _translate(ways[way], beam, source, out)

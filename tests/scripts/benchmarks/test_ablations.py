@@ -93,7 +93,7 @@ def test_each_variant_is_trained_once_and_the_table_sorts_them(call, capsys):
         words for words in trained if "--set=training.epochs=3" in words
     )
     assert "--set=training.seed=1" in long
-    assert "--threads=1" not in long
+    assert "--set=training.threads=1" not in long
     # Greedy search is the base's run, searched again.
     greedy = named(commands, "evaluate")[-1]
     assert "--beam-size=1" in greedy

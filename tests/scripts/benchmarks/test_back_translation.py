@@ -66,7 +66,7 @@ def test_three_models_and_one_back(call):
     assert half[3] == "--dev"
     assert whole[2] == f"{call.out}/whole.tsv"
     assert epochs(commands) == [4, 4, 2, 2]
-    assert "--decoding=sampling=true" in commands[2]
+    assert "--set=decoding.sampling=true" in commands[2]
     rows = [row.split(" | ") for row in table.splitlines()[2:]]
     assert [row[2] for row in rows] == ["20.1", "21.6", "25.1"]
     assert [row[6] for row in rows] == [" |", "0.031 |", "0.031 |"]
