@@ -19,21 +19,6 @@ from keras_transformer.text.word import WordTokenizer
 from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS, start
 
 
-@pytest.fixture
-def prepare(refuses, tmp_path):
-    """Prepares a TSV of the given bytes, and expects a refusal."""
-
-    def check(content, *options, says):
-        path = tmp_path / "corpus.tsv"
-        path.write_bytes(content)
-        out = tmp_path / "data"
-        command = ["prepare", "--train", path, "--out", out]
-        refuses(*command, *DATA_OPTIONS, *options, says=says)
-        assert sorted(p.name for p in tmp_path.iterdir()) == ["corpus.tsv"]
-
-    return check
-
-
 @contextlib.contextmanager
 def files_of_at_most(size):
     """No file of this process grows any larger: a full disk, as it were."""
@@ -54,172 +39,145 @@ def copy(run, tmp_path):
     return shutil.copytree(run, tmp_path / "run")
 
 
-def test_missing_corpus(refuses, tmp_path):
-    path = tmp_path / "no.tsv"
-    command = ["prepare", "--train", path, "--out", tmp_path / "data"]
-    refuses(*command, says=[path, "No such file"])
+# Files that the commands below read, in `{tmp}`.
+FILES = {
+    "empty.tsv": b"",
+    "alone.tsv": b"a\tb\nalone\n",
+    "latin.tsv": b"a\tb\nc\t\xff\xfe\n",
+    "blank.tsv": b"a\t\n\tb\n",
+    "xz.tsv": lzma.compress(b"one\ttwo\n" * 99),
+    "bzip2.tsv": bz2.compress(b"one\ttwo\n" * 99),
+    "latin.txt": b"one\ntwo\n\xff\n",
+    "in.txt": b"one two\n",
+    "key.yaml": b"model:\n  d_modle: 32\n",
+    "open.yaml": b"model:\n  d_model: [1\n",
+    "text.yaml": b"hello world",
+    "list.yaml": b"- 1",
+}
+PREPARE = "prepare --out {tmp}/new --train {corpus}/train.tsv"
+TRAIN = "train --data {data} --out {tmp}/new"
+EVALUATE = "evaluate --run {run} --input {corpus}/dev.tsv"
+TRANSLATE = "translate --run {run} --input {tmp}/in.txt"
+OUTPUT = "--output {tmp}/new"
+# A command, and what its one line says, with | between parts.
+REFUSED = [
+    ("prepare --out {tmp}/new --train {tmp}/no.tsv", "no.tsv|No such file"),
+    ("prepare --out {tmp}/new --train {tmp}", "{tmp}"),
+    ("prepare --out {tmp}/new --train {tmp}/alone.tsv", "alone.tsv|line 2"),
+    ("prepare --out {tmp}/new --train {tmp}/latin.tsv", "line 2|UTF-8"),
+    ("prepare --out {tmp}/new --train {tmp}/empty.tsv", "empty.tsv"),
+    ("prepare --out {tmp}/new --train {tmp}/blank.tsv", "empty|2"),
+    (
+        "prepare --out {tmp}/new --train {tmp}/xz.tsv",
+        "xz.tsv: compressed as xz",
+    ),
+    ("prepare --out {tmp}/new --train {tmp}/bzip2.tsv", "compressed as bzip2"),
+    (f"{PREPARE} --dev {{corpus}}/dev.tsv --dev 0.1", "given 2 times|one file"),
+    ("prepare --out {tmp}/new --train {corpus}/train.tsv*0", "weight 0. Accep"),
+    (f"{PREPARE} --dev=200", "or a file; for 200 pairs of a million, 0.0002"),
+    (f"{PREPARE} --dev=0", "above 0 and below 1, or a file"),
+    (f"{PREPARE} --source-language=English", "language tag; English is en."),
+    (f"{PREPARE} --target-language=german", "german is de"),
+    (f"{PREPARE} --target-language=klingon", "such as en, zh or pt-BR"),
+    (f"{PREPARE} --preset=smal", "did you mean 'small'?"),
+    (f"{TRAIN} --set=model.d_model=30", "model.d_model|model.num_heads (4)|30"),
+    (f"{TRAIN} --set=model.d_model=wide", "model.d_model takes an integer"),
+    (f"{TRAIN} --epochs=many", "--epochs: training.epochs takes an|'many'"),
+    (f"{TRAIN} --preset=huge", "'huge'|notebook|base|small"),
+    (f"{TRAIN} --config {{tmp}}/key.yaml", "key.yaml|mean model.d_model?"),
+    (f"{TRAIN} --config {{tmp}}/open.yaml", "open.yaml|line"),
+    (f"{TRAIN} --config {{tmp}}/text.yaml", "expected 'key: value' lines"),
+    (f"{TRAIN} --config {{tmp}}/list.yaml", "expected 'key: value' lines"),
+    ("train --out {tmp}/new --data {tmp}", "{tmp}|prepare"),
+    ("train --data {data} --out {run}", "{run}|--resume"),
+    ("evaluate --input {corpus}/dev.tsv --run {tmp}", "{tmp}"),
+    ("evaluate --run {run} --input {tmp}/no.tsv", "no.tsv"),
+    ("evaluate --run {run} --input {tmp}/empty.tsv", "empty.tsv"),
+    (
+        "evaluate --run {run} --input {tmp}/blank.tsv",
+        "no sentence pair to eval",
+    ),
+    (f"{EVALUATE} --beam-size=0", "--beam-size: decoding.beam_size|0"),
+    ("score --run {run} --input {tmp}/no.tsv", "no.tsv"),
+    ("score --run {run} --input {tmp}/empty.tsv", "empty.tsv: empty"),
+    ("score --run {run} --input {tmp}/alone.tsv", "line 2|one column"),
+    ("score --run {run} --input {tmp}/latin.tsv", "line 2|UTF-8"),
+    ("score --run {tmp}/no --input {tmp}/in.txt", "{tmp}/no"),
+    ("score --saved-model {tmp}/no --input {tmp}/in.txt", "{tmp}/no"),
+    ("export --out {tmp}/new --run {tmp}", "{tmp}"),
+    ("export --out {tmp}/new --run {data}", "{data}: prepared data, not a run"),
+    ("versions {tmp}/no list", "{tmp}/no doesn't exist"),
+    ("info {tmp}", "{tmp}: no prepared data, run, export"),
+    ("translate --input {tmp}/in.txt --run {tmp}", "{tmp}"),
+    ("translate --input {tmp}/in.txt --saved-model {tmp}", "saved_model.pb"),
+    ("translate --run {run} --input {tmp}/no.txt", "no.txt"),
+    (f"translate --run {{run}} --input {{tmp}}/latin.txt {OUTPUT}", "line 3"),
+    (f"{TRANSLATE} --output {{tmp}}/in.txt", "in.txt is read, too"),
+    (f"{TRANSLATE} --output {{tmp}}/a/b", "a/b|no such folder"),
+    (f"{TRANSLATE} --output {{tmp}}", "is a folder. Accepted: a file"),
+    (f"{TRANSLATE} --shards=2 --output {{tmp}}/o.gz", "--shards|o.gz"),
+    (f"{TRANSLATE} --workers=0", "--workers must be 1 or more|0"),
+    (f"{TRANSLATE} --threads=0", "--threads must be 1 or more|0"),
+    ("translate --run {run} --input=x aaa", "TEXT"),
+    ("translate --run {run} --shards=2 aaa", "TEXT"),
+]
 
 
-def test_a_folder_as_corpus(refuses, tmp_path):
-    command = ["prepare", "--train", tmp_path, "--out", tmp_path / "data"]
-    refuses(*command, says=[tmp_path])
+@pytest.mark.parametrize(("command", "says"), REFUSED)
+def test_refused_in_one_line(
+    command, says, data, run, corpus, refuses, tmp_path
+):
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    manifest = (run / "manifest.json").read_bytes()
+    places = {"data": data, "run": run, "corpus": corpus, "tmp": tmp_path}
+    words = [word.format(**places) for word in command.split()]
+    refuses(*words, says=says.format(**places).split("|"))
+    assert {path.name for path in tmp_path.iterdir()} == FILES.keys()
+    assert (tmp_path / "in.txt").read_bytes() == FILES["in.txt"]
+    assert (run / "manifest.json").read_bytes() == manifest
 
 
-def test_a_line_with_one_column(prepare):
-    prepare(b"a\tb\nalone\n", says=["corpus.tsv", "line 2"])
+def flip(content):
+    middle = len(content) // 2
+    return (
+        content[:middle]
+        + bytes([content[middle] ^ 0xFF])
+        + content[middle + 1 :]
+    )
 
 
-def test_invalid_utf8(prepare):
-    prepare(b"a\tb\nc\t\xff\xfe\n", says=["corpus.tsv", "line 2", "UTF-8"])
+@pytest.mark.parametrize("damage", [flip, lambda content: content[:-10]])
+def test_damaged_shard(data, refuses, tmp_path, damage):
+    broken = shutil.copytree(data, tmp_path / "data")
+    shard = next(broken.glob("train-*.tfrecord"))
+    shard.write_bytes(damage(shard.read_bytes()))
+    command = ["train", "--data", broken, "--out", tmp_path / "run"]
+    refuses(*command, *TRAIN_OPTIONS, says=[shard.name, "damaged"])
 
 
 @pytest.mark.parametrize(
-    ("compress", "kind"), [(lzma.compress, "xz"), (bz2.compress, "bzip2")]
-)
-def test_another_compression(refuses, tmp_path, compress, kind):
-    path = tmp_path / "train.tsv"
-    path.write_bytes(compress(b"one\ttwo\n" * 99))
-    words = ["prepare", "--train", path, "--out", tmp_path / "data"]
-    says = [path, f"compressed as {kind}. Accepted: text in UTF-8, plain or"]
-    refuses(*words, says=says)
-
-
-def test_two_dev_sets(refuses, tmp_path, corpus):
-    words = ["prepare", "--train", corpus / "train.tsv", "--out", tmp_path]
-    dev = ["--dev", corpus / "dev.tsv", "--dev", "0.1"]
-    refuses(*words, *dev, says=["--dev is given 2 times. Accepted: one file"])
-
-
-def test_empty_corpus(prepare):
-    prepare(b"", says=["corpus.tsv"])
-
-
-def test_corpus_all_filtered_out(prepare):
-    prepare(b"a\t\n\tb\n", says=["empty", "2"])
-
-
-def test_width_not_divisible_by_heads(data, refuses, tmp_path):
-    out = tmp_path / "run"
-    command = ["train", "--data", data, "--out", out]
-    refuses(
-        *command,
-        "--set=model.d_model=30",
-        says=["model.d_model", "model.num_heads (4)", "30"],
-    )
-    assert not out.exists()
-
-
-def test_unknown_key_in_a_file(data, refuses, tmp_path):
-    path = tmp_path / "my.yaml"
-    path.write_text("model:\n  d_modle: 32\n")
-    command = ["train", "--data", data, "--out", tmp_path / "run"]
-    refuses(
-        *command,
-        *("--config", path),
-        says=[path, "model.d_modle", "did you mean model.d_model?"],
-    )
-
-
-def test_a_file_that_is_no_yaml(data, refuses, tmp_path):
-    path = tmp_path / "my.yaml"
-    path.write_text("model:\n  d_model: [1\n")
-    command = ["train", "--data", data, "--out", tmp_path / "run"]
-    refuses(*command, "--config", path, says=[path, "line"])
-
-
-def test_a_value_of_the_wrong_type(data, refuses, tmp_path):
-    command = ["train", "--data", data, "--out", tmp_path / "run"]
-    refuses(
-        *command,
-        "--set=model.d_model=wide",
-        says=["model.d_model takes an integer", "'wide'"],
-    )
-    says = ["--epochs: training.epochs takes an integer", "'many'"]
-    refuses(*command, "--epochs=many", says=says)
-
-
-def test_unknown_preset(data, refuses, tmp_path):
-    command = ["train", "--data", data, "--out", tmp_path / "run"]
-    refuses(
-        *command, "--preset=huge", says=["'huge'", "notebook", "base", "small"]
-    )
-
-
-@pytest.mark.parametrize(
-    "command",
+    "damage",
     [
-        ["evaluate", "--input", "dev.tsv", "--run"],
-        ["export", "--out", "models", "--run"],
-        ["translate", "--input", os.devnull, "--run"],
-        ["info"],
+        lambda content: content[:-100] + flip(content[-100:]),
+        lambda content: content[:-50],
+        lambda content: b"",
+        lambda content: b"not an HDF5 file",
     ],
-    ids=lambda command: command[0],
 )
-def test_a_folder_that_is_no_run(refuses, tmp_path, command):
-    refuses(*command, tmp_path, says=[tmp_path])
-
-
-def test_a_folder_that_is_no_data(refuses, tmp_path):
-    command = ["train", "--out", tmp_path / "run", "--data", tmp_path]
-    refuses(*command, says=[tmp_path, "prepare"])
-
-
-def test_a_folder_that_is_no_export(refuses, tmp_path):
-    command = ["translate", "--input", os.devnull, "--saved-model", tmp_path]
-    refuses(*command, says=[tmp_path, "saved_model.pb"])
-
-
-def test_a_run_is_never_overwritten(data, run, refuses):
-    before = (run / "manifest.json").read_bytes()
-    command = ["train", "--data", data, "--out", run]
-    refuses(*command, *TRAIN_OPTIONS, says=[run])
-    assert (run / "manifest.json").read_bytes() == before
-
-
-def test_damaged_shard(data, refuses, tmp_path):
-    broken = shutil.copytree(data, tmp_path / "data")
-    shard = next(broken.glob("train-*.tfrecord"))
-    content = bytearray(shard.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    shard.write_bytes(content)
-    command = ["train", "--data", broken, "--out", tmp_path / "run"]
-    refuses(*command, *TRAIN_OPTIONS, says=[shard.name, "damaged"])
-
-
-def test_truncated_shard(data, refuses, tmp_path):
-    broken = shutil.copytree(data, tmp_path / "data")
-    shard = next(broken.glob("train-*.tfrecord"))
-    shard.write_bytes(shard.read_bytes()[:-10])
-    command = ["train", "--data", broken, "--out", tmp_path / "run"]
-    refuses(*command, *TRAIN_OPTIONS, says=[shard.name, "damaged"])
-
-
-@pytest.mark.parametrize("damage", ["flip", "truncate", "empty"])
-def test_damaged_weights(copy, corpus, refuses, damage):
+@pytest.mark.parametrize("notes", [True, False])
+def test_damaged_weights(copy, corpus, refuses, damage, notes):
     path = copy / "weights" / "best.weights.h5"
-    content = bytearray(path.read_bytes())
-    if damage == "flip":
-        content[-100] ^= 0xFF
-    path.write_bytes(
-        {"flip": content, "truncate": content[:-50]}.get(damage, b"")
-    )
-    command = ["evaluate", "--run", copy, "--input", corpus / "dev.tsv"]
-    refuses(*command, says=[path, "damaged"])
-
-
-def test_weights_that_are_no_weights_and_have_no_notes(copy, corpus, refuses):
-    path = copy / "weights" / "best.weights.h5"
-    path.write_bytes(b"not an HDF5 file")
-    (copy / "weights" / "best.json").unlink()
+    path.write_bytes(damage(path.read_bytes()))
+    if not notes:
+        (copy / "weights" / "best.json").unlink()
     command = ["evaluate", "--run", copy, "--input", corpus / "dev.tsv"]
     refuses(*command, says=[path, "damaged"])
 
 
 def test_damaged_checkpoint(copy, data, refuses):
     path = copy / "checkpoint.npz"
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    path.write_bytes(content)
+    path.write_bytes(flip(path.read_bytes()))
     command = ["train", "--data", data, "--out", copy, "--resume"]
     refuses(*command, "--epochs=2", says=[path, "damaged"])
 
@@ -232,47 +190,11 @@ def test_a_tokenizer_that_does_not_fit_the_weights(copy, corpus, refuses):
     refuses(*command, says=[folder, "doesn't fit the run's weights"])
 
 
-def test_missing_test_set(run, refuses, tmp_path):
-    path = tmp_path / "no.tsv"
-    refuses("evaluate", "--run", run, "--input", path, says=[path])
-
-
-def test_empty_test_set(run, refuses, tmp_path):
-    path = tmp_path / "empty.tsv"
-    path.touch()
-    refuses("evaluate", "--run", run, "--input", path, says=[path])
-
-
-def test_translate_names_the_line_that_is_no_utf8(run, refuses, tmp_path):
-    path = tmp_path / "in.txt"
-    path.write_bytes(b"one\ntwo\n\xff\n")
-    out = tmp_path / "out.txt"
-    options = ["--input", path, "--output", out]
-    refuses("translate", "--run", run, *options, says=[path, "line 3"])
-    assert not out.exists()
-
-
 def test_translate_of_an_argument_that_is_no_utf8(run, refuses):
     text = os.fsdecode(b"caf\xe9")
     says = ["TEXT: not UTF-8", r"caf\udce9"]
     for options in ([], ["--json"]):
         refuses("translate", "--run", run, *options, text, says=says)
-
-
-def test_translate_of_a_missing_file(run, refuses, tmp_path):
-    path = tmp_path / "no.txt"
-    refuses("translate", "--run", run, "--input", path, says=[path])
-
-
-def test_translate_where_nothing_can_be_written(run, refuses, tmp_path):
-    source = tmp_path / "in.txt"
-    source.write_text("one two\n")
-    words = ["translate", "--run", run, "--input", source, "--output"]
-    refuses(*words, source, says=[source, "is read, too"])
-    assert source.read_text() == "one two\n"
-    missing = tmp_path / "no folder" / "out.txt"
-    refuses(*words, missing, says=[missing, "no such folder"])
-    refuses(*words, tmp_path, says=[tmp_path, "is a folder. Accepted: a file"])
 
 
 @pytest.mark.parametrize("shards", [[], ["--shards=2"]])
@@ -307,10 +229,6 @@ def test_translate_to_a_full_disk_leaves_no_output(run, refuses, tmp_path):
     assert list(tmp_path.iterdir()) == [source]
 
 
-def test_a_run_that_has_begun(data, run, refuses):
-    refuses("train", "--data", data, "--out", run, says=[str(run), "--resume"])
-
-
 def test_a_refused_resume_changes_nothing(data, run, refuses, tmp_path):
     before = (run / "config.yaml").read_bytes()
     words = ["train", "--resume", "--epochs=77", "--out", run, "--data"]
@@ -330,22 +248,6 @@ def test_a_run_killed_before_its_first_checkpoint(data, run, refuses, tmp_path):
     shutil.copytree(run, folder, ignore=names)
     words = ["train", "--data", data, "--out", folder]
     refuses(*words, says=[folder, "a run that has begun", "--resume"])
-
-
-def test_data_where_a_run_is_wanted(data, refuses, tmp_path):
-    command = ["export", "--run", data, "--out", tmp_path / "out"]
-    refuses(*command, says=[f"{data}: prepared data, not a run"])
-
-
-def test_the_name_of_a_language_for_its_tag(corpus, refuses, tmp_path):
-    command = ["prepare", "--train", corpus / "train.tsv", "--out"]
-    command += [tmp_path / "out", "--source-language=english"]
-    refuses(*command, says=["source_language", "'english'", "english is en"])
-
-
-def test_a_beam_of_zero(run, corpus, refuses):
-    command = ["evaluate", "--run", run, "--input", corpus / "dev.tsv"]
-    refuses(*command, "--beam-size=0", says=["decoding.beam_size", "0"])
 
 
 @pytest.mark.parametrize(
@@ -428,9 +330,3 @@ def test_an_output_of_a_compression_that_is_not_written(
     path = tmp_path / f"out.{ending}"
     words = [name, "--run", "no-run", "--input", corpus / "dev.tsv"]
     refuses(*words, option, path, says=[path, "Accepted: ", ".gz"])
-
-
-def test_shards_are_joined_to_plain_text(refuses, corpus, tmp_path):
-    words = ["translate", "--run=no-run", "--input", corpus / "dev.tsv"]
-    out = tmp_path / "out.gz"
-    refuses(*words, "--shards=2", "--output", out, says=["--shards", out])

@@ -85,33 +85,3 @@ def test_what_is_printed_is_a_script(script, shell, tmp_path):
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")
     subprocess.run([shell, "-n", path], check=True)
-
-
-@pytest.mark.parametrize("how", ["source", "fpath"])
-def test_zsh_takes_it_from_source_and_from_a_file(script, how, tmp_path):
-    if shutil.which("zsh") is None:
-        pytest.skip("needs zsh")
-    (tmp_path / "_keras-transformer").write_text(script("zsh"))
-    compinit = "autoload -Uz compinit; compinit -u -d dump; "
-    code, registered = {
-        "source": (
-            f"{compinit} source ./_keras-transformer",
-            "_shtab_keras_transformer",
-        ),
-        "fpath": (f"fpath=($PWD $fpath); {compinit}", "_keras-transformer"),
-    }[how]
-    done = subprocess.run(
-        ["zsh", "-f", "-c", f"{code}; echo $_comps[keras-transformer]"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.stdout, done.stderr) == (f"{registered}\n", "")
-
-
-def test_another_shell_is_refused(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["completion", "fish"])
-    assert stop.value.code == 2
-    assert "'bash', 'zsh'" in capsys.readouterr().err

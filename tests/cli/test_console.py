@@ -10,9 +10,7 @@ import sys
 import pytest
 
 from keras_transformer.cli import console, info, main
-from keras_transformer.config import Config
 from keras_transformer.errors import InputError
-from keras_transformer.system.yaml_text import load_yaml
 
 # It names the window, clears the screen, and turns the direction of writing.
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202e"
@@ -54,22 +52,6 @@ def test_lines_obey_nothing_but_their_ends(capsys, monkeypatch):
     console.say(f"{HOSTILE}\r\none\ttwo")
     said = capsys.readouterr().err
     assert said == f"host\\x1b: {SHOWN}\\r\none\ttwo\n"
-
-
-def test_a_table_has_a_line_a_row():
-    rows = [("a\x1b", f"{HOSTILE}\n"), ("a long name", "b")]
-    assert console.table(rows).split("\n") == [
-        f"a\\x1b        {SHOWN}\\n",
-        "a long name  b",
-    ]
-
-
-def test_a_key_is_one_line_in_the_message_itself():
-    values = load_yaml('"\\e]0;owned\\a\\n\\e[2J": 1')
-    with pytest.raises(InputError, match="unknown key") as raised:
-        Config().updated(values, "config.yaml")
-    assert str(raised.value).isprintable()
-    assert r"'\x1b]0;owned\x07\n\x1b[2J'" in str(raised.value)
 
 
 @pytest.fixture
@@ -166,12 +148,3 @@ def test_what_is_said_beside_a_bar_is_a_line_of_its_own(monkeypatch):
     wanted = ["a line", "warning: cut off", "keras-transformer: error: broken"]
     assert said[:3] == wanted
     assert len(said) == 3  # The bar is gone.
-
-
-def test_without_a_bar_a_line_is_all_that_is_written(monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    console.say("a line")
-    console.tell_error("broken")
-    wanted = "a line\nkeras-transformer: error: broken\n"
-    assert terminal.getvalue() == wanted

@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 
 from keras_transformer.cli.main import build_parser, main
 from keras_transformer.exporting.server_files import FLAGS, batching_config
 from tests.cli.conftest import ROOT
-from tests.cli.kubernetes_objects import check, load, of_kind, one
 from tests.exporting.serving_messages import parse
 
 FOLDER = ROOT / "docs" / "deploy"
@@ -40,6 +40,96 @@ exec "$@"
 """
 
 
+def load(path):
+    documents = list(yaml.safe_load_all(path.read_text("utf-8")))
+    assert documents
+    assert all(documents)
+    return documents
+
+
+def one(documents, kind):
+    (item,) = (item for item in documents if item["kind"] == kind)
+    return item
+
+
+def check(documents):
+    """What holds among objects, and no schema says.
+
+    Labels against selectors, ports against services, volumes against mounts,
+    names, and the standard "restricted" of Pod Security.
+    """
+    names = [(item["kind"], item["metadata"]["name"]) for item in documents]
+    assert len(set(names)) == len(names)
+    assert len({item["metadata"].get("namespace") for item in documents}) == 1
+    pods = [
+        item["spec"]["template"]
+        for item in documents
+        if item["kind"] in ("Deployment", "Job")
+    ]
+    assert pods
+    ports = {}
+    for pod in pods:
+        ports |= check_pod(pod["spec"], names)
+    for item in documents:
+        spec, selector = item.get("spec", {}), {}
+        match item["kind"]:
+            case "Service":
+                selector = spec["selector"]
+                for port in spec["ports"]:
+                    assert ports[port["targetPort"]] == port["port"]
+            case "PodDisruptionBudget" | "Deployment":
+                selector = spec["selector"]["matchLabels"]
+            case "NetworkPolicy":
+                selector = spec["podSelector"]["matchLabels"]
+                for rule in spec["ingress"]:
+                    assert {port["port"] for port in rule["ports"]} <= {*ports}
+            case "HorizontalPodAutoscaler":
+                target = spec["scaleTargetRef"]
+                assert (target["kind"], target["name"]) in names
+            case "RoleBinding":
+                for other in (item["roleRef"], *item["subjects"]):
+                    assert (other["kind"], other["name"]) in names
+        labels = (pod["metadata"]["labels"].items() for pod in pods)
+        assert any(selector.items() <= items for items in labels)
+
+
+def check_pod(spec, names):
+    """Asserts that a pod is sound; returns its ports by name."""
+    if "serviceAccountName" in spec:
+        assert ("ServiceAccount", spec["serviceAccountName"]) in names
+    else:
+        assert spec["automountServiceAccountToken"] is False
+    assert ("Service", spec.get("subdomain")) in [*names, ("Service", None)]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["runAsUser"] > 0
+    profile = spec["securityContext"]["seccompProfile"]
+    assert profile == {"type": "RuntimeDefault"}
+    for volume in spec["volumes"]:
+        if "configMap" in volume:
+            assert ("ConfigMap", volume["configMap"]["name"]) in names
+    mounted, ports = set(), {}
+    for container in (*spec.get("initContainers", []), *spec["containers"]):
+        mounted |= {mount["name"] for mount in container["volumeMounts"]}
+        security = container["securityContext"]
+        assert security["allowPrivilegeEscalation"] is False
+        assert security["readOnlyRootFilesystem"] is True
+        assert security["capabilities"] == {"drop": ["ALL"]}
+        resources = container["resources"]
+        assert {"cpu", "memory"} <= resources["requests"].keys()
+        assert resources["limits"]["memory"]
+        assert all(isinstance(v["value"], str) for v in container["env"])
+        own = {
+            p["name"]: p["containerPort"] for p in container.get("ports", [])
+        }
+        ports |= own
+        for name, probe in container.items():
+            if name.endswith("Probe"):
+                for asked in {"httpGet", "tcpSocket"} & probe.keys():
+                    assert probe[asked]["port"] in own
+    assert mounted == {volume["name"] for volume in spec["volumes"]}
+    return ports
+
+
 def _commands(text):
     """The words of the program's commands in a file."""
     text = text.replace("\\\n", " ").replace("\n  --", " --")
@@ -53,7 +143,7 @@ def test_objects_fit_together_and_are_kubernetes(path):
     schemas = pytest.importorskip(
         "kubernetes_validate", reason="kubernetes-validate isn't installed"
     )
-    documents = load(path.read_text("utf-8"))
+    documents = load(path)
     check(documents)
     for document in documents:
         schemas.validate(document, schemas.latest_version(), strict=True)
@@ -73,7 +163,7 @@ def test_commands_have_options_that_exist(path):
 
 
 def test_the_server_has_the_configuration_that_an_export_has():
-    documents = load((FOLDER / "serving.yaml").read_text("utf-8"))
+    documents = load(FOLDER / "serving.yaml")
     files = one(documents, "ConfigMap")["data"]
     found, written = (
         parse("BatchingParameters", text)
@@ -84,7 +174,7 @@ def test_the_server_has_the_configuration_that_an_export_has():
     assert found == written
     parse("ModelServerConfig", files["models.config"])
     parse("MonitoringConfig", files["monitoring.config"])
-    (deployment,) = of_kind(documents, "Deployment")
+    deployment = one(documents, "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     flags = {flag.replace("=/models/", "=/config/") for flag in FLAGS}
     assert flags <= set(container["args"])

@@ -216,13 +216,11 @@ def test_a_notice_without_end_is_refused(toy, tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--format=tfserving"], ["keras and tfserving", "one of them"]),
-        (["--format=ctranslate2"], ["ctranslate2 and keras"]),
-        (["--model-version=2"], ["--model-version doesn't go", "--weights"]),
-        (["--precision=bfloat16"], ["--precision doesn't go"]),
-        (["--dev", "x.tsv"], ["--dev doesn't go"]),
-        (["--quantization=int8"], ["--quantization doesn't go"]),
-        (["--beam-size=2"], ["--beam-size doesn't go"]),
+        (["--model-version=2"], ["version goes with format None or 'tfserv"]),
+        (["--precision=bfloat16"], ["precision goes with format"]),
+        (["--dev", "x.tsv"], ["dev goes with format"]),
+        (["--quantization=int8"], ["quantization goes with format 'ctransl"]),
+        (["--beam-size=2"], ["decoding goes with format"]),
         (["--set=decoding.max_length=9"], ["decoding goes with format"]),
         (["--weights=last"], ["no such weights"]),
     ],

@@ -76,6 +76,8 @@ def test_a_folder_of_versions(tmp_path, capsys):
     assert found["versions"]["12"] == "export"
 
 
-def test_a_folder_of_other_folders_is_none(refuses, tmp_path):
-    (tmp_path / "runs/en-zh").mkdir(parents=True)
-    refuses("info", tmp_path / "runs", says=["no prepared data, run, export"])
+def test_each_kind_is_named(data, run, export, capsys):
+    folders = {"prepared data": data, "run": run, "export": export / "1"}
+    for kind, folder in folders.items():
+        assert main(["info", str(folder), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["kind"] == kind

@@ -27,11 +27,3 @@ def test_train_is_repeated_with_weights_and_tags(tmp_path, capsys):
     corpora = json.loads(capsys.readouterr().out)["report"]["corpora"]
     assert [corpus["weight"] for corpus in corpora] == [2, 1, 0.5]
     assert 120 < corpora[2]["trained"] < 180
-
-
-def test_a_weight_of_0_is_bad_input(tmp_path, capsys):
-    path = write(tmp_path, "a.tsv", "a", 3)
-    options = ["--train", f"{path}*0", "--out", str(tmp_path / "out")]
-    assert main(["prepare", *options]) == 2
-    said = capsys.readouterr().err.strip().splitlines()[-1]
-    assert "weight 0. Accepted: a number above 0" in said

@@ -16,15 +16,6 @@ def feed(monkeypatch, data: bytes):
     monkeypatch.setattr("sys.stdin", stream)
 
 
-def test_prepare_prints_counts(data, corpus, capsys, tmp_path):
-    options = ["--train", str(corpus / "train.tsv"), "--dev", "0.1"]
-    options += ["--target-language", "en", "--target-tokenizer", "word"]
-    assert main(["prepare", *options, "--out", str(tmp_path / "d")]) == 0
-    said = capsys.readouterr()
-    assert "duplicate" in said.out
-    assert "dev" in said.out
-
-
 def test_prepare_warns_of_a_dev_set_that_is_in_training(
     corpus, capsys, tmp_path
 ):
@@ -32,7 +23,9 @@ def test_prepare_warns_of_a_dev_set_that_is_in_training(
     options += ["--dev", str(corpus / "dev.tsv")]
     options += ["--target-language", "en", "--target-tokenizer", "word"]
     assert main(["prepare", *options, "--out", str(tmp_path / "d")]) == 0
-    warning = capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "duplicate" in said.out
+    warning = said.err
     assert "20 of 20 dev pairs" in warning
     assert "--set data.remove_leaked=side" in warning
 
@@ -120,12 +113,6 @@ def test_translate_keeps_order_and_blank_lines(
         assert capsys.readouterr().out == together[place] + "\n"
 
 
-def test_translate_of_nothing_is_nothing(run, capsys, monkeypatch):
-    feed(monkeypatch, b"")
-    assert main(["translate", "--run", str(run)]) == 0
-    assert capsys.readouterr().out == ""
-
-
 def test_translate_from_file_to_file_with_scores(run, corpus, tmp_path):
     source = tmp_path / "in.txt"
     source.write_text("one two\nthree\n")
@@ -156,25 +143,6 @@ def test_a_second_export_is_the_next_version(export, run, tmp_path):
     assert sorted(p.name for p in base.iterdir()) == ["1", "2"]
 
 
-def test_info_names_each_kind(data, run, export, capsys):
-    for folder, kind in (
-        (data, "prepared data"),
-        (run, "run"),
-        (export / "1", "export"),
-    ):
-        assert main(["info", str(folder), "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["kind"] == kind
-
-
-def test_resume_refuses_another_configuration(run, data, refuses):
-    refuses(
-        *("train", "--data", data, "--out", run, "--resume"),
-        *TRAIN_OPTIONS,
-        "--set=model.d_ff=64",
-        says=["model.d_ff"],
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "longer",
@@ -194,26 +162,14 @@ def test_resume_for_more_epochs_goes_on(corpus, data, tmp_path, longer):
     assert [json.loads(line)["epoch"] for line in history] == [1, 2]
 
 
-def test_resume_refuses_another_option(run, data, refuses):
-    refuses(
-        *(
-            "train",
-            "--data",
-            data,
-            "--out",
-            run,
-            "--resume",
-            "--set=training.seed=77",
-        ),
-        says=["training.seed 77 (the run has 1)", "None was taken"],
-    )
-
-
-def test_help_has_an_example_for_every_command(capsys):
-    from keras_transformer.cli.main import COMMANDS
-
-    for command in COMMANDS:
-        with pytest.raises(SystemExit) as stop:
-            main([command, "--help"])
-        assert stop.value.code == 0
-        assert f"keras-transformer {command}" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("training.seed=77", "training.seed 77 (the run has 1)"),
+        ("model.d_ff=64", "model.d_ff 64 (the run has 32)"),
+    ],
+)
+def test_resume_refuses_another_setting(run, data, refuses, setting, says):
+    words = ["train", "--data", data, "--out", run, "--resume"]
+    says = [says, "None was taken"]
+    refuses(*words, f"--set={setting}", says=says)

@@ -46,6 +46,10 @@ def test_a_line_a_pair(score):
                 float(total), abs=1e-3
             )
     assert [float(number) for number in rows[2]] == [0, 0, 0]
+    assert (
+        not {"tokens", "token_log_probabilities"}
+        & json.loads(score("--json")[0][0]).keys()
+    )
 
 
 def test_tokens_add_up(score):
@@ -61,14 +65,6 @@ def test_tokens_add_up(score):
     columns = [line.split("\t")[3] for line in score("--token-scores")[0]]
     assert columns[0].split()[1].startswith("one:-")
     assert columns[2] == ""
-
-
-def test_json_without_tokens(score):
-    value = json.loads(score("--json")[0][0])
-    assert set(value) == {
-        *("source", "target", "log_probability", "score", "per_token"),
-        *("length", "truncated"),
-    }
 
 
 def test_scores_are_those_of_the_translations(run, score, tmp_path, capsys):
@@ -103,14 +99,6 @@ def test_what_is_too_long_is_reported(score, tmp_path):
     assert "2 truncated pairs (number 2, 3): more tokens" in said
 
 
-def test_two_files_are_as_good_as_one(score, tmp_path):
-    for place, name in enumerate(("a", "b")):
-        text = "".join(f"{pair[place]}\n" for pair in PAIRS)
-        (tmp_path / name).write_text(text)
-    both = f"{tmp_path / 'a'},{tmp_path / 'b'}"
-    assert score(input=both) == score()
-
-
 def test_the_export_scores_like_the_run(export, pairs, score, capsys):
     expected, _ = score("--json")
     command = ["score", "--saved-model", str(export), "--input", str(pairs)]
@@ -124,24 +112,3 @@ def test_the_export_scores_like_the_run(export, pairs, score, capsys):
     for option in ("--token-scores", "--beam-size=2", "--set=decoding.top_k=1"):
         assert main([*command, option]) == 2
         assert option.split("=")[0] in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (b"", ["pairs.tsv", "empty"]),
-        (b"a\tb\nalone\n", ["pairs.tsv", "line 2", "one column"]),
-        (b"a\t\xff\n", ["pairs.tsv", "line 1", "UTF-8"]),
-    ],
-    ids=["empty", "one column", "not UTF-8"],
-)
-def test_bad_pairs(run, pairs, refuses, text, says):
-    pairs.write_bytes(text)
-    refuses("score", "--run", run, "--input", pairs, says=says)
-
-
-def test_bad_places(run, pairs, refuses, tmp_path):
-    missing = tmp_path / "no.tsv"
-    refuses("score", "--run", run, "--input", missing, says=[missing])
-    refuses("score", "--run", missing, "--input", pairs, says=[missing])
-    refuses("score", "--saved-model", missing, "--input", pairs, says=[missing])

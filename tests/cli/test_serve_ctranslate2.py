@@ -46,7 +46,7 @@ def xla_stays(monkeypatch):
 @pytest.fixture(scope="module")
 def ports(exported):  # noqa: F811
     """Of REST and gRPC of the guide's command, in a process."""
-    ((_, *words),) = [w for w in guide_commands("en") if w[0] == "serve"]
+    ((_, *words),) = [w for w in guide_commands() if w[0] == "serve"]
     assert words[-1] == "ctranslate2/en-zh"
     with socket.socket() as one, socket.socket() as other:
         one.bind(("127.0.0.1", 0))

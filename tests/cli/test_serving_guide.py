@@ -16,15 +16,10 @@ import threading
 import pytest
 
 from keras_transformer.cli.main import build_parser, main
-from keras_transformer.exporting.server_files import FLAGS
 from tests.cli.conftest import ROOT, start
 
 GUIDE = ROOT / "docs" / "serving.md"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
-# Run by tests/cli/test_verification.py, and by test_export_format.py.
-RUN_ELSEWHERE = ("export --verify-only", "export --run")
-# What isn't here: Docker, TensorFlow Serving's binary.
-NOT_HERE = ("docker", "tensorflow_model_server")
 
 pytestmark = pytest.mark.skipif(
     not all(
@@ -51,22 +46,6 @@ def lines_of(program, *beginnings):
         ):
             found.append(words)
     return found
-
-
-def test_every_command_is_tested_below():
-    programs = {
-        shlex.split(line)[0]
-        for block in blocks("sh")
-        for line in block.replace("\\\n", " ").splitlines()
-    }
-    tested = {"keras-transformer", "curl", "python", *NOT_HERE}
-    assert programs == tested
-    commands = {words[1] for words in lines_of("keras-transformer")}
-    assert commands == {"export", "serve", "translate", "versions"}
-    assert {kind for kind, _ in BLOCK.findall(GUIDE.read_text("utf-8"))} == {
-        "sh",
-        "python",
-    }
 
 
 @pytest.fixture(scope="module")
@@ -184,23 +163,6 @@ def test_versions(place, tmp_path, monkeypatch, capsys):
     assert 'key: "stable" value: 1' in config
 
 
-@pytest.mark.parametrize("words", lines_of("keras-transformer"), ids=" ".join)
-def test_options_are_there(words):
-    assert build_parser().parse_args(words[1:]).command == words[1]
-    if words[1] == "export":
-        assert " ".join(words[1:]).startswith(RUN_ELSEWHERE)
-
-
-def test_what_runs_elsewhere_names_files_that_are_there(place):
-    """Parsed only: there is no Docker and no such binary."""
-    for words in (words for name in NOT_HERE for words in lines_of(name)):
-        for word in words:
-            if word.startswith("saved_models"):
-                assert (place / word).exists(), words
-    (command,) = lines_of("tensorflow_model_server")
-    assert set(FLAGS) < set(command)
-
-
 def test_the_table_of_limits_is_the_defaults():
     text = GUIDE.read_text("utf-8")
     arguments = build_parser().parse_args(["serve"])
@@ -208,12 +170,3 @@ def test_the_table_of_limits_is_the_defaults():
     for option, default, unit in re.findall(row, text):
         value = getattr(arguments, option.replace("-", "_"))
         assert value == int(default) * (2**20 if unit else 1)
-
-
-@pytest.mark.parametrize("words", lines_of("python"), ids=" ".join)
-def test_scripts_have_the_options_that_are_shown(words):
-    script = words[1].removesuffix(".py").replace("/", ".")
-    if (ROOT / words[1]).is_dir():
-        script += ".__main__"
-    module = importlib.import_module(script)
-    assert module.parser().parse_args(words[2:])

@@ -10,7 +10,6 @@ import time
 import numpy as np
 import pytest
 
-from keras_transformer.cli.main import main
 from tests.cli.conftest import TRAIN_OPTIONS, start
 
 EPOCHS = 6
@@ -238,11 +237,3 @@ def test_hosts_without_a_launcher_are_refused(data, tmp_path):
     assert statuses == [2]
     assert len(lines[0]) == 1
     assert "no launcher says who" in lines[0][0]
-
-
-def test_help_names_the_options(capsys):
-    with pytest.raises(SystemExit):
-        main(["train", "--help"])
-    said = capsys.readouterr().out
-    for option in ("--hosts", "--coordinator", "--join-timeout"):
-        assert option in said

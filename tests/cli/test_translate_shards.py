@@ -129,7 +129,19 @@ def test_an_export_translates_in_shards(export, source, tmp_path):
     assert outputs[0] == outputs[1]
 
 
-def test_an_array_of_tasks_and_a_join(translate, monkeypatch, capsys):
+DAMAGES = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:400]),
+    "extended": lambda path: path.write_bytes(path.read_bytes() * 2),
+    "changed": lambda path: path.write_bytes(path.read_bytes().lower()),
+    "link": lambda path: (
+        path.rename(path.with_name(".x"))
+        and path.symlink_to(path.with_name("00001-of-00004"))
+    ),
+    "pipe": lambda path: path.unlink() or os.mkfifo(path),
+}
+
+
+def test_an_array_of_tasks_and_a_join(translate, monkeypatch, capsys, tmp_path):
     expected = translate(out="whole.txt")
     translate("--shards=4", "--shard=2")
     monkeypatch.setenv("JOB_COMPLETION_INDEX", "1")
@@ -143,12 +155,11 @@ def test_an_array_of_tasks_and_a_join(translate, monkeypatch, capsys):
         in capsys.readouterr().err
     )
     assert translate("--shards=4", "--shard=0") is None
-    assert translate("--shards=4", "--join") == expected
-
-
-def test_all_shards_in_a_task_of_another_array(translate, monkeypatch):
-    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "77")
-    assert translate("--shards=2", "--shard=all") is not None
+    DAMAGES["cut"](tmp_path / "out.txt.shards" / "00002-of-00004")
+    assert translate("--shards=4", "--join", status=2) is None
+    assert "missing or damaged: 2. Acc" in capsys.readouterr().err
+    # Whichever task of an array this is.
+    assert translate("--shards=4", "--shard=all") == expected
 
 
 def test_a_line_that_is_not_utf8_is_refused_at_the_start(
@@ -162,18 +173,6 @@ def test_a_line_that_is_not_utf8_is_refused_at_the_start(
     refuses(*command, f"--output={tmp_path / 'o'}", says=["line 121: not UTF"])
 
 
-DAMAGES = {
-    "cut": lambda path: path.write_bytes(path.read_bytes()[:400]),
-    "extended": lambda path: path.write_bytes(path.read_bytes() * 2),
-    "changed": lambda path: path.write_bytes(path.read_bytes().lower()),
-    "link": lambda path: (
-        path.rename(path.with_name(".x"))
-        and path.symlink_to(path.with_name("00001-of-00004"))
-    ),
-    "pipe": lambda path: path.unlink() or os.mkfifo(path),
-}
-
-
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_shard_is_translated_again(
     translate, tmp_path, capsys, damage
@@ -185,16 +184,6 @@ def test_a_damaged_shard_is_translated_again(
     assert translate("--shards=4") == expected
     said = capsys.readouterr().err
     assert "shard 2 failed (try 1 of 3): " in said
-
-
-def test_damaged_shards_are_not_joined(translate, tmp_path, capsys):
-    for number in range(4):
-        translate("--shards=4", f"--shard={number}")
-    path = tmp_path / "out.txt.shards" / "00002-of-00004"
-    DAMAGES["cut"](path)
-    assert translate("--shards=4", "--join", status=2) is None
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert "1 of 4 shards are missing or damaged: 2. Accepted" in said
 
 
 def test_files_of_others_stay(translate, tmp_path):
@@ -226,15 +215,13 @@ def test_a_long_line_is_told_by_its_number(translate, tmp_path, capsys):
     ],
     ids=["search", "shards", "request", "weights"],
 )
-def test_other_options_are_refused(translate, capsys, options, says):
+def test_other_options_and_inputs_are_refused(
+    translate, source, capsys, options, says
+):
     translate("--shards=2", "--shard=0")
     translate("--shards=2", *options, status=2)
     said = capsys.readouterr().err.splitlines()[-1]
     assert f"out.txt.shards: begun with {says}. Accepted: " in said
-
-
-def test_another_input_is_refused(translate, source, capsys):
-    translate("--shards=2", "--shard=0")
     source.write_text(text(351))
     translate("--shards=2", status=2)
     assert "begun with another input" in capsys.readouterr().err
@@ -263,14 +250,10 @@ def test_bad_usage(refuses, run, source, tmp_path, monkeypatch, options, says):
     command = ["translate", "--run", run, "--input", source, *options]
     refuses(*command, says=says)
     assert sorted(os.listdir()) == ["O", "in.txt"]
-
-
-def test_shards_need_files_and_a_model_here(refuses, run, source):
     shards = ["--shards=2", "--output=o"]
-    command = ["translate", "--run", run, *shards]
-    refuses(*command, says=["--shards needs --input"])
+    refuses(*command[:3], *shards, says=["--shards needs --input"])
     command = ["translate", "--server=http://x", "--input", source, *shards]
-    refuses(*command, says=["--shards goes with --run, --saved-model or --c"])
+    refuses(*command, says=["--shards goes with --run or --saved-model or"])
 
 
 def test_a_run_that_is_none_leaves_nothing(refuses, source, tmp_path):

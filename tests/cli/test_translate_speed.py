@@ -146,9 +146,3 @@ def test_damaged_weights_are_told_by_workers_in_one_line(
     assert main([*map(str, words), f"--output={out}"]) == 2
     said = capfd.readouterr()  # by the workers, too
     check_told(said.out, said.err, tmp_path, f"{path}: damaged")
-
-
-@pytest.mark.parametrize("option", ["--workers", "--threads"])
-def test_numbers_below_one(option, run, source, refuses):
-    command = ["translate", "--run", run, "--input", source]
-    refuses(*command, f"{option}=0", says=[option, "1 or more", "0"])

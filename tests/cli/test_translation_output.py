@@ -220,7 +220,10 @@ def test_options_outdo_keys(translate):
         (["--set=decoding.beem_size=2"], ["--set", "decoding.beam_size?"]),
         (["--set=decoding.beam_size=0"], ["--set", "greater than 0"]),
         (["--set=decoding.beam_size=two"], ["decoding.beam_size", "'two'"]),
-        (["--set=decoding.beam_size"], ["SECTION.KEY=VALUE", "'decoding.beam_size'"]),
+        (
+            ["--set=decoding.beam_size"],
+            ["SECTION.KEY=VALUE", "'decoding.beam_size'"],
+        ),
         (["--set=decoding.top_p=[1"], ["top_p", "not a YAML value"]),
         (["--set=decoding.banned_tokens=[nine]"], ["banned_tokens", "'nine'"]),
         (["--n-best=5"], ["--n-best", "1 to 4", "5"]),

@@ -30,12 +30,6 @@ def test_sentences_on_the_command_line_are_translated(random_run, capsys):
     assert capsys.readouterr().out.splitlines() == expected
 
 
-@pytest.mark.parametrize("option", ["--input=x", "--shards=2"])
-def test_sentences_are_in_place_of_a_file(random_run, option, capsys):
-    assert main(["translate", "--run", str(random_run), "aaa", option]) == 2
-    assert "TEXT" in capsys.readouterr().err
-
-
 def test_a_folder_is_served(tmp_path, capsys):
     arguments = build_parser().parse_args(["serve", str(tmp_path)])
     serve._check(arguments)
@@ -45,25 +39,6 @@ def test_a_folder_is_served(tmp_path, capsys):
     both = ["serve", str(tmp_path), "--model_base_path", str(tmp_path)]
     assert main(both) == 2
     assert "serve takes either" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("option", "says"),
-    [
-        ("--dev=200", "or a file; for 200 pairs of a million, 0.0002"),
-        ("--dev=0", "above 0 and below 1, or a file"),
-        ("--source-language=English", "language tag; English is en."),
-        ("--target-language=german", "german is de"),
-        ("--target-language=klingon", "such as en, zh or pt-BR"),
-        ("--preset=smal", "did you mean 'small'?"),
-    ],
-)
-def test_what_was_meant_is_told(option, says, tmp_path, capsys):
-    text = tmp_path / "train.tsv"
-    text.write_text("a\tb\n")
-    options = ["--train", str(text), "--out", str(tmp_path / "out")]
-    assert main(["prepare", *options, option]) == 2
-    assert says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -118,14 +93,6 @@ def test_a_timeout_that_never_ends(timeout, refuses):
 def test_names_that_no_server_has(option, says, refuses):
     words = ["translate", "--server", "grpc://127.0.0.1:1", option, "text"]
     refuses(*words, says=[says])
-
-
-@pytest.mark.parametrize("content", ["hello world", "- 1", "7"])
-def test_a_configuration_that_is_no_mapping(content, tmp_path, refuses):
-    path = tmp_path / "config.yaml"
-    path.write_text(content)
-    words = ["train", "--data=x", "--out=y", "--config", path]
-    refuses(*words, says=[path, "expected 'key: value' lines"])
 
 
 def test_a_backend_that_train_has_not(tmp_path, refuses, monkeypatch):

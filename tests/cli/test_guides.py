@@ -1,0 +1,136 @@
+"""Commands of README and guides: they have options that exist, and run."""
+
+import io
+import json
+import re
+import shlex
+import signal
+import socket
+import threading
+
+import pytest
+
+from keras_transformer.cli.main import build_parser, main
+from keras_transformer.data.demo import load_demo_corpus
+from keras_transformer.data.prepared import PreparedData
+from tests.cli.conftest import ROOT, TRAIN_OPTIONS, start
+from tests.importing.conftest import unpack
+from tests.serving.asking import ask
+
+GUIDES = ROOT / "docs/en/guides"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def commands(text):
+    """The words of each command of the package; of a pipe, of its last part."""
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    for line in lines:
+        words = shlex.split(line.split("| ")[-1], comments=True)
+        if words[:1] == ["sbatch"]:  # What Slurm is to run stands in quotes.
+            words = shlex.split(words[-1])
+        if words[:1] == ["keras-transformer"]:
+            yield words[1:]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_commands_have_options_that_exist(page):
+    for words in commands(page.read_text("utf-8")):
+        build_parser().parse_args(words)
+
+
+def write_pairs(path, pairs):
+    lines = [f"{source}\t{target}\n" for source, target in pairs]
+    path.write_text("".join(lines), "utf-8")
+
+
+def short(words):
+    """A command, its training as short as can be."""
+    if words[0] == "train":
+        words = [*words, *TRAIN_OPTIONS, "--set=model.max_length=64"]
+        words.append("--epochs=1")
+    assert main(words) == 0, words
+
+
+@pytest.mark.slow
+def test_three_commands_of_back_translation(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    pairs = load_demo_corpus().train
+    for name, part in (("train", pairs[:200]), ("dev", pairs[200:230])):
+        write_pairs(tmp_path / f"{name}.tsv", part)
+        write_pairs(tmp_path / f"{name}-zh-en.tsv", [(b, a) for a, b in part])
+    mono = "".join(f"{target}\n" for _, target in pairs[300:400])
+    (tmp_path / "mono.zh").write_text(mono, "utf-8")
+    sizes = [
+        f"--set=data.{s}_vocabulary_size=200" for s in ("source", "target")
+    ]
+    languages = ["--source-language=zh", "--target-language=en"]
+    files = ["--train=train-zh-en.tsv", "--dev=dev-zh-en.tsv"]
+    short(["prepare", *files, "--out=data/zh-en", *languages, *sizes])
+    short(["train", "--data=data/zh-en", "--out=runs/zh-en"])
+    text = (GUIDES / "bulk-translation.md").read_text("utf-8")
+    words = [*commands(text.partition("## Back-translation")[2])]
+    assert [line[0] for line in words] == ["translate", "prepare", "train"]
+    for line in words:
+        short(line)
+    made = (tmp_path / "mono.en").read_text().splitlines()
+    assert len(made) == 100
+    assert any(made)
+    prepared = PreparedData.load(tmp_path / "data" / "en-zh-bt")
+    assert prepared.counts["train"] > 200
+    assert "<BT>" in prepared.config.source_tags
+    assert (tmp_path / "runs" / "en-zh-bt" / "history.jsonl").is_file()
+
+
+@pytest.mark.slow
+def test_an_opus_mt_model_from_its_folder_to_a_server(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    unpack("big", tmp_path / "opus-mt-en-zh")
+    pairs = load_demo_corpus().train
+    write_pairs(tmp_path / "pairs.tsv", pairs[:120])
+    write_pairs(tmp_path / "test.tsv", pairs[200:210])
+    stdin = io.TextIOWrapper(io.BytesIO(b"I go.\n"))
+    monkeypatch.setattr("sys.stdin", stdin)
+    *before, serve = commands((GUIDES / "opus-mt.md").read_text("utf-8"))
+    for words in before:
+        words += (
+            ["--epochs=1", "--set=training.threads=1"]
+            if words[0] == "train"
+            else []
+        )
+        capsys.readouterr()
+        assert main(words) == 0, words
+    described = tmp_path / "saved_models/en-zh/1/assets.extra"
+    described = json.loads((described / "keras_transformer.json").read_text())
+    assert described["imported"]["license"] == "apache-2.0"
+    answer = served(tmp_path, serve, "I go to Shanghai.")
+    capsys.readouterr()
+    assert main(["translate", "--run=runs/mine", "I go to Shanghai."]) == 0
+    assert capsys.readouterr().out == f"{answer['translation']}\n"
+
+
+def served(folder, words, text):
+    """What the server of a command says of a text."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        port = one.getsockname()[1]
+    base = folder / words[-1]
+    process = start(
+        *(*words[:-1], base, "--engine=embedded", "--port=0"),
+        *("--rest_api_port", port),
+    )
+    timer = threading.Timer(120, process.kill)  # Whatever happens, it ends.
+    timer.start()
+    for line in process.stderr:
+        if line.startswith(("gRPC on", "page at")):
+            break
+    body = json.dumps({"instances": [text]}).encode()
+    answer = ask(f"127.0.0.1:{port}", "/v1/models/en-zh:predict", body)
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    timer.cancel()
+    assert answer.status == 200
+    return json.loads(answer.body)["predictions"][0]
