@@ -13,6 +13,7 @@ from keras_transformer.errors import InputError, require_kind
 
 if TYPE_CHECKING:
     from keras_transformer.data.corpus import Pairs
+    from keras_transformer.exporting.verification.checks import CheckResult
     from keras_transformer.exporting.writer.ctranslate2 import CTranslate2Report
     from keras_transformer.exporting.writer.keras_file import KerasReport
     from keras_transformer.exporting.writer.saved_model import ExportReport
@@ -173,6 +174,41 @@ def export(
     )
     _write_server_files(out, format, progress)
     return report
+
+
+def verify(
+    folder: str | os.PathLike, progress: Callable[[str], None] | None = None
+) -> tuple[pathlib.Path, tuple[CheckResult, ...]]:
+    """Runs all checks of an export again, in fresh processes.
+
+    Args:
+        folder: of a version, of a model, whose latest version is taken, or of
+            an export for CTranslate2.
+        progress: called with a line before the checks.
+
+    Returns:
+        the folder that was checked, and the result of each check.
+
+    Raises:
+        InputError: no export is there.
+    """
+    from keras_transformer.exporting.ctranslate2_folder import DESCRIPTION
+    from keras_transformer.exporting.registry.version_folders import (
+        find_saved_model,
+    )
+    from keras_transformer.exporting.verification.checks import (
+        CTRANSLATE2_CHECKS,
+        VERIFY,
+        check_in_fresh_process,
+    )
+
+    folder = pathlib.Path(folder)
+    if (folder / DESCRIPTION).is_file():
+        module = CTRANSLATE2_CHECKS
+    else:
+        folder, module = find_saved_model(folder), VERIFY
+    (progress or _ignore)(f"checking {folder} in fresh processes")
+    return folder, check_in_fresh_process(folder, f"{folder}", module)
 
 
 def _check(format, **given):

@@ -74,12 +74,6 @@ def translate_in_shards(
 
 def _check_options(arguments):
     """Refuses options that don't fit --shards."""
-    for name, least in (("shards", 1), ("retries", 0)):
-        value = getattr(arguments, name)
-        if value is not None and value < least:
-            raise InputError(
-                f"--{name} must be {least} or more. Received: {value}"
-            )
     for name in ("input", "output"):
         if getattr(arguments, name) is None:
             raise InputError(f"--shards needs --{name}, a file")

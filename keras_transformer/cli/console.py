@@ -1,6 +1,5 @@
 """Console input and output: lines of text, progress, messages."""
 
-import abc
 import contextlib
 import gzip
 import io
@@ -10,8 +9,8 @@ import sys
 import tempfile
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Self, TextIO
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TextIO
 
 from tqdm import tqdm
 
@@ -100,21 +99,7 @@ def _write_line(line):
         print(line, file=sys.stderr, flush=True)
 
 
-class Closing(abc.ABC):
-    """Closes itself at the end of a `with` block."""
-
-    @abc.abstractmethod
-    def close(self) -> None:
-        """Ends what is shown."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class Progress(Closing):
+class Progress(contextlib.AbstractContextManager):
     """A bar on a terminal, a line now and then in a log, both with the rate.
 
     Args:
@@ -185,13 +170,17 @@ class Progress(Closing):
         self._done += count
         self.update(self._done)
 
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
+        """Ends what is shown."""
         if self._bar is not None:
             with contextlib.suppress(OSError):
                 self._bar.close()
 
 
-class Stages(Closing):
+class Stages(contextlib.AbstractContextManager):
     """A `progress(stage, done, total)` callback: a `Progress` per stage."""
 
     def __init__(self, unit: str = "lines") -> None:
@@ -206,7 +195,11 @@ class Stages(Closing):
             self._progress = Progress(stage, total, self._unit)
         self._progress.update(done)
 
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
+        """Ends what is shown."""
         if self._progress is not None:
             self._progress.close()
             self._progress = None
@@ -270,11 +263,13 @@ def _quiet_stderr():
             os.close(kept)
 
 
-def table(rows: list[tuple[str, str]]) -> str:
-    """Two aligned columns, a line each row."""
-    rows = [(visible(name), visible(value)) for name, value in rows]
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Aligned columns, a line each row."""
+    rows = [[visible(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows
+    )
 
 
 def input_lines(path: str | os.PathLike | None) -> Iterator[str]:

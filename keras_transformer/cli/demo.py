@@ -1,7 +1,7 @@
 """The whole path on the built-in English-Chinese corpus: no file needed.
 
 Prepares the corpus, trains a small model, evaluates it on held-out sentences,
-exports it, and translates through the export in a fresh process.
+exports it, and translates through the export.
 
 example:
   keras-transformer demo
@@ -12,11 +12,11 @@ import os
 import pathlib
 import shlex
 import shutil
-import subprocess
 import sys
 import time
 
 from keras_transformer.api.exporting import export
+from keras_transformer.api.loading import load
 from keras_transformer.api.runs import TrainingRequest
 from keras_transformer.api.training import best_epoch, train_run
 from keras_transformer.cli.console import (
@@ -32,10 +32,6 @@ from keras_transformer.cli.train import training_progress
 from keras_transformer.config.presets import preset
 from keras_transformer.errors import InputError
 from keras_transformer.system.files import write_text
-from keras_transformer.system.interpreters import (
-    child_environment,
-    module_command,
-)
 from keras_transformer.system.leftovers import sweep
 
 SHOWN = 10  # held-out sentences translated at the end
@@ -68,8 +64,11 @@ def run(arguments: argparse.Namespace) -> None:
     config = _config(arguments.epochs)
     load_tensorflow()
     from keras_transformer.evaluation.significance import score_text
+    from keras_transformer.exporting.registry.version_folders import (
+        choose_version,
+    )
 
-    _check_out(arguments.out)
+    choose_version(arguments.out, None)  # Refused before anything is done.
     work = _clean(pathlib.Path(arguments.work))
     say("reading the built-in corpus")
     corpus = _write_corpus(work, arguments.sentences)
@@ -108,7 +107,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _print_translations(path, pairs):
     """Translates through the export; shows the reference where it differs."""
-    translations = _translate_in_fresh_process(path, pairs)
+    translations = load(path).translate([source for source, _ in pairs])
     print(f"\n{len(pairs)} held-out sentences through {visible(f'{path}')}:\n")
     for (source, reference), translation in zip(
         pairs, translations, strict=True
@@ -181,15 +180,6 @@ def _config(epochs):
     return config
 
 
-def _check_out(out):
-    """Refuses a folder for the export before anything is done."""
-    from keras_transformer.exporting.registry.version_folders import (
-        choose_version,
-    )
-
-    choose_version(out, None)
-
-
 def _train(work, prepared, config):
     run = train_run(
         prepared,
@@ -225,22 +215,6 @@ def _write_report(work, run, evaluation, prepared):
 def _export(run, out, dev):
     texts = [source for source, _ in _spread(dev, SHOWN)]
     return export(run, out, warmup_texts=texts, progress=say)
-
-
-def _translate_in_fresh_process(path, pairs):
-    say("translating in a fresh process")
-    command = [*module_command("keras_transformer"), "translate"]
-    lines = "".join(f"{source}\n" for source, _ in pairs)
-    done = subprocess.run(
-        [*command, "--saved-model", str(path)],
-        input=lines.encode("utf-8"),
-        stdout=subprocess.PIPE,
-        env=child_environment(),
-        check=False,
-    )
-    if done.returncode:
-        raise InputError(f"{path}: translating in a fresh process failed")
-    return done.stdout.decode("utf-8").splitlines()
 
 
 def _spread(pairs, count):

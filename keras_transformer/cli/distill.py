@@ -22,11 +22,10 @@ from keras_transformer.cli.options import (
     add_process_options,
     add_search_options,
     add_weights_option,
-    check_process_options,
     decoding_config,
+    integer,
 )
 from keras_transformer.cli.prepare import describe
-from keras_transformer.errors import InputError
 
 _RETRIES = 2
 
@@ -64,16 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--retries",
         "how often sentences whose translation failed are tried again "
         f"(default: {_RETRIES})",
+        type=integer(0),
         default=_RETRIES,
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    check_process_options(arguments)
-    if arguments.retries < 0:
-        raise InputError(
-            f"--retries must be 0 or more. Received: {arguments.retries}"
-        )
     decoding = decoding_config(run_config(arguments.teacher), arguments)
     load_tensorflow()
     from keras_transformer.translation.distillation import distill

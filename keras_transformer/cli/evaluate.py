@@ -21,6 +21,7 @@ import json
 import os
 import pathlib
 
+from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import (
     Progress,
     check_outputs,
@@ -165,7 +166,8 @@ def run(arguments: argparse.Namespace) -> None:
         systems = {_name(arguments): evaluation.texts.translations}
         for name, other in zip(arguments.against, others, strict=True):
             if isinstance(other, str):
-                options["decoding"] = _decoding_of(other, arguments)
+                config = run_config(other)
+                options["decoding"] = decoding_config(config, arguments)
                 other = evaluate(other, pairs, **options).texts.translations
             systems[name] = other
     if arguments.output:
@@ -290,12 +292,6 @@ def _other(name, model, measured, weights):
     return list(itertools.compress(lines, measured))
 
 
-def _decoding_of(folder, arguments):
-    from keras_transformer.training.run import Run
-
-    return decoding_config(Run.load(folder).config, arguments)
-
-
 def _training_data(arguments, model):
     """The `PreparedData` of --data, or None.
 
@@ -356,21 +352,13 @@ def _comparison(compared):
             p_values = getattr(system, f"{name}_p_values")
             row.append(_score(system, name))
             row += [p_value_text(p_values[test]) for test in tests]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
     drawn = compared.resampling
     named = {
         "bs": f"paired bootstrap, {drawn.resamples} resamples",
         "ar": f"paired approximate randomisation, {drawn.trials} trials",
     }
     meanings = "; ".join(f"{test}: {named[test]}" for test in tests)
-    lines.append(f"p of the difference to {first.name}; {meanings}")
-    return "\n".join(lines)
+    return f"{table(rows)}\np of the difference to {first.name}; {meanings}"
 
 
 def _model(arguments):

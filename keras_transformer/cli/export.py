@@ -20,9 +20,13 @@ example:
 
 import argparse
 import json
-import pathlib
 
-from keras_transformer.api.exporting import FORMATS, PRECISIONS, export
+from keras_transformer.api.exporting import (
+    FORMATS,
+    PRECISIONS,
+    export,
+    verify,
+)
 from keras_transformer.api.runs import run_config
 from keras_transformer.cli.console import load_tensorflow, say, table
 from keras_transformer.cli.options import (
@@ -39,10 +43,8 @@ from keras_transformer.cli.options import (
     setting_options,
 )
 from keras_transformer.errors import InputError
-from keras_transformer.exporting.ctranslate2_folder import (
-    DESCRIPTION,
-    QUANTIZATIONS,
-)
+from keras_transformer.exporting.ctranslate2_folder import QUANTIZATIONS
+from keras_transformer.exporting.verification.checks import require_passed
 from keras_transformer.system.files import json_text
 
 # What may stand beside --verify-only.
@@ -164,33 +166,9 @@ def _print_report(arguments, report):
 
 
 def _verify_only(arguments):
-    """Runs every check on a version folder and prints their results.
-
-    Args:
-        arguments: of `export`.
-
-    Raises:
-        InputError: another option was given, there is no SavedModel, or a
-            check failed.
-    """
-    from keras_transformer.exporting.registry.version_folders import (
-        find_saved_model,
-    )
-    from keras_transformer.exporting.verification.checks import (
-        CTRANSLATE2_CHECKS,
-        VERIFY,
-        check_in_fresh_process,
-        require_passed,
-    )
-
+    """Runs every check on an export and prints their results."""
     _refuse_other_options(arguments)
-    folder = pathlib.Path(arguments.verify_only)
-    if (folder / DESCRIPTION).is_file():
-        module = CTRANSLATE2_CHECKS
-    else:
-        folder, module = find_saved_model(folder), VERIFY
-    say(f"checking {folder} in fresh processes")
-    checks = check_in_fresh_process(folder, f"{folder}", module)
+    folder, checks = verify(arguments.verify_only, say)
     if arguments.json:
         print(
             json_text(
@@ -203,15 +181,11 @@ def _verify_only(arguments):
         )
     else:
         rows = [
-            (check.name, f"{_outcome(check):<6}  {check.detail}")
+            (check.name, "passed" if check.passed else "FAILED", check.detail)
             for check in checks
         ]
         print(table(rows))
     require_passed(checks, f"{folder}")
-
-
-def _outcome(check):
-    return "passed" if check.passed else "FAILED"
 
 
 def _refuse_other_options(arguments):

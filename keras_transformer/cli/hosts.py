@@ -11,7 +11,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli.console import say_as, tell_error
-from keras_transformer.cli.options import add_number, flag
+from keras_transformer.cli.options import add_number, flag, integer
 from keras_transformer.errors import InputError
 from keras_transformer.training.joining import LAUNCHERS, Meeting
 from keras_transformer.version import versions
@@ -45,7 +45,9 @@ def add_host_options(parser: argparse.ArgumentParser) -> None:
         help="or with hosts that are started by hand: where the first of them "
         "listens, the same for all",
     )
-    add_number(parser, "--num-processes", "how many hosts there are")
+    add_number(
+        parser, "--num-processes", "how many hosts there are", type=integer(1)
+    )
     add_number(
         parser, "--process-id", "which of them this is, from 0, the first", "I"
     )
@@ -54,6 +56,7 @@ def add_host_options(parser: argparse.ArgumentParser) -> None:
         "--join-timeout",
         f"how long hosts wait for each other (default: {JOIN_SECONDS})",
         "SECONDS",
+        integer(1),
     )
 
 
@@ -83,10 +86,6 @@ def meeting(
         raise InputError(
             f"{first}: several hosts train on JAX alone. Accepted: "
             "--backend jax"
-        )
-    if seconds is not None and seconds < 1:
-        raise InputError(
-            f"--join-timeout must be 1 or more. Received: {seconds}"
         )
     seconds = seconds or JOIN_SECONDS
     if not given:
@@ -197,10 +196,6 @@ def _check_together(arguments, given):
 
 def _check_values(arguments):
     count, index = arguments.num_processes, arguments.process_id
-    if count < 1:
-        raise InputError(
-            f"--num-processes must be 1 or more. Received: {count}"
-        )
     if not 0 <= index < count:
         raise InputError(
             f"--process-id must be 0 to {count - 1} with --num-processes "

@@ -15,9 +15,8 @@ example:
 """
 
 import argparse
-import warnings
 
-from keras_transformer.cli.console import load_tensorflow, say, table
+from keras_transformer.cli.console import load_tensorflow, table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,20 +65,15 @@ def run(arguments: argparse.Namespace) -> None:
     load_tensorflow()
     from keras_transformer.importing.run import import_run
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        run = import_run(
-            arguments.folder,
-            arguments.out,
-            positions=arguments.positions,
-            source_language=arguments.source_language,
-            target_language=arguments.target_language,
-            source_prefix=arguments.source_prefix,
-            punctuation=arguments.punctuation,
-        )
-    for warning in caught:
-        if warning.category is UserWarning:
-            say(f"warning: {warning.message}")
+    run = import_run(
+        arguments.folder,
+        arguments.out,
+        positions=arguments.positions,
+        source_language=arguments.source_language,
+        target_language=arguments.target_language,
+        source_prefix=arguments.source_prefix,
+        punctuation=arguments.punctuation,
+    )
     print(table([*_rows(run, arguments.out)]))
 
 

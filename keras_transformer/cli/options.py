@@ -39,6 +39,27 @@ def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def integer(
+    least: int | None = None, most: int | None = None
+) -> Callable[[str], int]:
+    """An option's type: an integer within bounds."""
+
+    def convert(text):
+        number = int(text)
+        if least is not None and number < least:
+            raise argparse.ArgumentTypeError(
+                f"must be {least} or more. Received: {text}"
+            )
+        if most is not None and number > most:
+            raise argparse.ArgumentTypeError(
+                f"must be {most} or less. Received: {text}"
+            )
+        return number
+
+    convert.__name__ = "integer"  # As messages have it.
+    return convert
+
+
 def add_number(
     parser: Options,
     name: str,
@@ -168,24 +189,14 @@ def add_process_options(parser: argparse.ArgumentParser) -> None:
         "--workers",
         "processes that translate; 1: this one. Default: as many as "
         "there are cores, 1 for little text or with a GPU",
+        type=integer(1),
     )
     add_number(
         parser,
         "--threads",
         "of each process (default: 1, the fastest with a worker a core)",
+        type=integer(1),
     )
-
-
-def check_process_options(arguments: argparse.Namespace) -> None:
-    """Refuses numbers of processes or threads below 1.
-
-    Raises:
-        InputError: names the option.
-    """
-    for name in ("workers", "threads"):
-        value = getattr(arguments, name)
-        if value is not None and value < 1:
-            raise InputError(f"--{name} must be 1 or more. Received: {value}")
 
 
 def add_settings(

@@ -12,14 +12,12 @@ example:
 import argparse
 import dataclasses
 import importlib.util
-import warnings
 from collections.abc import Callable
 
 from keras_transformer import plots
 from keras_transformer.cli.console import (
     argument_text,
     load_tensorflow,
-    say,
     visible,
 )
 from keras_transformer.cli.options import (
@@ -109,11 +107,7 @@ def run(arguments: argparse.Namespace) -> None:
     path = arguments.out or f"{arguments.kind}.svg"
     plots.check_format(path)
     figure = KINDS[arguments.kind].draw(arguments, arguments.language)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", plots.MissingCharacters)
-        plots.save_figure(figure, path)
-    for warning in caught:
-        say(f"warning: {warning.message}")
+    plots.save_figure(figure, path)
     print(visible(path))
 
 

@@ -22,7 +22,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli.console import load_tensorflow, say
-from keras_transformer.cli.options import add_number, seconds
+from keras_transformer.cli.options import add_number, integer, seconds
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.ctranslate2_folder import require_ctranslate2
 from keras_transformer.exporting.registry.version_folders import version_folders
@@ -96,13 +96,14 @@ def _add_ports(group):
         metavar="ADDRESS",
         help="to listen on; 0.0.0.0 is all (default: %(default)s)",
     )
-    for name, default, metavar, text in (
-        ("port", 8500, "N", "of gRPC; 0 is none"),
-        ("rest_api_port", 8501, "N", "of REST; 0 is none"),
-        ("rest_api_timeout_in_ms", 30000, "MS", "for a REST request"),
+    port = integer(0, 2**16 - 1)
+    for name, kind, default, metavar, text in (
+        ("port", port, 8500, "N", "of gRPC; 0 is none"),
+        ("rest_api_port", port, 8501, "N", "of REST; 0 is none"),
+        ("rest_api_timeout_in_ms", int, 30000, "MS", "for a REST request"),
     ):
         text = f"{text} (default: %(default)s)"
-        add_number(group, f"--{name}", text, metavar, default=default)
+        add_number(group, f"--{name}", text, metavar, kind, default=default)
 
 
 def _add_batching(group):
@@ -211,12 +212,6 @@ def _check(arguments):
         raise InputError(
             "--batching_parameters_file goes together with --enable_batching"
         )
-    for name in ("port", "rest_api_port"):
-        if not 0 <= getattr(arguments, name) < 2**16:
-            raise InputError(
-                f"--{name} must be from 0 to 65535. Received: "
-                f"{getattr(arguments, name)}"
-            )
     if not (arguments.port or arguments.rest_api_port):
         raise InputError(
             "--port 0 and --rest_api_port 0 leave nothing to listen on. "

@@ -64,17 +64,11 @@ BACKENDS = ("tensorflow", "jax")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    folders = [
-        parser.add_argument(name, required=True, metavar="FOLDER", help=text)
-        for name, text in (
-            ("--data", "prepared data"),
-            ("--out", "the run's folder"),
-        )
-    ]
+    parser.add_argument("--data", metavar="FOLDER", help="prepared data")
+    parser.add_argument("--out", metavar="FOLDER", help="the run's folder")
     parser.add_argument(
         "--print-config",
-        action=_Instead,
-        waived=folders,
+        action="store_true",
         help="train nothing: print the configuration as YAML, which --config "
         "takes",
     )
@@ -104,20 +98,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class _Instead(argparse.Action):
-    """A flag of something else to do, which needs no `waived` options."""
-
-    def __init__(self, option_strings, dest, waived, help=None):
-        super().__init__(option_strings, dest, 0, default=False, help=help)
-        self._waived = waived
-
-    def __call__(self, parser, namespace, values, option_string=None):
-        setattr(namespace, self.dest, True)
-        for option in self._waived:
-            option.required = False
-
-
 def run(arguments: argparse.Namespace) -> None:
+    if not arguments.print_config and not (arguments.data and arguments.out):
+        raise InputError(
+            "nothing to train. Accepted: --data FOLDER and --out FOLDER, or "
+            "--print-config"
+        )
     taken_over = None
     if arguments.resume and arguments.out and not arguments.preset:
         taken_over = taken_over_from(arguments.out, goes_on=True)

@@ -46,10 +46,10 @@ from keras_transformer.cli.options import (
     add_shortlist_option,
     add_weights_option,
     check_engine_options,
-    check_process_options,
     decoding_config,
     fixed_search,
     flag,
+    integer,
     is_given,
 )
 from keras_transformer.cli.translation_output import (
@@ -148,6 +148,7 @@ def _add_shard_options(parser):
         "--shards",
         "cut --input into N shards, translate each to a file in "
         "OUTPUT.shards, skip those that are finished, and join them",
+        type=integer(1),
     )
     group.add_argument(
         "--shard",
@@ -165,6 +166,7 @@ def _add_shard_options(parser):
         group,
         "--retries",
         "how often a shard that failed is tried again (default: 2)",
+        type=integer(0),
     )
     add_engine_options(
         group,
@@ -270,8 +272,7 @@ def _translating(factory, arguments, sentences, batch_size):
 
 
 def _check_options(arguments, source):
-    """Refuses numbers below 1, and options that don't go together."""
-    check_process_options(arguments)
+    """Refuses options that don't go together."""
     check_engine_options(arguments)
     given = {source} if arguments.shards is None else {source, "shards"}
     for name, others in _GO_WITH.items():

@@ -20,8 +20,6 @@ import json
 
 from keras_transformer.cli.console import say, table
 from keras_transformer.cli.options import add_json_option, add_number
-from keras_transformer.contract import layout
-from keras_transformer.errors import InputError, shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +67,6 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.action != "list" and not getattr(arguments, "dry_run", False):
         _refresh(arguments)
     releases = list_releases(arguments.base)
-    _require_dates(releases)
     if arguments.json:
         versions = [release.to_dict() for release in releases]
         print(json.dumps({**values, "versions": versions}))
@@ -131,22 +128,11 @@ def _refresh(arguments):
         say(f"updated {path}")
 
 
-def _require_dates(releases):
-    """Refuses a description whose date isn't text."""
-    for release in releases:
-        if not isinstance(release.created, str):
-            raise InputError(
-                f"{release.path / layout.DESCRIPTION}: created is "
-                f"{shown(release.created)}. Accepted: a date as text, such as "
-                "2026-01-02T03:04:05+00:00"
-            )
-
-
 def _row(release):
     labels = f"  {', '.join(release.labels)}" if release.labels else ""
     served = "served" if release.served else "not served"
     size = f"{release.size / 2**20:.1f} MiB"
-    created = release.created or "no date"
+    created = str(release.created or "no date")
     return (
         str(release.version),
         f"{served:<10}  {created:<25}  {size:>10}{labels}",

@@ -80,6 +80,7 @@ REFUSED = [
     (f"{PREPARE} --target-language=german", "german is de"),
     (f"{PREPARE} --target-language=klingon", "such as en, zh or pt-BR"),
     (f"{PREPARE} --preset=smal", "did you mean 'small'?"),
+    ("train --data {data}", "--data FOLDER and --out FOLDER|--print-config"),
     (f"{TRAIN} --set=model.d_model=30", "model.d_model|model.num_heads (4)|30"),
     (f"{TRAIN} --set=model.d_model=wide", "model.d_model takes an integer"),
     (f"{TRAIN} --epochs=many", "--epochs: training.epochs takes an|'many'"),
@@ -116,8 +117,8 @@ REFUSED = [
     (f"{TRANSLATE} --output {{tmp}}/a/b", "a/b|no such folder"),
     (f"{TRANSLATE} --output {{tmp}}", "is a folder. Accepted: a file"),
     (f"{TRANSLATE} --shards=2 --output {{tmp}}/o.gz", "--shards|o.gz"),
-    (f"{TRANSLATE} --workers=0", "--workers must be 1 or more|0"),
-    (f"{TRANSLATE} --threads=0", "--threads must be 1 or more|0"),
+    (f"{TRANSLATE} --workers=0", "--workers: must be 1 or more|0"),
+    (f"{TRANSLATE} --threads=0", "--threads: must be 1 or more|0"),
     ("translate --run {run} --input=x aaa", "TEXT"),
     ("translate --run {run} --shards=2 aaa", "TEXT"),
 ]
@@ -157,15 +158,14 @@ def test_damaged_shard(data, refuses, tmp_path, damage):
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "notes"),
     [
-        lambda content: content[:-100] + flip(content[-100:]),
-        lambda content: content[:-50],
-        lambda content: b"",
-        lambda content: b"not an HDF5 file",
+        (lambda content: content[:-100] + flip(content[-100:]), True),
+        (lambda content: content[:-50], True),
+        (lambda content: b"", True),
+        (lambda content: b"not an HDF5 file", False),
     ],
 )
-@pytest.mark.parametrize("notes", [True, False])
 def test_damaged_weights(copy, corpus, refuses, damage, notes):
     path = copy / "weights" / "best.weights.h5"
     path.write_bytes(damage(path.read_bytes()))
@@ -253,20 +253,21 @@ def test_a_run_killed_before_its_first_checkpoint(data, run, refuses, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["train"], "--data"),
-        (["trian"], "unknown command trian (did you mean train?)"),
-        (["xyz"], "unknown command xyz."),
-        (["train", "--lr=1"], "mean --set training.learning_rate=...?"),
-        (["train", "--warmup-steps", "9"], "--set training.warmup_steps=..."),
-        (["evaluate", "--lr=1"], "unknown option --lr."),
-        (["train", "--dta", "d", "--out=r"], "--dta (did you mean --data?)"),
-        (["versions", "m", "prune", "--kep=1"], "--kep (did you mean --keep?)"),
-        (["serve", "--zzz"], "unknown option --zzz."),
+        ("trian", "unknown command trian (did you mean train?)"),
+        ("xyz", "unknown command xyz."),
+        ("train --lr=1", "mean --set training.learning_rate=...?"),
+        ("train --warmup-steps 9", "--set training.warmup_steps=..."),
+        ("translate --length-penalty 1", "--set decoding.length_penalty=..."),
+        ("info --lr=1", "unknown option --lr."),
+        ("train --dta d --out=r", "--dta (did you mean --data?)"),
+        ("versions m prune --kep=1", "--kep (did you mean --keep?)"),
+        ("serve --zzz", "unknown option --zzz."),
+        ("translate --run=r --workers=two", "invalid integer value: 'two'"),
     ],
 )
 def test_bad_usage_is_one_line_and_exits_with_2(capsys, words, says):
     with pytest.raises(SystemExit) as stop:
-        main(words)
+        main(words.split())
     assert stop.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert says in line

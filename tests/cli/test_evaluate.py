@@ -26,14 +26,13 @@ def pairs(corpus, tmp_path):
 
 
 @pytest.fixture
-def evaluate(run, pairs, capsys):
+def evaluate(run, pairs, succeed):
     """Runs the command; the JSON object that it prints."""
 
     def evaluate(*options):
-        words = ["evaluate", "--run", str(run), "--input", str(pairs)]
+        words = ["evaluate", "--run", run, "--input", pairs, "--json"]
         few = [*FEW, *([FEW_TRIALS] if "--against" in options else [])]
-        assert main([*words, "--json", *few, *map(str, options)]) == 0
-        return json.loads(capsys.readouterr().out)
+        return json.loads(succeed(*words, *few, *options).out)
 
     return evaluate
 
@@ -49,22 +48,21 @@ def perfect(pairs, tmp_path):
     return path
 
 
-def test_truncated_pairs_are_counted(run, tmp_path, capsys):
+def test_truncated_pairs_are_counted(run, tmp_path, succeed):
     path = tmp_path / "long.tsv"
     long = "one " * 40
     path.write_text(f"one\ttwo\n{long}\ttwo\none\t{long}\n")
-    words = ["evaluate", "--run", str(run), "--input", str(path), *FEW]
+    words = ["evaluate", "--run", run, "--input", path, *FEW]
     report = tmp_path / "report.html"
-    assert main([*words, "--json", "--report", str(report)]) == 0
-    out, err = capsys.readouterr()
+    out, err = succeed(*words, "--json", "--report", report)
     assert json.loads(out)["truncated"] == 2
     assert "warning: 2 truncated pairs: more tokens" in err
     assert re.search(
         r"Truncated sentences: <[^>]+>2<", report.read_text("utf-8")
     )
     # All, where no translation may end.
-    assert main([*words, "--set=decoding.max_length=1"]) == 0
-    assert re.search(r"truncated +3\n", capsys.readouterr().out)
+    out, _ = succeed(*words, "--set=decoding.max_length=1")
+    assert re.search(r"truncated +3\n", out)
 
 
 def test_scores_have_intervals_with_their_settings(evaluate, tmp_path, pairs):
@@ -121,12 +119,10 @@ def test_against_files_and_runs(
 
 
 @pytest.mark.medium
-def test_printed_as_a_table(run, pairs, perfect, capsys):
-    words = ["evaluate", "--run", str(run), "--input", str(pairs), *FEW]
-    assert main(words) == 0
-    assert "\nresampling      60 resamples" in capsys.readouterr().out
-    assert main([*words, FEW_TRIALS, "--against", str(perfect)]) == 0
-    out = capsys.readouterr().out
+def test_printed_as_a_table(run, pairs, perfect, succeed):
+    words = ["evaluate", "--run", run, "--input", pairs, *FEW]
+    assert "\nresampling      60 resamples" in succeed(*words).out
+    out = succeed(*words, FEW_TRIALS, "--against", perfect).out
     number = r"\d+\.\d\d \(\S+ to \S+\)"
     assert re.search(rf"^chrf +{number}$", out, re.M)
     assert "60 resamples, seed 12345" in out

@@ -73,11 +73,3 @@ def test_name_no_server_can_have_is_refused_at_once(
         says=["my model", "can't be a model's name"],
     )
     assert list(tmp_path.iterdir()) == []
-
-
-def test_unknown_format_is_refused(run, tmp_path, capsys):
-    options = ["--run", str(run), "--out", str(tmp_path / "x")]
-    with pytest.raises(SystemExit) as stop:
-        main(["export", *options, "--format", "onnx"])
-    assert stop.value.code == 2
-    assert "tfserving" in capsys.readouterr().err

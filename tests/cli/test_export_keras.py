@@ -182,6 +182,7 @@ def test_describes_itself(exported, capsys):
     assert (exported / "imported" / "README.md").read_text()
 
 
+@pytest.mark.filterwarnings("ignore:.*not copied")
 @pytest.mark.parametrize("linked", ["a file", "the folder"])
 def test_no_private_file_is_copied(toy, tmp_path, linked):
     copy, out, home = (tmp_path / name for name in ("run", "out", "home"))

@@ -27,20 +27,17 @@ def imported(folders, tmp_path_factory):  # noqa: F811
     return out
 
 
-def test_what_was_imported_is_told(folders, tmp_path, capsys):  # noqa: F811
-    out = str(tmp_path / "run")
-    assert main(["import", "--from", str(folders["big"]), "--out", out]) == 0
-    said = capsys.readouterr().out
+def test_what_was_imported_is_told(folders, tmp_path, succeed):  # noqa: F811
+    out = tmp_path / "run"
+    said = succeed("import", "--from", folders["big"], "--out", out).out
     assert "apache-2.0" in said
     assert "eng to zho" in said
     assert "2 + 2 layers, width 16, tensor2tensor positions" in said
     assert ">>yue<<; prefix none: each source needs one" in said
 
 
-def test_a_run_is_written_and_described(imported, folders, capsys):  # noqa: F811
-    capsys.readouterr()
-    assert main(["info", str(imported)]) == 0
-    said = capsys.readouterr().out
+def test_a_run_is_written_and_described(imported, succeed):
+    said = succeed("info", imported).out
     for part in ("apache-2.0", "model.safetensors", ">>cmn_Hans<<", "sha256"):
         assert part in said
     config = yaml.safe_load((imported / "config.yaml").read_text())
@@ -49,38 +46,34 @@ def test_a_run_is_written_and_described(imported, folders, capsys):  # noqa: F81
     assert config["decoding"]["beam_size"] == 4
 
 
-def test_translates_evaluates_and_scores(imported, tmp_path, capsys):
+def test_translates_evaluates_and_scores(imported, tmp_path, succeed, refuses):
     text, pairs = tmp_path / "text", tmp_path / "pairs.tsv"
     text.write_text("I go.\n\nHe wants to go to Shanghai.\n")
     pairs.write_text("I go.\t我去。\nHe goes.\t他去。\n")
-    capsys.readouterr()
-    run = ["--run", str(imported)]
-    assert main(["translate", *run, "--input", str(text)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    run = ["--run", imported]
+    lines = succeed("translate", *run, "--input", text).out.splitlines()
     assert len(lines) == 3
     assert lines[1] == ""
     assert lines[0]
     assert lines[2]
-    wrong = ["--set", "decoding.source_prefix=>>deu<<", "--input", str(text)]
-    assert main(["translate", *run, *wrong]) == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert "Accepted: >>cmn_Hans<< >>cmn_Hant<< >>yue<<" in said
-    assert main(["evaluate", *run, "--input", str(pairs), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["sentences"] == 2
-    assert main(["score", *run, "--input", str(pairs)]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    wrong = ["--set", "decoding.source_prefix=>>deu<<", "--input", text]
+    says = ["Accepted: >>cmn_Hans<< >>cmn_Hant<< >>yue<<"]
+    refuses("translate", *run, *wrong, says=says)
+    said = succeed("evaluate", *run, "--input", pairs, "--json").out
+    assert json.loads(said)["sentences"] == 2
+    assert succeed("score", *run, "--input", pairs).out.count("\n") == 2
 
 
 @pytest.mark.medium
-def test_trains_further(imported, tmp_path, capsys):
+def test_trains_further(imported, tmp_path, succeed):
     train, data, out = (tmp_path / n for n in ("train.tsv", "data", "run"))
     lines = [f"I go {i} times.\t我去{i}次。\n" for i in range(40)]
     train.write_text("".join(lines))
-    prepare = ["--train", str(train), "--dev", "0.1", "--out", str(data)]
-    assert main(["prepare", *prepare, "--tokenizers", str(imported)]) == 0
-    options = ["--data", str(data), "--from", str(imported)]
-    options += ["--preset=finetune", "--epochs=1", "--set=training.threads=1"]
-    assert main(["train", *options, "--out", str(out)]) == 0
+    prepare = ["--train", train, "--dev", "0.1", "--out", data]
+    succeed("prepare", *prepare, "--tokenizers", imported)
+    options = ["--data", data, "--from", imported, "--preset=finetune"]
+    options += ["--epochs=1", "--set=training.threads=1"]
+    succeed("train", *options, "--out", out)
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["initial"]["imported"]["license"] == "apache-2.0"
     config = yaml.safe_load((out / "config.yaml").read_text())

@@ -76,8 +76,7 @@ def test_a_folder_of_versions(tmp_path, capsys):
     assert found["versions"]["12"] == "export"
 
 
-def test_each_kind_is_named(data, run, export, capsys):
+def test_each_kind_is_named(data, run, export, succeed):
     folders = {"prepared data": data, "run": run, "export": export / "1"}
     for kind, folder in folders.items():
-        assert main(["info", str(folder), "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["kind"] == kind
+        assert json.loads(succeed("info", folder, "--json").out)["kind"] == kind

@@ -16,66 +16,59 @@ def feed(monkeypatch, data: bytes):
     monkeypatch.setattr("sys.stdin", stream)
 
 
-def test_prepare_warns_of_a_dev_set_that_is_in_training(
-    corpus, capsys, tmp_path
-):
-    options = ["--train", str(corpus / "train.tsv")]
-    options += ["--dev", str(corpus / "dev.tsv")]
-    options += ["--target-language", "en", "--target-tokenizer", "word"]
-    assert main(["prepare", *options, "--out", str(tmp_path / "d")]) == 0
-    said = capsys.readouterr()
+@pytest.fixture
+def prepare(corpus, tmp_path, succeed):
+    """Prepares the corpus, or another, in a new folder."""
+
+    def run(
+        *options, train=corpus / "train.tsv", out="data", kinds=DATA_OPTIONS
+    ):
+        out = tmp_path / out
+        return succeed(
+            "prepare", "--train", train, "--out", out, *kinds, *options
+        )
+
+    return run
+
+
+def test_prepare_warns_of_a_dev_set_that_is_in_training(corpus, prepare):
+    said = prepare("--dev", corpus / "dev.tsv")
     assert "duplicate" in said.out
-    warning = said.err
-    assert "20 of 20 dev pairs" in warning
-    assert "--set data.remove_leaked=side" in warning
+    assert "20 of 20 dev pairs" in said.err
+    assert "--set data.remove_leaked=side" in said.err
 
 
 @pytest.mark.usefixtures("untrained")
 def test_too_few_pairs_for_a_model_are_told(
-    run, data, corpus, capsys, tmp_path
+    run, data, prepare, succeed, tmp_path
 ):
     few = "training pairs are too few for a model of its own"
-    options = ["--train", str(corpus / "train.tsv"), *DATA_OPTIONS]
-    prepared = tmp_path / "few"
-    assert main(["prepare", *options, "--out", str(prepared)]) == 0
-    said = capsys.readouterr().err
+    said = prepare().err
     assert f"warning: 145 {few}" in said
     for command in ("import", "prepare --tokenizers", "train --from"):
         assert command in said
     # With the tokenizers of a model that is to be trained on, all is well.
-    options = ["--train", str(corpus / "train.tsv"), "--tokenizers", str(run)]
-    assert main(["prepare", *options, "--out", str(tmp_path / "more")]) == 0
-    assert few not in capsys.readouterr().err
-    train = ["train", "--data", str(data), "--out", str(tmp_path / "run")]
-    assert main([*train, *TRAIN_OPTIONS]) == 0
-    assert few in capsys.readouterr().err
-    train[-1] += "2"
-    assert main([*train, "--from", str(run), *TRAIN_OPTIONS]) == 0
-    assert few not in capsys.readouterr().err
+    assert few not in prepare("--tokenizers", run, out="more", kinds=[]).err
+    train = ["train", "--data", data, *TRAIN_OPTIONS, "--out"]
+    assert few in succeed(*train, tmp_path / "run").err
+    said = succeed(*train, tmp_path / "run2", "--from", run).err
+    assert few not in said
 
 
 @pytest.mark.filterwarnings("default")
-def test_prepare_says_warnings_in_a_line_each(corpus, capsys, tmp_path):
+def test_prepare_says_warnings_in_a_line_each(prepare, tmp_path):
     path = tmp_path / "digits.tsv"
     path.write_text("".join(f"раз {n}\tone {n}\n" for n in range(9)))
-    options = ["--train", str(path), "--out", str(tmp_path / "d")]
-    assert main(["prepare", *options, *DATA_OPTIONS]) == 0
-    (first, _) = capsys.readouterr().err.splitlines()
+    (first, _) = prepare(train=path).err.splitlines()
     assert first.startswith(f"warning: {path}: most sources are not in")
 
 
-def test_prepare_tells_what_its_options_left_out(corpus, capsys, tmp_path):
-    options = ["--train", str(corpus / "train.tsv")]
-    options += ["--held-out", str(corpus / "dev.tsv")]
-    options += ["--target-language", "en", "--target-tokenizer", "word"]
-    keys = {
-        "remove_leaked": "pair",
-        "remove_duplicates": "false",
-        "length_ratio_deviations": 3,
-    }
-    options += [f"--set=data.{key}={value}" for key, value in keys.items()]
-    assert main(["prepare", *options, "--out", str(tmp_path / "d")]) == 0
-    said = capsys.readouterr()
+def test_prepare_tells_what_its_options_left_out(corpus, prepare):
+    said = prepare(
+        *("--held-out", corpus / "dev.tsv", "--set=data.remove_leaked=pair"),
+        "--set=data.remove_duplicates=false",
+        "--set=data.length_ratio_deviations=3",
+    )
     assert "leaked" in said.out
     # Nothing is said of what dropped nothing.
     assert "empty" not in said.out
@@ -83,10 +76,10 @@ def test_prepare_tells_what_its_options_left_out(corpus, capsys, tmp_path):
     assert "remove_leaked" not in said.err
 
 
-def test_evaluate_gives_json_that_agrees_with_training(run, corpus, capsys):
-    options = ["--run", str(run), "--input", str(corpus / "dev.tsv")]
-    assert main(["evaluate", *options, "--json"]) == 0
-    values = json.loads(capsys.readouterr().out)
+def test_evaluate_gives_json_that_agrees_with_training(run, corpus, succeed):
+    pairs = corpus / "dev.tsv"
+    said = succeed("evaluate", "--run", run, "--input", pairs, "--json")
+    values = json.loads(said.out)
     assert values["sentences"] == 20
     assert values["cross_entropy"] > 0
     assert "tok:13a" in values["bleu_signature"]
@@ -97,42 +90,38 @@ def test_evaluate_gives_json_that_agrees_with_training(run, corpus, capsys):
     )
 
 
-def test_translate_keeps_order_and_blank_lines(
-    run, capsys, monkeypatch, tmp_path
-):
-    lines = b"one two\n\ntwo three four\r\n   \nfive"
-    feed(monkeypatch, lines)
-    assert main(["translate", "--run", str(run)]) == 0
-    together = capsys.readouterr().out.split("\n")
+def test_translate_keeps_order_and_blank_lines(run, succeed, monkeypatch):
+    def translated(text):
+        feed(monkeypatch, text)
+        return succeed("translate", "--run", run).out
+
+    together = translated(b"one two\n\ntwo three four\r\n   \nfive").split("\n")
     assert together[-1] == ""
     assert len(together) == 6
     assert together[1] == together[3] == ""
     for place, line in ((0, b"one two"), (2, b"two three four")):
-        feed(monkeypatch, line)
-        assert main(["translate", "--run", str(run)]) == 0
-        assert capsys.readouterr().out == together[place] + "\n"
+        assert translated(line) == together[place] + "\n"
+    assert translated(b"") == ""
 
 
-def test_translate_from_file_to_file_with_scores(run, corpus, tmp_path):
-    source = tmp_path / "in.txt"
+def test_translate_from_file_to_file_with_scores(run, succeed, tmp_path):
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("one two\nthree\n")
-    target = tmp_path / "out.txt"
-    options = ["--input", str(source), "--output", str(target), "--scores"]
-    assert main(["translate", "--run", str(run), *options]) == 0
+    files = ["--input", source, "--output", target]
+    succeed("translate", "--run", run, *files, "--scores")
     rows = [line.split("\t") for line in target.read_text().splitlines()]
     assert len(rows) == 2
     assert all(float(row[1]) < 0 for row in rows)
 
 
-def test_the_export_translates_like_the_run(export, run, capsys, monkeypatch):
+def test_the_export_translates_like_the_run(export, run, succeed, monkeypatch):
     text = "one two three\n\nfour\n"
     process = start("translate", "--saved-model", export, stdin=subprocess.PIPE)
     out, err = process.communicate(text)
     assert process.returncode == 0, err
     assert out.count("\n") == 3
     feed(monkeypatch, text.encode())
-    assert main(["translate", "--run", str(run)]) == 0
-    assert capsys.readouterr().out == out
+    assert succeed("translate", "--run", run).out == out
 
 
 @pytest.mark.slow

@@ -53,9 +53,3 @@ def test_tiny_needs_data_with_one_vocabulary(refuses, tmp_path):
         "--preset=tiny",
         says=["data.shared_vocabulary", "6 source and 6 target tokens"],
     )
-
-
-def test_tiny_is_refused_with_other_tokenizers(run, corpus, refuses, tmp_path):
-    command = ["prepare", "--train", corpus / "train.tsv", "--preset=tiny"]
-    command += ["--out", tmp_path / "out", "--tokenizers", run]
-    refuses(*command, says=["data.shared_vocabulary is False there, True here"])

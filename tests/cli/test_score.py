@@ -20,14 +20,11 @@ def pairs(tmp_path):
 
 
 @pytest.fixture
-def score(run, pairs, capsys):
+def score(run, pairs, succeed):
     """What `score` prints for the pairs, and what it warns of."""
 
     def call(*options, input=pairs):
-        capsys.readouterr()
-        command = ["score", "--run", str(run), "--input", str(input)]
-        assert main([*command, *options]) == 0
-        said = capsys.readouterr()
+        said = succeed("score", "--run", run, "--input", input, *options)
         # A slow machine is told how far it is, too.
         lines = said.err.splitlines()
         warnings = [line for line in lines if not line.startswith("scoring:")]

@@ -121,10 +121,3 @@ def test_a_process_on_tensorflow_stays_there(
     options = ["--data", data, "--out", tmp_path / "run"]
     says = ["Keras already runs on tensorflow"]
     refuses("train", *options, says=says)
-
-
-def test_an_unknown_backend_is_refused(data, tmp_path, capsys):
-    options = ["--data", str(data), "--out", str(tmp_path / "run")]
-    with pytest.raises(SystemExit):
-        main(["train", *options, "--backend", "torch"])
-    assert "tensorflow" in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """`translate --shards`: the same as without, whatever happens."""
 
 import gzip
-import json
 import os
 import signal
 import time
@@ -11,7 +10,6 @@ import pytest
 from keras_transformer.cli.main import main
 from keras_transformer.translation.request import Hypothesis, Translation
 from keras_transformer.translation.workers import RunTranslatorFactory
-from scripts.benchmarks.bulk_translation import __main__ as bulk_translation
 from tests.cli.conftest import start
 
 WORDS = ("zero", "one", "two", "three", "four", "five")
@@ -170,7 +168,9 @@ def test_a_line_that_is_not_utf8_is_refused_at_the_start(
     lines[120] = b"\xff\n"
     source.write_bytes(b"".join(lines))
     command = ["translate", "--run", run, "--input", source, "--shards=4"]
-    refuses(*command, f"--output={tmp_path / 'o'}", says=["line 121: not UTF"])
+    refuses(
+        *command, f"--output={tmp_path / 'o'}", says=["line 121: invalid UTF-8"]
+    )
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
@@ -233,7 +233,7 @@ def test_other_options_and_inputs_are_refused(
         (["--shard=1"], ["--shard goes with --shards"]),
         (["--join"], ["--join goes with --shards"]),
         (["--retries=1"], ["--retries goes with --shards"]),
-        (["--shards=0"], ["--shards must be 1 or more", "0"]),
+        (["--shards=0"], ["--shards: must be 1 or more", "0"]),
         (["--shards=2"], ["--shards needs --output"]),
         (["--shards=2", "--output=O"], ["O: is a folder. Accepted: a file"]),
         (["--shards=2", "--output=o", "--shard=2"], ["--shard", "0 to 1", "2"]),
@@ -343,16 +343,3 @@ def test_a_worker_that_dies_costs_one_more_try(
     assert f"(process {worker}) was killed by SIGKILL" in err
     assert "(try 1 of 3)" in err
     assert out.read_bytes() == expected
-
-
-@pytest.mark.slow
-def test_the_measurement_of_bulk_translation(run, tmp_path, capsys):
-    options = ["--run", str(run), "--out", str(tmp_path), "--lines=6000"]
-    words = "--beam-size=1 --batch-size=2 --workers=2"
-    options += ["--shards=20", f"--translate={words}"]
-    assert bulk_translation.main(options) == 0
-    report = json.loads(capsys.readouterr().out)
-    killed = report["in shards, killed"]
-    assert killed["same"]
-    assert len(killed["killed at"]) == 3
-    assert report["without shards"]["lines a second"] > 0

@@ -6,13 +6,10 @@ import shutil
 import subprocess
 import sys
 
-import h5py
-import numpy as np
 import pytest
 
 from keras_transformer.cli.main import main
 from keras_transformer.cli.train import TrainingProgress
-from keras_transformer.system.checksums import checksum
 from keras_transformer.training.run import Run
 from tests.cli.conftest import ROOT, TRAIN_OPTIONS
 from tests.system.test_locks import HOLDING
@@ -90,49 +87,6 @@ def test_another_runs_file_is_refused(
         command = ["train", "--data", data, "--out", mixed, "--resume"]
         last = refuses(*command, "--epochs=2", says=says)
     assert len(last) < 300 + len(str(mixed))
-
-
-def test_a_run_without_an_id_is_refused(run, refuses, tmp_path):
-    copy = shutil.copytree(run, tmp_path / "run")
-    path = copy / "manifest.json"
-    manifest = json.loads(path.read_text())
-    del manifest["id"]
-    path.write_text(json.dumps(manifest))
-    command = ["evaluate", "--run", copy, "--input", path]
-    refuses(*command, says=[path, "not of a run of format 1"])
-
-
-@pytest.mark.parametrize("part", ["history.jsonl", "weights", "checkpoint.npz"])
-def test_a_part_without_an_id_is_refused(
-    data, corpus, run, refuses, tmp_path, part
-):
-    copy = shutil.copytree(run, tmp_path / "run")
-    if part == "weights":
-        path = copy / "weights" / "best.weights.h5"
-        with h5py.File(path, "r+") as file:
-            del file.attrs["run"]
-        notes = json.loads((copy / "weights" / "best.json").read_text())
-        del notes["run"]
-        notes["sha256"] = [checksum(path)]
-        (copy / "weights" / "best.json").write_text(json.dumps(notes))
-    elif part == "history.jsonl":
-        path = copy / part
-        epochs = [json.loads(line) for line in path.read_text().splitlines()]
-        for epoch in epochs:
-            del epoch["run"]
-        path.write_text("".join(f"{json.dumps(epoch)}\n" for epoch in epochs))
-    else:
-        path = copy / part
-        with np.load(path) as archive:
-            arrays = dict(archive)
-        note = json.loads(arrays["note"].tobytes())
-        del note["run"]
-        arrays["note"] = np.frombuffer(json.dumps(note).encode(), np.uint8)
-        np.savez(path, **arrays)
-    command = ["train", "--data", data, "--out", copy, "--resume", "--epochs=2"]
-    if part == "weights":
-        command = ["evaluate", "--run", copy, "--input", corpus / "dev.tsv"]
-    refuses(*command, says=[path.name, "run id none"])
 
 
 def test_weights_without_notes_are_checked_by_what_is_in_them(

@@ -41,57 +41,47 @@ def test_a_folder_is_served(tmp_path, capsys):
     assert "serve takes either" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["train", "--data=x", "--out=y", "--config", ""],
-        ["train", "--data=x", "--out=y", "--preset="],
-        ["translate", "--saved-model", "", "text"],
-        ["translate", "--server", "", "text"],
-        ["translate", "--run=x", "--input", ""],
-        ["score", "--saved-model", "", "--input=x"],
-        ["evaluate", "--ctranslate2", "", "--input=x"],
-        ["plot", "masks", "--text", ""],
-    ],
-)
-def test_an_option_without_a_text(words, capsys):
-    """As a shell makes of a variable that isn't set."""
-    with pytest.raises(SystemExit) as stop:
-        main(words)
-    assert stop.value.code == 2
-    assert "takes a text that isn't empty" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("option", ["drain", "receive", "load"])
-@pytest.mark.parametrize("value", ["inf", "nan", "1e300"])
-def test_seconds_that_no_clock_waits_for(option, value, capsys):
-    with pytest.raises(SystemExit):
-        main(["serve", "models", f"--{option}-seconds={value}"])
-    assert "takes a finite number of seconds" in capsys.readouterr().err
-
-
-def test_more_bytes_than_grpc_counts(tmp_path, refuses):
-    words = ["serve", tmp_path, "--engine=embedded"]
-    says = ["max_request_bytes must be", "at most 2147483647"]
-    refuses(*words, "--max-request-bytes=3000000000", says=says)
-
-
-@pytest.mark.parametrize("timeout", ["inf", "nan", "0"])
-def test_a_timeout_that_never_ends(timeout, refuses):
-    words = ["translate", "--server", "http://127.0.0.1:1", "text"]
-    says = ["timeout must be greater than 0 and finite"]
-    refuses(*words, f"--timeout={timeout}", says=says)
+NO_TEXT = "takes a text that isn't empty"
+NO_TIME = "takes a finite number of seconds"
+SERVED = ["translate", "text", "--server"]
+HTTP = [*SERVED, "http://127.0.0.1:1"]
+GRPC = [*SERVED, "grpc://127.0.0.1:1"]
 
 
 @pytest.mark.parametrize(
-    ("option", "says"),
+    ("words", "says"),
     [
-        ("--model=\udcff", "a name that isn't UTF-8"),
-        ("--version=99999999999999999999", "a version takes 0 to 2^63 - 1"),
+        # As a shell makes of a variable that isn't set.
+        (["train", "--data=x", "--out=y", "--config", ""], NO_TEXT),
+        (["train", "--data=x", "--out=y", "--preset="], NO_TEXT),
+        (["translate", "--saved-model", "", "text"], NO_TEXT),
+        ([*SERVED, ""], NO_TEXT),
+        (["translate", "--run=x", "--input", ""], NO_TEXT),
+        (["evaluate", "--ctranslate2", "", "--input=x"], NO_TEXT),
+        (["plot", "masks", "--text", ""], NO_TEXT),
+        *(
+            (["serve", "models", f"--{option}-seconds={value}"], NO_TIME)
+            for option in ("drain", "receive", "load")
+            for value in ("inf", "nan", "1e300")
+        ),
+        *(
+            ([*HTTP, f"--timeout={value}"], "greater than 0 and finite")
+            for value in ("inf", "nan", "0")
+        ),
+        (
+            [
+                "serve",
+                ".",
+                "--engine=embedded",
+                "--max-request-bytes=3000000000",
+            ],
+            "max_request_bytes must be greater than 0 and at most 2147483647",
+        ),
+        ([*GRPC, "--model=\udcff"], "a name that isn't UTF-8"),
+        ([*GRPC, f"--version={10**20}"], "a version takes 0 to 2^63 - 1"),
     ],
 )
-def test_names_that_no_server_has(option, says, refuses):
-    words = ["translate", "--server", "grpc://127.0.0.1:1", option, "text"]
+def test_values_that_nothing_takes(words, says, refuses):
     refuses(*words, says=[says])
 
 
