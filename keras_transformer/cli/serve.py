@@ -22,11 +22,12 @@ import threading
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli.console import load_tensorflow, say
-from keras_transformer.cli.options import add_number, integer, seconds
+from keras_transformer.cli.options import add_number, flag, integer, seconds
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.ctranslate2_folder import require_ctranslate2
 from keras_transformer.exporting.registry.version_folders import version_folders
 from keras_transformer.serving.server import engines
+from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.log_stream import unblocked_stderr
 from keras_transformer.system.machine import (
     allow_many_connections,
@@ -41,6 +42,18 @@ if TYPE_CHECKING:
 # Seconds beside those to drain after which a process that was told to stop
 # ends in any case.
 _GRACE = 5.0
+# Options of the embedded server, by the fields of `Limits` and `ServerOptions`.
+_LIMITS = {
+    "max_request_bytes": "of a request's body",
+    "max_sentences": "of a request",
+    "max_text_bytes": "of one sentence, in UTF-8",
+    "max_requests": "to predict at once, REST and gRPC each",
+    "max_values": "of a JSON body, or strings over gRPC",
+    "max_bytes_in_flight": "of bodies, REST and gRPC each",
+    "receive_seconds": "for a request to arrive whole",
+    "load_seconds": "for a version to be loaded",
+    "drain_seconds": "for requests in flight at the end",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -131,20 +144,12 @@ def _add_batching(group):
 
 
 def _add_limits(group):
-    for name, kind, default, text in (
-        ("max-request-bytes", int, 4 * 2**20, "of a request's body"),
-        ("max-sentences", int, 1024, "of a request"),
-        ("max-text-bytes", int, 16384, "of one sentence, in UTF-8"),
-        ("max-requests", int, 256, "to predict at once, REST and gRPC each"),
-        ("max-values", int, 2**17, "of a JSON body, or strings over gRPC"),
-        ("max-bytes-in-flight", int, 2**26, "of bodies, REST and gRPC each"),
-        ("receive-seconds", seconds, 10.0, "for a request to arrive whole"),
-        ("load-seconds", seconds, 600.0, "for a version to be loaded"),
-        ("drain-seconds", seconds, 30.0, "for requests in flight at the end"),
-    ):
+    defaults = {**vars(Limits()), "load_seconds": 600.0, "drain_seconds": 30.0}
+    for name, text in _LIMITS.items():
         text = f"{text} (default: %(default)s)"
-        metavar = "S" if kind is seconds else "N"
-        add_number(group, f"--{name}", text, metavar, kind, default=default)
+        metavar, kind = ("S", seconds) if "seconds" in name else ("N", int)
+        default = defaults[name]
+        add_number(group, flag(name), text, metavar, kind, default=default)
     group.add_argument(
         "--allowed_hosts",
         metavar="NAME[,NAME...]",
@@ -299,7 +304,6 @@ def server_options(
     Raises:
         InputError: a value or a file isn't what is accepted.
     """
-    from keras_transformer.serving.server.admission import Limits
     from keras_transformer.serving.server.config_files import (
         BatchingParameters,
         ModelConfig,
@@ -307,6 +311,7 @@ def server_options(
     )
     from keras_transformer.serving.server.server import ServerOptions
 
+    given = {name: getattr(arguments, name) for name in _LIMITS}
     base, file = arguments.model_base_path, arguments.batching_parameters_file
     config = arguments.model_config_file
     hosts = arguments.allowed_hosts
@@ -326,14 +331,8 @@ def server_options(
             read_batching_parameters(file) if file else BatchingParameters()
         ),
         limits=Limits(
-            arguments.max_request_bytes,
-            arguments.max_sentences,
-            arguments.max_text_bytes,
-            arguments.max_requests,
-            arguments.receive_seconds,
-            arguments.rest_api_timeout_in_ms / 1000,
-            max_values=arguments.max_values,
-            max_bytes_in_flight=arguments.max_bytes_in_flight,
+            **{k: v for k, v in given.items() if k in vars(Limits())},
+            timeout_seconds=arguments.rest_api_timeout_in_ms / 1000,
         ),
         poll_seconds=arguments.file_system_poll_wait_seconds,
         intra_op_threads=arguments.tensorflow_intra_op_parallelism,
