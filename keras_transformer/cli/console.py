@@ -30,7 +30,7 @@ PROGRAM = "keras-transformer"
 # received is not to be.
 _LONGEST_ERROR = 2000
 # Control and formatting characters, surrogates, and what ends a line or a
-# paragraph: a terminal obeys some, and others hide or turn what stands there.
+# paragraph: a terminal obeys some, others hide or turn the text around them.
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 # Without the joiners, Persian, the languages of India and emoji are spelt
 # wrong; they only change the forms of their neighbours.
@@ -43,8 +43,7 @@ _speaker = ""
 def visible(text: str, kept: str = "") -> str:
     """A text that a terminal shows and doesn't obey.
 
-    Names, keys and messages may come from files and servers that nobody has
-    looked at.
+    Names, keys and messages may come from files and servers of others.
 
     Args:
         text: any.
@@ -69,8 +68,8 @@ def visible(text: str, kept: str = "") -> str:
 def say(text: str) -> None:
     """A line for the person, not for the pipe.
 
-    Work goes on where nobody can read it any more: a terminal that was closed,
-    a pipe whose reader has ended, a full disk.
+    Errors of writing are ignored: of a closed terminal, a pipe whose reader has
+    ended, a full disk.
     """
     _write_line(visible(f"{_speaker}{text}", "\n\t"))
 
@@ -216,7 +215,7 @@ def load_tensorflow(backend: str = "tensorflow") -> None:
     os.environ["KERAS_BACKEND"] = backend
     if "tensorflow" in sys.modules:
         return
-    # TensorFlow Lite takes JAX where it is there, Keras' pictures matplotlib.
+    # TensorFlow Lite takes JAX if it is installed, Keras' pictures Matplotlib.
     unused = {"jax", "matplotlib"} - {backend}
     with _quiet_stderr(), quick_imports(*unused):
         import tensorflow  # noqa: F401

@@ -118,7 +118,7 @@ def _print_translations(path, pairs):
 
 
 def _command():
-    """How the command line is called from here."""
+    """The command line's name, as a shell here finds it."""
     name = "keras-transformer"
     beside = pathlib.Path(sys.executable).with_name(name)
     if shutil.which(name) or not beside.exists():

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mix",
         metavar="ORIGINAL:TRANSLATED",
         default="0:1",
-        help="how often original pairs and translated ones stand in an epoch, "
+        help="how often an epoch has original pairs and translated ones, "
         "each weight as prepare has it: 0.5 takes half of the pairs, 2 each "
         "of them two times (default: 0:1, translations alone)",
     )

@@ -222,7 +222,7 @@ def _check_options(arguments):
 
 
 def _name(arguments):
-    """What is measured, an ensemble by all of its runs."""
+    """Name of the model; of an ensemble, those of all its runs."""
     name = arguments.run or arguments.ctranslate2
     return " + ".join([name, *arguments.ensemble])
 
@@ -303,8 +303,8 @@ def _training_data(arguments, model):
     from keras_transformer.data.prepared import PreparedData
 
     data = PreparedData.load(arguments.data)
-    told = model.manifest if arguments.run else model.description
-    if data.fingerprint != told["data"].get("fingerprint"):
+    described = model.manifest if arguments.run else model.description
+    if data.fingerprint != described["data"].get("fingerprint"):
         raise InputError(
             f"{arguments.data}: not the data that "
             f"{arguments.run or arguments.ctranslate2} was trained on (another "
@@ -362,7 +362,7 @@ def _comparison(compared):
 
 
 def _model(arguments):
-    """What is measured, and how `evaluate` is to do it."""
+    """The model, and arguments of `evaluate` that go with it."""
     from keras_transformer.training.run import Run
 
     if arguments.ctranslate2:

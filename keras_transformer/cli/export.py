@@ -47,7 +47,7 @@ from keras_transformer.exporting.ctranslate2_folder import QUANTIZATIONS
 from keras_transformer.exporting.verification.checks import require_passed
 from keras_transformer.system.files import json_text
 
-# What may stand beside --verify-only.
+# Accepted together with --verify-only.
 _BESIDE_VERIFY_ONLY = ("command", "verify_only", "json")
 
 

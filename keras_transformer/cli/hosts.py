@@ -111,7 +111,7 @@ def joined(
         arguments: parsed; but for paths those of all hosts are the same.
 
     Yields:
-        a function that is told the `Run`, which goes on if a host is lost.
+        a function to call with the `Run`, which goes on if a host is lost.
 
     Raises:
         InputError: the hosts couldn't be joined, or differ, or one was lost.

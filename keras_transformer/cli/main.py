@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
         namespace: Any = None,
     ) -> tuple[Any, list[str]]:
         words = sys.argv[1:] if args is None else list(args)
-        # Behind a command its own options stand.
+        # Options after a command are the command's.
         if self._commands is None:
             self._check_options(words)
         elif self.prog == PROGRAM:
@@ -123,7 +123,7 @@ def _some_text(text):
 
 
 def _meant(name, known, prefix=""):
-    """What a misspelled name is told with: the nearest, if one is near."""
+    """A hint at the nearest of the known names, "" if none is near."""
     close = difflib.get_close_matches(name, known, n=1)
     return f" (did you mean {prefix}{close[0]}?)" if close else ""
 
@@ -217,7 +217,7 @@ def _open_streams():
 
     The file that is opened next would have their number, and what C++ code
     says on stderr would be written into it. stdin and stdout are opened the
-    wrong way, so that who uses them is told.
+    wrong way, so that using them is an error.
     """
     for number, name, flags, mode in (
         (0, "stdin", os.O_WRONLY, "r"),

@@ -83,7 +83,7 @@ def seconds(text: str) -> float:
 
 
 def add_engine_options(parser: Options, spark: str) -> None:
-    """What does the work, and where; `spark` says what Spark is for."""
+    """Engine and cluster; `spark` is the help on Spark."""
     parser.add_argument(
         "--engine",
         choices=(LOCAL, SPARK),
@@ -115,7 +115,7 @@ def check_engine_options(arguments: argparse.Namespace) -> None:
 
 
 def is_given(value: object) -> bool:
-    """Whether an option's value was given: 0 is, None, [] and False aren't."""
+    """True if an option was given: 0 counts, None, [] and False don't."""
     return value is not None and value is not False and value != []
 
 
@@ -310,7 +310,7 @@ def add_config_options(
 
 
 def config_file(arguments: argparse.Namespace) -> dict:
-    """What the file of `--config` has, read once: it may be a pipe."""
+    """Content of the file of `--config`, read once: it may be a pipe."""
     if not hasattr(arguments, "config_file"):
         path = arguments.config
         arguments.config_file = read_yaml(path) if path else {}

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from keras_transformer.serving.server.server import ServerOptions
 
 
-# Seconds beside those to drain after which a process that was told to stop
-# ends in any case.
+# Seconds, added to those to drain, after which a stopping process is ended.
 _GRACE = 5.0
 # Options of the embedded server, by the fields of `Limits` and `ServerOptions`.
 _LIMITS = {
@@ -93,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=engines.ENGINES,
         default=engines.AUTO,
-        help="auto takes the first of the next three that is there; "
+        help="auto takes the first of the next three that is found; "
         "ctranslate2 is the embedded server for what `export --format "
         "ctranslate2` wrote (extra [ctranslate2])",
     )
@@ -263,7 +262,7 @@ def _serve(arguments, engine):
         # For the whole process and for good, as the stock server does.
         disable_xla()
         server = Server(options, say)
-    # Until here a signal ends the process: nobody waits for an answer.
+    # Until here a signal ends the process: no request is in flight.
     server.start()
     spare_collections()
     stop = threading.Event()
@@ -278,7 +277,7 @@ def _serve(arguments, engine):
     # Who asks twice doesn't wait for requests in flight.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
-    # What hangs by then, such as a batch, would keep the process for ever.
+    # What hangs by then, such as a batch, would keep the process alive.
     with exit_after(arguments.drain_seconds + _GRACE, before):
         in_flight = server.core.store.in_flight()
         say(f"stopping: {in_flight} requests in flight")
@@ -287,7 +286,7 @@ def _serve(arguments, engine):
 
 
 def _page_address(host, port):
-    """What to open in a browser on this machine."""
+    """The page's address for a browser on this machine."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
@@ -349,7 +348,7 @@ def server_options(
 def _boolean(text):
     if text.lower() not in ("true", "false", "1", "0"):
         raise argparse.ArgumentTypeError(
-            "true or false, or nothing where FOLDER stands before it. "
+            "true or false, or nothing if FOLDER comes before it. "
             f"Received: {text!r}"
         )
     return text.lower() in ("true", "1")

@@ -165,8 +165,8 @@ class TrainingProgress(TrainingNotes):
 
     Args:
         training: `TrainingConfig` of the run.
-        compiles: whether JAX compiles a program for each shape of a batch,
-            whose number and time are told.
+        compiles: JAX compiles a program for each shape of a batch, whose
+            number and time are reported.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class TrainingProgress(TrainingNotes):
             self._tell_compiled(*self._compilations.taken())
 
     def _tell_compiled(self, programs, loaded, seconds):
-        """What an epoch with new shapes of batches took for them."""
+        """Reports the programs compiled for new shapes of batches."""
         if programs:
             say(
                 f"{programs} programs compiled in {seconds:.1f} s of it, "

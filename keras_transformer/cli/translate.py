@@ -217,7 +217,7 @@ def _translate(arguments, request, translator, batch_size):
     lines: Any = iter(texts) if texts else input_lines(arguments.input)
     if request.prefixes:
         lines = with_prefixes(lines, arguments.prefix)
-    # A missing file is told before a long start.
+    # A missing file is an error before a long start.
     first = list(itertools.islice(lines, window))
     if arguments.server:
         opened = translator.opened(interactive=interactive)
@@ -257,7 +257,7 @@ def _tell(truncations, name):
 
 
 def _translating(factory, arguments, sentences, batch_size):
-    """What translates batches: this process, or others until the end."""
+    """Opens the translator of batches: this process, or workers."""
     from keras_transformer.translation.workers import (
         choose_workers,
         open_translator,

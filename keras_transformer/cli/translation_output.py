@@ -155,7 +155,7 @@ def _links(hypothesis, source_tokens):
 
 
 def _as_json(translation, request):
-    """What was requested, and what is never amiss."""
+    """The requested values, and those that are always there."""
     keep = ["text", "score", "log_probability", "finished"]
     if request.token_scores or request.alignment:
         keep += ["tokens", "token_log_probabilities"]

@@ -3,7 +3,7 @@
 BASE is the model's folder, which holds its versions. What labels name, and
 named last before, is what models.config lets TensorFlow Serving load (without
 labels: the latest version). Where `export --format tfserving` has written
-files for the server, they are written anew after each change.
+files for the server, each change rewrites them.
 
 example:
   keras-transformer versions saved_models/en-zh list
