@@ -164,6 +164,14 @@ def _settings(values):
     ]
 
 
+def _evaluate_options(recipe):
+    """Options of `evaluate`, and keys of the configuration, which have dots."""
+    return [
+        f"--set={name}={value}" if "." in name else f"--{name}={value}"
+        for name, value in recipe["evaluate"].items()
+    ]
+
+
 def _try_to_measure(name, recipe, seed, options):
     """False, and a message, if a command failed: the others go on."""
     try:
@@ -184,8 +192,7 @@ def _measure(name, recipe, seed, options):
     ]
     evaluate = ["evaluate", "--run", run, "--input", options.dev, "--json"]
     evaluate += ["--output", results.translations(options.out, name, seed)]
-    for option, value in recipe["evaluate"].items():
-        evaluate.append(f"--{option}={value}")
+    evaluate += _evaluate_options(recipe)
     commands = _prepare_command(recipe, options), train, evaluate
     commands = [_line(command) for command in commands]
     result = options.out / f"{name}-{seed}.json"
