@@ -1,34 +1,31 @@
 """Warm-up requests, which the server runs when it loads a model.
 
-The file is a TFRecord of `tensorflow.serving.PredictionLog`, written and read
-without TensorFlow. A record is its length (8 bytes), a checksum of the length
-(4), its content, and a checksum of the content (4), little-endian. Checksums
-are CRC-32C, rotated and moved, so that a record may hold records.
+The file is a TFRecord of `tensorflow.serving.PredictionLog`, read without
+TensorFlow: a check has to do without it. A record is its length (8 bytes), a
+checksum of the length (4), its content, and a checksum of the content (4),
+little-endian.
 
-Source: the description in tensorflow/core/lib/io/record_writer.h; CRC-32C:
-RFC 3720, appendix B.4.
+Source: the description in tensorflow/core/lib/io/record_writer.h.
 """
 
-import functools
 import os
 import pathlib
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from keras_transformer.contract.layout import SIGNATURES
 from keras_transformer.contract.protobuf import message, string_tensor
+from keras_transformer.system.crc32c import masked_crc32c
 
 # The server refuses more than 1000 records: each text alone and one batch,
 # for each signature.
 MAX_TEXTS = 1000 // len(SIGNATURES) - 1
 
 # A server that joins requests refuses one with more rows than its batches
-# have (see `max_batch_size` in `export/templates/batching.config`), and
+# have (see `max_batch_size` in `exporting/templates/batching.config`), and
 # doesn't load the model then.
 MAX_BATCH = 32
 
-_POLYNOMIAL = 0x82F63B78  # Castagnoli's, its bits reversed
-_MASK = 0xA282EAD8
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
 
@@ -51,25 +48,20 @@ def warmup_batches(inputs: dict[str, list[str]]) -> list[dict]:
 
 def write_warmup(
     path: str | os.PathLike, name: str, inputs: dict[str, dict]
-) -> int:
+) -> None:
     """Writes the requests of all signatures.
 
     Args:
         path: of the file to write; its folder is there.
         name: the model's name, as requests give it.
         inputs: by signature, then by input: texts.
-
-    Returns:
-        The number of records.
     """
-    return write_records(
-        path,
-        (
-            _record(name, signature, batch)
-            for signature, all_values in inputs.items()
-            for batch in warmup_batches(all_values)
-        ),
-    )
+    import tensorflow as tf
+
+    with tf.io.TFRecordWriter(os.fspath(path)) as writer:
+        for signature, all_values in inputs.items():
+            for batch in warmup_batches(all_values):
+                writer.write(_record(name, signature, batch))
 
 
 def read_warmup(
@@ -104,22 +96,6 @@ def _record(name, signature, batch):
     return log.SerializeToString(deterministic=True)
 
 
-def write_records(path: str | os.PathLike, records: Iterable[bytes]) -> int:
-    """Writes a file of records.
-
-    Returns:
-        their number.
-    """
-    count = 0
-    with pathlib.Path(path).open("wb") as file:
-        for content in records:
-            length = struct.pack("<Q", len(content))
-            file.write(length + _FOOTER.pack(_masked(length)))
-            file.write(content + _FOOTER.pack(_masked(content)))
-            count += 1
-    return count
-
-
 def read_records(path: str | os.PathLike) -> Iterator[bytes]:
     """The records of a file.
 
@@ -135,37 +111,12 @@ def read_records(path: str | os.PathLike) -> Iterator[bytes]:
             if len(header) < _HEADER.size:
                 raise problem
             length, check = _HEADER.unpack(header)
-            if check != _masked(header[:8]):
+            if check != masked_crc32c(header[:8]):
                 raise problem
             content = file.read(length)
             footer = file.read(_FOOTER.size)
             if len(footer) < _FOOTER.size or footer != _FOOTER.pack(
-                _masked(content)
+                masked_crc32c(content)
             ):
                 raise problem
             yield content
-
-
-@functools.cache
-def _table():
-    """The checksum of each byte."""
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = (value >> 1) ^ (_POLYNOMIAL if value & 1 else 0)
-        table.append(value)
-    return table
-
-
-def crc32c(data: bytes) -> int:
-    """The CRC-32C of bytes."""
-    table = _table()
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-    return crc ^ 0xFFFFFFFF
-
-
-def _masked(data):
-    crc = crc32c(data)
-    return (((crc >> 15) | (crc << 17)) + _MASK) & 0xFFFFFFFF

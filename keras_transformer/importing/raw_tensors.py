@@ -1,4 +1,4 @@
-"""Tensors that lie in a file as they are, beside a list of their places.
+"""Tensors that a file has as they are, beside a list of their places.
 
 safetensors and TensorFlow's checkpoints. Every size that a file claims is
 checked against the file before memory is taken for it. TensorFlow itself would
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from keras_transformer.errors import InputError, shown
+from keras_transformer.system.crc32c import masked_crc32c
 from keras_transformer.system.files import read_bytes
 
 _SAFETENSORS = {
@@ -134,7 +135,7 @@ def read_checkpoint(prefix: pathlib.Path) -> dict[str, np.ndarray]:
         for name, entry in entries.items():
             if not 0 <= entry.shard_id < shards:
                 raise ValueError(
-                    f"{name} lies in file {entry.shard_id}, of {shards} from 0"
+                    f"{name} is in file {entry.shard_id}, of {shards} from 0"
                 )
             extent = entry.offset, entry.offset + entry.size
             extents[entry.shard_id].append(extent)
@@ -156,7 +157,7 @@ def read_checkpoint(prefix: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def _entries(content):
-    """Where the model's variables lie.
+    """Places of the model's variables.
 
     Args:
         content: of the checkpoint's list, bytes.
@@ -191,12 +192,12 @@ def _variable(name, entry, data):
     if entry.dtype not in _CHECKPOINTS:
         raise ValueError(f"{name} isn't numbers of a model")
     if entry.slices or entry.shape.unknown_rank:
-        raise ValueError(f"{name} lies there in parts")
+        raise ValueError(f"{name} is stored in parts")
     shape = [axis.size for axis in entry.shape.dim]
     own = data[entry.offset : entry.offset + entry.size]
     dtype = _CHECKPOINTS[entry.dtype]
     array = as_array(name, own, dtype, shape, entry.size)
-    if _masked(crc32c(own)) != entry.crc32c:
+    if masked_crc32c(own) != entry.crc32c:
         raise ValueError(f"{name} has another checksum")
     return array.astype(np.float32, copy=False)
 
@@ -224,14 +225,13 @@ def _table(content) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _block(content, handle, at):
-    """The keys and values of a block, the handle of which stands at `at`."""
+    """The keys and values of a block, the handle of which begins at `at`."""
     begin, at = _varint(handle, at)
     size, _ = _varint(handle, at)
     end = begin + size
     block = content[begin:end]
     kind, checksum = struct.unpack_from("<BI", content, end)
-    checked = np.frombuffer(content[begin : end + 1], np.uint8)
-    if kind or _masked(crc32c(checked)) != checksum:
+    if kind or masked_crc32c(content[begin : end + 1]) != checksum:
         raise ValueError("a list that is compressed or has another checksum")
     (restarts,) = struct.unpack("<I", block[-4:])
     end = len(block) - 4 - 4 * restarts
@@ -260,61 +260,6 @@ def _varint(content, at) -> tuple[int, int]:
         if byte < 128:
             return number, at
     raise ValueError("a number without end")
-
-
-# What two bytes leave behind, by the polynomial of Castagnoli.
-_REMAINDERS = np.arange(1 << 16, dtype=np.uint32)
-for _ in range(16):
-    _halves = _REMAINDERS >> np.uint32(1)
-    _REMAINDERS = np.where(_REMAINDERS & 1, _halves ^ 0x82F63B78, _halves)
-# What brings a remainder of 0 to the one with which CRC-32C begins.
-_BEGINNING = np.frombuffer(bytes.fromhex("54641f64"), np.uint8)
-
-
-def crc32c(data: np.ndarray) -> int:
-    """CRC-32C, by which TensorFlow checks its files.
-
-    The bytes lie in rows whose remainders are taken side by side: one byte
-    after the other would take minutes for a model. Zeros before the first byte
-    change nothing.
-
-    Args:
-        data: uint8 array `(n,)`.
-    """
-    count = len(_BEGINNING) + len(data)
-    rows = 1 << count.bit_length() // 2
-    columns = -(-count // (2 * rows))  # Of two bytes.
-    padded = np.zeros(2 * rows * columns, np.uint8)
-    padded[len(padded) - count :][: len(_BEGINNING)] = _BEGINNING
-    padded[len(padded) - len(data) :] = data
-    table = padded.view("<u2").reshape(rows, columns)
-    # Behind the rows' remainders, what becomes of each bit after a row.
-    remainders = np.zeros(rows + 32, np.uint32)
-    remainders[rows:] = 1 << np.arange(32, dtype=np.uint64)
-    for column in range(columns):
-        index = remainders.astype(np.uint16)  # The lower half.
-        index[:rows] ^= table[:, column]
-        remainders >>= np.uint32(16)
-        remainders ^= _REMAINDERS.take(index)
-    remainders, bits = remainders[:rows], remainders[rows:]
-    while len(remainders) > 1:  # Two rows become one that is twice as long.
-        remainders = _behind(remainders[::2], bits) ^ remainders[1::2]
-        bits = _behind(bits, bits)
-    return int(remainders[0]) ^ 0xFFFFFFFF
-
-
-def _behind(remainders, bits):
-    """Remainders after as many zeros as `bits` were taken after."""
-    moved = np.zeros_like(remainders)
-    for number, image in enumerate(bits):
-        moved ^= (remainders >> np.uint32(number) & 1) * image
-    return moved
-
-
-def _masked(checksum):
-    """A checksum as it is written: of bytes with their own it says little."""
-    turned = checksum >> 15 | checksum << 17
-    return (turned + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def as_array(
@@ -356,7 +301,7 @@ def as_float32(data: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def damaged(path: object, kind: str, error: Exception) -> InputError:
-    """What is said of a file that isn't what it should be.
+    """Error of a file that isn't what it should be.
 
     Args:
         path: of the file.

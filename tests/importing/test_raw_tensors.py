@@ -11,10 +11,10 @@ from tensorflow.core.protobuf import tensor_bundle_pb2
 
 from keras_transformer.errors import InputError
 from keras_transformer.importing.raw_tensors import (
-    crc32c,
     read_checkpoint,
     read_safetensors,
 )
+from keras_transformer.system.crc32c import masked_crc32c
 
 VALUES = np.arange(6, dtype="f4").reshape(2, 3)
 
@@ -123,26 +123,8 @@ def test_checkpoints_without_what_the_optimizer_keeps(tmp_path):
     assert read["layer/kernel"].dtype == np.float32
 
 
-@pytest.mark.parametrize("size", [0, 1, 3, 4, 9, 1000, 4099])
-def test_checksums_are_those_of_tensorflow(size, tmp_path):
-    """Which writes the one of a record behind it."""
-    data = np.random.default_rng(size).bytes(size)
-    path = str(tmp_path / "record")
-    with tf.io.TFRecordWriter(path) as writer:
-        writer.write(data)
-    written = (tmp_path / "record").read_bytes()[-4:]
-    assert masked(data) == written
-
-
-def test_checksum_of_the_digits():
-    digits = np.frombuffer(b"123456789", np.uint8)
-    assert crc32c(digits) == 0xE3069283  # As RFC 3720 defines it.
-
-
 def masked(data):
-    checksum = crc32c(np.frombuffer(data, np.uint8))
-    turned = (checksum >> 15 | checksum << 17) + 0xA282EAD8
-    return struct.pack("<I", turned & 0xFFFFFFFF)
+    return struct.pack("<I", masked_crc32c(data))
 
 
 def varint(number):
@@ -240,9 +222,9 @@ def test_a_list_that_was_made_by_hand_is_read(checkpoint):
         (listed(size=-8), "takes 8 bytes"),
         (listed(offset=-8), "place is no number"),
         (listed(offset=10**12), "of which 0"),
-        (listed(shard_id=1), "lies in file 1, of 1 from 0"),
-        (listed(shard_id=7), "lies in file 7, of 1 from 0"),
-        (listed(shard_id=-1), "lies in file -1, of 1 from 0"),
+        (listed(shard_id=1), "is in file 1, of 1 from 0"),
+        (listed(shard_id=7), "is in file 7, of 1 from 0"),
+        (listed(shard_id=-1), "is in file -1, of 1 from 0"),
         (listed(checked=b"other"), "another checksum"),
     ],
 )
@@ -291,19 +273,19 @@ def test_lists_of_very_many_files_take_no_quadratic_time(checkpoint):
         name = NAME.replace(b"/a/", f"/{number:05}/".encode())
         pairs.append((name, told.SerializeToString()))
     prefix = checkpoint(table(pairs))
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(InputError, match="data-00000-of-20000: No such file"):
         read_checkpoint(prefix)
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_lists_of_very_many_parts_are_refused(checkpoint):
     """Each of them empty, and thus short enough to be read again."""
     content = table([], repeats=100_000)
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(InputError, match="more than 8,192 parts"):
         read_checkpoint(checkpoint(content))
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
 
 
 def test_a_checkpoint_cut_in_half_is_refused(checkpoint):
