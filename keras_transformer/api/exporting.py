@@ -207,8 +207,9 @@ def verify(
         module = CTRANSLATE2_CHECKS
     else:
         folder, module = find_saved_model(folder), VERIFY
-    (progress or _ignore)(f"checking {folder} in fresh processes")
-    return folder, check_in_fresh_process(folder, f"{folder}", module)
+    if progress is not None:
+        progress(f"checking {folder} in fresh processes")
+    return folder, check_in_fresh_process(folder, module)
 
 
 def _check(format, **given):

@@ -83,7 +83,7 @@ def require_search(decoding: DecodingConfig) -> None:
 
 
 def is_export(folder: str | os.PathLike) -> bool:
-    """Whether a folder is such an export, whole or damaged."""
+    """True if a folder is such an export, whole or damaged."""
     path = pathlib.Path(folder) / DESCRIPTION
     if not path.is_file():
         return False
@@ -95,7 +95,7 @@ def is_export(folder: str | os.PathLike) -> bool:
 
 
 def read_description(folder: str | os.PathLike) -> dict:
-    """What a folder says about itself.
+    """Self-description of a folder.
 
     Raises:
         InputError: it isn't an export for CTranslate2.

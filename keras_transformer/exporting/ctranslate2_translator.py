@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from keras_transformer.compat import graph_function
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.constants import NO_SCORE, PAD_ID, UNK_ID
+from keras_transformer.constants import NO_SCORE, PAD_ID, SIDES, UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.ctranslate2_folder import (
     ACCEPTED,
@@ -95,7 +95,21 @@ class CTranslate2Translator(TextTranslator):
         self._max_length = self.config.model.max_length
         self._load_tokenizers(folder)
         self._set_search(decoding or self.config.decoding)
-        self._model = _loaded(folder, threads, workers)
+        import ctranslate2
+
+        try:
+            self._model = ctranslate2.Translator(
+                str(folder),
+                device="cpu",
+                inter_threads=workers,
+                intra_threads=threads,
+            )
+        # It has a different error for every damage.
+        except Exception as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()
+            raise InputError(
+                f"{folder}: CTranslate2 can't load it ({reason[0]}). {ACCEPTED}"
+            ) from error
 
     def __repr__(self) -> str:
         return f"CTranslate2Translator({str(self._folder)!r})"
@@ -188,7 +202,7 @@ class CTranslate2Translator(TextTranslator):
     def token_log_probabilities(
         self, texts: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[list[float]]:
-        """Log-probabilities of given translations, token by token.
+        """Log-probabilities of the tokens of given translations.
 
         Args:
             texts: B sentences.
@@ -212,41 +226,46 @@ class CTranslate2Translator(TextTranslator):
     def _load_tokenizers(self, folder):
         from keras_transformer.text.tokenizer import load_tokenizer
 
-        self._source, self.target_tokenizer = (
-            load_tokenizer(folder / f"{side}_tokenizer")
-            for side in ("source", "target")
-        )
-        self._require_tokenizers(folder)
-        self._source_tokens = self._source.tokens()
-        self._target_tokens = self.target_tokenizer.tokens()
-        self._target_ids = {t: i for i, t in enumerate(self._target_tokens)}
-
-    def _require_tokenizers(self, folder):
-        """Refuses tokenizers of another model: their ids mean other tokens."""
         described: Any = self.description.get("tokenizers")
-        for side, tokenizer in (
-            ("source", self._source),
-            ("target", self.target_tokenizer),
-        ):
+        tokenizers = []
+        for side in SIDES:
             path = folder / f"{side}_tokenizer"
+            tokenizers.append(load_tokenizer(path))
             try:
                 fingerprint = described[side]["fingerprint"]
             except (TypeError, KeyError):
                 raise InputError(
                     f"{folder}: damaged, no fingerprint of {path.name}"
                 ) from None
-            if tokenizer.fingerprint() != fingerprint:
+            # The ids of another model mean other tokens.
+            if tokenizers[-1].fingerprint() != fingerprint:
                 raise InputError(f"{path}: not the tokenizer of this model")
+        self._source, self.target_tokenizer = tokenizers
+        self._source_tokens = self._source.tokens()
+        self._target_tokens = self.target_tokenizer.tokens()
+        self._target_ids = {t: i for i, t in enumerate(self._target_tokens)}
 
     def _set_search(self, decoding):
         import tensorflow as tf
 
         from keras_transformer.search.constraints import max_output_lengths
+        from keras_transformer.search.from_config import banned_ids
         from keras_transformer.translation.translator import with_prefix
 
         require_search(decoding)
         self.decoding = decoding
-        self._options = self._search_options()
+        banned = banned_ids(decoding, self.target_tokenizer)
+        others = [[self._target_tokens[i]] for i in banned if i != UNK_ID]
+        self._options = {
+            "beam_size": decoding.beam_size,
+            # A search ends with so many ended hypotheses, in beam sizes. Ours
+            # goes on until none can win, for which 2 is nearly always enough.
+            "patience": 1 if decoding.early_stopping else 2,
+            "length_penalty": decoding.length_penalty,
+            "no_repeat_ngram_size": decoding.no_repeat_ngram_size,
+            "disable_unk": UNK_ID in banned,
+            "suppress_sequences": others or None,
+        }
         source = with_prefix(self._source, decoding)
         self.source_tokenizer = source
         most = self._max_length - 2  # without START and END
@@ -273,24 +292,6 @@ class CTranslate2Translator(TextTranslator):
         ]
         return sources, limits.tolist(), truncated.tolist()
 
-    def _search_options(self):
-        """Options of `translate_batch` for the search."""
-        from keras_transformer.search.from_config import banned_ids
-
-        decoding = self.decoding
-        banned = banned_ids(decoding, self.target_tokenizer)
-        others = [[self._target_tokens[i]] for i in banned if i != UNK_ID]
-        return {
-            "beam_size": decoding.beam_size,
-            # A search ends with so many ended hypotheses, in beam sizes. Ours
-            # goes on until none can win, for which 2 is nearly always enough.
-            "patience": 1 if decoding.early_stopping else 2,
-            "length_penalty": decoding.length_penalty,
-            "no_repeat_ngram_size": decoding.no_repeat_ngram_size,
-            "disable_unk": UNK_ID in banned,
-            "suppress_sequences": others or None,
-        }
-
     def _search(self, rows, sources, limit, count):
         """`{row: [(ids, score), ...]}`, the best first."""
         if not rows:
@@ -316,7 +317,7 @@ class CTranslate2Translator(TextTranslator):
         }
 
     def _spell(self, rows):
-        """Texts that lists of ids spell."""
+        """Texts of lists of ids."""
         import tensorflow as tf
 
         ids = tf.ragged.constant(rows, tf.int32, ragged_rank=1)
@@ -329,24 +330,6 @@ def _strings(texts):
     from keras_transformer.text.tokenizer import encoded
 
     return encoded(texts)
-
-
-def _loaded(folder, threads, workers):
-    import ctranslate2
-
-    try:
-        return ctranslate2.Translator(
-            str(folder),
-            device="cpu",
-            inter_threads=workers,
-            intra_threads=threads,
-        )
-    # It has a different error for every damage.
-    except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(
-            f"{folder}: CTranslate2 can't load it ({reason}). {ACCEPTED}"
-        ) from error
 
 
 @dataclasses.dataclass(frozen=True)

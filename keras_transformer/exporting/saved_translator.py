@@ -148,7 +148,7 @@ class SavedTranslator(TextTranslator):
     def align(
         self, texts: Sequence[str]
     ) -> tuple[list[list[str]], list[list[str]], np.ndarray]:
-        """Alignment of the tokens of the best translations.
+        """Attention of the tokens of the best translations.
 
         Args:
             texts: any number of sentences.
@@ -235,7 +235,7 @@ class SavedTranslatorFactory:
 
 
 def _description(path):
-    """Self-description of an export; nothing if it has no description."""
+    """Self-description of an export; empty if it has none."""
     if not path.is_file():
         return {}
     description = read_json(path)

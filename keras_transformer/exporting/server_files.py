@@ -32,8 +32,6 @@ from keras_transformer.exporting.registry.version_folders import (
 from keras_transformer.system.files import write_text, writing
 from keras_transformer.system.locks import locked
 
-GRPC_PORT = 8500
-REST_PORT = 8501
 MODELS_CONFIG = "models.config"
 BATCHING_CONFIG = "batching.config"
 MONITORING_CONFIG = "monitoring.config"
@@ -41,7 +39,6 @@ COMPOSE = "docker-compose.yml"
 MARK = "# Written by keras-transformer, which rewrites it."
 _KEEP = "# To keep changes of your own, remove the line above."
 _BATCHES = 4  # computed at a time; what batching.config starts with
-_USER = 10001  # an unprivileged user in the container
 _LOCK, _WAIT = ".server-files.lock", 10.0  # seconds
 _TEMPLATES = pathlib.Path(__file__).parent / "templates"
 # Measured memory, MiB: of a server, of each loaded version and of each batch
@@ -51,7 +48,6 @@ _TEMPLATES = pathlib.Path(__file__).parent / "templates"
 # it is rounded up.
 _SERVER_MIB, _VERSION_MIB, _BATCH_MIB = 512, 96, 256
 _FOR_EACH_WEIGHT = 1.2
-_MIB = 2**20
 
 # Labels move without a restart, as the server reads models.config each minute.
 # A label may name a version before it is loaded, or the server wouldn't start
@@ -153,20 +149,6 @@ def batching_config() -> str:
     return _filled(BATCHING_CONFIG, threads=_BATCHES)
 
 
-def memory_needed(weights: list[int], threads: int) -> int:
-    """MiB that a server needs.
-
-    Args:
-        weights: bytes of the weights of each loaded version.
-        threads: batches at a time.
-    """
-    # While a new version is loaded, the old one still answers.
-    loaded = [*weights, max(weights)]
-    growing = _FOR_EACH_WEIGHT * (sum(loaded) + threads * max(weights)) / _MIB
-    fixed = _SERVER_MIB + _VERSION_MIB * len(loaded) + _BATCH_MIB * threads
-    return math.ceil((fixed + growing) / 256) * 256
-
-
 def _contents(base):
     """The content of each file by its name."""
     bases = models_beside(base)
@@ -180,10 +162,7 @@ def _contents(base):
             COMPOSE,
             server=IMAGE,
             flags="\n      ".join(f"- {flag}" for flag in FLAGS),
-            grpc_port=GRPC_PORT,
-            rest_port=REST_PORT,
             model=base.name,
-            user=_USER,
             threads=_BATCHES,
             memory=_memory_of(bases),
         ),
@@ -196,13 +175,19 @@ def _filled(name, **values):
 
 
 def _memory_of(bases):
-    weights = []
+    """MiB that a server of some models needs."""
+    weights = []  # bytes of each loaded version's
     for base in bases:
         folders = version_folders(base)
         for version in served_versions(base):
             variables = (folders[version] / VARIABLES).parent
             weights.append(folder_size(variables))
-    return memory_needed(weights, _BATCHES)
+    # While a new version is loaded, the old one still answers.
+    loaded = [*weights, max(weights)]
+    growing = sum(loaded) + _BATCHES * max(weights)
+    fixed = _SERVER_MIB + _VERSION_MIB * len(loaded) + _BATCH_MIB * _BATCHES
+    needed = fixed + _FOR_EACH_WEIGHT * growing / 2**20
+    return math.ceil(needed / 256) * 256
 
 
 def _has_version(path, required):

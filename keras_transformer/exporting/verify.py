@@ -13,7 +13,6 @@ Not provable without the server's binary: its HTTP parser, its batching
 session at run time, and its use of memory.
 """
 
-import functools
 import os
 import pathlib
 import sys
@@ -28,11 +27,12 @@ with quick_imports("jax", "keras", "matplotlib"):
 from keras_transformer.exporting.session import SavedModelSession
 from keras_transformer.exporting.verification.c_api import disable_xla
 from keras_transformer.exporting.verification.checks import (
+    C_API_CHECKS,
+    VERIFY,
     CheckFailed,
-    CheckResult,
     CheckResults,
+    check_in_fresh_process,
     command_line,
-    run_in_fresh_process,
 )
 from keras_transformer.exporting.verification.graph_checks import (
     GRAPH_CHECKS,
@@ -42,7 +42,6 @@ from keras_transformer.exporting.verification.graph_checks import (
 from keras_transformer.exporting.verification.replay_checks import REPLAY_CHECKS
 from keras_transformer.system.files import read_json
 
-C_API_CHECKS = "keras_transformer.exporting.verification.c_api_checks"
 _EARLIER = "not an export of this version of keras_transformer"
 
 
@@ -69,15 +68,12 @@ def verify(folder: str | os.PathLike) -> CheckResults:
     if model is not None:
         for replay in REPLAY_CHECKS:
             results.run(replay, model, folder, reference)
-    try:
-        results += run_in_fresh_process(C_API_CHECKS, folder)
-    except CheckFailed as error:
-        results.append(CheckResult("c_api_loads", False, str(error)))
+    results += check_in_fresh_process(folder, C_API_CHECKS)
     return results
 
 
 def reference_is_readable(folder: pathlib.Path) -> dict:
-    """What the live model answered, as the exporting process wrote it."""
+    """Answers of the live model, as the exporting process wrote them."""
     reference = read_json(folder / layout.REFERENCE)
     for key in ("texts", "inputs", "outputs", "variables", "tolerance"):
         if key not in reference:
@@ -93,7 +89,7 @@ def reference_is_readable(folder: pathlib.Path) -> dict:
 def xla_is_disabled() -> str:
     """This process refuses to compile, as the stock server does."""
     if not disable_xla():
-        return "not possible here; the checks of the graph stand alone"
+        return "not possible here; only the checks of the graph show it"
     compiled = tf.function(lambda x: x + 1, jit_compile=True, autograph=False)
     try:
         compiled(tf.constant(1))
@@ -107,12 +103,5 @@ def session_loads(folder: pathlib.Path) -> SavedModelSession:
     return SavedModelSession(folder, inter_op_threads=0)
 
 
-main = functools.partial(
-    command_line,
-    verify,
-    "python -m keras_transformer.exporting.verify",
-    "Check exported models as TensorFlow Serving loads them.",
-)
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command_line(VERIFY, verify))

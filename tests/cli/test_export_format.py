@@ -31,7 +31,14 @@ def copied(export, monkeypatch):
 
     def export_run(run, base, **_):
         path = shutil.copytree(export / "1", pathlib.Path(base) / "1")
-        return ExportReport(path, 1, 0, 0, (), (), 0.0)
+        return ExportReport(
+            path=path,
+            size=0,
+            seconds=0.0,
+            version=1,
+            variables=0,
+            signatures=(),
+        )
 
     monkeypatch.setattr(saved_model, "export_run", export_run)
 

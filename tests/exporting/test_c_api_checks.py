@@ -1,23 +1,22 @@
 """What a process without Python's TensorFlow makes of exports."""
 
 import json
-import os
-import pathlib
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from keras_transformer.contract import layout
 from keras_transformer.exporting.verification import c_api_checks
 from keras_transformer.exporting.verification.c_api import find_library
-from keras_transformer.exporting.verification.checks import run_in_fresh_process
+from keras_transformer.exporting.verification.checks import (
+    C_API_CHECKS,
+    check_in_fresh_process,
+)
+from tests.exporting.conftest import run_python
 
 pytestmark = pytest.mark.skipif(
     find_library() is None, reason="TensorFlow comes without its C++ library"
 )
-CHECKS = "keras_transformer.exporting.verification.c_api_checks"
 
 # Runs signatures, and says which modules were loaded.
 _RUN = """
@@ -47,44 +46,9 @@ _TEXTS = ["", "a", "b" * 22, "c" * 23, "狗" * 1000, "nul \0 inside"]
 def without_tensorflow(report):
     """The answers to some texts and to none, and the modules it took."""
     requests = [(_TEXTS, layout.ALIGN), ([], layout.TOKENIZE)]
-    process = subprocess.run(
-        [sys.executable, "-c", _RUN, report.path, json.dumps(requests)],
-        env={**os.environ, "PYTHONPATH": str(pathlib.Path.cwd())},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = run_python(_RUN, report.path, json.dumps(requests))
     assert process.returncode == 0, process.stderr[-2000:]
     return json.loads(process.stdout)
-
-
-def _failures(folder):
-    results = run_in_fresh_process(CHECKS, folder)
-    assert [result.name for result in results] == [
-        "c_api_loads",
-        "c_api_equals_live_model",
-        "c_api_warmup_replays",
-    ]
-    return {r.name: r.detail for r in results if not r.passed}
-
-
-@pytest.mark.slow  # `report` wouldn't be there
-def test_whole_export_passes(report):
-    assert _failures(report.path) == {}
-
-
-@pytest.mark.slow  # as in test_verify.py
-def test_keras_model_as_an_attribute_is_refused(keras_export):
-    failures = _failures(keras_export)
-    assert "Could not find variable" in failures["c_api_equals_live_model"]
-    assert "Could not find variable" in failures["c_api_warmup_replays"]
-
-
-@pytest.mark.slow  # as in test_verify.py
-def test_function_that_must_be_compiled_is_refused(compiled_export):
-    failures = _failures(compiled_export)
-    assert "XLA compilation disabled" in failures["c_api_equals_live_model"]
-    assert "XLA compilation disabled" in failures["c_api_warmup_replays"]
 
 
 @pytest.mark.medium
@@ -94,18 +58,15 @@ def test_answers_that_differ_are_refused(report, tmp_path):
     reference = json.loads(path.read_text("utf-8"))
     reference["outputs"]["tokenize"]["ids"][1][2] += 1
     path.write_text(json.dumps(reference))
-    failures = _failures(folder)
-    assert (
-        "tokenize, loaded and live: ids (1, 2)"
-        in (failures["c_api_equals_live_model"])
-    )
-    assert "warm-up request" in failures["c_api_warmup_replays"]
-
-
-def test_folder_without_a_model_does_not_load(tmp_path):
-    (result,) = run_in_fresh_process(CHECKS, tmp_path)
-    assert result.name == "c_api_loads"
-    assert not result.passed
+    loads, equals, replays = check_in_fresh_process(folder, C_API_CHECKS)
+    assert loads.passed
+    assert not equals.passed
+    assert "tokenize, loaded and live: ids (1, 2)" in equals.detail
+    assert not replays.passed
+    assert "warm-up request" in replays.detail
+    (folder / layout.SAVED_MODEL).unlink()
+    (result,) = check_in_fresh_process(folder, C_API_CHECKS)
+    assert (result.name, result.passed) == ("c_api_loads", False)
     assert "SavedModel" in result.detail
 
 
@@ -137,22 +98,13 @@ def test_no_text_gives_no_row(without_tensorflow):
 
 @pytest.mark.slow
 def test_process_with_tensorflow_proves_nothing(report):
-    import tensorflow  # noqa: F401
-
     code = (
         "import keras, json, sys; "
         "from keras_transformer.exporting.verification import "
         "c_api_checks as c; print(json.dumps([r.detail for r in "
         "c.check_without_python(sys.argv[1]) if not r.passed]))"
     )
-    process = subprocess.run(
-        [sys.executable, "-c", code, report.path],
-        env={**os.environ, "PYTHONPATH": str(pathlib.Path.cwd())},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    details = json.loads(process.stdout)
+    details = json.loads(run_python(code, report.path).stdout)
     assert details
     assert all("was imported" in detail for detail in details)
 

@@ -1,26 +1,28 @@
 import json
-import os
-import pathlib
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from keras_transformer.contract import layout
+from keras_transformer.errors import InputError
 from keras_transformer.exporting import verify as verification
 from keras_transformer.exporting.verification.checks import (
+    VERIFY,
     CheckFailed,
     CheckResult,
+    command_line,
+    require_passed,
 )
-from keras_transformer.exporting.verify import main, verify
+from keras_transformer.exporting.verify import verify
+from tests.exporting.conftest import run_python
 
 # What `python -m` runs, and then the modules that were loaded.
 _VERIFY = """
 import sys
 import keras_transformer.exporting.saved_translator
-from keras_transformer.exporting.verify import main
-status = main(sys.argv[1:])
+from keras_transformer.exporting.verify import VERIFY, command_line, verify
+status = command_line(VERIFY, verify, sys.argv[1:])
 print(*sys.modules)
 sys.exit(status)
 """
@@ -32,14 +34,8 @@ def test_fresh_process_catches_what_the_server_refuses(
 ):
     # Both load and run in Python.
     report = tmp_path / "report.json"
-    process = subprocess.run(
-        [sys.executable, "-c", _VERIFY, keras_export, compiled_export]
-        + ["--report", report],
-        env={**os.environ, "PYTHONPATH": str(pathlib.Path.cwd())},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    exports = keras_export, compiled_export
+    process = run_python(_VERIFY, *exports, "--report", report)
     assert process.returncode == 1, process.stderr
     for package in (
         *("config", "ops", "layers", "models", "text", "training"),
@@ -79,18 +75,18 @@ def test_c_api_process_that_dies_is_a_failed_check(report, monkeypatch):
     def session_loads(folder):
         raise CheckFailed("no tables")
 
-    def die(*arguments):
-        raise CheckFailed("the process ended with -11: silent")
-
     # Not in this process, which other tests compile in.
     monkeypatch.setattr(verification, "disable_xla", lambda: False)
     monkeypatch.setattr(verification, "session_loads", session_loads)
-    monkeypatch.setattr(verification, "run_in_fresh_process", die)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     failed = [r for r in verify(report.path) if not r.passed]
     assert failed == [
         CheckResult("session_loads", False, "no tables"),
-        CheckResult("c_api_loads", False, "the process ended with -11: silent"),
+        CheckResult("process_ends_well", False, "ended with 1: silent"),
     ]
+    says = r"refused: check session_loads failed \(and 1 more\): no tables"
+    with pytest.raises(InputError, match=says):
+        require_passed(failed, "refused")
 
 
 def test_unreadable_folders_fail_the_first_check(tmp_path, capsys):
@@ -99,5 +95,5 @@ def test_unreadable_folders_fail_the_first_check(tmp_path, capsys):
         results = verify(folder)
         assert results[0].name == "graph_is_readable"
         assert not any(result.passed for result in results)
-    assert main([str(tmp_path)]) == 1
+    assert command_line(VERIFY, verify, [str(tmp_path)]) == 1
     assert "damaged" in capsys.readouterr().out

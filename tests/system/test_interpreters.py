@@ -20,9 +20,9 @@ WORKERS = """if __name__ == "__main__":
 CHECKS = """
 import pathlib
 from keras_transformer.exporting.verification.checks import (
-    VERIFY, run_in_fresh_process
+    check_in_fresh_process
 )
-print(*run_in_fresh_process(VERIFY, pathlib.Path("no", "such")))
+print(*check_in_fresh_process(pathlib.Path("no", "such")))
 """
 
 

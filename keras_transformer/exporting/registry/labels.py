@@ -1,9 +1,9 @@
 """Labels of versions, such as `stable` and `canary`, and the way back.
 
-They stand in `labels.json` beside the versions, where the server ignores
-them; `models.config`, which the server reads, is made of them. The file is
-replaced at once, so a reader sees all of a change or nothing; changes of two
-processes come one after the other.
+The file `labels.json` is beside the versions, where the server ignores it;
+`models.config`, which the server reads, is made of it. The file is replaced at
+once, so a reader sees all of a change or nothing; changes of two processes come
+one after the other.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ FILE = "labels.json"
 _LOCK, _WAIT = ".labels.lock", 10.0  # seconds
 STABLE = "stable"
 
-# It stands in the path of requests: /v1/models/NAME/labels/LABEL.
+# A part of the path of requests: /v1/models/NAME/labels/LABEL.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _REMEMBERED = 20
 
@@ -39,10 +39,6 @@ class Labels:
 
     versions: dict[str, int] = dataclasses.field(default_factory=dict)
     earlier: dict[str, list[int]] = dataclasses.field(default_factory=dict)
-
-    def of(self, version: int) -> list[str]:
-        """The labels of a version, in alphabetical order."""
-        return sorted(n for n, v in self.versions.items() if v == version)
 
 
 def read_labels(base: str | os.PathLike) -> Labels:
@@ -81,23 +77,19 @@ def set_label(base: str | os.PathLike, name: str, version: int) -> Labels:
     """
     require_name(name)
     with labels_locked(base):
-        return _set_label(base, name, version)
-
-
-def _set_label(base, name, version):
-    require_version(base, version)
-    labels = read_labels(base)
-    before = labels.versions.get(name)
-    if before == version:
-        return labels
-    earlier = labels.earlier.get(name, [])
-    if before is not None:
-        earlier = [*earlier, before][-_REMEMBERED:]
-    return _write(
-        base,
-        {**labels.versions, name: version},
-        {**labels.earlier, name: earlier},
-    )
+        require_version(base, version)
+        labels = read_labels(base)
+        before = labels.versions.get(name)
+        if before == version:
+            return labels
+        earlier = labels.earlier.get(name, [])
+        if before is not None:
+            earlier = [*earlier, before][-_REMEMBERED:]
+        return _write(
+            base,
+            labels.versions | {name: version},
+            labels.earlier | {name: earlier},
+        )
 
 
 def remove_label(base: str | os.PathLike, name: str) -> Labels:
@@ -126,30 +118,25 @@ def roll_back(base: str | os.PathLike, name: str = STABLE) -> Labels:
         InputError: there is no such label, or no version to go back to.
     """
     with labels_locked(base):
-        return _roll_back(base, name)
-
-
-def _roll_back(base, name):
-    labels = read_labels(base)
-    _require_label(base, labels, name)
-    there = version_folders(base)
-    now = labels.versions[name]
-    earlier = [
-        v for v in labels.earlier.get(name, []) if v in there and v != now
-    ]
-    lower = [v for v in there if v < now]
-    if not earlier and not lower:
-        raise InputError(
-            f"{base}: {name} names version {now}, and there is none to go "
-            f"back to. It has: {_listed(there)}"
+        labels = read_labels(base)
+        _require_label(base, labels, name)
+        there = version_folders(base)
+        now = labels.versions[name]
+        before = labels.earlier.get(name, [])
+        earlier = [v for v in before if v in there and v != now]
+        lower = [v for v in there if v < now]
+        if not earlier and not lower:
+            raise InputError(
+                f"{base}: {name} names version {now}, and there is none to go "
+                f"back to. It has: {_listed(there)}"
+            )
+        version = earlier.pop() if earlier else max(lower)
+        require_version(base, version)
+        return _write(
+            base,
+            labels.versions | {name: version},
+            labels.earlier | {name: earlier},
         )
-    version = earlier.pop() if earlier else max(lower)
-    require_version(base, version)
-    return _write(
-        base,
-        {**labels.versions, name: version},
-        {**labels.earlier, name: earlier},
-    )
 
 
 @contextlib.contextmanager

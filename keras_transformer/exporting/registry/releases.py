@@ -66,13 +66,13 @@ def list_releases(base: str | os.PathLike) -> list[Release]:
         InputError: `base` is no folder, or a file in it is damaged.
     """
     _require_folder(base)
-    labels = read_labels(base)
+    named = sorted(read_labels(base).versions.items())
     served = served_versions(base)
     return [
         Release(
             version=version,
             path=path,
-            labels=labels.of(version),
+            labels=[name for name, labelled in named if labelled == version],
             served=version in served,
             created=_created(path),
             size=folder_size(path),
@@ -82,7 +82,7 @@ def list_releases(base: str | os.PathLike) -> list[Release]:
 
 
 def served_versions(base: str | os.PathLike) -> list[int]:
-    """What a server with `models.config` loads, the lowest first.
+    """Versions that a server with `models.config` loads, the lowest first.
 
     The labelled versions and what their labels named last: the server moves
     a label only to a version that is loaded, so the old one answers until the
@@ -165,7 +165,7 @@ def publish(
         _let_remove(folder)
         progress("checking it in fresh processes")
         problem = f"{source} was refused, nothing was published"
-        require_passed(check_in_fresh_process(folder, problem), problem)
+        require_passed(check_in_fresh_process(folder), problem)
     return target
 
 
@@ -177,7 +177,7 @@ def _let_remove(folder):
 
 
 def _require_own_files(folder):
-    """Refuses what a copy would take from elsewhere, or wait for for ever.
+    """Refuses files that a copy would take from elsewhere, and pipes.
 
     Raises:
         InputError: names a link out of the folder or to a folder, a pipe, a

@@ -13,7 +13,7 @@ ACCEPTED_MODEL = "Accepted: what `keras-transformer export` wrote"
 
 
 def version_folders(base: str | os.PathLike) -> dict[int, pathlib.Path]:
-    """What is named like a version, as the server reads names: 007 is 7.
+    """Folders named like a version, as the server reads names: 007 is 7.
 
     A number that the server can't hold is none. Of two names for one number the
     shorter counts.

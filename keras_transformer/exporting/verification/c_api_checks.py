@@ -10,7 +10,6 @@ the model that was exported. `keras_transformer.exporting.verify` runs this as
 the last of its checks.
 """
 
-import functools
 import os
 import pathlib
 import sys
@@ -21,6 +20,7 @@ from keras_transformer.exporting.verification.c_api import (
     find_library,
 )
 from keras_transformer.exporting.verification.checks import (
+    C_API_CHECKS,
     CheckFailed,
     CheckResult,
     CheckResults,
@@ -80,12 +80,5 @@ def _without_tensorflow(check, name):
     return checked
 
 
-main = functools.partial(
-    command_line,
-    check_without_python,
-    "python -m keras_transformer.exporting.verification.c_api_checks",
-    "Check exported models through TensorFlow's C API.",
-)
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command_line(C_API_CHECKS, check_without_python))

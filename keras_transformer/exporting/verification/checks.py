@@ -1,8 +1,8 @@
 """Checks of an export: their outcomes, and the processes that run them.
 
 An export is checked by processes that know nothing of its making. A module
-that checks has `main`, is run by `python -m` and writes what it found as one
-JSON object: `{folder: [{name, passed, detail}, ...]}`.
+that checks is run by `python -m` and writes its results as one JSON object:
+`{folder: [{name, passed, detail}, ...]}`.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from keras_transformer.system.interpreters import (
 )
 
 VERIFY = "keras_transformer.exporting.verify"
+C_API_CHECKS = "keras_transformer.exporting.verification.c_api_checks"
 CTRANSLATE2_CHECKS = (
     "keras_transformer.exporting.verification.ctranslate2_checks"
 )
@@ -88,23 +89,23 @@ def _one_line(error):
 
 
 def command_line(
+    module: str,
     check: Callable[[str], CheckResults],
-    program: str,
-    description: str,
     arguments: list[str] | None = None,
 ) -> int:
-    """The `main` of a module that checks.
+    """Runs a module that checks from the command line.
 
     Args:
-        check: what checks a version folder.
-        program: how the module is called, for its help.
-        description: likewise.
+        module: its name, for its help.
+        check: the function that checks a version folder.
         arguments: of the command line; None: this process's.
 
     Returns:
         the exit status, 0 if all passed, else 1.
     """
-    parser = argparse.ArgumentParser(prog=program, description=description)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {module}", description="Check exported models."
+    )
     parser.add_argument("folders", nargs="+", metavar="FOLDER")
     parser.add_argument(
         "--report", help="JSON file for the results; standard output if none"
@@ -123,17 +124,18 @@ def command_line(
     return 0 if passed else 1
 
 
-def run_in_fresh_process(
-    module: str, folder: pathlib.Path
+def check_in_fresh_process(
+    folder: pathlib.Path, module: str = VERIFY
 ) -> tuple[CheckResult, ...]:
-    """Runs a module that checks a version folder in a process of its own.
+    """Checks a version folder in a process of its own.
 
     Args:
-        module: whose `main` is a `command_line`.
         folder: the version folder.
+        module: that checks, by its `command_line`.
 
-    Raises:
-        CheckFailed: the process ended without results.
+    Returns:
+        The result of every check, failed ones too. A process that ends
+        without results is a failed one.
     """
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch) / "report.json"
@@ -151,34 +153,12 @@ def run_in_fresh_process(
         )
         if not report.is_file():
             said = process.stderr.strip().splitlines()
-            raise CheckFailed(
-                "the process that checks it ended with "
-                f"{process.returncode}: {said[-1] if said else 'silent'}"
+            detail = f"{process.returncode}: {said[-1] if said else 'silent'}"
+            return (
+                CheckResult("process_ends_well", False, f"ended with {detail}"),
             )
         results = json.loads(report.read_text(encoding="utf-8"))[str(folder)]
     return tuple(CheckResult(**result) for result in results)
-
-
-def check_in_fresh_process(
-    folder: pathlib.Path, problem: str = REFUSED, module: str = VERIFY
-) -> tuple[CheckResult, ...]:
-    """Runs `keras_transformer.exporting.verify` on a version folder.
-
-    Args:
-        folder: the version folder.
-        problem: how the error begins.
-        module: what checks in its place, for exports of another format.
-
-    Returns:
-        The result of every check, failed ones too.
-
-    Raises:
-        InputError: the process ended without results.
-    """
-    try:
-        return run_in_fresh_process(module, folder)
-    except CheckFailed as error:
-        raise InputError(f"{problem}: {error}") from None
 
 
 def require_passed(

@@ -9,7 +9,6 @@ rounded, as int8 is, only log-probabilities are required to be near: which of
 two near translations is the better one may change.
 """
 
-import functools
 import os
 import pathlib
 import sys
@@ -21,6 +20,7 @@ from keras_transformer.exporting.ctranslate2_translator import (
     CTranslate2Translator,
 )
 from keras_transformer.exporting.verification.checks import (
+    CTRANSLATE2_CHECKS,
     CheckFailed,
     CheckResults,
     command_line,
@@ -51,7 +51,7 @@ def verify(folder: str | os.PathLike) -> CheckResults:
 
 
 def reference_is_readable(folder: pathlib.Path) -> dict:
-    """What the run's own search found, as the exporting process wrote it."""
+    """Hypotheses of the run's own search, from the exporting process."""
     reference = read_json(folder / REFERENCE)
     for key in _KEYS:
         if key not in reference:
@@ -121,7 +121,7 @@ def greedy_translations_agree(folder: pathlib.Path, reference: dict) -> str:
 def beam_scores_agree(
     translator: CTranslate2Translator, reference: dict
 ) -> str:
-    """What both searches end with has the same score; how often it is the best.
+    """Hypotheses of both searches have the same score.
 
     CTranslate2 stops when a number of hypotheses have ended, and ranks those
     that reached their limit among those that ended, so that it may end with
@@ -178,12 +178,5 @@ def _decoding(reference, beam_size=None):
     return Config().updated({"decoding": values}, REFERENCE).decoding
 
 
-main = functools.partial(
-    command_line,
-    verify,
-    "python -m keras_transformer.exporting.verification.ctranslate2_checks",
-    "Check models that were exported for CTranslate2.",
-)
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command_line(CTRANSLATE2_CHECKS, verify))

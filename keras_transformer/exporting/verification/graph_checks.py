@@ -164,7 +164,7 @@ def operations_are_allowed(
 
 
 class _Saver:
-    """What saves and restores the variables, and nothing else.
+    """Nodes that save and restore the variables, and do nothing else.
 
     Args:
         meta_graph: `MetaGraphDef`.
@@ -272,7 +272,8 @@ def nothing_must_be_compiled(
         (function.signature.name, function.attr)
         for function in meta_graph.graph_def.library.function
     ]
-    owners += [(node.name, node.attr) for node in _nodes(meta_graph)]
+    nodes = (node for _, node in _owned_nodes(meta_graph))
+    owners += [(node.name, node.attr) for node in nodes]
     for name, attributes in owners:
         # Asked by `in` first: reading an absent key of a map adds it.
         if "_XlaMustCompile" in attributes and attributes["_XlaMustCompile"].b:
@@ -284,7 +285,8 @@ def variables_are_stored_once(
     folder: pathlib.Path, meta_graph: MetaGraphDef, reference: dict
 ) -> str:
     """As many handles as stored tensors as weights that the search uses."""
-    handles = sum(node.op == "VarHandleOp" for node in _nodes(meta_graph))
+    nodes = _owned_nodes(meta_graph)
+    handles = sum(node.op == "VarHandleOp" for _, node in nodes)
     try:
         shapes = tf.train.load_checkpoint(
             str(folder / layout.VARIABLES)
@@ -342,17 +344,6 @@ GRAPH_CHECKS = (
     variables_are_stored_once,
     signatures_are_batches,
 )
-
-
-def _nodes(meta_graph) -> Iterator:
-    """Every `NodeDef`: those of the graph, then those of its functions.
-
-    Args:
-        meta_graph: `MetaGraphDef`.
-    """
-    yield from meta_graph.graph_def.node
-    for function in meta_graph.graph_def.library.function:
-        yield from function.node_def
 
 
 def refusal(operation: str) -> str | None:

@@ -23,7 +23,7 @@ _INVALID = (b"\xff\xfe", b"a \xc3( b", b"\xed\xa0\x80", b"cut off: \xe4\xbd")
 
 
 class LoadedModel(Protocol):
-    """What a check runs."""
+    """Model that a check runs."""
 
     def run(
         self, signature: str, inputs: Mapping[str, Sequence[bytes]]
@@ -124,8 +124,8 @@ def long_text_is_answered(
     for signature, expected in layout.SIGNATURES.items():
         inputs = {name: [text] for name in expected.inputs}
         outputs = _answers(model, signature, inputs)
-        told = {layout.TRUNCATED, layout.TRANSLATION_TRUNCATED}
-        for name in told & expected.outputs.keys():
+        flags = {layout.TRUNCATED, layout.TRANSLATION_TRUNCATED}
+        for name in flags & expected.outputs.keys():
             if not outputs[name].all():
                 raise CheckFailed(
                     f"{signature}: {_LONG} words, and not {name!r}"
@@ -273,7 +273,7 @@ def compare(
         signature: its name.
         what: is compared, for the message.
         answers: arrays by the outputs' names.
-        expected: likewise.
+        expected: arrays by the outputs' names.
         reference: gives precision and tolerance.
 
     Returns:
@@ -334,14 +334,11 @@ def _padded(*arrays):
     """Both with the longer one's inner axes; nothing is added to batches."""
     if len({array.ndim for array in arrays}) > 1:
         return arrays
-    longest = np.max([array.shape[1:] for array in arrays], axis=0)
+    longest = np.max([array.shape for array in arrays], axis=0)
     padded = []
     for array in arrays:
-        more = [(0, 0)]
-        more += [
-            (0, int(most) - length)
-            for most, length in zip(longest, array.shape[1:], strict=True)
-        ]
+        more = [(0, length) for length in longest - array.shape]
+        more[0] = 0, 0
         padding = "" if array.dtype == object else 0
         padded.append(np.pad(array, more, constant_values=padding))
     return padded

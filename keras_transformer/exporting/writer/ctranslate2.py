@@ -9,6 +9,7 @@ Axes: D model width, V vocabulary, B texts, K hypotheses.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import os
 import pathlib
@@ -35,16 +36,15 @@ from keras_transformer.exporting.ctranslate2_folder import (
 from keras_transformer.exporting.registry.version_folders import folder_size
 from keras_transformer.exporting.verification.checks import (
     CTRANSLATE2_CHECKS,
-    CheckResult,
     check_in_fresh_process,
     require_passed,
 )
 from keras_transformer.exporting.writer.keras_file import write_companions
 from keras_transformer.exporting.writer.saved_model import (
+    Report,
     describe,
-    exported_config,
     frequent_tokens,
-    load_model,
+    load_exported,
 )
 from keras_transformer.exporting.writer.signatures import full_precision
 from keras_transformer.inference.incremental import IncrementalTransformer
@@ -72,27 +72,15 @@ _ACCEPTED = "Accepted: an export for TensorFlow Serving, without --format"
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
 
 
-@dataclasses.dataclass(frozen=True)
-class CTranslate2Report:
-    """What `export_ctranslate2` published.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CTranslate2Report(Report):
+    """Report of `export_ctranslate2`.
 
     Attributes:
-        path: the folder.
-        quantization: what the weights are stored in.
-        size: bytes in all its files.
-        checks: every `CheckResult`, all passed.
-        seconds: of the whole export, checks included.
+        quantization: of the weights.
     """
 
-    path: pathlib.Path
     quantization: str
-    size: int
-    checks: tuple[CheckResult, ...] = dataclasses.field(repr=False)
-    seconds: float
-
-    def to_dict(self) -> dict:
-        """The same as JSON holds it."""
-        return {**dataclasses.asdict(self), "path": str(self.path)}
 
 
 def export_ctranslate2(
@@ -124,32 +112,39 @@ def export_ctranslate2(
     require_ctranslate2()
     folder = pathlib.Path(folder)
     check_free(folder)
-    config = exported_config(run.config, decoding)
-    require_search(config.decoding)
+    require_search(decoding or run.config.decoding)
     if run.target_tokenizer.first_id() is not None:
         raise InputError(
             "the model's translations begin with a language code, which the "
             f"export for CTranslate2 doesn't set. {_ACCEPTED}"
         )
-    model = load_model(run, config, weights)
+    config, model = load_exported(run, weights, decoding)
     progress("translating with the run's own search")
     reference = _reference(run, model, config.decoding, quantization)
     with new_folder(folder) as temporary:
         progress(f"writing {folder}")
-        _write_model(temporary, run, model, config, quantization)
+        spec = transformer_spec(
+            model,
+            config,
+            run.source_tokenizer.tokens(),
+            run.target_tokenizer.tokens(),
+        )
+        spec.validate()
+        spec.optimize(quantization=quantization)
+        spec.save(str(temporary))
         files = sorted(temporary.iterdir())
         description = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "quantization": quantization,
             "files": [describe_file(path) for path in files],
-            **describe(run, config, weights, model),
+            **describe(run, config, weights, [model]),
         }
         write_companions(temporary, run)
         write_json(temporary / REFERENCE, reference)
         write_json(temporary / DESCRIPTION, description)
         progress("checking it in a fresh process")
-        checks = check_in_fresh_process(temporary, module=CTRANSLATE2_CHECKS)
+        checks = check_in_fresh_process(temporary, CTRANSLATE2_CHECKS)
         require_passed(checks)
     return CTranslate2Report(
         path=folder,
@@ -158,17 +153,6 @@ def export_ctranslate2(
         checks=checks,
         seconds=round(time.monotonic() - started, 1),
     )
-
-
-def _write_model(folder, run, model, config, quantization):
-    """CTranslate2's own files."""
-    tokenizers = run.source_tokenizer, run.target_tokenizer
-    spec = transformer_spec(
-        model, config, *(tokenizer.tokens() for tokenizer in tokenizers)
-    )
-    spec.validate()
-    spec.optimize(quantization=quantization)
-    spec.save(str(folder))
 
 
 def transformer_spec(
@@ -183,7 +167,7 @@ def transformer_spec(
         model: `keras.Model` that `build_transformer` made.
         config: gives `model`.
         source_tokens: of all ids.
-        target_tokens: likewise.
+        target_tokens: of all ids.
 
     Returns:
         `ctranslate2.specs.TransformerSpec`.
@@ -222,14 +206,12 @@ def transformer_spec(
 
 def _require_distinct(side, tokens):
     """Refuses a vocabulary that has a token more than once."""
-    seen = set()
-    for token in tokens:
-        if token in seen:
-            raise InputError(
-                f"CTranslate2 tells tokens by their text, and {token!r} stands "
-                f"in the {side}'s vocabulary more than once. {_ACCEPTED}"
-            )
-        seen.add(token)
+    ((token, count),) = collections.Counter(tokens).most_common(1)
+    if count > 1:
+        raise InputError(
+            f"CTranslate2 knows tokens by their text, and {token!r} is in the "
+            f"{side}'s vocabulary more than once. {_ACCEPTED}"
+        )
 
 
 class _Weights:
@@ -340,7 +322,7 @@ def _float32(array):
 
 
 def _reference(run, model, decoding, quantization) -> dict:
-    """What the run's own search makes of some texts, for the checks."""
+    """Hypotheses of the run's own search, for the checks."""
     most = run.config.model.max_length - 2
     lengths = sorted({min(length, most) for length in _LENGTHS})
     texts = frequent_tokens(run.source_tokenizer, lengths)

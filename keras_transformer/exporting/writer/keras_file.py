@@ -24,9 +24,9 @@ from keras_transformer.constants import SIDES, SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.registry.version_folders import folder_size
 from keras_transformer.exporting.writer.saved_model import (
+    Report,
     describe,
-    exported_config,
-    load_model,
+    load_exported,
 )
 from keras_transformer.exporting.writer.signatures import full_precision
 from keras_transformer.importing.folders import copy_own_files
@@ -44,26 +44,15 @@ MODEL = "model.keras"
 _TOLERANCE = 1e-6
 
 
-@dataclasses.dataclass(frozen=True)
-class KerasReport:
-    """What `export_keras` published.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KerasReport(Report):
+    """Report of `export_keras`.
 
     Attributes:
-        path: the folder.
-        model: the `.keras` file in it.
-        size: bytes in all its files.
-        seconds: of the whole export.
+        model: the `.keras` file in the folder.
     """
 
-    path: pathlib.Path
     model: pathlib.Path
-    size: int
-    seconds: float
-
-    def to_dict(self) -> dict:
-        """The same as JSON holds it."""
-        paths = {"path": str(self.path), "model": str(self.model)}
-        return dataclasses.asdict(self) | paths
 
 
 def export_keras(
@@ -98,8 +87,7 @@ def export_keras(
             f"Accepted: a name without .keras, such as {folder.with_suffix('')}"
         )
     check_free(folder)
-    config = exported_config(run.config, None)
-    model = load_model(run, config, weights)
+    config, model = load_exported(run, weights)
     with new_folder(folder) as temporary:
         if progress is not None:
             progress(f"writing {folder}")
@@ -114,16 +102,20 @@ def export_keras(
                 "format": "keras_transformer.keras",
                 "format_version": 1,
                 "model": MODEL,
-                **describe(run, config, weights, model),
+                **describe(run, config, weights, [model]),
             },
         )
         write_companions(temporary, run)
-    seconds = round(time.monotonic() - started, 1)
-    return KerasReport(folder, folder / MODEL, folder_size(folder), seconds)
+    return KerasReport(
+        path=folder,
+        model=folder / MODEL,
+        size=folder_size(folder),
+        seconds=round(time.monotonic() - started, 1),
+    )
 
 
 def write_companions(folder: pathlib.Path, run: Run) -> None:
-    """What travels with a model: tokenizers, licence and model card.
+    """Writes what belongs to a model: tokenizers, licence, model card.
 
     Args:
         folder: that is being written.

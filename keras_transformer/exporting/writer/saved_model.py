@@ -15,7 +15,7 @@ import tensorflow as tf
 from keras_transformer.blank import is_blank
 from keras_transformer.config import Config
 from keras_transformer.config.decoding import DecodingConfig
-from keras_transformer.constants import SPECIAL_TOKENS
+from keras_transformer.constants import SIDES, SPECIAL_TOKENS
 from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.registry.version_folders import (
@@ -45,33 +45,45 @@ _WARMUP_LENGTHS = (1, 6, 15, 30)  # tokens
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
-@dataclasses.dataclass(frozen=True)
-class ExportReport:
-    """What `export_run` published.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Report:
+    """Report of an export of any format.
 
     Attributes:
-        path: the version folder.
-        version: integer, its name.
+        path: the folder that was published.
         size: bytes in all its files.
-        variables: number of weight tensors.
-        signatures: names of the signatures.
-        checks: every `CheckResult`, all passed.
+        checks: every `CheckResult` of other processes, all passed.
         seconds: of the whole export, checks included.
-        precision: of products with weights.
     """
 
     path: pathlib.Path
-    version: int
     size: int
-    variables: int
-    signatures: tuple[str, ...] = dataclasses.field(repr=False)
-    checks: tuple[CheckResult, ...] = dataclasses.field(repr=False)
+    checks: tuple[CheckResult, ...] = dataclasses.field(default=(), repr=False)
     seconds: float
-    precision: str = "float32"
 
     def to_dict(self) -> dict:
         """The same as JSON holds it."""
-        return {**dataclasses.asdict(self), "path": str(self.path)}
+        return {
+            key: str(value) if isinstance(value, pathlib.Path) else value
+            for key, value in dataclasses.asdict(self).items()
+        }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportReport(Report):
+    """Report of `export_run`; `path` is the version folder.
+
+    Attributes:
+        version: integer, its name.
+        variables: number of weight tensors.
+        signatures: names of the signatures.
+        precision: of products with weights.
+    """
+
+    version: int
+    variables: int
+    signatures: tuple[str, ...] = dataclasses.field(repr=False)
+    precision: str = "float32"
 
 
 def export_run(
@@ -129,8 +141,7 @@ def export_run(
     version = choose_version(base, version)
     target = pathlib.Path(base) / str(version)
     texts = _texts(run, warmup_texts)
-    config = exported_config(run.config, decoding)
-    model = load_model(run, config, weights)
+    config, model = load_exported(run, weights, decoding)
     others = load_members(run, ensemble, weights)
     progress("tracing the graph")
     traced = TracedSignatures(
@@ -148,16 +159,19 @@ def export_run(
         traced.save(folder)
         (folder / layout.WARMUP).parent.mkdir(exist_ok=True)
         model_name = pathlib.Path(base).resolve().name
-        inputs = _without_last(reference["inputs"])
+        inputs = {
+            signature: {name: values[:-1] for name, values in columns.items()}
+            for signature, columns in reference["inputs"].items()
+        }  # Without the last row, the empty one.
         write_warmup(folder / layout.WARMUP, model_name, inputs)
         write_json(folder / layout.REFERENCE, reference)
         write_json(
             folder / layout.DESCRIPTION,
             _describe_graph(config.decoding, traced.variable_count, limits)
             | ({"precision_measured": measured} if measured else {})
-            | describe(run, config, weights, model)
+            | describe(run, config, weights, [model, *others])
             | _describe_shortlist(lexicon)
-            | _describe_members(ensemble, weights, [model, *others]),
+            | _describe_members(ensemble, weights),
         )
         progress("checking it in a fresh process")
         checks = check_in_fresh_process(folder)
@@ -174,19 +188,15 @@ def export_run(
     )
 
 
-def exported_config(config: Config, decoding: DecodingConfig | None) -> Config:
-    """A run's configuration, with the search that is exported."""
-    # The layers' weights are float32 under every policy; what the export
-    # computes in is up to the search.
-    return dataclasses.replace(
-        config,
-        decoding=decoding or config.decoding,
-        training=dataclasses.replace(config.training, precision="float32"),
-    )
+def load_exported(
+    run: Run, weights: str, decoding: DecodingConfig | None = None
+) -> tuple[Config, keras.Model]:
+    """A run's configuration and model, as they are exported.
 
-
-def load_model(run: Run, config: Config, weights: str) -> keras.Model:
-    """The model of a run, by a configuration of `exported_config`.
+    Args:
+        run: a trained run.
+        weights: "best", "last" or "average".
+        decoding: the search; None: the run's own.
 
     Raises:
         InputError: Keras is on another backend, or there are no such weights.
@@ -196,12 +206,20 @@ def load_model(run: Run, config: Config, weights: str) -> keras.Model:
             "export needs KERAS_BACKEND=tensorflow. Received: "
             f"{keras.config.backend()}"
         )
+    # The layers' weights are float32 under every policy; what the export
+    # computes in is up to the search.
+    config = dataclasses.replace(
+        run.config,
+        decoding=decoding or run.config.decoding,
+        training=dataclasses.replace(run.config.training, precision="float32"),
+    )
     tokenizers = run.source_tokenizer, run.target_tokenizer
-    return Run(run.folder, config, run.manifest, tokenizers).load_model(weights)
+    exported = Run(run.folder, config, run.manifest, tokenizers)
+    return config, exported.load_model(weights)
 
 
 def _texts(run, given):
-    """What to warm up with: the texts given, or made ones."""
+    """Texts to warm up with: those given, or made ones."""
     if given is None:
         return frequent_tokens(run.source_tokenizer)
     texts = text_list(given, "warmup_texts")
@@ -212,14 +230,6 @@ def _texts(run, given):
             f"Received: {len(texts)}"
         )
     return texts
-
-
-def _without_last(inputs):
-    """The reference's inputs without their last row, the empty one."""
-    return {
-        signature: {name: values[:-1] for name, values in columns.items()}
-        for signature, columns in inputs.items()
-    }
 
 
 def frequent_tokens(
@@ -244,15 +254,15 @@ def frequent_tokens(
 
 
 def describe(
-    run: Run, config: Config, weights: str, model: keras.Model
+    run: Run, config: Config, weights: str, models: Sequence[keras.Model]
 ) -> dict:
-    """What an export of any format says about itself, of values JSON has.
+    """Description of an export of any format, of values JSON has.
 
     Args:
         run: the run that is exported.
         config: its configuration with the decoding that is exported.
         weights: "best", "last" or "average".
-        model: the Keras model.
+        models: the Keras models, one or an ensemble's.
     """
     tokenizers = {
         side: {
@@ -260,11 +270,13 @@ def describe(
             "vocabulary_size": tokenizer.vocabulary_size,
             "fingerprint": tokenizer.fingerprint(),
         }
-        for side, tokenizer in (
-            ("source", run.source_tokenizer),
-            ("target", run.target_tokenizer),
+        for side, tokenizer in zip(
+            SIDES, (run.source_tokenizer, run.target_tokenizer), strict=True
         )
     }
+    manifest = run.manifest
+    initial = manifest.get("initial", {})
+    imported = manifest.get("imported") or initial.get("imported")
     now = datetime.datetime.now(datetime.UTC)
     return {
         "created": now.isoformat(timespec="seconds"),
@@ -274,32 +286,28 @@ def describe(
             "target": config.data.target_language,
         },
         "tokenizers": tokenizers,
-        "parameters": model.count_params(),
-        "weights": {"name": weights, **_weight_notes(run, weights)},
-        "scores": run.manifest["scores"],
-        "data": run.manifest["data"],
-        **_origin(run.manifest),
-        "run_versions": run.manifest.get("versions", {}),
+        "parameters": sum(model.count_params() for model in models),
+        "weights": {"which": weights, **_weight_notes(run, weights)},
+        "scores": manifest["scores"],
+        "data": manifest["data"],
+        # With its licence.
+        **({"imported": imported} if imported else {}),
+        "run_versions": manifest.get("versions", {}),
         "config": config.to_dict(),
     }
 
 
-def _describe_members(folders, weights, models) -> dict:
-    """What an export of an ensemble says about the other runs."""
-    if not folders:
-        return {}
-    others = map(Run.load, folders)
-    return {
-        "parameters": sum(model.count_params() for model in models),
-        "ensemble": [
-            {"folder": str(run.folder), **_weight_notes(run, weights)}
-            for run in others
-        ],
-    }
+def _describe_members(folders, weights) -> dict:
+    """Description of an ensemble's other runs."""
+    members = [
+        {"folder": str(run.folder), **_weight_notes(run, weights)}
+        for run in map(Run.load, folders)
+    ]
+    return {"ensemble": members} if members else {}
 
 
 def _describe_shortlist(lexicon) -> dict:
-    """What an export with a shortlist says about it."""
+    """Description of a shortlist."""
     if lexicon is None:
         return {}
     _, candidates = lexicon.candidates.shape
@@ -310,7 +318,7 @@ def _describe_shortlist(lexicon) -> dict:
 def _describe_graph(
     decoding: DecodingConfig, variables: int, limits: dict | None
 ) -> dict:
-    """What a SavedModel says about its graph.
+    """Description of a SavedModel's graph.
 
     Args:
         decoding: the search.
@@ -343,13 +351,6 @@ def _describe_graph(
         **quantized,
         "variables": variables,
     }
-
-
-def _origin(manifest):
-    """Where an imported model is from, and its licence."""
-    initial = manifest.get("initial", {})
-    imported = manifest.get("imported") or initial.get("imported")
-    return {"imported": imported} if imported else {}
 
 
 def _weight_notes(run, weights):

@@ -108,7 +108,7 @@ class TracedSignatures:
             )
 
     def reference(self, texts: list[str]) -> dict:
-        """What this process makes of texts, for the checks to compare with.
+        """Answers of this process to texts, for the checks to compare with.
 
         Returns:
             `{"variables", "precision", "tolerance", "texts", "inputs":
