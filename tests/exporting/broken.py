@@ -14,6 +14,7 @@ def save(served, report, folder, functions, **attributes):
         served.module.source_tokenizer,
         served.module.target_tokenizer,
     ]
+    module.weights = served.module.weights
     for key, value in attributes.items():
         setattr(module, key, value)
     tf.saved_model.save(module, str(folder), signatures=functions)

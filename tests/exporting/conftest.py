@@ -1,7 +1,11 @@
 """A tiny trained-looking run, and one export of it, for all export tests."""
 
 import dataclasses
+import os
+import pathlib
 import pickle
+import subprocess
+import sys
 import types
 
 import keras
@@ -110,7 +114,6 @@ def keras_export(served, report, model, tmp_path_factory):
         report,
         tmp_path_factory.mktemp("broken") / "keras",
         all_changed(served, reading(model.weights[0])),
-        weights=served.module.weights,
         model=model,
     )
 
@@ -123,7 +126,6 @@ def compiled_export(served, report, tmp_path_factory):
         report,
         tmp_path_factory.mktemp("broken") / "compiled",
         all_changed(served, compiled),
-        weights=served.module.weights,
     )
 
 
@@ -131,6 +133,17 @@ def compiled_export(served, report, tmp_path_factory):
 def texts():
     """The texts that `report`'s export was checked with."""
     return list(TEXTS)
+
+
+def run_python(code, *words):
+    """A process that ran code with words as its arguments."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)],
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path.cwd())},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def _tokenizer(kind, side, **options):

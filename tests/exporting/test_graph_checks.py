@@ -1,5 +1,3 @@
-import json
-
 import pytest
 import tensorflow as tf
 
@@ -16,6 +14,7 @@ from keras_transformer.exporting.verification.graph_checks import (
     signatures_are_batches,
     variables_are_stored_once,
 )
+from keras_transformer.system.files import read_json
 from tests.exporting import broken
 from tests.exporting.broken import all_changed
 
@@ -52,10 +51,8 @@ def test_text_operations_are_those_of_the_old_server():
 def save(served, report, tmp_path):
     """Saves what is broken in one way beside the whole export's extras."""
 
-    def save(name, functions, **attributes):
-        return broken.save(
-            served, report, tmp_path / name, functions, **attributes
-        )
+    def save(functions, **attributes):
+        return broken.save(served, report, tmp_path, functions, **attributes)
 
     return save
 
@@ -65,30 +62,17 @@ def _python(outputs):
     return {**outputs, "score": tf.ensure_shape(score, [None])}
 
 
-def _reference(report):
-    return json.loads((report.path / layout.REFERENCE).read_text("utf-8"))
-
-
 def test_weights_stored_twice_are_refused(served, save, report):
-    folder = save(
-        "twice",
-        served.functions,
-        weights=served.module.weights,
-        copies=[tf.Variable(value) for value in served.module.weights],
-    )
+    copies = [tf.Variable(value) for value in served.module.weights]
+    folder = save(served.functions, copies=copies)
     count = served.variable_count
+    reference = read_json(report.path / layout.REFERENCE)
     with pytest.raises(CheckFailed, match=f"{2 * count} in the checkpoint"):
-        variables_are_stored_once(
-            folder, graph_is_readable(folder), _reference(report)
-        )
+        variables_are_stored_once(folder, graph_is_readable(folder), reference)
 
 
 def test_python_in_the_graph_is_refused(served, save):
-    folder = save(
-        "python",
-        all_changed(served, _python),
-        weights=served.module.weights,
-    )
+    folder = save(all_changed(served, _python))
     with pytest.raises(CheckFailed, match=r"PyFunc \(calls Python\)"):
         operations_are_allowed(folder, graph_is_readable(folder), {})
 
@@ -112,18 +96,14 @@ def test_python_in_the_graph_is_refused(served, save):
 def test_signature_that_cannot_be_batched_is_refused(
     served, save, change, message
 ):
-    folder = save(
-        "signature",
-        all_changed(served, change),
-        weights=served.module.weights,
-    )
+    folder = save(all_changed(served, change))
     with pytest.raises(CheckFailed, match=message):
         signatures_are_batches(folder, graph_is_readable(folder), {})
 
 
 def test_missing_signature_is_refused(served, save):
     only = {"serving_default": served.functions["serving_default"]}
-    folder = save("one", only, weights=served.module.weights)
+    folder = save(only)
     meta_graph = graph_is_readable(folder)
     assert nothing_must_be_compiled(folder, meta_graph, {})
     with pytest.raises(CheckFailed, match="no signature 'greedy'"):

@@ -256,7 +256,6 @@ def test_what_is_refused_is_not_run(served, report, tmp_path):
         report,
         tmp_path / "1",
         all_changed(served, writing),
-        weights=served.module.weights,
     )
     results = verify(folder)
     assert not results[-1].passed

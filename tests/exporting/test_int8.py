@@ -30,6 +30,10 @@ def description(folder):
     return read_json(folder / layout.DESCRIPTION)
 
 
+def exporting(run, folder):
+    return ["export", "--run", str(run.folder), "--out", str(folder / "m")]
+
+
 @pytest.fixture
 def dev(tmp_path):
     path = tmp_path / "dev.tsv"
@@ -63,9 +67,8 @@ def test_one_command_publishes_int8_and_a_fallback(
     run, tmp_path, dev, monkeypatch, capsys
 ):
     monkeypatch.setattr(saved_model, "check_in_fresh_process", lambda path: ())
-    words = ["export", "--run", str(run.folder), "--out", str(tmp_path / "m")]
-    words += ["--precision=int8", "--fallback", "--dev", str(dev)]
-    assert main(words) == 0
+    words = ["--precision=int8", "--fallback", "--dev", str(dev)]
+    assert main([*exporting(run, tmp_path), *words]) == 0
     assert "published" in capsys.readouterr().err
     assert description(tmp_path / "m/1")["precision"] == "float32"
     told = description(tmp_path / "m/2")
@@ -100,8 +103,7 @@ def test_a_processor_without_vnni_is_refused(
     run, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(quantization, "multiplies_int8", lambda: False)
-    words = ["export", "--run", str(run.folder), "--out", str(tmp_path / "m")]
-    assert main([*words, "--precision=int8"]) == 2
+    assert main([*exporting(run, tmp_path), "--precision=int8"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "needs a processor with AVX512_VNNI" in line
     assert not (tmp_path / "m").exists()
@@ -117,8 +119,7 @@ def test_a_processor_without_vnni_is_refused(
     ],
 )
 def test_options_that_need_others(words, said, run, tmp_path, capsys):
-    common = ["export", "--run", str(run.folder), "--out", str(tmp_path / "m")]
-    assert main([*common, *words]) == 2
+    assert main([*exporting(run, tmp_path), *words]) == 2
     assert said in capsys.readouterr().err
 
 

@@ -152,12 +152,24 @@ def test_an_export_of_another_format_is_refused(report, tmp_path):
             SavedTranslator(folder)
 
 
-def test_a_signature_that_lacks_an_output_is_refused(served, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("text", ("translation", "score")),
+        ("words", ("translation", "score", "truncated")),
+    ],
+    ids=["output", "input"],
+)
+def test_other_signatures_are_refused(served, report, tmp_path, name, kept):
+    with pytest.raises(InputError, match="no signature 'xla'. It has: "):
+        SavedTranslator(report.path, signature="xla")
+
+    # As an export's, but for one name.
     def part(text):
         outputs = served.functions[layout.BEAM](text=text)
-        return {name: outputs[name] for name in ("translation", "score")}
+        return {output: outputs[output] for output in kept}
 
-    spec = tf.TensorSpec([None], tf.string, name="text")
+    spec = tf.TensorSpec([None], tf.string, name=name)
     module = tf.Module()
     module.tokenizers = [
         served.module.source_tokenizer,
@@ -237,16 +249,3 @@ def test_damaged_file_is_refused(copy, name, damage):
     with pytest.raises(InputError, match="2: damaged SavedModel") as caught:
         SavedTranslator(copy)
     assert "\n" not in str(caught.value)
-
-
-def test_other_signatures_are_refused(report, tmp_path):
-    with pytest.raises(InputError, match="no signature 'xla'. It has: "):
-        SavedTranslator(report.path, signature="xla")
-    module = tf.Module()
-    spec = tf.TensorSpec([None], tf.float32, name="x")
-    module.double = tf.function(
-        lambda x: 2 * x, input_signature=[spec], autograph=False
-    )
-    tf.saved_model.save(module, str(tmp_path), signatures=module.double)
-    with pytest.raises(InputError, match="doesn't translate text"):
-        SavedTranslator(tmp_path)
