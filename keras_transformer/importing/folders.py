@@ -90,7 +90,7 @@ def inside(
 
 
 def is_own(path: pathlib.Path, folder: pathlib.Path | None = None) -> bool:
-    """Whether a file belongs to a folder, and isn't a link to another's.
+    """True if a file belongs to a folder, and isn't a link to another's.
 
     In Hugging Face's cache all files are links to `../../blobs/HASH`.
 
@@ -128,7 +128,7 @@ def copy_own_files(
 ) -> None:
     """Copies small files of a folder, such as licence and model card.
 
-    Links to what lies outside would make a private file part of the copy;
+    Links to what is outside would make a private file part of the copy;
     they are passed over with a warning.
 
     Args:
@@ -152,7 +152,7 @@ def copy_own_files(
 
 
 def read_head(path: str | os.PathLike, size: int = 1 << 16) -> str:
-    """What a file begins with, as text.
+    """The beginning of a file, as text.
 
     Args:
         path: of the file.
@@ -166,6 +166,12 @@ def read_head(path: str | os.PathLike, size: int = 1 << 16) -> str:
             return file.read(size).decode(errors="replace")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
+
+
+def read_yaml(path: pathlib.Path, writer: str) -> dict:
+    """The mapping of a YAML file; raises as `yaml_mapping` does."""
+    content = read_bytes(path, largest=LARGEST_YAML)
+    return yaml_mapping(content, path, writer)
 
 
 def yaml_mapping(content: bytes, where: object, writer: str = "Marian") -> dict:

@@ -29,7 +29,7 @@ _PROJECTIONS = {"query": "q", "key": "k", "value": "v"}
 
 @dataclasses.dataclass(frozen=True)
 class ForeignModel:
-    """What a folder holds, whichever program wrote it.
+    """Model of a folder, whichever program wrote it.
 
     Attributes:
         folder: where it was.
@@ -55,7 +55,7 @@ class ForeignModel:
         padding_is_predicted: whether `<pad>` has a probability.
         accepted_positions: kinds that the model can compute with, the first
             by default.
-        language_tokens: whose language's token stands before texts: "none",
+        language_tokens: whose language's token begins texts: "none",
             "both" for each its own, "target" for the target's before the
             source.
         added_tokens: tokens that stand for themselves wherever a text has
@@ -76,9 +76,9 @@ class ForeignModel:
     sentencepiece: tuple[pathlib.Path, pathlib.Path]
     max_length: int
     decoding: dict[str, Any]
-    languages: tuple[str, str]
-    punctuation: str
     files: tuple[pathlib.Path, ...]
+    languages: tuple[str, str] = ("", "")
+    punctuation: Literal["none", "moses"] = "none"
     sections: dict[str, dict] = dataclasses.field(default_factory=dict)
     padding_is_predicted: bool = False
     accepted_positions: tuple[str, ...] = ("tensor2tensor", "sinusoidal")
@@ -118,7 +118,7 @@ def weights_of(
 ) -> dict[str, np.ndarray]:
     """The weights of a model of this package, by their Keras paths.
 
-    Positions lie otherwise here, sine beside cosine, where Marian has all
+    Positions are ordered otherwise, sine beside cosine, where Marian has all
     sines before all cosines. So the features of the residual stream change
     places, in everything that reads or writes it.
 
@@ -216,7 +216,7 @@ class _Reader:
             self.weights["logits/bias"] = bias
 
     def check_all_read(self):
-        """Refuses tensors that nothing here stands for."""
+        """Refuses tensors that the model has no place for."""
         positions = ("embed_positions.weight", "embed_positions.weights")
         left = [n for n in self._left if not n.endswith(positions)]
         if left:

@@ -96,7 +96,7 @@ def _lengths(given):
 
 
 def _banned(given, vocabulary):
-    """What is never generated, and the keys of which a part is left out."""
+    """Tokens that are never generated, and keys of which a part is left out."""
     tokens = {number: token for token, number in vocabulary.items()}
     # Neither is ever generated here.
     never = (vocabulary.get("<pad>"), given.get("decoder_start_token_id"))

@@ -56,7 +56,7 @@ _READ = frozenset(
     ).split()
 )
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-_INDEX = ".index.json"  # Behind a name of weights that lie in several files.
+_INDEX = ".index.json"  # Behind a name of weights in several files.
 # Names of the embeddings: one tensor may be saved under any of them.
 _SHARED, _SOURCE, _TARGET, _OUTPUT = _TABLES = (
     "model.shared.weight",
@@ -120,13 +120,9 @@ def read_hugging_face(folder: pathlib.Path) -> ForeignModel:
     config = read_json(path)
     unread = config.keys() - _READ - SETTINGS - {*_UNDERSTOOD}
     unread -= {*_SIZES.values(), *_DROPOUTS.values(), _POSITIONS}
-    reader = _read_m2m100 if _is_m2m100(config) else _read_marian
-    model = reader(folder, config)
+    is_m2m100 = config.get("model_type") == "m2m_100"
+    model = (_read_m2m100 if is_m2m100 else _read_marian)(folder, config)
     return dataclasses.replace(model, unread=tuple(sorted(unread)))
-
-
-def _is_m2m100(config):
-    return config.get("model_type") == "m2m_100"
 
 
 def _read_marian(folder, config):
@@ -137,8 +133,10 @@ def _read_marian(folder, config):
     if described.get("separate_vocabs"):
         names.append("target_vocab.json")
     vocabularies = [read_vocabulary(folder / name) for name in names]
-    tied = _tied(config)
     share = config.get("share_encoder_decoder_embeddings", True)
+    tied = "all" if share else "target"
+    if not config.get("tie_word_embeddings", True):
+        tied = "none"
     weights, tensors = _read_tensors(folder, tied, share)
     added = _added_tokens(folder, described)
     keys = ("vocab_size", "decoder_vocab_size")[: len(names)]
@@ -157,20 +155,14 @@ def _read_marian(folder, config):
         folder=folder,
         kind="Hugging Face Marian",
         tensors=tensors,
-        sizes={ours: config[theirs] for ours, theirs in _SIZES.items()},
-        activation=config["activation_function"],
+        **_shape(config),
         tied_embeddings=tied,
         vocabularies=both,
         paddings=(both[0].get("<pad>"), both[1].get("<pad>")),
         starts=(start if tied == "all" else None, start),
         sentencepiece=spm,
-        max_length=config[_POSITIONS],
         decoding=decoding,
-        languages=(
-            _language(described, "source"),
-            _language(described, "target"),
-        ),
-        punctuation="none",
+        languages=_languages(described, "source_lang", "target_lang"),
         files=(
             folder / CONFIG,
             *weights,
@@ -227,17 +219,14 @@ def _read_m2m100(folder, config):
         folder=folder,
         kind=f"Hugging Face {kind}",
         tensors=tensors,
-        sizes={ours: config[theirs] for ours, theirs in _SIZES.items()},
-        activation=config["activation_function"],
+        **_shape(config),
         tied_embeddings="all",
         vocabularies=(vocabulary, vocabulary),
         paddings=(vocabulary["<pad>"], vocabulary["<pad>"]),
         starts=(end, end),
         sentencepiece=(spm, spm),
-        max_length=config[_POSITIONS],
         decoding=decoding,
-        languages=(_language(described, "src"), _language(described, "tgt")),
-        punctuation="none",
+        languages=_languages(described, "src_lang", "tgt_lang"),
         files=(path, *weights, *files, spm),
         sections={
             "model": {
@@ -284,10 +273,6 @@ def _nllb_tokens(path):
         ) from None
 
 
-def _is_code(token):
-    return isinstance(token, str) and _CODE.fullmatch(token) is not None
-
-
 def _with_codes(path, tokens, size):
     """Ids by tokens, codes of languages as `>>en<<`.
 
@@ -306,7 +291,7 @@ def _with_codes(path, tokens, size):
     vocabulary = {}
     for number in range(size):
         token = tokens.get(number, _UNUSED.format(number))
-        if _is_code(token):
+        if _CODE.fullmatch(token):
             token = f">>{token.strip('_')}<<"
         vocabulary[_RENAMED.get(token, token)] = number
     missing = {"<pad>", "</s>", "<unk>"} - vocabulary.keys()
@@ -398,7 +383,9 @@ def _read_tensors(folder, tied, share):
         read = read_state_dict if file.suffix == ".bin" else read_safetensors
         for name, tensor in read(file).items():
             if name in tensors:
-                raise InputError(f"{file}: {shown(name)} stands twice")
+                raise InputError(
+                    f"{file}: {shown(name)} is in another file, too"
+                )
             tensors[name] = tensor
     groups: dict[str, list] = {
         "all": [_TABLES],
@@ -421,6 +408,15 @@ def _find_weights(folder):
         f"{folder}: no weights. Accepted: {' or '.join(_WEIGHTS)}, or the "
         f"same with {_INDEX} for several files"
     )
+
+
+def _shape(config):
+    """Sizes, activation and positions, as `ForeignModel` has them."""
+    return {
+        "sizes": {ours: config[theirs] for ours, theirs in _SIZES.items()},
+        "activation": config["activation_function"],
+        "max_length": config[_POSITIONS],
+    }
 
 
 def _optional(path):
@@ -459,7 +455,7 @@ def _check(path, config, understood):
 
 
 def _dropouts(path, config):
-    """What the model was trained with, for training it further."""
+    """Dropout of the training, for training the model further."""
     rates = {
         ours: config[theirs]
         for ours, theirs in _DROPOUTS.items()
@@ -472,13 +468,6 @@ def _dropouts(path, config):
                 "least 0, below 1"
             )
     return rates
-
-
-def _tied(config):
-    if not config.get("tie_word_embeddings", True):
-        return "none"
-    share = config.get("share_encoder_decoder_embeddings", True)
-    return "all" if share else "target"
 
 
 def _start(folder, config, vocabulary):
@@ -497,6 +486,6 @@ def _decoding(folder, config, vocabulary, fixed=None):
     return search_settings(given | (fixed or {}), vocabulary)
 
 
-def _language(described, side) -> str:
-    """The tag of a side, as the tokenizer's configuration has it."""
-    return str(described.get(f"{side}_lang") or "")
+def _languages(described, source, target):
+    """The tags of both sides, as the tokenizer's configuration has them."""
+    return str(described.get(source) or ""), str(described.get(target) or "")

@@ -1,6 +1,6 @@
 """Runs of OpenNMT-tf: a TensorFlow 2 checkpoint, vocabularies, settings.
 
-What the weights don't tell, such as the number of heads, stands in the model's
+What weights can't say, such as the number of heads, is in the model's
 description. It is a Python file: it is read, never run.
 
 References: OpenNMT-tf's `opennmt/models/transformer.py`,
@@ -11,19 +11,21 @@ import ast
 import pathlib
 import re
 
+from keras_transformer.constants import SIDES
 from keras_transformer.errors import InputError, shown
 from keras_transformer.importing.folders import (
     LARGEST_YAML,
     check_files,
     inside,
     read_head,
-    yaml_mapping,
+    read_yaml,
 )
 from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
 from keras_transformer.importing.raw_tensors import read_checkpoint
 from keras_transformer.importing.vocabulary import read_lines
 from keras_transformer.system.files import read_bytes
 
+_PROGRAM = "OpenNMT-tf"
 _DESCRIPTION = "model_description.py"
 _CHECKPOINT = re.compile(r"ckpt-(\d+)\.index")
 _SPECIAL = ("<blank>", "<s>", "</s>")
@@ -31,7 +33,7 @@ _MAX_LENGTH = 512
 _EPSILON = 1e-3  # Of Keras' layer normalisation, as OpenNMT-tf leaves it.
 _LARGEST_DESCRIPTION = 1 << 20  # bytes
 
-# The arguments of OpenNMT-tf's Transformer that stand by their places.
+# The arguments of OpenNMT-tf's Transformer that are given by their places.
 _ARGUMENTS = (
     "source_inputter target_inputter num_layers num_units num_heads "
     "ffn_inner_dim dropout attention_dropout ffn_dropout ffn_activation"
@@ -117,7 +119,7 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
     path = find_settings(folder)
     if path is None:
         raise InputError(f"{folder}: no YAML file tells of vocabularies")
-    settings = _read_settings(path)
+    settings = read_yaml(path, _PROGRAM)
     data = settings.get("data")
     if not isinstance(data, dict):
         raise InputError(f"{path}: no section data")
@@ -125,15 +127,9 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
     description = checkpoint.parent / _DESCRIPTION
     arguments = _read_description(description)
     tensors = _renamed(checkpoint, read_checkpoint(checkpoint))
-    names = [
-        inside(folder, path, f"{side}_vocabulary", data)
-        for side in ("source", "target")
-    ]
+    names = [inside(folder, path, f"{s}_vocabulary", data) for s in SIDES]
     source, target = (read_lines(name, _SPECIAL) for name in names)
-    pieces = [
-        _sentencepiece(folder, path, data, side)
-        for side in ("source", "target")
-    ]
+    pieces = [_sentencepiece(folder, path, data, side) for side in SIDES]
     if _SHARED in tensors and source != target:
         raise InputError(
             f"{path}: one embedding for both sides, whose vocabularies differ"
@@ -144,7 +140,7 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
     files += [*names, *filter(None, pieces)]
     return ForeignModel(
         folder=folder,
-        kind="OpenNMT-tf",
+        kind=_PROGRAM,
         tensors=tensors,
         sizes=_sizes(checkpoint, tensors, arguments),
         activation=arguments["ffn_activation"],
@@ -155,8 +151,6 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
         sentencepiece=tuple(pieces),
         max_length=_MAX_LENGTH,
         decoding=_decoding(settings),
-        languages=("", ""),
-        punctuation="none",
         files=tuple(dict.fromkeys(files)),
         sections={
             "model": {
@@ -171,11 +165,6 @@ def read_opennmt(folder: pathlib.Path) -> ForeignModel:
         padding_is_predicted=True,
         accepted_positions=("tensor2tensor",),
     )
-
-
-def _read_settings(path):
-    content = read_bytes(path, largest=LARGEST_YAML)
-    return yaml_mapping(content, path, "OpenNMT-tf")
 
 
 def _find_checkpoint(folder, path, settings):
@@ -284,7 +273,7 @@ def _read_description(path):
     (given,) = calls
     heads = given.get("num_heads", 8)
     if type(heads) is not int or heads < 1:
-        raise InputError(f"{path}: num_heads isn't a number that stands there")
+        raise InputError(f"{path}: num_heads isn't a number in the call")
     activation = given.get("ffn_activation", "relu")
     if activation not in ACTIVATIONS:
         raise InputError(
@@ -343,7 +332,7 @@ def _sentencepiece(folder, path, data, side):
         return None
     if isinstance(value, str):
         path = inside(folder, path, key, data)
-        value = _read_settings(path)
+        value = read_yaml(path, _PROGRAM)
     kind, params = "OpenNMTTokenizer", value
     if isinstance(value, dict) and "type" in value:
         kind, params = value["type"], value.get("params") or {}
@@ -364,9 +353,9 @@ def _sentencepiece(folder, path, data, side):
 
 
 def _controls(path, data):
-    """Whether the source has a start and an end."""
+    """Start and end of the source, as booleans by name."""
     controls = {}
-    for side in ("source", "target"):
+    for side in SIDES:
         key = f"{side}_sequence_controls"
         value = data.get(key) or {}
         if not isinstance(value, dict):
@@ -388,9 +377,8 @@ def _decoding(settings):
     """As `params` say; without a length penalty unless they do."""
     params = settings.get("params")
     params = params if isinstance(params, dict) else {}
-    penalty = params.get("length_penalty", 0)
     return {
         "beam_size": params.get("beam_width", 1),
-        "length_penalty": penalty,
+        "length_penalty": params.get("length_penalty", 0),
         "length_normalization": "gnmt",
     }

@@ -9,15 +9,14 @@ import re
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.errors import InputError, shown
 from keras_transformer.importing.folders import (
-    LARGEST_YAML,
     check_name,
     read_head,
+    read_yaml,
     yaml_mapping,
 )
 from keras_transformer.importing.foreign import ACTIVATIONS, ForeignModel
 from keras_transformer.importing.tensors import read_npz
 from keras_transformer.importing.vocabulary import read_vocabulary
-from keras_transformer.system.files import read_bytes
 
 DECODER = "decoder.yml"
 _SETTINGS = "special:model.yml"
@@ -69,7 +68,7 @@ def read_original(folder: pathlib.Path) -> ForeignModel:
             isn't understood.
     """
     path = folder / DECODER
-    decoder = yaml_mapping(read_bytes(path, largest=LARGEST_YAML), path)
+    decoder = read_yaml(path, "Marian")
     weights, names = _named_files(folder, decoder)
     arrays = read_npz(weights)
     settings = _settings(weights, arrays)
@@ -132,7 +131,7 @@ def _named_files(folder, decoder):
 
 
 def _settings(path, arrays):
-    """What stands in the weights about the model."""
+    """Settings of the model, which are in its weights."""
     raw = arrays.pop(_SETTINGS, None)
     if raw is None:
         raise InputError(f"{path}: no {_SETTINGS} in it, not a Marian model")

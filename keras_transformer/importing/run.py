@@ -1,8 +1,7 @@
 """Writes the run of an imported model.
 
-It has no data and no epochs, but all else that a run has; what it was made of
-stands in its manifest under `imported`, and licence and model card lie in its
-folder `imported/`.
+It has no data and no epochs, but all else that a run has; its origin is in its
+manifest under `imported`, licence and model card are in its folder `imported/`.
 """
 
 import os
@@ -38,8 +37,6 @@ from keras_transformer.training.weights import save_weights, weights_path
 from keras_transformer.version import versions
 
 IMPORTED = "imported"
-POSITIONS = ("tensor2tensor", "sinusoidal")
-PUNCTUATION = ("auto", "none", "moses")
 _NOTICES = ("README*", "LICEN[CS]E*", "NOTICE*", "CITATION*")
 # Of several, the first.
 _LICENSE = re.compile(r"^license:[ \t]*(?:\n[ \t]*-)?(.*)$", re.M)
@@ -48,7 +45,7 @@ _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 
 
 def read_model(folder: str | os.PathLike) -> ForeignModel:
-    """What a folder of Hugging Face's, Marian's or OpenNMT-tf's holds.
+    """Model of a folder of Hugging Face's, Marian's or OpenNMT-tf's.
 
     Raises:
         InputError: it is none of them, damaged, or not understood.
@@ -71,7 +68,7 @@ def read_model(folder: str | os.PathLike) -> ForeignModel:
 
 
 def _no_folder(folder):
-    """What is wrong with a folder that isn't there; it may be a hub's name."""
+    """Message of a folder that is missing; it may be a hub's name."""
     said = (
         f"{folder}: no such folder. Accepted: a model's folder on this machine"
     )
@@ -103,11 +100,11 @@ def import_run(
             model; "sinusoidal": as transformers does, for models that were
             trained further there.
         source_language: its tag; None: as the folder says.
-        target_language: likewise.
+        target_language: its tag; None: as the folder says.
         source_prefix: language code that goes before each source without
             one, such as `>>cmn_Hans<<`.
-        punctuation: one of `PUNCTUATION`; "moses" normalises it as Moses'
-            script does, "auto" does so if the folder says so.
+        punctuation: "none"; "moses" normalises it as Moses' script does,
+            "auto" does so if the folder says so.
 
     Raises:
         InputError: the folder is damaged or not understood, or `out` can't
@@ -128,7 +125,25 @@ def import_run(
     languages = source_language, target_language
     config = _config(model, positions, languages, source_prefix)
     prefixes = _prefixes(model, config)
-    tokenizers = _tokenizers(model, orders, config, prefixes, punctuation)
+    tokenizers = tuple(
+        make_tokenizer(
+            path,
+            vocabulary,
+            order,
+            prefix=prefix,
+            added=model.added_tokens,
+            nfc=False,
+            moses_language=language if punctuation == "moses" else None,
+        )
+        for path, vocabulary, order, prefix, language in zip(
+            model.sentencepiece,
+            model.vocabularies,
+            orders,
+            prefixes,
+            (config.data.source_language, config.data.target_language),
+            strict=True,
+        )
+    )
     # Before a model is built as large as the configuration claims.
     weights = weights_of(model, config.model, orders)
     sizes = len(orders[0]), len(orders[1])
@@ -194,7 +209,7 @@ def _config(model, positions, languages, prefix):
 
 
 def _prefixes(model, config):
-    """What goes before texts of either side, "" where nothing does."""
+    """Codes before texts of either side, "" where there are none."""
     given = config.decoding.source_prefix
     source, target = (
         f">>{tag}<<"
@@ -205,29 +220,6 @@ def _prefixes(model, config):
         "both": (given or source, target),
         "target": (given or target, ""),
     }[model.language_tokens]
-
-
-def _tokenizers(model, orders, config, prefixes, punctuation):
-    languages = config.data.source_language, config.data.target_language
-    return tuple(
-        make_tokenizer(
-            path,
-            vocabulary,
-            order,
-            prefix=prefix,
-            added=model.added_tokens,
-            nfc=False,
-            moses_language=language if punctuation == "moses" else None,
-        )
-        for path, vocabulary, order, prefix, language in zip(
-            model.sentencepiece,
-            model.vocabularies,
-            orders,
-            prefixes,
-            languages,
-            strict=True,
-        )
-    )
 
 
 def _assign(model, values):
@@ -267,7 +259,7 @@ def _manifest(model, tokenizers):
 
 
 def _license(folder):
-    """What the model card says; None: nothing."""
+    """The model card's licence; None if it has none."""
     card = folder / "README.md"
     if not is_own(card):
         return None

@@ -3,8 +3,8 @@
 The files of `torch.save` and NumPy's `.npz`. Every size that a file claims is
 checked against the file before memory is taken for it. The pickle in PyTorch's
 files can call any function there is, and Python's own reader can be kept busy
-for ever. So it is read here, by the few opcodes and the three functions that a
-dictionary of tensors needs; all others are refused.
+without end. So it is read here, by the few opcodes and the three functions that
+a dictionary of tensors needs; all others are refused.
 """
 
 import io
@@ -117,7 +117,7 @@ def read_state_dict(path: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 class _Storage(NamedTuple):
-    """Numbers of which tensors are made, as they lie in the file.
+    """Numbers of which tensors are made, as the file has them.
 
     Nothing else is taken for one: a tensor may have a first axis of any
     length, without a number in it.
@@ -130,7 +130,7 @@ class _Unpickler:
     """Reads tensors and their dictionary, and nothing else.
 
     Values are never compared, hashed or shown before their types are known:
-    a few opcodes make tuples that would take for ever.
+    a few opcodes make tuples that would take years.
     """
 
     def __init__(self, archive, root):
@@ -153,7 +153,7 @@ class _Unpickler:
         return self._stack.pop()
 
     def _step(self, opcode, argument):
-        """What an opcode does, of those that torch.save writes."""
+        """Runs an opcode, of those that torch.save writes."""
         stack = self._stack
         match opcode:
             case "PROTO" | "STOP":
@@ -212,7 +212,7 @@ class _Unpickler:
             target[key] = value
 
     def find_class(self, module, name):
-        """What stands for a function or class in here."""
+        """Stand-in for a function or class."""
         functions: dict[tuple[str, str], Callable] = {
             ("collections", "OrderedDict"): dict,
             ("torch._utils", "_rebuild_tensor_v2"): self._tensor,
@@ -298,5 +298,5 @@ def _open_archive(path) -> zipfile.ZipFile:
     if len(set(names)) < len(names):
         # Each time it is read, the last of them is.
         archive.close()
-        raise ValueError("a name that stands there more than once")
+        raise ValueError("a name that occurs more than once")
     return archive

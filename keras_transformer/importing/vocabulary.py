@@ -2,7 +2,7 @@
 
 Marian takes pieces from a SentencePiece model of each side, and their ids from
 a vocabulary that both sides mostly share. Here ids come from the SentencePiece
-model itself: it is made anew, with its pieces in the vocabulary's order.
+model itself: it is made again, with its pieces in the vocabulary's order.
 """
 
 import pathlib
@@ -63,7 +63,7 @@ def read_vocabulary(path: pathlib.Path) -> dict[str, int]:
 
 
 def read_lines(path: pathlib.Path, special: tuple[str, ...]) -> dict[str, int]:
-    """The ids of tokens that stand one a line; the unknown one's is the last.
+    """The ids of tokens, one a line; the unknown one's is the last.
 
     Args:
         path: of the file.
@@ -87,7 +87,7 @@ def read_lines(path: pathlib.Path, special: tuple[str, ...]) -> dict[str, int]:
     if len(vocabulary) != len(tokens) or {"", _PADDING} & vocabulary.keys():
         raise InputError(
             f"{path}: an empty line, {_UNKNOWN}, {_PADDING}, or a token that "
-            "stands there more than once"
+            "occurs more than once"
         )
     return vocabulary
 
@@ -116,8 +116,8 @@ def _read_yaml_lines(path):
             vocabulary[token] = int(value)
         except (ValueError, TypeError):
             raise InputError(
-                f"{path}, line {number}: not TOKEN: ID, or a token that stands "
-                f"there before. Received: {shown(line, 60)}"
+                f"{path}, line {number}: not TOKEN: ID, or a token that "
+                f"occurred before. Received: {shown(line, 60)}"
             ) from None
     return vocabulary
 
