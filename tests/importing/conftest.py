@@ -1,20 +1,30 @@
 """Small models of other programs, and the runs that they become."""
 
+import dataclasses
 import gzip
+import itertools
 import json
 import pathlib
 import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from keras_transformer.constants import PAD_ID, SIDES, START_ID
+from keras_transformer.importing.hugging_face import read_hugging_face
 from keras_transformer.importing.run import import_run
-from keras_transformer.importing.vocabulary import new_order, read_vocabulary
+from keras_transformer.importing.vocabulary import new_order
+from keras_transformer.inference.incremental import IncrementalTransformer
+from keras_transformer.training.run import Run
+from keras_transformer.translation.translator import Translator
+from tests.importing import safetensors
 
 FIXTURES = pathlib.Path(__file__).parent / "fixtures"
 KINDS = ("base", "big", "separate", "original")
 OTHERS = ("opennmt", "opennmt_shared")
 LANGUAGES = {"source_language": "eng", "target_language": "zho"}
+LONGEST = 59  # transformers' limit of 60, less its start
 
 
 def unpack(kind, folder):
@@ -60,49 +70,114 @@ def import_of(tmp_path_factory, folders):
 
 
 class References:
-    """What transformers makes of sentences, in this package's ids."""
+    """What transformers makes of sentences, in this package's ids.
+
+    Args:
+        folder: with `references.json` and `logits.npz`.
+
+    Attributes:
+        order: ids there by those here, of the target.
+        sources, targets: sentences.
+        ids: those of each side, without START.
+        searches: what a search by its name ended with.
+        source_ids, target_ids: of the sentences of `logits`.
+    """
 
     def __init__(self, folder):
+        model = read_hugging_face(folder)
+        sides = zip(
+            model.vocabularies, model.paddings, model.starts, strict=True
+        )
+        orders = [new_order(*side) for side in sides]
+        self.order = orders[1]
+        self._ours = dict(zip(SIDES, map(_inverted, orders), strict=True))
         values = json.loads((folder / "references.json").read_text("utf-8"))
-        source, target = self._translations(folder)
-        self.order = target[0]
-        self._ours = {"source": source[1], "target": target[1]}
+        if folder.name == "nllb":
+            # transformers' tokenizer of NLLB leaves several spaces as they
+            # are, if its model has no table of normalisation. Real ones have.
+            kept = ["  " not in text for text in values["sources"]]
+            values = {
+                k: [*itertools.compress(v, kept)] for k, v in values.items()
+            }
         self.sources, self.targets = values["sources"], values["targets"]
         self.ids = {
             side: [
                 self.translated(row, side)[:-1] for row in values[f"{side}_ids"]
             ]
-            for side in ("source", "target")
+            for side in SIDES
         }
-        self.searches = {name: values[name] for name in ("greedy", "beam")}
+        self.searches = values
         arrays = np.load(folder / "logits.npz")
         # START, which nobody sees here, isn't there at all.
         self.source_ids = self._started(arrays["source"], "source")
         self.target_ids = self._started(arrays["target"], "target")[:, :-1]
-        self.logits = arrays["logits"][..., self.order]
-
-    def _translations(self, folder):
-        """For each side ids there by those here, and the other way round."""
-        names = ["vocab.json", "target_vocab.json"]
-        if not (folder / names[1]).is_file():
-            names[1] = names[0]
-        for name in names:
-            vocabulary = read_vocabulary(folder / name)
-            padding = vocabulary["<pad>"]
-            order = new_order(vocabulary, padding, padding)
-            ours = {old: new for new, old in enumerate(order)}
-            ours[padding] = 0
-            yield order, np.array([ours[i] for i in range(len(ours))])
+        self._logits = arrays["logits"][..., self.order]
 
     def translated(self, ids, side="target"):
         """Ids of transformers in those of this package."""
         return self._ours[side][np.array(ids, int)].tolist()
 
+    def assert_logits(self, run):
+        """Those of transformers, from the model and from its steps."""
+        real = self.target_ids != PAD_ID
+        known = np.arange(len(self.order)) != START_ID
+        expected = self._logits[real][:, known]
+        for logits in logits_of(run, self):
+            ours = logits[real][:, known]
+            np.testing.assert_allclose(ours, expected, atol=1e-4)
+
     def _started(self, ids, side):
         ids = self._ours[side][ids]
-        return np.pad(ids, ((0, 0), (1, 0)), constant_values=2)
+        return np.pad(ids, ((0, 0), (1, 0)), constant_values=START_ID)
+
+
+def _inverted(order):
+    """Ids here by those there; the copy for START is left out."""
+    ours = {old: new for new, old in enumerate(order) if new != START_ID}
+    return np.array([ours[i] for i in range(len(ours))])
+
+
+def logits_of(run, references):
+    """Those of the whole model and those of its steps, of a run as saved."""
+    model = Run.load(run.folder).load_model()
+    ids = {
+        f"{side}_ids": tf.constant(getattr(references, f"{side}_ids"), tf.int32)
+        for side in SIDES
+    }
+    steps, _ = IncrementalTransformer(model).predict(*ids.values())
+    return np.array(model(ids, training=False)), np.array(steps)
+
+
+def search(run, sources, beam_size):
+    """The best ids, END included where it was reached, and their scores."""
+    config = dataclasses.replace(
+        run.config.decoding,
+        beam_size=beam_size,
+        max_length_ratio=0.0,
+        max_length_offset=LONGEST,
+    )
+    translator = Translator.from_run(run, run.load_model(), config)
+    source = translator.prepare(tf.constant(sources))
+    result = translator.search(source, num_hypotheses=1)
+    ids = [row[row != PAD_ID].tolist() for row in result.ids.numpy()[:, 0]]
+    return ids, result.scores.numpy()[:, 0].tolist()
+
+
+def change(folder, name="config.json", **values):
+    """Gives a JSON file of a folder other values."""
+    path = folder / name
+    before = json.loads(path.read_text()) if path.is_file() else {}
+    path.write_text(json.dumps(before | values))
+
+
+def retensor(folder, make):
+    """Replaces the weights by what a function makes of them."""
+    path = folder / "model.safetensors"
+    safetensors.write(path, make(safetensors.read(path)))
 
 
 @pytest.fixture(scope="session")
 def references():
-    return {kind: References(FIXTURES / kind) for kind in KINDS[:3]}
+    """`References` by the names of their folders."""
+    kinds = (*KINDS[:3], "m2m100", "nllb")
+    return {kind: References(FIXTURES / kind) for kind in kinds}

@@ -16,7 +16,7 @@ def read(path: pathlib.Path) -> dict[str, np.ndarray]:
     arrays = {}
     for name, entry in header.items():
         begin, end = (8 + length + n for n in entry["data_offsets"])
-        array = np.frombuffer(content[begin:end], "<f4")
+        array = np.frombuffer(content[begin:end], "<f4").copy()
         arrays[name] = array.reshape(entry["shape"])
     return arrays
 

@@ -6,8 +6,6 @@
 import dataclasses
 import json
 import os
-import pathlib
-import shutil
 
 import numpy as np
 import pytest
@@ -119,32 +117,41 @@ def test_the_command_imports_and_translates(folders, tmp_path, capsys):
     assert capsys.readouterr().out.strip()
 
 
+def arguments(text):
+    """Puts other arguments of the model's call in the place of its heads."""
+    return lambda f: replace(
+        f / "run" / "model_description.py", "num_heads=4", text
+    )
+
+
 def description(old, new):
     return lambda f: replace(f / "run" / "model_description.py", old, new)
 
 
-def settings(change):
+def settings(section=None, **values):
+    """Gives settings, or a section of them, other values."""
+
     def damage(folder):
         path = folder / "config.yml"
-        value = yaml.safe_load(path.read_text())
-        change(value)
-        path.write_text(yaml.safe_dump(value))
+        whole = yaml.safe_load(path.read_text())
+        (whole[section] if section else whole).update(values)
+        path.write_text(yaml.safe_dump(whole))
 
     return damage
+
+
+def data(**values):
+    return settings("data", **values)
 
 
 def cut(name, size):
+    """Leaves so many bytes of a file, or such a share of them."""
+
     def damage(folder):
         path = next(folder.glob(name))
-        path.write_bytes(path.read_bytes()[:size])
-
-    return damage
-
-
-def halve(name):
-    def damage(folder):
-        path = next(folder.glob(name))
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        content = path.read_bytes()
+        left = size if type(size) is int else int(len(content) * size)
+        path.write_bytes(content[:left])
 
     return damage
 
@@ -160,18 +167,19 @@ def add(name, text):
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (description("num_heads=4", "num_heads=HEADS"), "num_heads isn't"),
-        (description("num_heads=4", "num_heads=5"), "num_heads"),
+        (arguments("num_heads=HEADS"), "num_heads isn't"),
+        (arguments("num_heads=5"), "num_heads"),
+        (arguments(f"num_heads=0x{'f' * 5000}"), "num_heads"),
         (
-            description("num_heads=4", "maximum_relative_position=20"),
+            arguments("maximum_relative_position=20"),
             "maximum_relative_position is 20",
         ),
         (
-            description("num_heads=4", "position_encoder_class=None"),
+            arguments("position_encoder_class=None"),
             "position_encoder_class is None",
         ),
         (
-            description("num_heads=4", "ffn_activation=tf.nn.tanh"),
+            arguments("ffn_activation=tf.nn.tanh"),
             "ffn_activation is 'tanh'",
         ),
         (
@@ -182,48 +190,24 @@ def add(name, text):
         (cut("run/*.py", 0), "0 models"),
         (cut("run/*.index", 100), "damaged, or not a checkpoint"),
         (cut("run/*.data*", 1000), "damaged, or not a checkpoint"),
-        (halve("run/*.data*"), "damaged, or not a checkpoint"),
+        (cut("run/*.data*", 0.5), "damaged, or not a checkpoint"),
         (lambda folder: os.mkfifo(folder / "run/ckpt-1.index"), "neither a fi"),
         (lambda folder: os.mkfifo(folder / "run/ckpt-9.index"), "neither a fi"),
         (add("config.yml", "x: " + "[" * 60000), "config.yml: damaged"),
         (add("config.yml", "#" * 70000), "config.yml: too large"),
-        (description("num_heads=4", f"num_heads=0x{'f' * 5000}"), "num_heads"),
         (cut("*.vocab", 100), "vocabulary"),
         (cut("*.vocab", 10), "begins with"),
+        (data(target_vocabulary=None), "target_vocabulary is None"),
+        (data(source_vocabulary="../x"), "outside the folder"),
+        (data(source_vocabulary="a\0b"), "is 'a.x00b', which isn't text"),
+        (data(target_vocabulary="no.vocab"), "no.vocab"),
+        (settings(model_dir="nowhere"), "no ckpt-N.index"),
         (
-            settings(lambda v: v["data"].pop("target_vocabulary")),
-            "target_vocabulary is None",
-        ),
-        (
-            settings(lambda v: v["data"].update(source_vocabulary="../x")),
-            "outside the folder",
-        ),
-        (
-            settings(lambda v: v["data"].update(source_vocabulary="a\0b")),
-            "source_vocabulary is 'a.x00b', which isn't text",
-        ),
-        (
-            settings(lambda v: v["data"].update(target_vocabulary="no.vocab")),
-            "no.vocab",
-        ),
-        (
-            settings(lambda v: v.update(model_dir="nowhere")),
-            "no ckpt-N.index",
-        ),
-        (
-            settings(
-                lambda v: v["data"].update(
-                    source_tokenization={"type": "CharacterTokenizer"}
-                )
-            ),
+            data(source_tokenization={"type": "CharacterTokenizer"}),
             "source_tokenization is .*Accepted",
         ),
         (
-            settings(
-                lambda v: v["data"].update(
-                    target_sequence_controls={"start": True}
-                )
-            ),
+            data(target_sequence_controls={"start": True}),
             "target_sequence_controls",
         ),
     ],
@@ -252,32 +236,21 @@ def test_other_positions_are_refused(folders, tmp_path):
         )
 
 
-def test_models_of_the_catalog_are_known(opennmt, tmp_path):
-    path = opennmt / "run" / "model_description.py"
-    path.write_text(
-        "from opennmt import models\n"
-        'model = lambda: models.get_model_from_catalog("TransformerTiny")\n'
-    )
-    run = import_run(opennmt, tmp_path / "run", **LANGUAGES)
-    assert run.config.model.num_heads == 2
-    assert run.config.model.dropout == 0.1
-
-
 @pytest.mark.parametrize(
-    "call",
+    ("call", "heads"),
     [
-        "models.TransformerBase()",
-        "models.TransformerBaseSharedEmbeddings()",
-        'models.get_model_from_catalog("Transformer")',
-        'opennmt.models.catalog.get_model_from_catalog("TransformerBase")',
-        "models.Transformer()",
+        ("models.TransformerBase()", 8),
+        ("models.TransformerBaseSharedEmbeddings()", 8),
+        ('models.get_model_from_catalog("TransformerTiny")', 2),
+        ('opennmt.models.catalog.get_model_from_catalog("TransformerBase")', 8),
+        ("models.Transformer()", 8),
     ],
 )
-def test_models_that_say_nothing_have_the_usual_values(call, opennmt):
+def test_models_that_say_nothing_have_the_usual_values(call, heads, opennmt):
     path = opennmt / "run" / "model_description.py"
     path.write_text(f"import opennmt\nmodel = lambda: {call}\n")
     model = read_opennmt(opennmt)
-    assert model.sizes["num_heads"] == 8
+    assert model.sizes["num_heads"] == heads
     assert model.activation == "relu"
     assert model.sections["model"]["dropout"] == 0.1
 
@@ -292,23 +265,7 @@ def test_dropout_is_that_of_the_description(given, taken, opennmt, tmp_path):
 
 
 def test_a_source_may_have_a_start_and_an_end(opennmt, tmp_path):
-    settings(
-        lambda v: v["data"].update(
-            source_sequence_controls={"start": True, "end": True}
-        )
-    )(opennmt)
+    data(source_sequence_controls={"start": True, "end": True})(opennmt)
     model = import_run(opennmt, tmp_path / "run", **LANGUAGES).config.model
     assert model.source_start
     assert model.source_end
-
-
-@pytest.mark.slow
-def test_the_benchmarks_model_is_imported(tmp_path):
-    work = pathlib.Path.home() / ".cache/keras-transformer-peers/work"
-    if not list(work.glob("run/ckpt-*.index")):
-        pytest.skip("no model of scripts/benchmarks/peers")
-    for name in ("config.yml", "en.vocab", "zh.vocab"):
-        shutil.copyfile(work / name, tmp_path / name)
-    shutil.copytree(work / "run", tmp_path / "run")
-    run = import_run(tmp_path, tmp_path / "out", **LANGUAGES)
-    assert run.config.model.d_model == 256

@@ -1,8 +1,6 @@
 """Imported models against what transformers computes with the same files."""
 
 import dataclasses
-import json
-import struct
 
 import numpy as np
 import pytest
@@ -18,14 +16,18 @@ from keras_transformer.importing.run import (
     import_run,
     read_model,
 )
-from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.training.run import Run
 from keras_transformer.translation.translator import Translator
-from tests.importing.conftest import LANGUAGES
+from tests.importing.conftest import (
+    LANGUAGES,
+    LONGEST,
+    change,
+    logits_of,
+    retensor,
+    search,
+)
 
 KINDS = pytest.mark.parametrize("kind", ["base", "big", "separate"])
-LONGEST = 59  # transformers' limit of 60, less its start
-BUT_START = [0, 1, *range(3, 10**4)]
 
 
 @KINDS
@@ -38,27 +40,9 @@ def test_ids_are_those_of_transformers(kind, side, import_of, references):
     assert any(1 in row for row in ids)
 
 
-def logits_of(run, reference):
-    model = Run.load(run.folder).load_model()
-    ids = {
-        "source_ids": reference.source_ids,
-        "target_ids": reference.target_ids,
-    }
-    incremental = IncrementalTransformer(model).predict(
-        *(tf.constant(values, tf.int32) for values in ids.values())
-    )
-    return np.array(model(ids, training=False)), np.array(incremental[0])
-
-
 @KINDS
 def test_logits_are_those_of_transformers(kind, import_of, references):
-    reference = references[kind]
-    run = import_of(kind, "sinusoidal")
-    real = reference.target_ids != 0
-    tokens = [i for i in BUT_START if i < len(reference.order)]
-    expected = reference.logits[real][:, tokens]
-    for logits in logits_of(run, reference):
-        np.testing.assert_allclose(logits[real][:, tokens], expected, atol=1e-4)
+    references[kind].assert_logits(import_of(kind, "sinusoidal"))
 
 
 def test_marian_and_transformers_differ_by_positions(import_of, references):
@@ -72,24 +56,17 @@ def test_marian_and_transformers_differ_by_positions(import_of, references):
 def test_marians_own_files_hold_the_same_model(
     copy, import_of, references, tmp_path
 ):
+    def clear_last_row(tensors):
+        tensors["model.shared.weight"][-1] = 0
+        return tensors
+
     folder = copy("base")
     # Marian starts with zeros. transformers has moved its <pad>.
-    clear_last_row(folder / "model.safetensors", "model.shared.weight")
+    retensor(folder, clear_last_row)
     ours = logits_of(import_of("original"), references["base"])
     theirs = logits_of(import_run(folder, tmp_path / "run"), references["base"])
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)
-
-
-def clear_last_row(path, name):
-    """Sets the last row of a tensor of a safetensors file to 0."""
-    content = bytearray(path.read_bytes())
-    begin = 8 + int.from_bytes(content[:8], "little")
-    entry = json.loads(content[8:begin])[name]
-    width = 4 * entry["shape"][1]
-    end = begin + entry["data_offsets"][1]
-    content[end - width : end] = bytes(width)
-    path.write_bytes(content)
 
 
 @pytest.mark.medium
@@ -100,24 +77,10 @@ def test_searches_end_where_those_of_transformers_do(
 ):
     reference = references[kind]
     run = import_of(kind, "sinusoidal")
-    config = dataclasses.replace(
-        run.config.decoding,
-        beam_size=beam_size,
-        max_length_ratio=0.0,
-        max_length_offset=LONGEST,
-    )
-    translator = Translator.from_run(run, run.load_model(), config)
-    source = translator.prepare(tf.constant(reference.sources))
-    result = translator.search(source, num_hypotheses=1)
+    found = search(run, reference.sources, beam_size)
     same = 0
-    for row, ids, score in zip(
-        reference.searches[name],
-        result.ids.numpy()[:, 0],
-        result.scores.numpy()[:, 0],
-        strict=True,
-    ):
+    for row, ours, score in zip(reference.searches[name], *found, strict=True):
         expected = reference.translated(row["ids"])[1:]
-        ours = ids[ids != 0].tolist()
         if ours == expected:
             same += 1
             if name == "beam":
@@ -247,28 +210,19 @@ def test_separate_vocabularies_keep_their_own_ids(import_of):
     assert "target_embedding/output_bias" in paths
 
 
-def dropouts(run):
-    model = run.config.model
-    return model.dropout, model.attention_dropout, model.feedforward_dropout
-
-
-def set_dropouts(folder, **rates):
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | rates))
-
-
 def test_dropout_is_that_of_the_training(copy, tmp_path):
     folder = copy()
-    rates = {"attention_dropout": 0.2, "activation_dropout": 0.1}
-    set_dropouts(folder, dropout=0.3, **rates)
-    run = import_run(folder, tmp_path / "run", **LANGUAGES)
-    assert dropouts(run) == (0.3, 0.2, 0.1)
+    change(folder, dropout=0.3, attention_dropout=0.2, activation_dropout=0.1)
+    model = import_run(folder, tmp_path / "run", **LANGUAGES).config.model
+    assert model.dropout == 0.3
+    assert model.attention_dropout == 0.2
+    assert model.feedforward_dropout == 0.1
 
 
 @pytest.mark.parametrize("rate", [1, -0.1, "0.1", None, True])
 def test_dropout_that_is_no_share_is_refused(rate, copy, tmp_path):
     folder = copy()
-    set_dropouts(folder, attention_dropout=rate)
+    change(folder, attention_dropout=rate)
     with pytest.raises(InputError, match="attention_dropout is .*Accepted"):
         import_run(folder, tmp_path / "run", **LANGUAGES)
     assert not (tmp_path / "run").exists()
@@ -276,17 +230,13 @@ def test_dropout_that_is_no_share_is_refused(rate, copy, tmp_path):
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_no_numbers_are_refused(number, copy, tmp_path):
-    folder = copy()
-    path = folder / "model.safetensors"
-    content = bytearray(path.read_bytes())
-    (length,) = struct.unpack_from("<Q", content)
-    header = json.loads(content[8 : 8 + length])
-    name = "model.decoder.layers.0.fc1.bias"
-    dtype = {"F32": "<f4", "F16": "<f2"}[header[name]["dtype"]]
-    begin = 8 + length + header[name]["data_offsets"][0]
-    written = np.array([number], dtype).tobytes()
-    content[begin : begin + len(written)] = written
-    path.write_bytes(content)
+    folder, name = copy(), "model.decoder.layers.0.fc1.bias"
+
+    def spoil(tensors):
+        tensors[name][0] = number
+        return tensors
+
+    retensor(folder, spoil)
     with pytest.raises(InputError, match=f"{name} has numbers that"):
         import_run(folder, tmp_path / "run", **LANGUAGES)
     assert not (tmp_path / "run").exists()

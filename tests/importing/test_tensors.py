@@ -33,6 +33,19 @@ def npz(**arrays):
     return file.getvalue()
 
 
+def zipped(*entries, compression=zipfile.ZIP_STORED):
+    """A zip file of names and contents."""
+    file = io.BytesIO()
+    with (
+        zipfile.ZipFile(file, "w", compression) as archive,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")  # Of a name that is there already.
+        for entry in entries:
+            archive.writestr(*entry)
+    return file.getvalue()
+
+
 def test_npz_by_rows_and_by_columns(write):
     columns = np.asfortranarray(VALUES)
     read = read_npz(write(npz(a=VALUES, b=columns, c=np.int8([1])), "m.npz"))
@@ -41,21 +54,9 @@ def test_npz_by_rows_and_by_columns(write):
     assert read["c"].tolist() == [1]
 
 
-def bomb(name="a.npy", size=10**7):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(name, b"\0" * size)
-    return file.getvalue()
-
-
-def repeated():
-    """Two entries of one name: both are read as the last."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for content in (b"", npy(VALUES)):
-            archive.writestr("a.npy", content)
-    return file.getvalue()
+def bomb(name="a.npy"):
+    content = b"\0" * 10**7
+    return zipped((name, content), compression=zipfile.ZIP_DEFLATED)
 
 
 def npy(array):
@@ -70,8 +71,12 @@ def test_damaged_npz_are_refused(write):
         (b"PK no", "damaged"),
         (npz(a=VALUES)[:-40], "damaged"),
         (npz(a=VALUES).replace(b"(2, 3)", b"(9, 3)"), "damaged"),
-        (pickled_npz(), "damaged.*object"),
-        (repeated(), "damaged.*more than once"),
+        (npz(a=np.array([{}], object)), "damaged.*object"),
+        # Both would be read as the last.
+        (
+            zipped(("a.npy", b""), ("a.npy", npy(VALUES))),
+            "damaged.*more than once",
+        ),
         (bomb(), "bytes that unpack to 10000000"),
         (damaged_lzma(), "damaged.*compressed otherwise"),
         (npy_zip("{'descr': ('<f4', "), "damaged"),
@@ -84,28 +89,16 @@ def test_damaged_npz_are_refused(write):
 
 
 def damaged_lzma():
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr("a.npy", np.random.default_rng(0).bytes(700))
-    content = bytearray(file.getvalue())
-    content[70:200] = b"\xff" * 130
-    return bytes(content)
+    random = np.random.default_rng(0).bytes(700)
+    content = zipped(("a.npy", random), compression=zipfile.ZIP_LZMA)
+    return content[:70] + b"\xff" * 130 + content[200:]
 
 
 def npy_zip(header):
     """An `.npz` file with an array of this header, 40 zeros."""
     text = header.encode()
     begin = b"\x93NUMPY\1\0" + struct.pack("<H", len(text))
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("a.npy", begin + text + bytes(40))
-    return file.getvalue()
-
-
-def pickled_npz():
-    file = io.BytesIO()
-    np.savez(file, a=np.array([{}], object))
-    return file.getvalue()
+    return zipped(("a.npy", begin + text + bytes(40)))
 
 
 class Storage:
@@ -127,12 +120,16 @@ def torch_file(state, storages):
     """The bytes of a `pytorch_model.bin`."""
     content = io.BytesIO()
     Writer(content, protocol=2).dump(state)
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("archive/data.pkl", content.getvalue())
-        for name, array in storages.items():
-            archive.writestr(f"archive/data/{name}", array.tobytes())
-    return file.getvalue()
+    return with_pickle(content.getvalue(), **storages)
+
+
+def with_pickle(content, **storages):
+    """A file of torch's with any bytes for its pickle."""
+    data = [
+        (f"archive/data/{name}", array.tobytes())
+        for name, array in storages.items()
+    ]
+    return zipped(("archive/data.pkl", content), *data)
 
 
 class Writer(pickle._Pickler):
@@ -211,15 +208,6 @@ def test_tensors_beyond_their_storage_are_refused(changes, reason, write):
         read_state_dict(write(content, "pytorch_model.bin"))
 
 
-def zipped(pickled):
-    """A file of torch's with any bytes for its pickle."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("archive/data.pkl", pickled)
-        archive.writestr("archive/data/0", VALUES.tobytes())
-    return file.getvalue()
-
-
 def test_what_torch_keeps_beside_the_tensors_is_passed_over(write):
     state = collections.OrderedDict(a=tensor())
     state._metadata = collections.OrderedDict({"": {"version": 1}})
@@ -293,7 +281,7 @@ def rebuilt(shape, strides):
 )
 def test_pickles_that_torch_does_not_write(pickled, reason, write):
     """Some of them would keep Python's own reader busy for ever."""
-    content = zipped(b"\x80\2" + pickled)
+    content = with_pickle(b"\x80\2" + pickled, **{"0": VALUES})
     with pytest.raises(InputError, match=reason) as error:
         read_state_dict(write(content, "pytorch_model.bin"))
     assert "\n" not in str(error.value)
@@ -301,7 +289,7 @@ def test_pickles_that_torch_does_not_write(pickled, reason, write):
 
 def test_a_pickle_of_ever_so_many_steps(write, monkeypatch):
     monkeypatch.setattr(tensors, "_MOST_OPCODES", 1000)
-    path = write(zipped(b"\x80\2" + b"N" * 2000 + b"."), "p.bin")
+    path = write(with_pickle(b"\x80\2" + b"N" * 2000 + b"."), "p.bin")
     with pytest.raises(InputError, match="more than 1000 steps"):
         read_state_dict(path)
 
@@ -311,13 +299,13 @@ def test_attributes_hide_nothing_from_the_check(write):
     attribute = b"}" + text(b"items") + ORDERED + b"sb."
     pickled = ORDERED + b")R" + text(b"a") + text(b"bad") + b"s" + attribute
     with pytest.raises(InputError, match="no dictionary of tensors"):
-        read_state_dict(write(zipped(pickled), "pytorch_model.bin"))
+        read_state_dict(write(with_pickle(pickled), "pytorch_model.bin"))
 
 
 def test_a_value_is_kept_under_any_number(write):
     """Python's own reader would take a list of as many."""
     pickled = b"\x80\2}r" + struct.pack("<I", 2**32 - 1) + b"."
-    assert read_state_dict(write(zipped(pickled), "p.bin")) == {}
+    assert read_state_dict(write(with_pickle(pickled), "p.bin")) == {}
 
 
 def test_tensors_that_share_a_storage_ever_so_often(write):

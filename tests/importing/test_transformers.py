@@ -5,7 +5,6 @@ another seed. The interpreter that has torch and transformers is this one, or
 the one that the variable KERAS_TRANSFORMER_HF_PYTHON names.
 """
 
-import dataclasses
 import importlib.util
 import itertools
 import json
@@ -15,28 +14,18 @@ import random
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 import sentencepiece
-import tensorflow as tf
 
-from keras_transformer.constants import (
-    END_ID,
-    SPECIAL_TOKENS,
-    START_ID,
-    UNK_ID,
-)
+from keras_transformer.constants import END_ID, SPECIAL_TOKENS, UNK_ID
 from keras_transformer.data.demo import load_demo_corpus
 from keras_transformer.importing.run import import_run
-from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.translation.translator import Translator
-from tests.importing.conftest import References
+from tests.importing.conftest import LONGEST, References, search
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VARIABLE = "KERAS_TRANSFORMER_HF_PYTHON"
 KINDS = ("base", "big", "separate")
 PLAIN, ODD = 20, 20  # sentences
-LONGEST = 59  # transformers' limit of 60, less its start
 # Of code points that a user's text may have in it. Without control characters
 # and marks of direction: these are spaces or nothing here, whatever follows.
 RANGES = [
@@ -149,37 +138,7 @@ def _once(i, group):
 
 def test_logits_are_the_same(made):
     _, references, run = made
-    model = run.load_model()
-    ids = {
-        "source_ids": references.source_ids,
-        "target_ids": references.target_ids,
-    }
-    stepwise, _ = IncrementalTransformer(model).predict(
-        *(tf.constant(values, tf.int32) for values in ids.values())
-    )
-    real = references.target_ids != 0
-    known = np.arange(len(references.order)) != START_ID
-    expected = references.logits[real][:, known]
-    for logits in (model(ids, training=False), stepwise):
-        ours = np.array(logits)[real][:, known]
-        largest = np.abs(ours - expected).max()
-        print(f"logits differ by up to {largest:.1e} of {expected.max():.1f}")
-        assert largest <= 1e-4
-
-
-def search(run, sources, beam_size):
-    """The best ids, END included where it was reached, and their scores."""
-    config = dataclasses.replace(
-        run.config.decoding,
-        beam_size=beam_size,
-        max_length_ratio=0.0,
-        max_length_offset=LONGEST,
-    )
-    translator = Translator.from_run(run, run.load_model(), config)
-    source = translator.prepare(tf.constant(sources))
-    result = translator.search(source, num_hypotheses=1)
-    ids = [row[row != 0].tolist() for row in result.ids.numpy()[:, 0]]
-    return ids, result.scores.numpy()[:, 0].tolist()
+    references.assert_logits(run)
 
 
 def ended(ids):
