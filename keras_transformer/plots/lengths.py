@@ -75,12 +75,11 @@ def plot_padding_share(
     figure = new_figure(7, 0.75 * len(shares) + 1.2)
     axes = figure.add_subplot()
     rows = np.arange(len(shares))
-    for side, (name, look) in enumerate(
-        {
-            "source": {"color": BLUE},
-            "target": {"color": ORANGE, "hatch": "///"},
-        }.items()
-    ):
+    looks: dict[str, dict[str, Any]] = {
+        "source": {"color": BLUE},
+        "target": {"color": ORANGE, "hatch": "///"},
+    }
+    for side, (name, look) in enumerate(looks.items()):
         percents = [100 * values[side] for values in shares.values()]
         bars = axes.barh(
             rows + 0.19 * (2 * side - 1),
