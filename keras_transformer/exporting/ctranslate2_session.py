@@ -14,24 +14,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from keras_transformer.constants import NO_SCORE
-from keras_transformer.contract.layout import (
-    BEAM,
-    GREEDY,
-    IDS,
-    LENGTH,
-    LOG_PROBABILITY,
-    NBEST,
-    SCORE,
-    SCORES,
-    SCORING,
-    SIGNATURES,
-    TOKENIZE,
-    TOKENS,
-    TRANSLATION,
-    TRANSLATION_TRUNCATED,
-    TRANSLATIONS,
-    TRUNCATED,
-)
+from keras_transformer.contract import layout
 from keras_transformer.contract.status import invalid_argument
 from keras_transformer.exporting.ctranslate2_translator import (
     CTranslate2Translator,
@@ -74,14 +57,15 @@ class CTranslate2Session:
         self._greedy = self._translator.with_search(greedy(decoding))
         self._ids = tokenize(self._translator)
         self._functions: dict[str, Callable[..., dict]] = {
-            BEAM: lambda text: _best(self._translator, text),
-            GREEDY: lambda text: _best(self._greedy, text),
-            NBEST: self._nbest,
-            SCORING: self._score,
-            TOKENIZE: self._tokenize,
+            layout.BEAM: lambda text: _best(self._translator, text),
+            layout.GREEDY: lambda text: _best(self._greedy, text),
+            layout.NBEST: self._nbest,
+            layout.SCORING: self._score,
+            layout.TOKENIZE: self._tokenize,
         }
         self.signatures = {
-            name: _definition(SIGNATURES[name]) for name in self._functions
+            name: _definition(layout.SIGNATURES[name])
+            for name in self._functions
         }
         # Tokenizers are traced now, and not in the first request.
         for name, signature in self.signatures.items():
@@ -118,9 +102,9 @@ class CTranslate2Session:
         shape = len(text), count
         texts = [one for row in rows for one in row]
         return {
-            TRANSLATIONS: _strings(texts).reshape(shape),  # (B, K)
-            SCORES: np.array(scores, np.float32).reshape(shape),
-            TRUNCATED: np.array(truncated, bool),
+            layout.TRANSLATIONS: _strings(texts).reshape(shape),  # (B, K)
+            layout.SCORES: np.array(scores, np.float32).reshape(shape),
+            layout.TRUNCATED: np.array(truncated, bool),
         }
 
     def _score(self, text, translation):
@@ -136,7 +120,7 @@ class CTranslate2Session:
         )
         lengths = np.array([len(values) for values in by_token], np.int32)
         sums = np.array([sum(values) for values in by_token], np.float32)
-        source = self._ids(tf.constant(text, tf.string))[LENGTH].numpy()
+        source = self._ids(tf.constant(text, tf.string))[layout.LENGTH].numpy()
         if not (shape.source_start or shape.source_end):
             # CTranslate2 leaves out what has no source at all.
             sums[source == 0] = NO_SCORE
@@ -145,24 +129,26 @@ class CTranslate2Session:
             decoding.length_normalization, decoding.length_penalty
         )
         return {
-            LOG_PROBABILITY: sums,
-            SCORE: hypothesis_scores(sums, lengths, normalization).numpy(),
-            TOKENS: lengths,
-            TRUNCATED: source > shape.max_length - 2,  # START and END
-            TRANSLATION_TRUNCATED: tokens.row_lengths().numpy() > most,
+            layout.LOG_PROBABILITY: sums,
+            layout.SCORE: hypothesis_scores(
+                sums, lengths, normalization
+            ).numpy(),
+            layout.TOKENS: lengths,
+            layout.TRUNCATED: source > shape.max_length - 2,  # START and END
+            layout.TRANSLATION_TRUNCATED: tokens.row_lengths().numpy() > most,
         }
 
     def _tokenize(self, text):
         outputs = self._ids(tf.constant(text, tf.string))
-        return {name: outputs[name].numpy() for name in (IDS, LENGTH)}
+        return {name: tensor.numpy() for name, tensor in outputs.items()}
 
 
 def _best(translator, text):
     rows, scores, truncated = translator.answer(text)
     return {
-        TRANSLATION: _strings([row[0] for row in rows]),
-        SCORE: np.array([row[0] for row in scores], np.float32),
-        TRUNCATED: np.array(truncated, bool),
+        layout.TRANSLATION: _strings([row[0] for row in rows]),
+        layout.SCORE: np.array([row[0] for row in scores], np.float32),
+        layout.TRUNCATED: np.array(truncated, bool),
     }
 
 

@@ -125,7 +125,7 @@ def import_run(
     languages = source_language, target_language
     config = _config(model, positions, languages, source_prefix)
     prefixes = _prefixes(model, config)
-    tokenizers = tuple(
+    source, target = (
         make_tokenizer(
             path,
             vocabulary,
@@ -144,6 +144,7 @@ def import_run(
             strict=True,
         )
     )
+    tokenizers = source, target
     # Before a model is built as large as the configuration claims.
     weights = weights_of(model, config.model, orders)
     sizes = len(orders[0]), len(orders[1])

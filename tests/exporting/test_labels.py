@@ -71,11 +71,6 @@ def test_removed_label_is_forgotten(base):
     set_label(base, "canary", 2)
     assert remove_label(base, "canary") == Labels({}, {})
     assert (base / "2").is_dir()
-    with pytest.raises(InputError, match="no label 'canary'. It has: none"):
-        remove_label(base, "canary")
-    set_label(base, "first", 1)
-    with pytest.raises(InputError, match="no label 'stable'. It has: first"):
-        roll_back(base)
 
 
 @pytest.mark.parametrize("name", ["", "1st", "a b", "a/b", "x" * 64, "é"])
@@ -85,9 +80,7 @@ def test_name_that_is_no_label_is_refused(base, name):
     assert not (base / labels.FILE).exists()
 
 
-def test_version_that_is_not_there_is_refused(base):
-    with pytest.raises(InputError, match="no version 9. It has: 1, 2, 3, 4"):
-        set_label(base, "stable", 9)
+def test_folder_without_a_model_is_no_version(base):
     (base / "5").mkdir()
     with pytest.raises(InputError, match="5: no saved_model.pb"):
         set_label(base, "stable", 5)

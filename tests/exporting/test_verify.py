@@ -39,7 +39,7 @@ def test_fresh_process_catches_what_the_server_refuses(
     assert process.returncode == 1, process.stderr
     for package in (
         *("config", "ops", "layers", "models", "text", "training"),
-        *("inference", "search", "translation"),
+        *("inference", "search", "translation.translator"),
     ):
         assert f"keras_transformer.{package}" not in process.stdout
     results = json.loads(report.read_text("utf-8"))

@@ -290,10 +290,7 @@ def test_no_private_file_becomes_a_notice(tmp_path):
     [
         ('models: ["a\\0.npz"]\nvocabs: [a.yml, b.yml]\n', "which isn't text"),
         ('models: [a.npz]\nvocabs: ["a\\0.yml", b.yml]\n', "which isn't text"),
-        ("models: [../a.npz]\nvocabs: [a.yml, b.yml]\n", "outside the folder"),
         (f"models: {'[' * 15}{']' * 15}\n", "models is .*Accepted: 1 file"),
-        (f"models: {'[' * 30000}{']' * 30000}\n", "decoder.yml: damaged"),
-        (f"models: {'[' * 60000}", "decoder.yml: damaged"),
         ("#" * 70000, "decoder.yml: too large"),
         (f"models: 0x{'f' * 9000}\n", "models is a value of type int"),
         ('models: ["\\e[2J.bin"]\nvocabs: [a.yml, b.yml]\n', "'.x1b.2J.bin'"),
