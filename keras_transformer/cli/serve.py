@@ -184,16 +184,14 @@ def run(arguments: argparse.Namespace) -> None:
         with unblocked_stderr():
             _serve(arguments, engine)
         return
-    flags = engines.server_flags(arguments)
     if engine == engines.DOCKER:
         say(f"engine: {engines.IMAGE} in Docker")
         with _extra():
-            paths = engines.mounted_paths(arguments)
-        command = engines.docker_command(flags, arguments.host, paths)
+            command = engines.docker_command(arguments)
     else:
         say(f"engine: {engines.TENSORFLOW_MODEL_SERVER}")
         say("it listens on all addresses of this machine, not on --host")
-        command = engines.model_server_command(flags)
+        command = engines.model_server_command(arguments)
     say("limits, access log and page are the embedded server's only")
     # Its signals, output and exit status are this command's.
     os.execvp(command[0], command)

@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import signal
-import socket
 import stat
 import threading
 
@@ -17,6 +16,7 @@ from keras_transformer.cli.serve import server_options
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.verification import c_api
 from keras_transformer.serving.server import engines
+from tests.attack.served import free_ports
 from tests.cli.conftest import start
 from tests.serving.asking import ask
 
@@ -73,76 +73,91 @@ def parsed(*options):
 
 
 def test_flags_for_the_real_server(tmp_path):
-    # Of a link the name is taken, and not that of what it names.
+    (tmp_path / "real").mkdir()
     base = tmp_path / "en-zh"
-    base.symlink_to(tmp_path, target_is_directory=True)
-    flags = engines.server_flags(
+    base.symlink_to(tmp_path / "real")  # The name is that of the link.
+    assert engines.model_server_command(
         parsed("--model_base_path", base, "--port", 9, "--enable_batching")
-    )
-    assert engines.model_server_command(flags) == [
+    ) == [
         "tensorflow_model_server",
         "--port=9",
         "--rest_api_port=8501",
         "--rest_api_timeout_in_ms=30000",
         "--file_system_poll_wait_seconds=1",
-        "--model_name=en-zh",
-        f"--model_base_path={base}",
         "--enable_batching=true",
         "--tensorflow_intra_op_parallelism=1",
+        "--model_name=en-zh",
+        f"--model_base_path={base}",
     ]
-
-
-def test_the_real_server_reads_its_models_again(tmp_path):
-    flags = engines.server_flags(
+    words = engines.model_server_command(
         parsed(
-            "--model_config_file",
-            tmp_path / "models.config",
+            *("--model_config_file", tmp_path / "models.config"),
             "--file_system_poll_wait_seconds=2.5",
         )
     )
-    words = engines.model_server_command(flags)
     assert f"--model_config_file={tmp_path}/models.config" in words
     assert "--model_config_file_poll_wait_seconds=3" in words
     assert "--allow_version_labels_for_unavailable_models=true" in words
     assert not any("model_base_path" in word for word in words)
 
 
+def test_a_folder_is_no_value_of_batching(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        parsed("--enable_batching", tmp_path)
+    said = capsys.readouterr().err
+    assert "true or false" in said
+    assert "_boolean" not in said
+
+
 @pytest.mark.parametrize(
     ("host", "published"),
     [("localhost", "127.0.0.1"), ("::1", "[::1]"), ("0.0.0.0", "0.0.0.0")],
 )
-def test_a_container_gets_an_address_and_any_path(host, published):
-    flags = {"port": 85, "rest_api_port": 0}
-    command = engines.docker_command(flags, host, ['/a, "b"'])
+def test_a_container_gets_an_address_and_any_path(tmp_path, host, published):
+    base = tmp_path / 'a, "b"'
+    options = ("--host", host, "--port", 85, "--rest_api_port", 0)
+    command = engines.docker_command(
+        parsed("--model_base_path", base, *options)
+    )
+    assert command.count("-p") == 1
     assert command[command.index("-p") + 1] == f"{published}:85:85"
     assert command.count("-p") == 1
     assert command[-3:] == [engines.IMAGE, "--port=85", "--rest_api_port=0"]
     (fields,) = csv.reader([command[command.index("--mount") + 1]])
-    assert fields[1:3] == ['source=/a, "b"', 'target=/a, "b"']
+    assert fields == [
+        *("type=bind", f"source={base}", f"target={base}", "readonly")
+    ]
 
 
-def test_the_real_server_gets_the_flags(programs, tmp_path, capfd):
-    programs("tensorflow_model_server", 'printf "%s\\n" "$@"; exit 7')
-    process = start("serve", "--model_base_path", tmp_path, "--port", 9)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 7
-    assert f"--model_base_path={tmp_path}" in out.splitlines()
-    assert "engine: tensorflow_model_server" in err
+@needs_extra
+def test_a_container_sees_the_models_of_a_file(tmp_path):
+    file = tmp_path / "models.config"
+    file.write_text(
+        'model_config_list { config { name: "m" base_path: "/models/m" } }'
+    )
+    command = engines.docker_command(parsed("--model_config_file", file))
+    for path in (file, "/models/m"):
+        assert f"type=bind,source={path},target={path},readonly" in command
+    at = command.index(engines.IMAGE)
+    assert command[at - 2 : at] == ["--entrypoint", "tensorflow_model_server"]
+    assert command[at + 1] == "--port=8500"
 
 
-def test_the_container_gets_the_flags_and_sees_the_models(programs, tmp_path):
-    programs("docker", '[ "$1" = image ] || printf "%s\\n" "$@"')
-    base = tmp_path / "en-zh"
-    base.mkdir()
-    process = start("serve", "--model_base_path", base)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0
-    words = out.splitlines()
-    assert words[:2] == ["run", "--rm"]
-    assert f"type=bind,source={base},target={base},readonly" in words
-    assert f"--model_base_path={base}" in words
-    assert "--model_name=en-zh" in words
-    assert f"engine: {engines.IMAGE} in Docker" in err
+def test_the_engine_gets_the_flags(programs, tmp_path):
+    printed = 'printf "%s\\n" "$@"; exit 7'
+    # Later ones come before the earlier.
+    for program, text, engine in (
+        ("docker", f'[ "$1" = image ] && exit 0; {printed}', engines.IMAGE),
+        ("tensorflow_model_server", printed, "tensorflow_model_server"),
+    ):
+        programs(program, text)
+        process = start("serve", "--model_base_path", tmp_path, "--port", 9)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 7
+        assert {"--port=9", f"--model_base_path={tmp_path}"} <= {
+            *out.splitlines()
+        }
+        assert f"engine: {engine}" in err
 
 
 @needs_extra
@@ -190,16 +205,9 @@ def test_bad_input(refuses, options, says):
     refuses("serve", "--engine", "embedded", *options, says=says)
 
 
-def free_ports():
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]
-
-
 @needs_extra
 def test_the_export_is_served_until_sigterm(export):
-    rest, rpc = free_ports()
+    rest, rpc = free_ports(2)
     command = ["serve", "--engine", "embedded", "--model_base_path", export]
     process = start(*command, "--rest_api_port", rest, "--port", rpc)
     # Whatever happens, the test ends.

@@ -33,9 +33,9 @@ def test_sentences_on_the_command_line_are_translated(random_run, capsys):
 def test_a_folder_is_served(tmp_path, capsys):
     arguments = build_parser().parse_args(["serve", str(tmp_path)])
     serve._check(arguments)
-    flags = engines.server_flags(arguments)
-    assert flags["model_base_path"] == str(tmp_path)
-    assert flags["model_name"] == tmp_path.name
+    flags = engines.model_server_command(arguments)
+    assert f"--model_base_path={tmp_path}" in flags
+    assert f"--model_name={tmp_path.name}" in flags
     both = ["serve", str(tmp_path), "--model_base_path", str(tmp_path)]
     assert main(both) == 2
     assert "serve takes either" in capsys.readouterr().err

@@ -29,36 +29,29 @@ ENGINES = (AUTO, TENSORFLOW_MODEL_SERVER, DOCKER, EMBEDDED, CTRANSLATE2)
 _PATIENCE = 10
 
 
-def choose_engine(requested: str, image: str = IMAGE) -> str:
+def choose_engine(requested: str) -> str:
     """The engine to use: the requested one, or the first that is installed.
 
     CTranslate2 is taken only where it is requested.
 
     Args:
         requested: one of `ENGINES`.
-        image: that Docker would run.
 
     Raises:
-        InputError: the requested one isn't there.
+        InputError: the requested one is not installed.
     """
-    if requested in (EMBEDDED, CTRANSLATE2):
-        return requested
-    if requested in (AUTO, TENSORFLOW_MODEL_SERVER):
-        if shutil.which(TENSORFLOW_MODEL_SERVER):
-            return TENSORFLOW_MODEL_SERVER
-        if requested != AUTO:
+    for engine, is_installed, way in (
+        (TENSORFLOW_MODEL_SERVER, _has_model_server, "install it"),
+        (DOCKER, _docker_has_image, f"`docker pull {IMAGE}`"),
+    ):
+        if requested in (AUTO, engine) and is_installed():
+            return engine
+        if requested == engine:
             raise InputError(
-                f"--engine {requested}: it isn't on the PATH. Accepted: "
-                "--engine embedded, or install it"
+                f"--engine {engine}: not found on this machine. Accepted: "
+                f"--engine embedded, or {way}"
             )
-    if _docker_has(image):
-        return DOCKER
-    if requested == DOCKER:
-        raise InputError(
-            f"--engine docker: no running Docker with the image {image}. "
-            f"Accepted: --engine embedded, or `docker pull {image}`"
-        )
-    return EMBEDDED
+    return EMBEDDED if requested == AUTO else requested
 
 
 def require_engine_for(folder: pathlib.Path, engine: str) -> None:
@@ -87,37 +80,101 @@ def require_engine_for(folder: pathlib.Path, engine: str) -> None:
         )
 
 
-def model_server_command(flags: dict) -> list[str]:
+def model_server_command(arguments: argparse.Namespace) -> list[str]:
     """The command line of `tensorflow_model_server`.
 
     Args:
-        flags: values by the flags' names; those that are None are left out.
+        arguments: of `serve`, parsed.
     """
-    return [TENSORFLOW_MODEL_SERVER, *_flags(flags)]
+    # Whole seconds; 0 is one look.
+    poll = math.ceil(max(0, arguments.file_system_poll_wait_seconds))
+    flags = {
+        "port": arguments.port,
+        "rest_api_port": arguments.rest_api_port,
+        "rest_api_timeout_in_ms": arguments.rest_api_timeout_in_ms,
+        "file_system_poll_wait_seconds": poll,
+        "enable_batching": str(arguments.enable_batching).lower(),
+        # Its own choice is all cores, which most operations are too small for.
+        "tensorflow_intra_op_parallelism": (
+            arguments.tensorflow_intra_op_parallelism or 1
+        ),
+    }
+    if arguments.model_base_path:
+        flags["model_name"] = model_name(arguments)
+    else:
+        # The file is read again, and labels are taken at the start, as by the
+        # embedded server.
+        flags["model_config_file_poll_wait_seconds"] = poll
+        flags["allow_version_labels_for_unavailable_models"] = "true"
+    flags |= _paths(arguments)
+    words = [f"--{name}={value}" for name, value in flags.items()]
+    return [TENSORFLOW_MODEL_SERVER, *words]
 
 
-def docker_command(
-    flags: dict, host: str, paths: list[str], image: str = IMAGE
-) -> list[str]:
+def docker_command(arguments: argparse.Namespace) -> list[str]:
     """The command line that runs the server in a container.
 
+    What its flags name is mounted where it is, for reading only.
+
     Args:
-        flags: as those of `model_server_command`, with `port` and
-            `rest_api_port`.
-        host: address on which the ports are published.
-        paths: absolute, of folders and files that the flags name; they are
-            mounted where they are, for reading only.
-        image: to run.
+        arguments: of `serve`, parsed.
     """
     command = [DOCKER, "run", "--rm", "--init"]
-    address = _published_address(host)
-    for name in ("port", "rest_api_port"):
-        if flags.get(name):
-            command += ["-p", f"{address}:{flags[name]}:{flags[name]}"]
+    for port in (arguments.port, arguments.rest_api_port):
+        if port:
+            address = _published_address(arguments.host)
+            command += ["-p", f"{address}:{port}:{port}"]
+    paths = [*_paths(arguments).values()]
+    if arguments.model_config_file:
+        from keras_transformer.serving.server.config_files import (
+            read_model_configs,
+        )
+
+        configs = read_model_configs(arguments.model_config_file)
+        paths += [_absolute(config.base_path) for config in configs]
     for path in paths:
         command += ["--mount", _mount(path)]
-    entry = ["--entrypoint", TENSORFLOW_MODEL_SERVER]
-    return [*command, *entry, image, *_flags(flags)]
+    server, *flags = model_server_command(arguments)
+    return [*command, "--entrypoint", server, IMAGE, *flags]
+
+
+def model_name(arguments: argparse.Namespace) -> str:
+    """The name by which requests ask for the one model."""
+    return (
+        arguments.model_name
+        or pathlib.Path(_absolute(arguments.model_base_path)).name
+    )
+
+
+def _has_model_server():
+    return shutil.which(TENSORFLOW_MODEL_SERVER) is not None
+
+
+def _docker_has_image():
+    if not shutil.which(DOCKER):
+        return False
+    try:
+        inspected = subprocess.run(
+            [DOCKER, "image", "inspect", IMAGE],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return inspected.returncode == 0
+
+
+def _paths(arguments):
+    """Absolute paths of folders and files, by the names of their flags."""
+    names = "model_base_path", "model_config_file", "batching_parameters_file"
+    given = {name: getattr(arguments, name) for name in names}
+    return {name: _absolute(path) for name, path in given.items() if path}
+
+
+def _absolute(path):
+    # A link to a folder lends it its name: `Path.resolve` would follow it.
+    return os.path.abspath(path)  # noqa: PTH100
 
 
 def _published_address(host):
@@ -136,89 +193,3 @@ def _mount(path):
     fields = "type=bind", f"source={path}", f"target={path}", "readonly"
     csv.writer(line, lineterminator="").writerow(fields)
     return line.getvalue()
-
-
-def _flags(flags):
-    return [
-        f"--{name}={str(value).lower() if isinstance(value, bool) else value}"
-        for name, value in flags.items()
-        if value is not None
-    ]
-
-
-def _docker_has(image):
-    if not shutil.which(DOCKER):
-        return False
-    try:
-        inspected = subprocess.run(
-            [DOCKER, "image", "inspect", image],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PATIENCE,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return inspected.returncode == 0
-
-
-def server_flags(arguments: argparse.Namespace) -> dict:
-    """TensorFlow Serving's flags by name; None is left out.
-
-    Args:
-        arguments: of `serve`, parsed.
-    """
-    flags = {
-        "port": arguments.port,
-        "rest_api_port": arguments.rest_api_port,
-        "rest_api_timeout_in_ms": arguments.rest_api_timeout_in_ms,
-        # It takes whole seconds, and at 0 looks once.
-        "file_system_poll_wait_seconds": math.ceil(
-            max(0, arguments.file_system_poll_wait_seconds)
-        ),
-    }
-    if arguments.model_base_path:
-        flags["model_name"] = model_name(arguments)
-        flags["model_base_path"] = _absolute(arguments.model_base_path)
-    else:
-        flags["model_config_file"] = _absolute(arguments.model_config_file)
-        # So that the file is read again, and labels are taken at the start,
-        # as by the embedded server.
-        flags["model_config_file_poll_wait_seconds"] = flags[
-            "file_system_poll_wait_seconds"
-        ]
-        flags["allow_version_labels_for_unavailable_models"] = True
-    if arguments.enable_batching:
-        flags["enable_batching"] = True
-        file = arguments.batching_parameters_file
-        flags["batching_parameters_file"] = _absolute(file) if file else None
-    # Its own choice is all cores, which most operations are too small for.
-    threads = arguments.tensorflow_intra_op_parallelism or 1
-    flags["tensorflow_intra_op_parallelism"] = threads
-    return flags
-
-
-def mounted_paths(arguments: argparse.Namespace) -> list[str]:
-    """Paths to mount in a container: the files, and the models' folders."""
-    files = [arguments.model_config_file, arguments.batching_parameters_file]
-    paths = [arguments.model_base_path, *files]
-    if arguments.model_config_file:
-        from keras_transformer.serving.server.config_files import (
-            read_model_configs,
-        )
-
-        configs = read_model_configs(arguments.model_config_file)
-        paths += [config.base_path for config in configs]
-    return [_absolute(path) for path in dict.fromkeys(paths) if path]
-
-
-def model_name(arguments: argparse.Namespace) -> str:
-    """The name by which the one model is asked for."""
-    return (
-        arguments.model_name
-        or pathlib.Path(_absolute(arguments.model_base_path)).name
-    )
-
-
-def _absolute(path):
-    # A link to a folder lends it its name: `Path.resolve` would follow it.
-    return os.path.abspath(path)  # noqa: PTH100
