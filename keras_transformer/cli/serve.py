@@ -19,6 +19,7 @@ import os
 import pathlib
 import signal
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli.console import load_tensorflow, say
@@ -53,6 +54,8 @@ _LIMITS = {
     "load_seconds": "for a version to be loaded",
     "drain_seconds": "for requests in flight at the end",
 }
+# Seconds between two looks for a signal.
+_TICK = 0.1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -263,15 +266,17 @@ def _serve(arguments, engine):
     # Until here a signal ends the process: no request is in flight.
     server.start()
     spare_collections()
-    stop = threading.Event()
+    # Not an Event: a signal may come while this thread holds its lock.
+    stop: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, lambda number, _: stop.append(number))
     if server.rest_port is not None and not arguments.no_page:
         say(f"page at {_page_address(arguments.host, server.rest_port)}")
     for kind, port in (("REST", server.rest_port), ("gRPC", server.port)):
         if port is not None:
             say(f"{kind} on {arguments.host}:{port}")
-    stop.wait()
+    while not stop:
+        time.sleep(_TICK)
     # Who asks twice doesn't wait for requests in flight.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)

@@ -25,6 +25,7 @@ class Served:
     Args:
         options: of the command.
         reading: whether its log is read; see `read`.
+        ports: of REST and of gRPC; any that are free if omitted.
         limits: of `tests.cli.conftest.start`.
 
     Attributes:
@@ -33,8 +34,8 @@ class Served:
         log: its last lines.
     """
 
-    def __init__(self, *options, reading: bool = True, **limits):
-        self.rest_port, self.port = free_ports(2)
+    def __init__(self, *options, reading: bool = True, ports=(), **limits):
+        self.rest_port, self.port = ports or free_ports(2)
         self._bugs = []
         self.log = collections.deque(maxlen=_LINES)
         self._read = threading.Event()

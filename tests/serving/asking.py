@@ -1,7 +1,11 @@
 """A client of a few lines, for tests."""
 
 import http.client
+import time
 from typing import NamedTuple
+
+PREDICT = "/v1/models/toy:predict"
+ONE = b'{"instances": ["a"]}'
 
 
 class Answer(NamedTuple):
@@ -28,3 +32,21 @@ def ask(host, path, body=None, method=None, timeout=20, headers=()) -> Answer:
         return Answer(response.status, response.headers, response.read())
     finally:
         connection.close()
+
+
+def host(server) -> str:
+    """The REST address of a server of this process."""
+    return f"127.0.0.1:{server.rest_port}"
+
+
+def wait_for(condition, seconds=60):
+    """Waits until a condition holds; a connection that fails is not yet."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if condition():
+                return
+        except OSError:
+            pass
+        time.sleep(0.02)
+    raise AssertionError("it never happened")
