@@ -40,26 +40,6 @@ def connected(server, head, body):
     return connection
 
 
-def send_until(connection, end):
-    while time.monotonic() < end:
-        connection.sendall(b"x")
-        time.sleep(0.02)
-
-
-def test_a_body_that_goes_on_for_ever_after_the_answer(server):
-    head = "POST /nowhere HTTP/1.1\r\nHost: localhost\r\n"
-    head += "Content-Length: 9999\r\n\r\n"
-    address = ("127.0.0.1", server.rest_port)
-    began = time.monotonic()
-    with socket.create_connection(address, timeout=20) as connection:
-        connection.sendall(head.encode())
-        assert connection.recv(65536).startswith(b"HTTP/1.1 404")
-        with pytest.raises(ConnectionError):
-            # Longer than an idle connection is kept.
-            send_until(connection, began + 9)
-    assert time.monotonic() < began + 4
-
-
 def large_answer(server):
     body = json.dumps({"instances": ["a" * SIZE]}).encode()
     head = "POST /v1/models/toy:predict HTTP/1.1\r\nConnection: close"

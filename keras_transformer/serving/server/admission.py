@@ -3,7 +3,7 @@
 A server that is full refuses in three ways: a request beyond `max_requests` of
 its protocol by `RequestSlots.refuse_if_full` (HTTP 429), one whose body is too
 much beside the others' by `BytesInFlight` (429), and one whose model's queue is
-full by `Batcher`, whose `_refuse_if_full` raises `queue_full` (503).
+full by `Batcher` (503).
 """
 
 import contextlib
@@ -172,25 +172,6 @@ def body_too_large(limit: int) -> ServingError:
     """The error of a body of more bytes; gRPC has its own."""
     message = f"The request is larger than {limit} bytes"
     return ServingError(Code.RESOURCE_EXHAUSTED, message, 413)
-
-
-def body_too_slow(seconds: float) -> ServingError:
-    """The error of a body that isn't complete after so long."""
-    message = f"The request wasn't whole after {seconds:g} s"
-    return ServingError(Code.DEADLINE_EXCEEDED, message, 408)
-
-
-def too_many_connections() -> ServingError:
-    """The error of a request over one connection too many."""
-    return ServingError(Code.UNAVAILABLE, "Too many connections")
-
-
-def queue_full() -> ServingError:
-    """The error of a request whose queue has no capacity left."""
-    return ServingError(
-        Code.UNAVAILABLE,
-        "The batch scheduling queue to which this task was submitted is full",
-    )
 
 
 def deadline_exceeded() -> ServingError:

@@ -201,7 +201,11 @@ class Batcher:
             queue.clear()
             queue.extend(awaited)
         if self._is_full(queue, rows):
-            raise admission.queue_full()
+            raise ServingError(
+                Code.UNAVAILABLE,
+                "The batch scheduling queue to which this task was submitted "
+                "is full",
+            )
 
     def _is_full(self, queue, rows):
         limit = self._parameters.max_enqueued_batches

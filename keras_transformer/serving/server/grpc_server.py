@@ -330,7 +330,7 @@ def _answering(core, api, request, context):
     except Exception as error:
         failure = as_serving_error(error)
         entry.code, entry.error = failure.code, failure.message
-    entry.seconds = time.perf_counter() - entry.began
+    entry.end()
     core.record(entry)
     if failure is not None:
         context.abort(_GRPC_CODES[failure.code], failure.message)

@@ -43,12 +43,12 @@ class ConnectionLimits:
         seconds: from connecting, or from the first byte of a later request,
             to the end of the head; for the rest of a body; and for any part
             of an answer to be read.
-        max_connections: that are open; then those that are idle are closed,
-            the longest idle first.
+        max_connections: that are open; for another one the longest idle is
+            closed, or itself if none is idle.
         record: takes the entry of a request that never gets to the
             application.
         idle: protocols without a request, the longest idle first.
-        open: protocols, without those that were just closed to make way.
+        open: all protocols, without those that were closed to make way.
     """
 
     seconds: float
@@ -67,9 +67,8 @@ def limited_protocol(limits: ConnectionLimits) -> Callable:
     the application.
 
     The application finds in its scope's "state" the request's `target` as it
-    was sent, bytes; `crowded`, True if there are too many connections; and,
-    once its client has gone, `broken`, a `ServingError`, if it sent what is no
-    HTTP.
+    was sent, bytes, and, once its client has gone, `broken`, a `ServingError`,
+    if it sent what is no HTTP.
 
     Args:
         limits: shared by all connections.
@@ -178,7 +177,7 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
     def __init__(self, limits: ConnectionLimits, config, *arguments, **options):
         super().__init__(config, *arguments, **options)
         # A request's state is a copy of it.
-        self.app_state: dict[str, Any] = {"crowded": False}
+        self.app_state: dict[str, Any] = {}
         self.conn = _Connection(_MAX_HEAD, self.app_state)
         self.is_draining = False
         self._limits = limits
@@ -188,28 +187,26 @@ class _LimitedProtocol(uvicorn_protocol()):  # type: ignore[misc]
     def connection_made(self, transport):
         # Of asyncio's loop, which is the one that the server runs.
         transport.max_size = _READ_BYTES
-        most, idle = self._limits.max_connections, self._limits.idle
-        if len(self._limits.open) >= most + most // 8 + 8:
+        opened, idle = self._limits.open, self._limits.idle
+        is_full = len(opened) >= self._limits.max_connections
+        if is_full and not idle:
             # Files would run out. Nothing was sent yet that needs an answer.
             self._is_counted = False
             transport.abort()
             return
-        super().connection_made(_Transport(transport, self))
-        self._hang_up_later()
-        self._limits.open.add(self)
-        if len(self._limits.open) > most and idle:
+        if is_full:
             longest = next(iter(idle))
             longest.transport.close()
             longest.give_way()
+        super().connection_made(_Transport(transport, self))
+        self._hang_up_later()
+        opened.add(self)
         idle[self] = None  # Until something comes.
 
     def data_received(self, data):
         if self.is_draining:
             return
         self._limits.idle.pop(self, None)
-        self.app_state["crowded"] = (
-            len(self._limits.open) > self._limits.max_connections
-        )
         super().data_received(data)
         self._check_client()
         if self._awaits_request():

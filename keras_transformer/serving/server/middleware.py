@@ -32,7 +32,6 @@ from keras_transformer.serving.server.monitoring import Entry
 
 # TensorFlow Serving answers 501 to others, and 400 or 404 to most of these.
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
-_ALLOWED = "GET, HEAD, POST, OPTIONS"
 # Statuses of requests of which not all is read.
 _UNREAD = (408, 413)
 # Source: RFC 3986, 3.3 to 3.5. TensorFlow Serving refuses other targets, too.
@@ -172,8 +171,7 @@ class Middleware:
 
         try:
             self._check(scope, host)
-            app = _about_itself if path == "*" else self._app
-            await app(scope, receive, record_and_send)
+            await self._app(scope, receive, record_and_send)
         # Whatever it is, the client gets an answer without a traceback.
         except (Exception, asyncio.CancelledError) as error:
             if entry.status is not None:
@@ -187,8 +185,6 @@ class Middleware:
     def _check(self, scope, host):
         """Refuses what no endpoint is to see."""
         method, path = scope["method"], scope["path"]
-        if scope["state"]["crowded"]:
-            raise admission.too_many_connections()
         headers = {k: v.decode("latin-1").lower() for k, v in scope["headers"]}
         host = host or headers.get(b"host", "")
         self._hosts.check(host)
@@ -196,7 +192,7 @@ class Middleware:
             raise ServingError(
                 Code.UNIMPLEMENTED, f"{method[:40]} is not implemented"
             )
-        if not _PATH.fullmatch(path) and (method, path) != ("OPTIONS", "*"):
+        if not _PATH.fullmatch(path):
             raise malformed(method, path)
         if method == "POST" and _is_foreign_form(headers, host):
             raise ServingError(
@@ -229,13 +225,6 @@ def split_target(target: str) -> tuple[str, str]:
     return host.rpartition("@")[2], target
 
 
-async def _about_itself(scope, receive, send):
-    """Answers `OPTIONS *`, by which clients see that a server is there."""
-    await Response(status_code=204, headers={"allow": _ALLOWED})(
-        scope, receive, send
-    )
-
-
 def malformed(method: str, path: str) -> ServingError:
     """The error of a request for what there can't be."""
     return invalid_argument(f"Malformed request: {method[:40]} {path[:_SHOWN]}")
@@ -254,7 +243,7 @@ def _error_response(request, error):
     response = Response(
         error_body(error), error.http_status, media_type="application/json"
     )
-    if error.http_status in _UNREAD or request.state.crowded:
+    if error.http_status in _UNREAD:
         response.headers["connection"] = "close"
     return response
 

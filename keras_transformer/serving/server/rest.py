@@ -187,7 +187,8 @@ async def _body(request, limits, entry, count_bytes):
                 count_bytes(len(part))
                 parts.append(part)
     except TimeoutError:
-        raise admission.body_too_slow(limits.receive_seconds) from None
+        message = f"The request wasn't whole after {limits.receive_seconds:g} s"
+        raise ServingError(Code.DEADLINE_EXCEEDED, message, 408) from None
     except ClientDisconnect:
         raise admission.client_gone() from None
     body = b"".join(parts)

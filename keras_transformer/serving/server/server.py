@@ -61,11 +61,10 @@ _MAX_CONNECTIONS = 4096
 # That an idle connection is kept: longer than those of load balancers, which
 # ask over one that has been closed, if they are the later to close it.
 _KEEP_ALIVE_SECONDS = 620
+# Why no connection can be accepted.
+_NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 # Seconds beside those to drain, for threads that are about to end.
 _LATE = 2.0
-# Why no connection can be accepted, and seconds between two lines about it.
-_NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_QUIET_SECONDS = 60.0
 # Of a batch that is run at the start, if the queues allow so many.
 _WARMUP_ROWS = 64
 
@@ -174,7 +173,7 @@ class Server:
             metrics,
             AccessLog(options.access_log, options.log_text),
         )
-        self._health = HealthService(log)
+        self._health = HealthService()
 
     def start(self) -> None:
         """Binds, loads the models, and answers.
@@ -197,7 +196,7 @@ class Server:
         except BaseException:
             self.stop(0)
             raise
-        self._health.start(self._rest and self._rest.loop)
+        self._health.start()
 
     def stop(self, seconds: float | None = None) -> None:
         """Refuses new requests, answers those in flight, and unloads.
@@ -208,7 +207,7 @@ class Server:
         seconds = self._options.drain_seconds if seconds is None else seconds
         end = time.monotonic() + seconds
         late = end + _LATE
-        self._health.stop()
+        self._health.enter_graceful_shutdown()
         stopped = self._grpc.stop(seconds) if self._grpc else None
         self._health.end_watching()
         if self._rest is not None:
@@ -359,39 +358,32 @@ class Server:
 
 
 class _RestServer(uvicorn.Server):
-    """uvicorn's, whose event loop can be watched.
+    """uvicorn's server, which logs once that too many files are open.
+
+    asyncio accepts many connections before any is closed again. Out of files
+    it tries a thousand times a second, with a traceback each, and again a
+    second later, even if the server has stopped since.
 
     Args:
         config: a `uvicorn.Config`.
-        log: takes a line, now and then, for connections that failed.
+        log: takes the line.
     """
-
-    loop: asyncio.AbstractEventLoop | None = None
 
     def __init__(self, config, log):
         super().__init__(config)
         self._log = log
-        self._quiet_until = 0.0
 
     async def serve(self, sockets=None):
-        self.loop = asyncio.get_running_loop()
-        self.loop.set_exception_handler(self._note)
+        asyncio.get_running_loop().set_exception_handler(self._note)
         await super().serve(sockets)
 
     def _note(self, loop, context):
-        """Says once in a while that there are too many files open.
-
-        asyncio tries a thousand times a second, with a traceback each, and
-        again a second later, even if the server has stopped since.
-        """
         error = context.get("exception")
-        if self.should_exit and "_start_serving" in context["message"]:
-            return
-        if getattr(error, "errno", None) not in _NO_FILES:
-            loop.default_exception_handler(context)
-        elif time.monotonic() > self._quiet_until:
-            self._quiet_until = time.monotonic() + _QUIET_SECONDS
+        if getattr(error, "errno", None) in _NO_FILES:
             self._log(f"connections have to wait: {error.strerror}")
+            self._log = lambda line: None
+        elif not (self.should_exit and "_start_serving" in context["message"]):
+            loop.default_exception_handler(context)
 
 
 def _parameters(options):
