@@ -38,49 +38,40 @@ class Case(NamedTuple):
 
 
 PREDICT = "/v1/models/toy:predict"
-
-
+ONE = {"instances": ["a"]}
 GZIP = (("Content-Encoding", "gzip"),)
 ZIPPED = gzip.compress(b'{"instances": ["a"]}')
-
-
-def predicts(name, body, answer, path=PREDICT, status=200, headers=()):
-    return Case(name, path, body, status, answer, headers=headers)
-
-
-def refuses(name, body, says, path=PREDICT, status=400, headers=()):
-    return Case(name, path, body, status, says, headers=headers)
 
 
 def signature(key, **body):
     return {"signature_name": key, **body}
 
 
-def available(version):
+def statuses(*versions):
+    """The status of versions that are available."""
+    status = {"error_code": "OK", "error_message": ""}
     return {
-        "version": str(version),
-        "state": "AVAILABLE",
-        "status": {"error_code": "OK", "error_message": ""},
+        "model_version_status": [
+            {"version": str(one), "state": "AVAILABLE", "status": status}
+            for one in versions
+        ]
     }
 
 
-ANSWERS = [
-    predicts(
-        "rows of values",
-        {"instances": ["a", "b c"]},
-        {"predictions": ["A", "B C"]},
-    ),
-    predicts(
+# Names, bodies of requests to predict, and their answers.
+_ANSWERS = [
+    ("rows", {"instances": ["a", "b c"]}, {"predictions": ["A", "B C"]}),
+    (
         "rows of one-key objects",
         {"instances": [{"text": "a"}, {"text": "b"}]},
         {"predictions": ["A", "B"]},
     ),
-    predicts("a column", {"inputs": ["a", "b"]}, {"outputs": ["A", "B"]}),
-    predicts("a named column", {"inputs": {"text": ["a"]}}, {"outputs": ["A"]}),
-    predicts("an empty column", {"inputs": []}, {"outputs": []}),
-    predicts(
+    ("a column", {"inputs": ["a", "b"]}, {"outputs": ["A", "B"]}),
+    ("a named column", {"inputs": {"text": ["a"]}}, {"outputs": ["A"]}),
+    ("an empty column", {"inputs": []}, {"outputs": []}),
+    (
         "several outputs by rows",
-        signature("length", instances=["ab", ""]),
+        signature("length", instances=["ab"]),
         {
             "predictions": [
                 {
@@ -88,397 +79,299 @@ ANSWERS = [
                     "half": 1.0,
                     "is_empty": False,
                     "length": 2,
-                },
-                {
-                    "copy_bytes": {"b64": ""},
-                    "half": 0.0,
-                    "is_empty": True,
-                    "length": 0,
-                },
+                }
             ]
         },
     ),
-    predicts(
+    (
         "several outputs by columns",
-        signature("length", inputs=["abc"]),
+        signature("length", inputs=["abc", ""]),
         {
             "outputs": {
-                "copy_bytes": [{"b64": "YWJj"}],
-                "half": [1.5],
-                "is_empty": [False],
-                "length": [3],
+                "copy_bytes": [{"b64": "YWJj"}, {"b64": ""}],
+                "half": [1.5, 0.0],
+                "is_empty": [False, True],
+                "length": [3, 0],
             }
         },
     ),
-    predicts(
+    (
         "several inputs by rows",
         signature("add", instances=[{"x": 0.1, "y": 0.2}, {"x": 1, "y": 2}]),
         {"predictions": [0.3, 3.0]},
     ),
-    predicts(
+    (
         "several inputs by columns",
         signature("add", inputs={"x": [0.5], "y": [-1e10]}),
         {"outputs": [-1e10]},
     ),
-    predicts(
+    (
         "integers of more than 64 bits",
-        b'{"signature_name": "add", "inputs": {"x": [18446744073709551616],'
-        b' "y": [-9223372036854775809]}}',
+        signature("add", inputs={"x": [2**64], "y": [-(2**63) - 1]}),
         {"outputs": [9.223372e18]},
     ),
-    predicts(
+    (
         "a matrix",
         signature("double", instances=[[1, 2], [3, 4]]),
         {"predictions": [[2, 4], [6, 8]]},
     ),
-    predicts("a scalar", signature("scalar", inputs=1.5), {"outputs": 2.5}),
-    predicts(
-        "a scalar text", signature("join", inputs=["a", "b"]), {"outputs": "ab"}
-    ),
-    predicts(
+    ("a scalar", signature("scalar", inputs=1.5), {"outputs": 2.5}),
+    ("a scalar text", signature("join", inputs=["a", "b"]), {"outputs": "ab"}),
+    (
         "truth values",
         signature("flip", instances=[True, False]),
         {"predictions": [False, True]},
     ),
-    predicts(
-        "base64 in", {"instances": [{"b64": "YQ=="}]}, {"predictions": ["A"]}
-    ),
-    predicts(
+    ("base64 in", {"instances": [{"b64": "YQ=="}]}, {"predictions": ["A"]}),
+    (
         "base64 in an object",
         {"instances": [{"text": {"b64": "YQ=="}}]},
         {"predictions": ["A"]},
     ),
-    predicts(
+    (
         "escapes and other scripts",
         b'{"instances": ["\\u72d7\\n\\"", "\xe7\x8b\x97"]}',
         {"predictions": ['狗\n"', "狗"]},
     ),
-    predicts(
-        "a version",
-        {"instances": ["a"]},
-        {"predictions": ["one A"]},
-        path="/v1/models/toy/versions/1:predict",
+    (
+        "an escaped pair",
+        b'{"instances": ["\\ud83d\\uDC31", "\\\\ud83d"]}',
+        {"predictions": ["🐱", "\\UD83D"]},
     ),
-    predicts(
-        "a version with zeros before it",
-        {"instances": ["a"]},
-        {"predictions": ["one A"]},
-        path=f"/v1/models/toy/versions/{1:030}:predict",
-    ),
-    predicts(
-        "a name that is escaped",
-        {"instances": ["a"]},
-        {"predictions": ["A"]},
-        path="/v1/models/%74o%79:predict",
-    ),
-    predicts(
-        "a label",
-        {"instances": ["a"]},
-        {"predictions": ["one A"]},
-        path="/v1/models/toy/labels/stable:predict",
-    ),
-    predicts(
-        "a path in capitals but for the method",
-        {"instances": ["a"]},
-        {"predictions": ["A"]},
-        path="/V1/Models/toy:predict",
-    ),
-    predicts(
-        "an absolute target",
-        {"instances": ["a"]},
-        {"predictions": ["A"]},
-        path=f"http://127.0.0.1{PREDICT}",
-    ),
-    predicts("gzip", ZIPPED, {"predictions": ["A"]}, headers=GZIP),
-    predicts(
+    (
         "a byte order mark",
         b'\xef\xbb\xbf{"instances": ["a"]}',
         {"predictions": ["A"]},
     ),
-    predicts(
+    (
         "a key given twice",
         b'{"instances": ["a"], "instances": ["b"]}',
         {"predictions": ["A"]},
     ),
-    predicts(
+    (
         "an input given twice",
         b'{"inputs": {"text": ["a"], "text": [1]}}',
         {"outputs": ["A"]},
     ),
-    predicts(
+    (
         "NUL after the document",
-        b'{"instances": ["a"]} \0 and more',
+        b'{"instances": ["a"]} \0 and \\ud800',
         {"predictions": ["A"]},
     ),
-    predicts(
+    (
         "words for numbers",
-        b'{"signature_name": "add", "inputs": {"x": [Inf, -Inf, Infinity, 1],'
-        b' "y": [1, 1, -1, -0]}}',
-        {"outputs": [float("inf"), float("-inf"), float("inf"), 1.0]},
+        b'{"signature_name": "add", "inputs": {"x": [Infinity, 1],'
+        b' "y": [-1, -0]}}',
+        {"outputs": [float("inf"), 1.0]},
     ),
-    predicts(
-        "the status of a version",
-        None,
-        {"model_version_status": [available(1)]},
-        path="/v1/models/toy/versions/1",
+]
+# Paths that translate "a", and what they say.
+_PATHS = {
+    "/v1/models/toy/versions/1:predict": "one A",
+    f"/v1/models/toy/versions/{1:030}:predict": "one A",
+    "/v1/models/toy/labels/stable:predict": "one A",
+    "/v1/models/%74o%79:predict": "A",
+    "/V1/Models/toy:predict": "A",
+    f"http://127.0.0.1{PREDICT}": "A",
+}
+_STATUSES = {
+    "/v1/models/toy/versions/1": (1,),
+    # In capitals it isn't the metadata.
+    "/v1/models/toy/versions/1/METADATA": (1,),
+    "/v1/models/toy": (2, 1),
+}
+ANSWERS = [
+    *(
+        Case(name, PREDICT, body, 200, answer)
+        for name, body, answer in _ANSWERS
     ),
-    predicts(
-        "metadata in capitals are the status",
-        None,
-        {"model_version_status": [available(1)]},
-        path="/v1/models/toy/versions/1/METADATA",
+    *(
+        Case(path, path, ONE, 200, {"predictions": [text]})
+        for path, text in _PATHS.items()
     ),
-    predicts(
-        "the status of a model",
-        None,
-        {"model_version_status": [available(2), available(1)]},
-        path="/v1/models/toy",
+    Case("gzip", PREDICT, ZIPPED, 200, {"predictions": ["A"]}, headers=GZIP),
+    *(
+        Case(path, path, None, 200, statuses(*versions))
+        for path, versions in _STATUSES.items()
     ),
 ]
 
-ERRORS = [
-    refuses("no body", b"", "JSON Parse error: "),
-    refuses("only a byte order mark", b"\xef\xbb\xbf", "JSON Parse error: "),
-    refuses("NUL before the document", b"\0{}", "JSON Parse error: "),
-    refuses("two documents", b"{} {}", "JSON Parse error: "),
-    refuses("no such number", b'{"instances": [Infi]}', "JSON Parse error: "),
-    refuses(
-        "half a pair in a value that doesn't count",
-        b'{"instances": ["a"], "instances": ["\\ud800"]}',
-        "JSON Parse error: ",
-    ),
-    refuses("gzip cut off", ZIPPED[:-9], "", headers=GZIP),
-    refuses("damaged gzip", ZIPPED[:15] + ZIPPED[16:], "", headers=GZIP),
-    refuses("two gzip members", ZIPPED + ZIPPED, "", headers=GZIP),
-    refuses("no gzip", {"instances": ["a"]}, "", headers=GZIP),
-    refuses("gzip that isn't told", ZIPPED, "JSON Parse error: "),
-    refuses("no JSON", b"instances", "JSON Parse error: "),
-    refuses("JSON cut off", b'{"instances": ["a"', "JSON Parse error: "),
-    refuses("half a pair", b'{"instances": ["\\ud800"]}', "JSON Parse error: "),
-    refuses("too large", b'{"instances": [1e999]}', "JSON Parse error: "),
-    refuses("no object", [1], "JSON Value: "),
-    refuses("neither key", {}, "Missing 'inputs' or 'instances' key"),
-    refuses("both keys", {"instances": ["a"], "inputs": ["a"]}, "JSON Value: "),
-    refuses("no rows", {"instances": []}, "JSON Value: "),
-    refuses("rows that are no list", {"instances": "a"}, "JSON Value: "),
-    refuses(
-        "an unknown signature",
-        signature("other", instances=["a"]),
-        'Serving signature name: "other" not found in signature def',
-    ),
-    refuses("a signature that is no name", signature(1), "JSON Value: "),
-    refuses(
-        "a number for a text",
-        {"instances": [1]},
-        "Failed to process element: 0 of 'instances' list. Error: ",
-    ),
-    refuses(
-        "a text for a number",
-        signature("double", inputs=[["a"]]),
-        'JSON Value: "a" Type: String is not of expected type: int32',
-    ),
-    refuses(
-        "a fraction for a whole number",
-        signature("double", inputs=[[1.5]]),
-        "JSON Value: 1.5 Type: Number is not of expected type: int32",
-    ),
-    refuses(
-        "a number that the type can't hold",
-        signature("double", inputs=[[2**31]]),
-        "JSON Value: 2147483648 Type: Number is not of expected type: int32",
-    ),
-    refuses(
-        "a number that a float rounds",
-        signature("scalar", inputs=2**24 + 1),
-        "Cannot convert JSON value: 16777217 to float without loss of",
-    ),
-    refuses(
-        "an input too few",
-        signature("add", instances=[{"x": 1}]),
-        "Failed to process element: 0 of 'instances' list. JSON object: ",
-    ),
-    refuses(
-        "an input too many",
-        {"instances": [{"text": "a", "more": "b"}]},
-        "Failed to process element: 0 ",
-    ),
-    refuses(
-        "a column too few",
-        signature("add", inputs={"x": [1]}),
-        "Missing named input: y in 'inputs' object.",
-    ),
-    refuses(
-        "a list for several inputs",
-        signature("add", instances=[1, 2]),
-        "instances is a plain list, but expecting list of objects",
-    ),
-    refuses(
-        "a column for several inputs",
-        signature("add", inputs=[1, 2]),
-        "inputs is a plain value/list, but expecting an object",
-    ),
-    refuses(
-        "values among objects",
-        {"instances": [{"text": "a"}, "b"]},
-        "Expecting object but got list at item 1 of input list",
-    ),
-    refuses(
-        "objects among values",
-        {"instances": ["a", {"text": "b"}]},
-        "Expecting value/list but got object at item 1 of input list",
-    ),
-    refuses(
-        "ragged rows",
-        signature("double", instances=[[1, 2], [3]]),
-        "Failed to process element: 1 of 'instances' list. Error: ",
-    ),
-    refuses(
-        "a ragged column",
-        signature("double", inputs=[[1, 2], [3]]),
-        "Encountered list at unexpected size: 1 at level: 1 expected size: 2",
-    ),
-    refuses(
-        "a list among values",
-        {"inputs": ["a", ["b"]]},
-        "Encountered list at unexpected level: 1 expected < 1",
-    ),
-    refuses(
-        "a value among lists",
-        signature("double", inputs=[[1], 2]),
-        "JSON Value: 2 found at incorrect level: 2 in the JSON DOM",
-    ),
-    *(
-        refuses(
-            f"damaged base64 {text}",
-            {"inputs": [{"b64": text}]},
-            "Unable to base64 decode",
-        )
+# Bodies that are refused, by the beginning of the message.
+_REFUSED = {
+    "JSON Parse error: ": {
+        "no body": b"",
+        "only a byte order mark": b"\xef\xbb\xbf",
+        "NUL before the document": b"\0{}",
+        "two documents": b"{} {}",
+        "no such number": b'{"instances": [Infi]}',
+        "half a pair in a value that doesn't count": (
+            b'{"instances": ["a"], "instances": ["\\ud800"]}'
+        ),
+        "gzip without its header": ZIPPED,
+        "no JSON": b"instances",
+        "JSON cut off": b'{"instances": ["a"',
+        "half a pair": b'{"instances": ["\\ud800"]}',
+        "the other half": b'{"instances": ["\\udc31\\ud83d"]}',
+        "too large": b'{"instances": [1e999]}',
+    },
+    "JSON Value: ": {
+        "no object": [1],
+        "both keys": {"instances": ["a"], "inputs": ["a"]},
+        "no rows": {"instances": []},
+        "rows that are no list": {"instances": "a"},
+        "a signature that is no name": signature(1),
+    },
+    "Failed to process element: 0 of 'instances' list. ": {
+        "a number for a text": {"instances": [1]},
+        "an input too few": signature("add", instances=[{"x": 1}]),
+        "an input too many": {"instances": [{"text": "a", "more": "b"}]},
+    },
+    "Unable to base64 decode": {
+        f"damaged base64 {text}": {"inputs": [{"b64": text}]}
         # Of padding there is all or nothing.
         for text in ("?", "Y", "YQ=", "YQ===", "YQ==YQ==")
+    },
+}
+# Beginnings of messages, and a body for each.
+_REFUSED_ALONE = {
+    "Missing 'inputs' or 'instances' key": {},
+    'Serving signature name: "other" not found in signature def': signature(
+        "other", instances=["a"]
     ),
-    refuses(
-        "what the graph refuses",
-        signature("number", instances=["x"]),
-        "StringToNumberOp could not correctly convert string: x",
+    'JSON Value: "a" Type: String is not of expected type: int32': signature(
+        "double", inputs=[["a"]]
     ),
-    refuses(
-        "what the graph refuses, not in UTF-8",
-        b'{"signature_name": "number", "instances": ["\x80"]}',
-        "StringToNumberOp could not correctly convert string: \ufffd",
+    "JSON Value: 1.5 Type: Number is not of expected type: int32": signature(
+        "double", inputs=[[1.5]]
     ),
-    refuses(
-        "rows of a scalar output",
-        signature("scalar", instances=[1]),
-        "",
+    "JSON Value: 2147483648 Type: Number is not of expected type": signature(
+        "double", inputs=[[2**31]]
     ),
-    refuses(
-        "an unknown model",
-        {"instances": ["a"]},
+    "Cannot convert JSON value: 16777217 to float without loss of": signature(
+        "scalar", inputs=2**24 + 1
+    ),
+    "Missing named input: y in 'inputs' object.": signature(
+        "add", inputs={"x": [1]}
+    ),
+    "instances is a plain list, but expecting list of objects": signature(
+        "add", instances=[1, 2]
+    ),
+    "inputs is a plain value/list, but expecting an object": signature(
+        "add", inputs=[1, 2]
+    ),
+    "Expecting object but got list at item 1 of input list": {
+        "instances": [{"text": "a"}, "b"]
+    },
+    "Expecting value/list but got object at item 1 of input list": {
+        "instances": ["a", {"text": "b"}]
+    },
+    "Failed to process element: 1 of 'instances' list. Error: ": signature(
+        "double", instances=[[1, 2], [3]]
+    ),
+    "Encountered list at unexpected size: 1 at level: 1 expected size": (
+        signature("double", inputs=[[1, 2], [3]])
+    ),
+    "Encountered list at unexpected level: 1 expected < 1": {
+        "inputs": ["a", ["b"]]
+    },
+    "JSON Value: 2 found at incorrect level: 2 in the JSON DOM": signature(
+        "double", inputs=[[1], 2]
+    ),
+    "StringToNumberOp could not correctly convert string: x": signature(
+        "number", instances=["x"]
+    ),
+    "StringToNumberOp could not correctly convert string: \ufffd": (
+        b'{"signature_name": "number", "instances": ["\x80"]}'
+    ),
+    "": signature("scalar", instances=[1]),  # rows of a scalar output
+}
+_UNZIPPED = {
+    "gzip cut off": ZIPPED[:-9],
+    "damaged gzip": ZIPPED[:15] + ZIPPED[16:],
+    "two gzip members": ZIPPED + ZIPPED,
+    "no gzip": ONE,
+}
+# Method, path, status, and the beginning of the message.
+_TARGETS = [
+    (
+        "POST",
+        "/none:predict",
+        404,
         "Servable not found for request: Latest(none)",
-        path="/v1/models/none:predict",
-        status=404,
     ),
-    refuses(
-        "an unknown version",
-        {"instances": ["a"]},
+    (
+        *("POST", "/toy/versions/9:predict", 404),
         "Servable not found for request: Specific(toy, 9)",
-        path="/v1/models/toy/versions/9:predict",
-        status=404,
     ),
-    refuses(
-        "an unknown label",
-        {"instances": ["a"]},
+    (
+        *("POST", "/toy/labels/canary:predict", 400),
         "Unrecognized servable version label: canary",
-        path="/v1/models/toy/labels/canary:predict",
     ),
-    refuses(
-        "a version that is too high",
-        {"instances": ["a"]},
+    (
+        *("POST", "/toy/versions/99999999999999999999:predict", 400),
         "Failed to convert version: 99999999999999999999 to numeric.",
-        path="/v1/models/toy/versions/99999999999999999999:predict",
     ),
-    refuses(
-        "an unknown method",
-        {"instances": ["a"]},
-        "Malformed request: POST /v1/models/toy:translate",
-        path="/v1/models/toy:translate",
+    ("GET", "/toy?x=1", 404, "Could not find any versions of model toy?x=1"),
+    ("GET", "/metadata", 404, "Could not find any versions of model metadata"),
+    ("GET", "/none", 404, "Could not find any versions of model none"),
+    ("GET", "/toy/versions/9", 404, "Could not find version 9 of model toy"),
+    ("GET", "", 400, "Missing model name in request."),
+    (
+        *("GET", "/none/metadata", 404),
+        "Servable not found for request: Latest(none)",
+    ),
+]
+_MALFORMED = [
+    *(("PUT", "/toy:predict"), ("POST", "/toy"), ("GET", "/toy:predict")),
+    *(
+        ("POST", f"/toy:{end}")
+        for end in (
+            "translate",
+            "predict?x=1",
+            "predict?",
+            "PREDICT",
+            "predict/",
+        )
     ),
     *(
-        refuses(
-            f"the method {end}",
-            {"instances": ["a"]},
-            f"Malformed request: POST /v1/models/toy{end}",
-            path=f"/v1/models/toy{end}",
-        )
-        for end in (":predict?x=1", ":predict?", ":PREDICT", ":predict/")
-    ),
-    *(
-        refuses(
-            f"the status {end}",
-            None,
-            f"Malformed request: GET /v1/models/toy{end}",
-            path=f"/v1/models/toy{end}",
-        )
+        ("GET", f"/toy{end}")
         for end in ("/", "/versions/1?x=1", "/metadata?x=1", "/labels/a/b")
     ),
-    refuses(
-        "the status with a query",
-        None,
-        "Could not find any versions of model toy?x=1",
-        path="/v1/models/toy?x=1",
-        status=404,
+]
+ERRORS = [
+    *(
+        Case(name, PREDICT, body, 400, says)
+        for says, bodies in _REFUSED.items()
+        for name, body in bodies.items()
     ),
-    refuses(
-        "a model called metadata",
-        None,
-        "Could not find any versions of model metadata",
-        path="/v1/models/metadata",
-        status=404,
+    *(
+        Case(says, PREDICT, body, 400, says)
+        for says, body in _REFUSED_ALONE.items()
     ),
-    Case(
-        "another verb",
-        PREDICT,
-        b"{}",
-        400,
-        "Malformed request: PUT /v1/models/toy:predict",
-        "PUT",
+    *(
+        Case(name, PREDICT, body, 400, "", headers=GZIP)
+        for name, body in _UNZIPPED.items()
     ),
-    refuses(
-        "no method",
-        {"instances": ["a"]},
-        "Malformed request: POST /v1/models/toy",
-        path="/v1/models/toy",
-    ),
-    refuses(
-        "predict with GET",
-        None,
-        "Malformed request: GET /v1/models/toy:predict",
-    ),
-    refuses(
-        "the status of an unknown model",
-        None,
-        "Could not find any versions of model none",
-        path="/v1/models/none",
-        status=404,
-    ),
-    refuses(
-        "the status of an unknown version",
-        None,
-        "Could not find version 9 of model toy",
-        path="/v1/models/toy/versions/9",
-        status=404,
-    ),
-    refuses(
-        "the status of no model",
-        None,
-        "Missing model name in request.",
-        path="/v1/models",
-    ),
-    refuses(
-        "the metadata of an unknown model",
-        None,
-        "Servable not found for request: Latest(none)",
-        path="/v1/models/none/metadata",
-        status=404,
+    *(
+        Case(
+            f"{method} {path}",
+            f"/v1/models{path}",
+            None if method == "GET" else ONE,
+            status,
+            says,
+            method,
+        )
+        for method, path, status, says in (
+            *_TARGETS,
+            *(
+                (
+                    method,
+                    path,
+                    400,
+                    f"Malformed request: {method} /v1/models{path}",
+                )
+                for method, path in _MALFORMED
+            ),
+        )
     ),
 ]

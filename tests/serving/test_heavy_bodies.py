@@ -10,10 +10,9 @@ import pytest
 
 from keras_transformer.contract.status import ServingError
 from keras_transformer.serving.server import json_tensors, json_text
-from keras_transformer.serving.server.admission import BytesInFlight, Limits
-from tests.serving.asking import ask
+from keras_transformer.serving.server.admission import Limits
+from tests.serving.asking import ONE, PREDICT, ask, host
 
-PREDICT = "/v1/models/toy:predict"
 SIZE = 4 * 2**20
 
 
@@ -39,10 +38,6 @@ def server(serve, toy_configs):
     return serve(models=toy_configs)
 
 
-def host(server):
-    return f"127.0.0.1:{server.rest_port}"
-
-
 @pytest.mark.parametrize("kind", HEAVY)
 def test_many_values_are_refused_before_they_are_parsed(
     server, kind, monkeypatch
@@ -51,9 +46,9 @@ def test_many_values_are_refused_before_they_are_parsed(
     monkeypatch.setattr(
         json_text,
         "_read",
-        lambda text, decoder: parsed.append(text) or parse(text, decoder),
+        lambda text: parsed.append(text) or parse(text),
     )
-    assert ask(host(server), PREDICT, b'{"instances": ["a"]}').status == 200
+    assert ask(host(server), PREDICT, ONE).status == 200
     assert len(parsed) == 1
     answer = ask(host(server), PREDICT, HEAVY[kind], timeout=60)
     assert answer.status == 400
@@ -128,31 +123,6 @@ def test_rows_are_counted_before_they_are_converted(server, monkeypatch):
 
 
 # Bytes in flight.
-
-
-def test_bytes_in_flight_are_counted_until_they_have_gone():
-    limits = Limits(max_request_bytes=50_000, max_bytes_in_flight=100_000)
-    bodies = BytesInFlight(limits)
-    free = 16_384
-    with bodies.one_body() as one, bodies.one_body() as other:
-        for _ in range(10):
-            one(6_000)
-        other(free)
-        other(100_000 - (60_000 - free))
-        with pytest.raises(ServingError, match="Too many bytes") as raised:
-            one(1)
-        assert raised.value.http_status == 429
-        with bodies.one_body() as short:
-            short(free)
-            with pytest.raises(ServingError):
-                short(1)
-    with bodies.one_body() as one:
-        one(100_000 + free)
-        with pytest.raises(ServingError):
-            one(1)
-    # A body of its largest size is taken where the limit is below.
-    with BytesInFlight(Limits(max_bytes_in_flight=1)).one_body() as one:
-        one(4 * 2**20)
 
 
 def half_sent(server, body):

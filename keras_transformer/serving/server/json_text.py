@@ -12,14 +12,13 @@ import numpy as np
 
 from keras_transformer.contract.status import ServingError, invalid_argument
 
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+# JSON without half of an escaped pair of surrogates.
+_PAIRS = re.compile(
+    r"(?:[^\\]++|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\(?!u[dD][89a-fA-F]).)*+",
+    re.DOTALL,
+)
 _BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\n\r"
-# Strings, to pass over them, and words for numbers that Python hasn't. Each
-# byte is read once, whatever is missing at the end.
-_WORDS = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?|-?(?:NaN|Inf(?:inity)?)', re.S)
-# Of quotes and such words; each takes half a microsecond.
-_MANY_WORDS = 2**18
 # Characters of a value that is shown in an error.
 _SHOWN = 200
 # Lists and objects in each other. An array has at most 31 axes.
@@ -33,8 +32,8 @@ def parse_body(body: bytes, max_values: int = 2**17) -> dict:
 
     Bytes that aren't UTF-8 are kept as surrogates, since TensorFlow Serving
     hands them on to the graph. As RapidJSON does there, passes over a byte
-    order mark and whatever follows a NUL after the document, reads `Inf` and
-    `-NaN`, and takes the first value of a name that is given twice.
+    order mark and whatever follows a NUL after the document, and takes the
+    first value of a name that is given twice.
 
     Args:
         body: JSON.
@@ -48,16 +47,10 @@ def parse_body(body: bytes, max_values: int = 2**17) -> dict:
     if not body:
         raise _parse_error("The document is empty")
     _check_structure(body, max_values)
-    if b"Inf" in body or b"-NaN" in body:
-        body = _with_python_words(body)
     try:
-        document = _read(body.decode("utf-8", "surrogateescape"), _DECODER)
-        if _SURROGATE.search(body):
-            _check_pairs(body)
+        document = _read(body.decode("utf-8", "surrogateescape"))
     except json.JSONDecodeError as error:
         raise _parse_error(f"{error.msg} at offset: {error.pos}") from None
-    except RecursionError:
-        raise _too_deep() from None
     except ValueError:  # out of range, or Python's limit of digits
         raise _parse_error("Number too big to be stored") from None
     if not isinstance(document, dict):
@@ -88,20 +81,13 @@ def format_error(value: object, reason: str) -> ServingError:
 
 def shown(value: object) -> str:
     """A value in an error, cut where it is long."""
-    try:
-        text = json.dumps(value)
-    except RecursionError:
-        return "..."
+    text = json.dumps(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _parse_error(reason):
     """The error of a body that isn't JSON."""
     return invalid_argument(f"JSON Parse error: {reason}")
-
-
-def _too_deep():
-    return _parse_error("The document is nested too deeply")
 
 
 def _check_structure(body, max_values):
@@ -133,28 +119,20 @@ def _check_structure(body, max_values):
         if len(piece):
             levels = depth + np.cumsum(opens.astype(np.int32) - closes)
             if levels.max() > _MAX_DEPTH:
-                raise _too_deep()
+                raise _parse_error("The document is nested too deeply")
             depth = levels[-1]
 
 
-def _read(text, decoder):
+def _read(text):
     """The document that a text holds, up to its end or a NUL."""
     start = len(text) - len(text.lstrip(_SPACE))
-    document, end = decoder.raw_decode(text, start)
+    document, end = _DECODER.raw_decode(text, start)
+    if "\\u" in text and not _PAIRS.fullmatch(text, start, end):
+        raise _parse_error("The surrogate pair in string is invalid")
     rest = text[end:].lstrip(_SPACE)
     if rest and not rest.startswith("\0"):
         raise json.JSONDecodeError("Extra data", text, len(text) - len(rest))
     return document
-
-
-def _check_pairs(body):
-    """Refuses an escaped half of a character."""
-    # Bytes that aren't UTF-8 become another character here: no surrogates.
-    document = _read(body.decode("utf-8", "replace"), _EVERYTHING)
-    try:
-        json.dumps(document, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise _parse_error("The surrogate pair in string is invalid") from None
 
 
 def _first_of_each(pairs):
@@ -162,23 +140,6 @@ def _first_of_each(pairs):
     if len(document) < len(pairs):
         document = dict(reversed(pairs))
     return document
-
-
-def _with_python_words(body):
-    """With the words for numbers that Python's parser knows."""
-    # So many make more values than are accepted by default.
-    if sum(map(body.count, (b'"', b"Inf", b"NaN"))) > _MANY_WORDS:
-        return body
-    return _WORDS.sub(_python_word, body)
-
-
-def _python_word(match):
-    word = match[0]
-    if word.startswith(b'"'):
-        return word
-    if word.endswith(b"NaN"):
-        return b"NaN"
-    return b"-Infinity" if word.startswith(b"-") else b"Infinity"
 
 
 def _finite(digits):
@@ -192,5 +153,3 @@ def _finite(digits):
 _DECODER = json.JSONDecoder(
     parse_float=_finite, object_pairs_hook=_first_of_each
 )
-# Objects as lists of names and values, those given twice included.
-_EVERYTHING = json.JSONDecoder(object_pairs_hook=list)
