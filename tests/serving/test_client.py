@@ -14,9 +14,7 @@ from keras_transformer.serving import (
     Client,
     InvalidRequestError,
     NotFoundError,
-    OverloadedError,
     ServerFailedError,
-    UnavailableError,
 )
 from keras_transformer.serving.server.admission import Limits
 from keras_transformer.serving.server.config_files import (
@@ -53,14 +51,6 @@ def client(request, server):
         one.close()
 
 
-def test_one_text_is_not_taken_for_its_letters():
-    with Client("http://127.0.0.1:9", "toy") as client:
-        with pytest.raises(InputError, match=r"list of texts.*\['Hi\.'\]"):
-            client.translate("Hi.")
-        with pytest.raises(InputError, match="not bytes.*decode"):
-            client.translate([b"Hi."])
-
-
 def test_all_types_of_outputs(client):
     outputs = client().predict({"text": TEXTS[:3]}, "length")
     assert outputs["length"] == [1, 0, 9]
@@ -76,12 +66,6 @@ def test_order_is_kept_over_many_requests(client, batch_size):
     assert found == {"translation": [t.upper() for t in texts]}
 
 
-def test_no_texts_are_no_request(client):
-    assert client().predict({"text": []}) == {}
-    assert client().translate([]) == ([], [], [])
-    assert client(model="nothing").tokenize([]) == []
-
-
 def test_what_utf_8_cannot_say_is_replaced(client):
     found = client().predict({"text": ["a\udcff"]})
     assert found == {"translation": ["A?"]}
@@ -92,11 +76,11 @@ def test_versions_and_labels(client):
     (first,) = client(version=1).predict({"text": ["a"]})["translation"]
     (stable,) = client(label="stable").predict({"text": ["a"]})["translation"]
     assert (latest, first, stable) == ("A", "one A", "one A")
-
-
-def test_the_state_of_versions(client):
     assert client().versions() == [(2, "AVAILABLE", ""), (1, "AVAILABLE", "")]
     assert [row.version for row in client(version=1).versions()] == [1]
+    # Without texts there is no request.
+    assert client(model="nothing").tokenize([]) == []
+    assert client(model="nothing").translate([]) == ([], [], [])
 
 
 @pytest.mark.parametrize(
@@ -125,13 +109,6 @@ def test_errors_say_what_the_server_answered(
 def test_a_model_that_does_not_translate(client):
     with pytest.raises(ServerFailedError, match="no output score; it has"):
         client().translate(["a"])
-
-
-def test_inputs_of_different_lengths(client):
-    with pytest.raises(InputError, match="text 1, more 2"):
-        client().predict({"text": ["a"], "more": ["a", "b"]})
-    with pytest.raises(InputError, match="takes a list of texts here, not one"):
-        client().translate("a sentence")
 
 
 def test_batches_are_read_as_they_are_answered(client):
@@ -226,35 +203,41 @@ def test_without_grpcio_the_user_is_told(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("url", "says"),
+    ("url", "options", "says"),
     [
-        ("localhost:8501", "not a server's URL"),
-        ("ftp://a", "not a server's URL"),
-        ("http://", "not a server's URL"),
-        ("http://a:b", "Port"),
-        ("http://a:99999", "Port"),
-        ("http://a?b=c", "not a server's URL"),
-        ("http://me:secret@a", "not a server's URL"),
-        ("grpc://a/b", "gRPC has no path"),
+        *(
+            (url, {}, "is not a server's URL.*Accepted: http://")
+            for url in (
+                *("localhost:8501", "ftp://a", "http://", "http://a?b=c"),
+                "http://me:secret@a",
+            )
+        ),
+        ("http://a:b", {}, "Port.*Accepted: http://"),
+        ("http://a:99999", {}, "Port.*Accepted: http://"),
+        ("grpc://a/b", {}, "gRPC has no path.*Accepted: http://"),
+        ("http://a", {"version": 1, "label": "a"}, "version 1 and label 'a'"),
+        ("http://a", {"batch_size": 0}, "batch_size"),
+        ("http://a", {"in_flight": 0}, "in_flight"),
+        ("http://a", {"timeout": 0}, "timeout"),
     ],
 )
-def test_urls_that_are_none(url, says):
-    with pytest.raises(InputError, match=f"{says}.*Accepted: http://"):
-        Client(url, "toy")
+def test_what_no_client_is_made_of(url, options, says):
+    with pytest.raises(InputError, match=says):
+        Client(url, "toy", **options)
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("inputs", "says"),
     [
-        ({"version": 1, "label": "a"}, "version 1 and label 'a'"),
-        ({"batch_size": 0}, "batch_size"),
-        ({"in_flight": 0}, "in_flight"),
-        ({"timeout": 0}, "timeout"),
+        ({"text": ["a"], "more": ["a", "b"]}, "text 1, more 2"),
+        ({"text": "Hi."}, r"list of texts here, not one.*\['Hi\.'\]"),
+        ({"text": [b"Hi."]}, "not bytes.*decode"),
     ],
+    ids=["lengths", "text", "bytes"],
 )
-def test_options_that_are_refused(options, says):
+def test_inputs_that_are_no_lists_of_texts(client, inputs, says):
     with pytest.raises(InputError, match=says):
-        Client("http://a", "toy", **options)
+        client().predict(inputs)
 
 
 @pytest.mark.parametrize(
@@ -281,8 +264,3 @@ def test_a_closed_client(client):
     one.close()
     with pytest.raises(InputError, match="model toy: the client is closed"):
         one.predict({"text": ["a"]})
-
-
-def test_errors_are_hierarchical():
-    for kind in (NotFoundError, OverloadedError, UnavailableError):
-        assert kind.__mro__[1].__name__ == "RequestError"

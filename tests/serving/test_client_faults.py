@@ -1,8 +1,7 @@
 """Clients see nothing of what happens to the server: no request is lost."""
 
+import contextlib
 import shutil
-import signal
-import socket
 import threading
 import time
 
@@ -10,8 +9,9 @@ import pytest
 
 from keras_transformer.serving import Backoff, Client
 from keras_transformer.serving.server.config_files import ModelConfig
+from tests.attack.served import Served, free_ports
 from tests.fake_models import write_version
-from tests.serving.test_process import started
+from tests.serving.asking import wait_for
 
 
 class Load:
@@ -37,8 +37,11 @@ class Load:
             thread.start()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, failed, *_):
         self._stop.set()
+        if failed:
+            for client in self._clients:
+                client.close()
         for thread in self._threads:
             thread.join()
 
@@ -109,7 +112,7 @@ def test_published_corrupted_and_removed_under_load(tmp_path, serve, clients):
         broken = shutil.copytree(tmp_path / "2", tmp_path / ".tmp-3")
         (broken / "variables/variables.index").write_bytes(b"damaged")
         broken.rename(tmp_path / "3")
-        wait_for_failure(clients(urls[0])[-1], 3)
+        wait_for(lambda: state_of(clients(urls[0])[-1], 3) == "END")
         load.wait(lambda seen, count: seen == {"two "} and count > 20)
         write_version(tmp_path, 4, mark="four ")
         load.wait(lambda seen, count: "four " in seen)
@@ -119,37 +122,27 @@ def test_published_corrupted_and_removed_under_load(tmp_path, serve, clients):
     assert load.wrong == []
 
 
-def wait_for_failure(client, version):
-    """Until the server says of a version that it can't be loaded."""
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline:
-        states = {row.version: row for row in client.versions()}
-        if version in states and states[version].message:
-            assert states[version].state == "END"
-            return
-        time.sleep(0.02)
-    pytest.fail(f"never: {states}")
+def state_of(client, version):
+    """The state of a version that has failed or is there."""
+    rows = {row.version: row for row in client.versions()}
+    return version in rows and rows[version].message and rows[version].state
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("times", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_killed_and_started_again_under_load(toy_base, clients, times):
-    with socket.socket() as free, socket.socket() as other:
-        free.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        rest, rpc = free.getsockname()[1], other.getsockname()[1]
-    urls = [f"http://127.0.0.1:{rest}"] * 2 + [f"grpc://127.0.0.1:{rpc}"] * 2
-    process = started(toy_base, rest, rpc)
-    try:
+    ports = free_ports(2)
+    urls = [f"http://127.0.0.1:{ports[0]}"] * 2
+    urls += [f"grpc://127.0.0.1:{ports[1]}"] * 2
+    options = ("--model_base_path", toy_base, "--no-access-log")
+    with contextlib.ExitStack() as stack:
+        # The last server ends after the load.
         with Load(clients(*urls), {""}) as load:
             for _ in range(times):
-                load.wait(lambda seen, count: count > 50)
-                process.kill()
-                process.communicate()
-                process = started(toy_base, rest, rpc)
+                with Served(*options, ports=ports) as server:
+                    load.wait(lambda seen, count: count > 50)
+                    server.process.kill()
+            server = stack.enter_context(Served(*options, ports=ports))
             load.wait(lambda seen, count: count > 50)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate()
     assert load.wrong == []
-    assert process.returncode == 0
+    assert server.process.returncode == 0

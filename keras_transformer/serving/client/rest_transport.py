@@ -6,7 +6,6 @@ deadline. An answer is read up to a length, see `longest_answer`.
 """
 
 import contextlib
-import email.utils
 import json
 import socket
 import ssl
@@ -24,7 +23,6 @@ from keras_transformer.serving.client.request_errors import (
     request_error,
 )
 from keras_transformer.serving.client.transport import (
-    LONGEST_WAIT,
     Target,
     VersionStatus,
     longest_answer,
@@ -127,15 +125,12 @@ class RestTransport:
             raise self._unreadable(answer)
         # A proxy's page isn't JSON.
         message = answer["error"] if _has_error(answer) else _short(answer)
-        wait = _seconds_to_wait(response.headers.get("Retry-After"))
+        wait = seconds_of(response.headers.get("Retry-After"))
         code = code_of_http(status)
         raise request_error(code, message, where, status, wait)
 
-    def _exchange(self, *request):
+    def _exchange(self, method, path, body, deadline, limit):
         """Sends a request and reads the whole answer.
-
-        Args:
-            request: as `_send` takes it.
 
         Returns:
             The response and its content.
@@ -146,15 +141,6 @@ class RestTransport:
             ServerFailedError: the answer is too long.
         """
         exchange = _Exchange()
-        try:
-            return self._send(exchange, *request)
-        except HTTPError:
-            if exchange.has_new_connection:
-                raise
-        # The server closed the idle connection, as it may.
-        return self._send(_Exchange(needs_new_connection=True), *request)
-
-    def _send(self, exchange, method, path, body, deadline, limit):
         seconds = deadline - time.monotonic()
         if seconds <= 0:
             raise TimeoutError
@@ -220,15 +206,9 @@ class RestTransport:
 
 
 class _Exchange:
-    """A request and its answer, which another thread may end.
+    """A request and its answer, which another thread may end."""
 
-    Args:
-        needs_new_connection: whether none that was kept serves.
-    """
-
-    def __init__(self, needs_new_connection=False):
-        self.needs_new_connection = needs_new_connection
-        self.has_new_connection = False
+    def __init__(self):
         self.connection = None
         self.socket = None
         self.ended = False
@@ -252,14 +232,11 @@ class _Registered:
 
     def connect(self):
         _running.exchange.connection = self
-        _running.exchange.has_new_connection = True
         super().connect()  # type: ignore[misc]  # A connection's.
 
     def request(self, *arguments, **options):
         exchange = _running.exchange
         exchange.connection = self
-        if exchange.needs_new_connection and not exchange.has_new_connection:
-            self.close()  # type: ignore[attr-defined]  # A connection's.
         # Of a connection, too.
         super().request(*arguments, **options)  # type: ignore[misc]
         # Of a connection, too.
@@ -314,15 +291,3 @@ def _has_error(answer):
 def _short(answer):
     """An answer in one line, as far as a person wants to read it."""
     return " ".join(str(answer).split())[:200] or "nothing"
-
-
-def _seconds_to_wait(text):
-    """Seconds of a header `Retry-After`, which may be a date; else None."""
-    seconds = seconds_of(text)
-    if text is None or seconds is not None:
-        return seconds
-    try:
-        when = email.utils.parsedate_to_datetime(text).timestamp()
-    except (ValueError, OverflowError):
-        return None
-    return min(max(0.0, when - time.time()), LONGEST_WAIT)
