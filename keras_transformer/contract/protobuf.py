@@ -1,7 +1,7 @@
 """Protobuf messages that are read and written without TensorFlow.
 
 Declared here with their field numbers, so that neither TensorFlow nor the
-package `tensorflow-serving-api` is needed. Fields that nobody asks for are
+package `tensorflow-serving-api` is needed. Fields without a use are
 left out: protobuf keeps or skips what it doesn't know. `message` gives a class,
 `string_tensor` and `tensor_values` convert the tensors of requests and answers.
 
@@ -15,7 +15,6 @@ import array
 import functools
 import itertools
 import math
-import sys
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import Message
@@ -95,7 +94,7 @@ _DTYPES = {
 }
 _STRING, _BOOL = 7, 10
 # Axes of a tensor and places on each, at most. No output has more, and a shape
-# of some bytes costs nobody what it says.
+# of some bytes costs no more than that.
 _MOST_AXES, _LONGEST_AXIS = 8, 2**31 - 1
 
 
@@ -148,7 +147,7 @@ def tensor_values(tensor: Message, rows: int) -> list:
         raise ValueError(
             f"{len(flat)} values for the shape {sizes} and {rows} rows"
         )
-    # The last value stands for all that follow.
+    # The last value counts for all that follow.
     if 0 < len(flat) < count:
         flat += [flat[-1]] * (count - len(flat))
     if len(flat) != count:
@@ -216,8 +215,6 @@ def _unpacked(content, code):
             f"{len(content)} bytes of {values.itemsize}-byte values"
         )
     values.frombytes(content)
-    if sys.byteorder == "big":
-        values.byteswap()
     return values.tolist()
 
 

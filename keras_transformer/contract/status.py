@@ -154,7 +154,7 @@ def as_serving_error(error: BaseException) -> ServingError:
 
 
 def _first_line(error):
-    """What happened, without where in the graph."""
+    """The message, without its place in the graph."""
     text = str(getattr(error, "message", error)).strip()
     lines = [line for line in text.splitlines() if line.strip()]
     for line, following in itertools.pairwise(lines):

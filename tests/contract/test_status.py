@@ -6,6 +6,7 @@ from keras_transformer.contract.status import (
     ServingError,
     as_serving_error,
     code_of_http,
+    shortened,
 )
 
 
@@ -45,3 +46,15 @@ def test_errors_of_any_kind_have_a_code_and_one_line():
     assert error.code is Code.RESOURCE_EXHAUSTED
     error = as_serving_error(KeyError("a"))
     assert (error.code, error.message) == (Code.INTERNAL, "KeyError: 'a'")
+
+
+def test_texts_are_shortened_in_the_middle():
+    for text, limit, expected in (
+        ("abc", 3, "abc"),
+        ("abcdefgh", 4, "ab...gh"),
+        ("狗" * 10, 9, "狗...狗"),
+        ("\udcff" * 3, 9, "\ufffd" * 3),
+        ("\ud800", 9, "?"),
+    ):
+        assert shortened(text, limit) == expected
+    assert len(shortened("\udcff" * 10**6, 2000).encode()) <= 2003

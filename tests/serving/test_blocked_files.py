@@ -1,28 +1,24 @@
 """Versions whose files never answer hold up nothing but themselves."""
 
 import os
-import pathlib
-import signal
 import threading
 import time
 
 import pytest
 
-from keras_transformer.contract import layout
 from keras_transformer.contract.status import Code
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.session import SavedModelSession
-from keras_transformer.serving.server import loading
+from keras_transformer.serving.server import model_store
 from keras_transformer.serving.server.config_files import (
     ModelConfig,
     read_model_configs,
 )
 from keras_transformer.serving.server.loading import require_regular_files
 from keras_transformer.serving.server.model_store import ModelStore
-from tests.cli.conftest import start
-from tests.cli.test_serve import free_ports
+from tests.attack.served import Served
 from tests.fake_models import write_version
-from tests.serving.asking import ask
+from tests.serving.asking import ask, wait_for
 
 SECONDS = 60
 
@@ -66,13 +62,6 @@ def add(base, version, blocked=False):
 
 def states(store, name="m"):
     return {number: s.name for number, s, _ in store.states(name)}
-
-
-def wait_for(condition):
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_a_version_that_blocks_ends_and_later_ones_load(tmp_path, gates):
@@ -126,8 +115,6 @@ def test_a_version_loads_while_another_one_blocks(tmp_path):
 
 
 def test_one_look_waits_for_all_versions(tmp_path, monkeypatch):
-    from keras_transformer.serving.server import model_store
-
     monkeypatch.setattr(model_store, "_PATIENCE", 0.05)
     base = tmp_path / "m"
     add(base, 1)
@@ -144,8 +131,6 @@ def test_one_look_waits_for_all_versions(tmp_path, monkeypatch):
 
 
 def test_a_version_that_nobody_wants_any_more_is_closed(tmp_path, monkeypatch):
-    from keras_transformer.serving.server import model_store
-
     monkeypatch.setattr(model_store, "_PATIENCE", 0.05)
     base = tmp_path / "m"
     add(base, 1, blocked=True)
@@ -163,8 +148,6 @@ def test_a_version_that_nobody_wants_any_more_is_closed(tmp_path, monkeypatch):
 def test_a_base_folder_that_blocks_leaves_the_other_models(
     tmp_path, monkeypatch
 ):
-    from keras_transformer.serving.server import model_store
-
     monkeypatch.setattr(model_store, "_LOOK_PATIENCE", 0.1)
     there, gone = tmp_path / "m", tmp_path / "n"
     add(there, 1)
@@ -229,63 +212,25 @@ def test_a_configuration_that_is_a_pipe_nobody_writes_to(tmp_path):
 
 
 def test_a_pipe_in_a_version_folder(tmp_path):
-    """Through the command line: told, passed over, and stopped in time."""
+    """The command passes it over, and stops in time."""
     base = tmp_path / "toy"
     write_version(base, 1, mark="1")
-    rest, _ = free_ports()
-    host = f"127.0.0.1:{rest}"
-    process = start(
-        *("serve", "--engine", "embedded", "--model_base_path", base),
-        *("--rest_api_port", rest, "--port", 0, "--drain-seconds", 2),
-        *("--file_system_poll_wait_seconds", 0.2),
-    )
-    timer = threading.Timer(300, process.kill)
-    timer.start()
-    try:
-        for line in process.stderr:
-            if line.startswith("REST on"):
-                break
-        blocked = pathlib.Path(tmp_path / "blocked")
+    options = ("--model_base_path", base, "--drain-seconds", 2)
+    with Served(*options, "--file_system_poll_wait_seconds", 0.2) as server:
+        blocked = tmp_path / "blocked"
         blocked.mkdir()
         os.mkfifo(blocked / "saved_model.pb")
         blocked.rename(base / "2")
 
-        def told(version):
-            answer = ask(host, f"/v1/models/toy/versions/{version}")
+        def status(version):
+            answer = ask(server.host, f"/v1/models/toy/versions/{version}")
             return answer.body.decode()
 
-        wait_for(lambda: "not a regular file" in told(2))
-        assert '"FAILED_PRECONDITION"' in told(2)
-        assert '"END"' in told(2)
+        wait_for(lambda: "not a regular file" in status(2))
+        assert '"FAILED_PRECONDITION"' in status(2)
+        assert '"END"' in status(2)
         write_version(base, 3, mark="3")
-        wait_for(lambda: '"AVAILABLE"' in told(3))
+        wait_for(lambda: '"AVAILABLE"' in status(3))
         began = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(SECONDS) == 0
-        assert time.monotonic() - began < 20
-    finally:
-        timer.cancel()
-        process.kill()
-        process.communicate()
-
-
-@pytest.mark.parametrize(
-    ("content", "fast", "said"),
-    [
-        ('{"precision": "int8"}', False, "without AVX512_VNNI"),
-        ('{"precision": "int8"}', True, ""),
-        ('{"precision": "float32"}', False, ""),
-        ("damaged", False, ""),
-        (None, False, ""),
-    ],
-)
-def test_the_log_tells_of_int8_on_a_slow_processor(
-    content, fast, said, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(loading, "multiplies_int8", lambda: fast)
-    if content is not None:
-        (tmp_path / "assets.extra").mkdir()
-        (tmp_path / layout.DESCRIPTION).write_text(content)
-    note = loading.processor_note(tmp_path)
-    assert said in note
-    assert bool(said) == bool(note)
+    assert server.process.returncode == 0
+    assert time.monotonic() - began < 20

@@ -10,16 +10,14 @@ import sys
 import threading
 import time
 
-import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from keras_transformer.serving.server.log_stream import LogStream
-from tests.cli.conftest import ROOT, start
-from tests.cli.test_serve import free_ports
-from tests.serving.asking import ask
+from tests.attack.served import Served
+from tests.cli.conftest import ROOT
+from tests.serving.asking import ONE, PREDICT, ask, wait_for
 
-PREDICT = "/v1/models/toy:predict"
 # More text than a pipe takes.
 LONG = json.dumps({"instances": ["a" * 16_000] * 60}).encode()
 SECONDS = 60
@@ -38,13 +36,6 @@ def pipe():
 def _close(descriptor):
     with contextlib.suppress(OSError):
         os.close(descriptor)
-
-
-def read_until(descriptor, end):
-    data = b""
-    while not data.endswith(end):
-        data += os.read(descriptor, 2**16)
-    return data
 
 
 def test_lines_are_written_whole_and_in_order(pipe):
@@ -89,13 +80,16 @@ def test_what_does_not_fit_is_dropped_and_told_at_its_place(pipe):
         print(f"line {number} of twenty-", file=stream)
     assert not stream.wait(0.05)
     assert stream.dropped() == 5
-    written = read_until(reader, b"read them\n").lstrip(b"x").decode()
+    written = b""
+    while not written.endswith(b"not read\n"):
+        written += os.read(reader, 2**16)
+    written = written.lstrip(b"x").decode()
     assert stream.wait(SECONDS)  # Until then its capacity is taken.
     print("later", file=stream)
     assert stream.wait(SECONDS)
     assert written.splitlines() == [
         *(f"line {number} of twenty-" for number in range(5)),
-        "log: 5 lines dropped, as nobody read them",
+        "log: 5 lines dropped, as stderr was not read",
     ]
     assert os.read(reader, 2**16) == b"later\n"
 
@@ -123,7 +117,7 @@ def test_a_full_disk_is_told_once_it_is_not_full(tmp_path):
     print("kept", file=stream)
     assert stream.wait(SECONDS)
     assert disk.read_text().splitlines() == [
-        "log: 1 line dropped, as nobody read them",
+        "log: 1 line dropped, as stderr was not read",
         "kept",
     ]
 
@@ -167,61 +161,37 @@ def test_everything_that_is_said_goes_through_it():
     assert said.endswith("as before\n")
 
 
-@pytest.fixture(scope="module")
-def process(toy_base):
-    """A server and its ports. A test may read its stderr; the last ends it."""
-    rest, rpc = free_ports()
-    started = start(
-        *("serve", "--engine", "embedded", "--model_base_path", toy_base),
-        *("--rest_api_port", rest, "--port", rpc, "--log-text"),
-        *("--drain-seconds", 2),
-    )
-    timer = threading.Timer(300, started.kill)
-    timer.daemon = True
-    timer.start()
-    for line in started.stderr:
-        if line.startswith("gRPC on"):
-            break
-    yield started, f"127.0.0.1:{rest}", f"127.0.0.1:{rpc}"
-    timer.cancel()
-    started.kill()
-    started.communicate()
-
-
-def dropped(host):
-    page = ask(host, "/monitoring/prometheus/metrics").body.decode()
+def dropped(server):
+    page = ask(server.host, "/monitoring/prometheus/metrics").body.decode()
     name = ":keras_transformer:serving:log_lines_dropped"
-    return int(re.search(rf"^{name} (\d+)$", page, re.M)[1])
+    return int(re.search(rf"^{name} (\d+)$", page, re.MULTILINE)[1])
 
 
-def test_a_server_whose_log_nobody_reads(process):
-    server, rest, rpc = process
+def test_a_server_whose_log_is_not_read(toy_base):
+    options = ("--model_base_path", toy_base, "--log-text")
+    with Served(*options, "--drain-seconds", 2, reading=False) as server:
+        fill_log(server)
+        lost = dropped(server)
+        assert lost > 0
+        with server.channel() as channel:
+            check = health_pb2_grpc.HealthStub(channel).Check
+            status = check(health_pb2.HealthCheckRequest(), timeout=20).status
+        assert status == health_pb2.HealthCheckResponse.SERVING
+        server.read(True)
+        note = f"log: {lost} lines dropped, as stderr was not read"
+        wait_for(lambda: note in server.log)
+        assert ask(server.host, PREDICT, ONE).status == 200
+        wait_for(lambda: '"text": {"instances": ["a"]}' in server.log[-1])
+        # Nor does it wait for its reader when it stops.
+        server.read(False)
+        fill_log(server)
+        assert dropped(server) > lost
+        began = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(SECONDS) == 0
+        assert time.monotonic() - began < 20
+
+
+def fill_log(server):
     for _ in range(8):
-        assert ask(rest, PREDICT, LONG, timeout=SECONDS).status == 200
-    lost = dropped(rest)
-    assert 0 < lost < 8
-    with grpc.insecure_channel(rpc) as channel:
-        check = health_pb2_grpc.HealthStub(channel).Check
-        status = check(health_pb2.HealthCheckRequest(), timeout=20).status
-    assert status == health_pb2.HealthCheckResponse.SERVING
-    # The reader wakes up.
-    lines = iter(server.stderr)
-    for line in lines:
-        if line.startswith("log: "):
-            break
-        assert json.loads(line)["code"] == "OK"
-    assert line == f"log: {lost} lines dropped, as nobody read them\n"
-    assert ask(rest, PREDICT, b'{"instances": ["b"]}').status == 200
-    assert json.loads(next(lines))["text"] == {"instances": ["b"]}
-
-
-def test_sigterm_ends_a_server_whose_log_nobody_reads(process):
-    server, rest, _ = process
-    before = dropped(rest)
-    for _ in range(8):
-        assert ask(rest, PREDICT, LONG, timeout=SECONDS).status == 200
-    assert dropped(rest) > before
-    began = time.monotonic()
-    server.send_signal(signal.SIGTERM)
-    assert server.wait(SECONDS) == 0
-    assert time.monotonic() - began < 20
+        assert ask(server.host, PREDICT, LONG, timeout=SECONDS).status == 200

@@ -1,13 +1,9 @@
 """The page's files over HTTP, without a browser."""
 
 import http.client
-import io
 import json
 import re
 import shutil
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -17,8 +13,7 @@ from keras_transformer.cli.serve import server_options
 from keras_transformer.contract.layout import DESCRIPTION
 from keras_transformer.serving.page.files import ASSETS
 from keras_transformer.serving.server.config_files import ModelConfig
-from keras_transformer.serving.server.monitoring import AccessLog
-from tests.serving.asking import ask
+from tests.serving.asking import ask, host
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted(path.name for path in ASSETS.iterdir())
@@ -33,10 +28,6 @@ TYPES = {
 @pytest.fixture(scope="module")
 def served(serve, toy_configs):
     return serve(models=toy_configs, port=None)
-
-
-def host(server):
-    return f"127.0.0.1:{server.rest_port}"
 
 
 def path_of(name):
@@ -79,17 +70,6 @@ def test_head_is_answered_without_a_body(served):
     assert answer.headers["content-length"] == str(length)
     assert answer.read() == b""
     connection.close()
-
-
-def test_a_query_does_not_matter(served):
-    assert ask(host(served), "/?a=b").status == 200
-
-
-def test_the_models_are_named(served):
-    headers = {"X-Requested-With": "keras-transformer"}
-    answer = ask(host(served), "/assets/models.json", headers=headers)
-    assert answer.headers["content-type"] == "application/json"
-    assert json.loads(answer.body) == {"models": ["toy"], "languages": {}}
 
 
 def test_languages_are_those_that_an_export_says(serve, toy_base, tmp_path):
@@ -140,24 +120,10 @@ def test_the_page_can_be_turned_off(serve, toy_configs):
         answer = ask(host(served), path)
         assert answer.status == 404
         assert json.loads(answer.body) == {"error": f"Not found: {path}"}
-
-
-def test_the_flag_turns_it_off():
     flags = ["serve", "--model_base_path", "."]
     parser = build_parser()
     assert server_options(parser.parse_args(flags)).page
     assert not server_options(parser.parse_args([*flags, "--no-page"])).page
-
-
-def test_requests_for_the_page_are_logged(serve, toy_configs):
-    server = serve(models=toy_configs, port=None)
-    stream = io.StringIO()
-    object.__setattr__(server.core, "log", AccessLog(stream=stream))
-    ask(host(server), "/assets/icon.svg")
-    line = json.loads(stream.getvalue())
-    assert (line["api"], line["path"]) == ("Page", "/assets/icon.svg")
-    assert line["status"] == 200
-    assert line["bytes_out"] > 0
 
 
 def test_no_file_names_an_address_outside():
@@ -165,50 +131,3 @@ def test_no_file_names_an_address_outside():
         text = (ASSETS / name).read_text(encoding="utf-8")
         text = text.replace('xmlns="http://www.w3.org/2000/svg"', "")
         assert not re.search(r"(https?:|[\"'(])//", text), name
-
-
-def test_no_script_or_style_is_inside_the_html():
-    text = (ASSETS / "index.html").read_text(encoding="utf-8")
-    assert not re.search(r"<style|\sstyle=|\son\w+=", text)
-    for script in re.findall(r"<script[^>]*>.*?</script>", text, re.S):
-        assert re.fullmatch(r"<script [^>]*src=[^>]*></script>", script)
-
-
-@pytest.mark.parametrize("name", [f for f in FILES if f.endswith(".js")])
-def test_scripts_are_small_and_make_no_markup_of_strings(name):
-    text = (ASSETS / name).read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 250
-    assert max(map(len, text.splitlines())) <= 80
-    assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b"
-        r"|new Function|\.style\b",
-        text,
-    )
-
-
-def test_the_wheel_has_the_files(tmp_path):
-    """Built of a copy, as setuptools writes beside what it builds."""
-    source = tmp_path / "source"
-    source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        (source / name).write_bytes((ROOT / name).read_bytes())
-    package = source / "keras_transformer"
-    for path in (ROOT / "keras_transformer").rglob("*"):
-        if path.is_file() and path.suffix != ".pyc":
-            copy = package / path.relative_to(ROOT / "keras_transformer")
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
-    code = "import setuptools.build_meta as b; print(b.build_wheel('.'))"
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=source,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert result.returncode == 0, result.stderr
-    wheel = source / result.stdout.split()[-1]
-    with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-    folder = "keras_transformer/serving/page/assets"
-    assert {f"{folder}/{name}" for name in FILES} <= set(names)

@@ -20,7 +20,6 @@ from keras_transformer.errors import InputError
 from keras_transformer.exporting.ctranslate2_folder import DESCRIPTION, MODEL
 from keras_transformer.languages import is_tag
 from keras_transformer.system.files import read_json
-from keras_transformer.system.machine import multiplies_int8
 
 T = TypeVar("T")
 
@@ -101,21 +100,6 @@ def require_regular_files(folder: str | os.PathLike) -> None:
                 raise InputError(
                     f"{file}: not a regular file. Accepted: folders and files"
                 )
-
-
-def processor_note(folder: pathlib.Path) -> str:
-    """Text for the log about a version that is slow on this processor."""
-    try:
-        description = read_json(folder / layout.DESCRIPTION)
-    except InputError:
-        return ""  # Not every model has one.
-    if description.get("precision") != "int8" or multiplies_int8():
-        return ""
-    return (
-        "; it is in int8, which is slow and a little less exact on this "
-        "processor, without AVX512_VNNI and AVX_VNNI: serve a version in "
-        "float32"
-    )
 
 
 def stated_languages(folder: pathlib.Path) -> tuple[str, str] | None:

@@ -158,4 +158,4 @@ def _impatient_copy(descriptor):
 
 def _note(count):
     lines = "line" if count == 1 else "lines"
-    return f"log: {count} {lines} dropped, as nobody read them\n".encode()
+    return f"log: {count} {lines} dropped, as stderr was not read\n".encode()

@@ -25,7 +25,6 @@ from keras_transformer.serving.server.config_files import ModelConfig
 from keras_transformer.serving.server.loading import (
     PatientCalls,
     folder_stamp,
-    processor_note,
 )
 
 if TYPE_CHECKING:
@@ -35,6 +34,9 @@ if TYPE_CHECKING:
 # Seconds that a poll waits for a version before it goes on without it, and for
 # a look at what is on disk.
 _PATIENCE, _LOOK_PATIENCE = 30.0, 10.0
+# Of a version that can't be loaded, and seconds before each. It is also tried
+# again whenever its files change.
+_MAX_RETRIES, _RETRY_SECONDS = 5, 60.0
 # Of a loop that waits for several things.
 _TICK = 0.05
 
@@ -85,12 +87,11 @@ class StoredVersion:
         hangs = self.thread is not None and self.thread.is_alive()
         return self.error is None or (folder != self.folder and not hangs)
 
-    def is_due(self, stamp: tuple | None, max_retries: int) -> bool:
+    def is_due(self, stamp: tuple | None) -> bool:
         """True if it is to be loaded now.
 
         Args:
             stamp: of its files as they are; needed once it has failed.
-            max_retries: after the first failure.
         """
         if self.state is not VersionState.END:
             return self.state is VersionState.START
@@ -101,7 +102,7 @@ class StoredVersion:
             self.attempts = 0
             return True
         waited = time.monotonic() >= self.retry_at
-        return waited and self.attempts <= max_retries
+        return waited and self.attempts <= _MAX_RETRIES
 
     def begin(self, seconds: float) -> None:
         """Notes that it is being loaded, and has so long for it."""
@@ -109,7 +110,7 @@ class StoredVersion:
         self.load_seconds = seconds
         self.load_until = time.monotonic() + seconds
 
-    def end_if_late(self, retry_seconds: float) -> bool:
+    def end_if_late(self) -> bool:
         """Fails it if it is being loaded and its time is over."""
         late = (
             self.state is VersionState.LOADING
@@ -117,16 +118,14 @@ class StoredVersion:
         )
         if late:
             message = f"It wasn't loaded after {self.load_seconds:g} s"
-            self.fail(
-                ServingError(Code.DEADLINE_EXCEEDED, message), retry_seconds
-            )
+            self.fail(ServingError(Code.DEADLINE_EXCEEDED, message))
         return late
 
-    def fail(self, error: ServingError, retry_seconds: float) -> None:
+    def fail(self, error: ServingError) -> None:
         """Ends it, until it is tried again."""
         self.state, self.error = VersionState.END, error
         self.attempts += 1
-        self.retry_at = time.monotonic() + retry_seconds
+        self.retry_at = time.monotonic() + _RETRY_SECONDS
 
     def close_if_unused(self) -> Servable | None:
         """Ends the version if it is unloading and no request uses it.
@@ -189,9 +188,6 @@ class ModelStore:
         load: `(name, version, folder)` to a servable, with `run`,
             `signatures` and `close`.
         poll_seconds: between two polls of the folders; 0: one poll only.
-        max_load_retries: of a version that can't be loaded. It is also tried
-            again whenever its files change.
-        load_retry_seconds: between them.
         load_seconds: given to a version to be loaded.
         log: takes a line for each event.
     """
@@ -201,16 +197,12 @@ class ModelStore:
         source: Callable[[], list[ModelConfig]],
         load: Callable,
         poll_seconds: float = 1.0,
-        max_load_retries: int = 5,
-        load_retry_seconds: float = 60.0,
         load_seconds: float = 600.0,
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._source = source
         self._load = load
         self._poll_seconds = poll_seconds
-        self._max_load_retries = max_load_retries
-        self._load_retry_seconds = load_retry_seconds
         self._load_seconds = load_seconds
         self._calls = PatientCalls(min(_LOOK_PATIENCE, load_seconds))
         self._log = log
@@ -366,7 +358,7 @@ class ModelStore:
         """Ends versions whose time to be loaded is over; the lock is held."""
         for name, states in self._models.items():
             for number, state in states.items():
-                if state.end_if_late(self._load_retry_seconds):
+                if state.end_if_late():
                     self._log(f"{name} {number}: not loaded: {state.error}")
 
     def _by_label(self, name, version, label):
@@ -441,7 +433,7 @@ class ModelStore:
             self._log(str(error))
             return
         with self._lock:
-            due = state.is_due(stamp, self._max_load_retries)
+            due = state.is_due(stamp)
             if not due or self._stop.is_set():
                 return
             state.begin(self._load_seconds)
@@ -467,7 +459,7 @@ class ModelStore:
         with self._lock:
             awaited = state.state is VersionState.LOADING
             if awaited and failure:
-                state.fail(failure, self._load_retry_seconds)
+                state.fail(failure)
             elif awaited and self._is_served(name, state.version):
                 state.servable, state.state = servable, VersionState.AVAILABLE
                 servable = None
@@ -482,7 +474,6 @@ class ModelStore:
         else:
             self._log(
                 f"{name} {state.version}: available after {seconds:.1f} s"
-                f"{processor_note(state.folder)}"
             )
 
     def _is_served(self, name, version):

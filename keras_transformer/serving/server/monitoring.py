@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import Any
 
 from keras_transformer.contract.status import Code, shortened
 
@@ -159,24 +159,17 @@ class Entry:
 
 
 class AccessLog:
-    """Writes entries as lines of JSON.
+    """Writes entries as lines of JSON to stderr.
 
     Args:
         enabled: False writes nothing.
         with_text: also the requests' strings, and the messages of errors,
             which may quote them.
-        stream: to write to; `sys.stderr` if omitted.
     """
 
-    def __init__(
-        self,
-        enabled: bool = True,
-        with_text: bool = False,
-        stream: TextIO | None = None,
-    ) -> None:
+    def __init__(self, enabled: bool = True, with_text: bool = False) -> None:
         self.with_text = with_text
         self._enabled = enabled
-        self._stream = stream
         self._lock = threading.Lock()
 
     def write(self, entry: Entry) -> None:
@@ -200,7 +193,7 @@ class AccessLog:
         text = json.dumps(line)
         # Requests are answered where the log can't be written, too.
         with self._lock, contextlib.suppress(OSError):
-            print(text, file=self._stream or sys.stderr, flush=True)
+            print(text, file=sys.stderr, flush=True)
 
 
 class _Histogram:
