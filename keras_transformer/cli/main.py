@@ -36,7 +36,7 @@ COMMANDS = {
     "versions": "publish, label, roll back and prune exported versions",
     "serve": "exported models over REST and gRPC",
     "plot": "pictures of a model, a run, a sentence or a corpus",
-    "info": "what a folder of data, a run or an export is",
+    "info": "what a folder of data, a run, an export or its versions hold",
     "completion": "what has a shell complete this command line",
 }
 
