@@ -102,15 +102,6 @@ def test_those_who_were_just_answered_join_those_who_waited(batcher, servable):
     assert servable.batches == [("", [0]), ("", [1, 2])]
 
 
-def test_a_full_batch_waits_for_nobody(batcher, servable):
-    parameters = {"batch_timeout_micros": 10_000_000, "max_batch_size": 2}
-    one = batcher(**parameters)
-    began = time.monotonic()
-    futures = [one.submit(servable, "", x(number)) for number in (1, 2)]
-    assert [f.result(SECONDS)["y"].tolist() for f in futures] == [[2], [3]]
-    assert time.monotonic() - began < 5
-
-
 def test_batches_are_no_larger_than_allowed(batcher, servable):
     one, _ = held_up(batcher, servable, max_batch_size=3)
     futures = [one.submit(servable, "", x(i, i)) for i in range(3)]
@@ -148,20 +139,19 @@ def test_signatures_outputs_and_shapes_are_kept_apart(batcher, servable):
     )
 
 
-def test_a_request_waits_for_company(batcher, servable):
+def test_a_request_waits_for_others_for_a_time(batcher, servable):
     one = batcher(max_batch_size=2, batch_timeout_micros=10_000_000)
     first = one.submit(servable, "", x(1))
     second = one.submit(servable, "", x(2))
     assert first.result(SECONDS)["y"].tolist() == [2]
     assert second.done()
     assert servable.batches == [("", [1, 2])]
-
-
-def test_and_not_for_ever(batcher, servable):
-    one = batcher(max_batch_size=2, batch_timeout_micros=50_000)
+    alone = batcher(max_batch_size=2, batch_timeout_micros=50_000)
     began = time.monotonic()
-    one.submit(servable, "", x(1)).result(SECONDS)
+    alone.submit(servable, "", x(1)).result(SECONDS)
     assert time.monotonic() - began >= 0.05
+    with pytest.raises(ServingError, match="at least one dimension"):
+        alone.submit(servable, "", {"x": np.ones((), np.float32)})
 
 
 def test_without_batching_each_request_is_alone(batcher, servable):
@@ -219,17 +209,6 @@ def test_outputs_without_a_row_for_each_of_the_inputs(batcher, servable):
     servable.gate.set()
     # Alone nothing has to be split.
     assert [f.result(SECONDS)["y"].tolist() for f in futures] == [[0], [2]]
-
-
-@pytest.mark.parametrize("values", [np.ones((), np.float32)])
-def test_batches_need_a_first_axis(batcher, servable, values):
-    with pytest.raises(ServingError, match="at least one dimension"):
-        batcher().submit(servable, "", {"x": values})
-
-
-def test_an_unknown_signature_is_refused_at_once(batcher, servable):
-    with pytest.raises(ServingError, match="not found"):
-        batcher().submit(servable, "nothing", x(1))
 
 
 def test_closing_answers_what_waits_and_takes_no_more(batcher, servable):

@@ -175,15 +175,6 @@ def test_every_control_has_a_name(open_page, locale):
     assert {"DisclosureTriangle", "button", "textbox"} <= set(roles)
 
 
-def test_the_heat_map_reads_as_a_table(open_page):
-    page = translated(open_page(), "good day")
-    tree = accessibility_tree(page)
-    columns = [name for role, name, _ in tree if role == "columnheader"]
-    assert columns[-4:] == ["(start)", "good", "day", "(end)"]
-    rows = [name for role, name, _ in tree if role == "rowheader"]
-    assert rows[-3:] == ["GOOD", "DAY", "(end)"]
-
-
 def test_answers_are_announced_and_errors_at_once(open_page):
     page = open_page()
     answer = page.locator("#answer")

@@ -14,7 +14,6 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from keras_transformer.contract.status import ServingError
@@ -26,14 +25,11 @@ from keras_transformer.serving.server.config_files import (
     BatchingParameters,
     ModelConfig,
 )
-from keras_transformer.serving.server.monitoring import AccessLog, Entry
 from keras_transformer.serving.server.server import Server, ServerOptions
 from keras_transformer.serving.server.signature_tensors import array_of_proto
-from tests.fake_models import MODELS_CONFIG, write_version
-from tests.serving.asking import ask
+from tests.fake_models import MODELS_CONFIG
+from tests.serving.asking import ONE, PREDICT, ask, host, wait_for
 
-PREDICT = "/v1/models/toy:predict"
-ONE = b'{"instances": ["a"]}'
 # Additions of the toy model's loop that take seconds.
 LONG = 1_000_000
 
@@ -55,10 +51,6 @@ def small(serve, toy_configs):
         ),
         batching=True,
     )
-
-
-def host(server):
-    return f"127.0.0.1:{server.rest_port}"
 
 
 def spin(steps, rows=1):
@@ -104,26 +96,6 @@ def test_workers_share_the_cores(
 # Limits.
 
 
-def test_too_many_sentences(small):
-    answer = ask(host(small), PREDICT, b'{"instances": ["a","b","c","d"]}')
-    assert answer.status == 400
-    assert error(answer) == ("Input text has 4 rows; at most 3 are accepted")
-
-
-def test_a_sentence_that_is_too_long_in_utf_8(small):
-    body = json.dumps({"instances": ["a", "狗" * 4]}).encode()
-    answer = ask(host(small), PREDICT, body)
-    assert answer.status == 400
-    assert "text of 12 bytes; at most 10" in error(answer)
-
-
-def test_a_body_that_is_too_large(small):
-    answer = ask(host(small), PREDICT, b" " * 2001)
-    assert answer.status == 413
-    assert "larger than 2000 bytes" in error(answer)
-    assert is_alive(small)
-
-
 def channel_of(server):
     return grpc.insecure_channel(f"127.0.0.1:{server.port}")
 
@@ -139,7 +111,11 @@ def grpc_predict(server, timeout=20, signature="", **inputs):
         return stub.Predict(request, timeout=timeout)
 
 
-def test_grpc_has_the_same_limits(small):
+def test_texts_have_the_same_limits_over_both(small):
+    body = json.dumps({"instances": ["a", "狗" * 4]}).encode()
+    answer = ask(host(small), PREDICT, body)
+    assert answer.status == 400
+    assert "text of 12 bytes; at most 10" in error(answer)
     for texts, code in (
         (["a"] * 4, "INVALID_ARGUMENT"),
         (["a" * 11], "INVALID_ARGUMENT"),
@@ -192,12 +168,6 @@ def test_inputs_that_nobody_wants_are_not_made(small, monkeypatch):
     assert made == []
 
 
-@pytest.mark.parametrize("field", ["max_sentences", "timeout_seconds"])
-def test_limits_are_above_zero(field):
-    with pytest.raises(InputError, match=f"{field} must be greater than 0"):
-        Limits(**{field: 0})
-
-
 # Time.
 
 
@@ -218,11 +188,7 @@ def test_a_grpc_deadline(small):
 
 
 def wait_until_idle(server):
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        if ask(host(server), PREDICT, ONE).status == 200:
-            return
-    pytest.fail("the worker never became free")
+    wait_for(lambda: ask(host(server), PREDICT, ONE).status == 200)
 
 
 def test_a_full_queue_answers_503_and_the_others_well(serve, toy_configs):
@@ -243,35 +209,6 @@ def test_a_full_queue_answers_503_and_the_others_well(serve, toy_configs):
     by_status = {answer.status: answer for answer in answers}
     assert by_status.keys() == {200, 503}
     assert "queue" in error(by_status[503])
-    assert is_alive(server)
-
-
-def test_many_clients_without_batching_are_all_answered(serve, toy_configs):
-    server = serve(models=toy_configs)
-    with concurrent.futures.ThreadPoolExecutor(40) as pool:
-        answers = pool.map(
-            lambda _: ask(host(server), PREDICT, spin(5_000)).status,
-            range(80),
-        )
-        assert set(answers) == {200}
-
-
-def test_too_many_requests_at_once(serve, toy_configs):
-    server = serve(
-        models=toy_configs,
-        limits=Limits(max_requests=2),
-        parameters=BatchingParameters(num_batch_threads=1),
-    )
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        answers = list(
-            pool.map(
-                lambda _: ask(host(server), PREDICT, spin(LONG // 5)), range(8)
-            )
-        )
-    assert {answer.status for answer in answers} == {200, 429}
-    assert {error(a) for a in answers if a.status == 429} == {
-        "Too many requests"
-    }
     assert is_alive(server)
 
 
@@ -346,27 +283,6 @@ def test_half_sent_requests_are_hung_up_on(small, data, status):
     waiting.join()
 
 
-def test_half_a_head_on_a_connection_that_was_used(small):
-    address = ("127.0.0.1", small.rest_port)
-    with socket.create_connection(address, timeout=10) as connection:
-        connection.sendall(
-            b"GET /v1/models/toy HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        )
-        answer = b""
-        while not answer.endswith(b"}]}"):
-            answer += connection.recv(65536)
-        began = time.monotonic()
-        connection.sendall(b"GET /v1/")
-        assert connection.recv(65536) == b""
-        # Before the time for which an idle connection is kept.
-        assert time.monotonic() - began < 4
-
-
-def test_bytes_that_are_no_http(small):
-    assert raw(small, b"\xff\x00\r\n\r\n")[:12] == b"HTTP/1.1 400"
-    assert is_alive(small)
-
-
 # Stopping.
 
 
@@ -391,16 +307,6 @@ def test_requests_in_flight_are_answered_when_the_server_stops(toy_configs):
         ask(host(server), PREDICT, ONE)
 
 
-def test_health(serve, toy_configs):
-    server = serve(models=toy_configs)
-    with channel_of(server) as channel:
-        stub = health_pb2_grpc.HealthStub(channel)
-        for service in ("", "tensorflow.serving.PredictionService"):
-            request = health_pb2.HealthCheckRequest(service=service)
-            status = stub.Check(request, timeout=20).status
-            assert status == health_pb2.HealthCheckResponse.SERVING
-
-
 def test_a_port_that_is_taken(toy_configs, serve):
     server = serve(models=toy_configs)
     for options in (
@@ -418,46 +324,6 @@ def test_a_model_that_is_not_there(tmp_path):
     (tmp_path / "3").mkdir()
     with pytest.raises(InputError, match=r"/3: not loaded: "):
         Server(options).start()
-
-
-def test_models_are_published_broken_and_removed_under_load(tmp_path, serve):
-    import shutil
-
-    write_version(tmp_path, 1, mark="1")
-    config = ModelConfig("toy", tmp_path)
-    server = serve(models=(config,), poll_seconds=0.05, batching=True)
-    statuses, seen, stop = set(), set(), threading.Event()
-
-    def client():
-        while not stop.is_set():
-            answer = ask(host(server), PREDICT, ONE)
-            statuses.add(answer.status)
-            seen.update(json.loads(answer.body).get("predictions", ()))
-
-    clients = [threading.Thread(target=client) for _ in range(3)]
-    for one in clients:
-        one.start()
-    try:
-        write_version(tmp_path, 2, mark="2")
-        wait_for(lambda: "2A" in seen)
-        (tmp_path / "3").mkdir()
-        (tmp_path / "3" / "saved_model.pb").write_bytes(b"no graph")
-        wait_for(lambda: server.core.store.states("toy", 3)[0][2] is not None)
-        seen.clear()
-        wait_for(lambda: seen == {"2A"})
-        status = ask(host(server), "/v1/models/toy/versions/3")
-        (row,) = json.loads(status.body)["model_version_status"]
-        assert row["state"] == "END"
-        assert row["status"]["error_code"] != "OK"
-        assert row["status"]["error_message"]
-        shutil.rmtree(tmp_path / "3")
-        shutil.rmtree(tmp_path / "2")
-        wait_for(lambda: "1A" in seen)
-    finally:
-        stop.set()
-        for one in clients:
-            one.join()
-    assert statuses == {200}
 
 
 def test_a_label_moves_when_the_file_says_so(tmp_path, toy_base, serve):
@@ -479,18 +345,6 @@ def test_a_label_moves_when_the_file_says_so(tmp_path, toy_base, serve):
     file.write_text("damaged {")
     time.sleep(0.2)
     assert stable() == ["A"]
-
-
-def wait_for(condition):
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        try:
-            if condition():
-                return
-        except Exception:
-            pass
-        time.sleep(0.02)
-    pytest.fail("it never happened")
 
 
 # What is written down.
@@ -516,22 +370,6 @@ def test_metrics_count_requests_and_batches(serve, toy_configs):
     line = r"(# TYPE [\w:]+ \w+|[\w:]+\{(\w+=\"[^\"]*\",?)+\} [\d.e+]+)"
     for one in page.splitlines():
         assert re.fullmatch(line, one), one
-
-
-def test_the_log_has_no_text_unless_asked(capsys):
-    entry = Entry("REST", path="/x", error="JSON Value: secret")
-    entry.text = {"instances": ["secret"]}
-    entry.end()
-    AccessLog().write(entry)
-    AccessLog(with_text=True).write(entry)
-    AccessLog(enabled=False).write(entry)
-    said = capsys.readouterr()
-    without, with_text = map(json.loads, said.err.splitlines())
-    assert said.out == ""
-    assert "secret" not in json.dumps(without)
-    assert with_text["text"] == {"instances": ["secret"]}
-    assert without["path"] == "/x"
-    assert without["code"] == "OK"
 
 
 def test_a_log_that_cannot_be_written_loses_no_request(
@@ -571,3 +409,6 @@ def test_requests_are_logged(serve, toy_configs, capfd):
     assert log[0]["bytes_in"] == 30
     assert log[0]["status"] == 200
     assert "secret" not in json.dumps(log)
+    quiet = serve(models=toy_configs, access_log=False)
+    ask(host(quiet), PREDICT, ONE)
+    assert capfd.readouterr().err == ""
