@@ -24,6 +24,7 @@ from tensorflow_serving.apis import (
 from keras_transformer.serving.server.admission import Limits
 from tests.serving.asking import ask
 from tests.serving.contract import ANSWERS, ERRORS
+from tests.serving.described import described
 
 VARIABLE = "KERAS_TRANSFORMER_SERVING_HOST"
 
@@ -44,8 +45,16 @@ def server(request, serve, toy_configs):
 
 
 def asked(server, case):
-    body, headers = case.payload(), case.headers
-    return ask(server[0], case.path, body, case.method, headers=headers)
+    """The answer to a case, which is also as the API is described."""
+    body = case.payload()
+    method = case.method or ("GET" if body is None else "POST")
+    answer = ask(server[0], case.path, body, method, headers=case.headers)
+    path = case.path.partition("?")[0].removeprefix("http://127.0.0.1")
+    # In capitals it isn't one of the API: what is left is the status.
+    path = path.removesuffix("/METADATA")
+    kind = answer.headers["content-type"]
+    described().check(method, path, answer.status, kind, answer.body)
+    return answer
 
 
 @pytest.mark.parametrize("case", ANSWERS, ids=lambda case: case.name)

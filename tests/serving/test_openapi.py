@@ -8,7 +8,6 @@ import pytest
 from keras_transformer.contract.layout import OPENAPI, OPENAPI_PATH
 from keras_transformer.system.files import read_yaml
 from tests.serving.asking import ask
-from tests.serving.contract import ANSWERS, ERRORS
 from tests.serving.described import described
 
 
@@ -40,32 +39,6 @@ def test_every_parameter_of_a_path_is_described():
             p["$ref"].rpartition("/")[2] for p in item.get("parameters", [])
         ]
         assert names == given, path
-
-
-@pytest.mark.parametrize(
-    "case", [*ANSWERS, *ERRORS], ids=[case.name for case in ANSWERS + ERRORS]
-)
-def test_answers_are_as_described(server, case):
-    """All cases of the contract, those of other paths by their form."""
-    body = case.payload()
-    method = case.method or ("GET" if body is None else "POST")
-    answer = ask(
-        f"127.0.0.1:{server.rest_port}",
-        case.path,
-        body,
-        method,
-        headers=case.headers,
-    )
-    assert answer.status == case.status
-    path = case.path.partition("?")[0].removeprefix("http://127.0.0.1")
-    described().check(
-        method,
-        # In capitals it isn't one of the API: what is left is the status.
-        path.removesuffix("/METADATA"),
-        answer.status,
-        answer.headers["content-type"],
-        answer.body,
-    )
 
 
 def test_every_operation_answers(server):
