@@ -4,6 +4,9 @@ import http.client
 import json
 import re
 import shutil
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -131,3 +134,31 @@ def test_no_file_names_an_address_outside():
         text = (ASSETS / name).read_text(encoding="utf-8")
         text = text.replace('xmlns="http://www.w3.org/2000/svg"', "")
         assert not re.search(r"(https?:|[\"'(])//", text), name
+
+
+def test_the_wheel_has_the_files(tmp_path):
+    """Built of a copy, as setuptools writes beside what it builds."""
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        (source / name).write_bytes((ROOT / name).read_bytes())
+    package = source / "keras_transformer"
+    for path in (ROOT / "keras_transformer").rglob("*"):
+        if path.is_file() and path.suffix != ".pyc":
+            copy = package / path.relative_to(ROOT / "keras_transformer")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    code = "import setuptools.build_meta as b; print(b.build_wheel('.'))"
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    wheel = source / result.stdout.split()[-1]
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    folder = "keras_transformer/serving/page/assets"
+    assert {f"{folder}/{name}" for name in FILES} <= set(names)
