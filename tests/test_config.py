@@ -126,7 +126,6 @@ def test_settings_of_several_kinds_are_taken_together():
         ([1], "my.yaml: expected"),
         ({"data": {"target_language": False}}, "use quotes"),
         ({"data": {"max_length_ratio": 0.5}}, "at least 1. Received: 0.5"),
-        ({"data": {"length_ratio_deviations": -1}}, "0 .no limit. or more"),
         ({"data": {"remove_leaked": "all"}}, "none, pair, source, side"),
         ({"data": {"source_vocabulary_size": 4}}, "more than the 4 reserved"),
         ({"data": {"shared_vocabulary": True}}, "sentencepiece"),

@@ -149,17 +149,6 @@ def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:
     corpora = report["corpora"]
     if len(corpora) > 1 or any(c["weight"] != 1 or c["tag"] for c in corpora):
         rows += [("corpus", _corpus(corpus)) for corpus in corpora]
-    if report["usual_ratios"]:
-        lowest, highest = (
-            report["usual_ratios"][key] for key in ("lowest", "highest")
-        )
-        rows.append(
-            (
-                "length ratio",
-                f"{lowest:.2f} to {highest:.2f} target tokens for one source "
-                "token",
-            )
-        )
     for side, size in report["vocabulary_sizes"].items():
         kind = getattr(prepared.config, f"{side}_kind")
         unknown = ""

@@ -26,7 +26,6 @@ TokenizerKind = Literal[
 # Those whose vocabulary is a model of SentencePiece.
 SUBWORD_KINDS = ("sentencepiece", "mixed")
 _LENGTH_RATIO = Rule("0 (no limit) or at least 1", lambda x: x == 0 or x >= 1)
-_DEVIATIONS = Rule("0 (no limit) or more", lambda value: value >= 0)
 _SIZE = Rule("more than the 4 reserved tokens", lambda value: value > 4)
 _MOST_TOKENS = at_most(1 << 24)
 _TEMPERATURE = Rule("at least 1", lambda value: value >= 1)
@@ -57,7 +56,6 @@ class DataConfig(Section):
     # are added
     source_tags: tuple[str, ...] = ()
     lowercase: bool = True  # word tokenizers only, as in the notebooks
-    keep_latin_runs: bool = False  # character tokenizers: "TF2" is one token
     # OpenCC t2s on the sides that are zh, unless the tag is of traditional
     # characters: zh-Hant, zh-TW, zh-HK, zh-MO, yue
     simplify_chinese: bool = True
@@ -66,9 +64,6 @@ class DataConfig(Section):
     max_length: PositiveInt = 100  # tokens a side, without start and end
     # longer side to shorter; 0: no limit
     max_length_ratio: Annotated[float, _LENGTH_RATIO] = 9.0
-    # Robust standard deviations from the corpus's median log length ratio
-    # beyond which a pair is dropped; 0: none is
-    length_ratio_deviations: Annotated[float, _DEVIATIONS] = 0.0
     remove_duplicates: bool = True  # exact duplicate pairs
     check_script: bool = False  # drop text not in its language's script
     remove_copies: bool = False  # drop pairs whose sides are the same

@@ -12,22 +12,18 @@ The checks, in their order; a pair is counted under the first that it fails:
    corpus.
 8. `not_sampled`: its corpus has a weight, and the fraction of it that is
    trained on leaves the pair out (option).
-10. `over_long`: a side has more than `max_length` tokens.
-11. `length_ratio`: the longer side has more than `max_length_ratio` times the
+9. `over_long`: a side has more than `max_length` tokens.
+10. `length_ratio`: the longer side has more than `max_length_ratio` times the
    tokens of the shorter (option).
-12. `ratio_outlier`: the sides' lengths are in a ratio that is unusual in this
-   corpus (option; see `UsualRatios`).
 
 The second is of `data.bounded_lines`. The other ones of the first four look at
-one pair alone and are here, as are the last three and the second half of the
+one pair alone and are here, as are the last two and the second half of the
 first, which count tokens and run when the tokenizers exist. The others look at
 all pairs: see `data.selection`.
 """
 
 import collections
-import dataclasses
 import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -52,12 +48,9 @@ REASONS = (
     "not_sampled",
     "over_long",
     "length_ratio",
-    "ratio_outlier",
 )
 # Maps pairs to bool (N,), True for those to be kept.
 Check = Callable[[Sequence[Pair]], np.ndarray]
-
-_DEVIATIONS_PER_MAD = 1.4826
 
 
 class CleaningReport:
@@ -245,86 +238,12 @@ def _plain(text):
 # Checks of lengths.
 
 
-@dataclasses.dataclass(frozen=True)
-class UsualRatios:
-    """The target tokens for one source token that aren't outliers."""
-
-    median: float
-    lowest: float
-    highest: float
-
-    def outliers(
-        self, source_lengths: np.ndarray, target_lengths: np.ndarray
-    ) -> np.ndarray:
-        """Which pairs lie outside: bool `(N,)`, of int `(N,)` lengths > 0."""
-        ratios = target_lengths / source_lengths
-        return (ratios < self.lowest) | (ratios > self.highest)
-
-
-class RatioMeter:
-    """Length ratios of a corpus: pairs counted by their two lengths.
-
-    The ratio of a pair is the logarithm of target tokens over source tokens.
-    Its centre is the corpus's median, its spread the median absolute deviation
-    times 1.4826, which estimates the standard deviation of a normal
-    distribution, both hardly moved by the bad pairs that are to be dropped
-    (Rousseeuw and Croux 1993, Alternatives to the Median Absolute Deviation).
-
-    Takes memory for each different pair of lengths, of which there are no more
-    than the square of the maximum length, whatever the corpus.
-
-    Attributes:
-        pairs: how often each (source length, target length) was added.
-    """
-
-    def __init__(self) -> None:
-        self.pairs: collections.Counter[tuple[int, int]] = collections.Counter()
-
-    def add(
-        self, source_lengths: np.ndarray, target_lengths: np.ndarray
-    ) -> None:
-        """Adds pairs of int `(N,)` lengths above 0."""
-        lengths = (source_lengths.tolist(), target_lengths.tolist())
-        self.pairs.update(zip(*lengths, strict=True))
-
-    def usual(self, deviations: float) -> UsualRatios | None:
-        """The ratios within so many robust standard deviations of the median.
-
-        Returns:
-            None where no ratio can be told from others: without pairs, or
-            if more than half of them have the same ratio.
-        """
-        if not self.pairs:
-            return None
-        lengths = np.array([*self.pairs], np.int64)  # (N, 2)
-        counts = np.array([*self.pairs.values()], np.int64)  # (N,)
-        logarithms = np.log(lengths[:, 1]) - np.log(lengths[:, 0])
-        median = _median(logarithms, counts)
-        spread = _median(np.abs(logarithms - median), counts)
-        # Equal ratios may differ in their last digit.
-        if spread < 1e-9:
-            return None
-        # A ratio at the very edge is inside, whatever the rounding.
-        reach = deviations * _DEVIATIONS_PER_MAD * spread + 1e-9
-        return UsualRatios(
-            math.exp(median), math.exp(median - reach), math.exp(median + reach)
-        )
-
-
-def _median(values, counts):
-    """The median of values that occur `counts` times; the lower of two."""
-    order = np.argsort(values)
-    ends = np.cumsum(counts[order])
-    return float(values[order][np.searchsorted(ends, (ends[-1] + 1) // 2)])
-
-
 def keep_by_length(
     source_lengths: np.ndarray,
     target_lengths: np.ndarray,
     config: DataConfig,
     report: CleaningReport,
     check_ratio: bool = True,
-    usual: UsualRatios | None = None,
 ) -> np.ndarray:
     """Which pairs pass the checks that count tokens.
 
@@ -333,8 +252,7 @@ def keep_by_length(
         target_lengths: int `(N,)`, tokens of each target.
         config: gives `max_length` and `max_length_ratio`.
         report: counts are added here.
-        check_ratio: False leaves both checks of the ratio out.
-        usual: the ratios of the corpus; None: any.
+        check_ratio: False leaves the check of the ratio out.
 
     Returns:
         bool `(N,)`.
@@ -347,14 +265,7 @@ def keep_by_length(
     if check_ratio and config.max_length_ratio:
         uneven = longer > config.max_length_ratio * shorter
         uneven &= ~(empty | over_long)
-    kept = ~(empty | over_long | uneven)
-    unusual = np.zeros_like(empty)
-    if check_ratio and usual is not None:
-        unusual[kept] = usual.outliers(
-            source_lengths[kept], target_lengths[kept]
-        )
     report.drop("empty", int(empty.sum()))
     report.drop("over_long", int(over_long.sum()))
     report.drop("length_ratio", int(uneven.sum()))
-    report.drop("ratio_outlier", int(unusual.sum()))
-    return kept & ~unusual
+    return ~(empty | over_long | uneven)

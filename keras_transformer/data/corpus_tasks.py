@@ -5,7 +5,6 @@ are files. TensorFlow is imported by those that tokenize, so that workers which
 only clean text do without its memory.
 """
 
-import collections
 import functools
 import itertools
 import pathlib
@@ -18,12 +17,7 @@ from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.constants import SIDES, UNK_ID
 from keras_transformer.data.blocks import Block
 from keras_transformer.data.cleaned_text import Cleaner
-from keras_transformer.data.cleaning import (
-    CleaningReport,
-    RatioMeter,
-    UsualRatios,
-    keep_by_length,
-)
+from keras_transformer.data.cleaning import CleaningReport, keep_by_length
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.ids import Ids
 from keras_transformer.data.keys import pair_keys
@@ -212,23 +206,7 @@ class CorpusTasks:
     def _tokens_path(self, partition, side):
         return self._work / f"tokens-{partition:06d}.{side}"
 
-    def measure(self, shard: int) -> collections.Counter:
-        """Counts the lengths of training pairs that pass other checks."""
-        meter = RatioMeter()
-        for _, *sides in self._encoded("train", shard):
-            sources, targets = (side.lengths for side in sides)
-            report = CleaningReport()
-            kept = keep_by_length(sources, targets, self._config, report)
-            meter.add(sources[kept], targets[kept])
-        return meter.pairs
-
-    def encode(
-        self,
-        split: str,
-        shard: int,
-        shards: int,
-        usual: UsualRatios | None,
-    ) -> EncodedShard:
+    def encode(self, split: str, shard: int, shards: int) -> EncodedShard:
         """Writes the records of a shard, their lengths, and dev's text.
 
         Only training pairs are checked for their length ratio.
@@ -245,12 +223,7 @@ class CorpusTasks:
             for lines, *sides in self._encoded(split, shard):
                 source, target = (side.lengths for side in sides)
                 kept = keep_by_length(
-                    source,
-                    target,
-                    self._config,
-                    report,
-                    not is_dev,
-                    usual,
+                    source, target, self._config, report, not is_dev
                 )
                 sides = [side.only(kept) for side in sides]
                 tokens[...] += [_token_counts(side) for side in sides]

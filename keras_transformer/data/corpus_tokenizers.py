@@ -49,7 +49,6 @@ _FIXED = (
     "shared_vocabulary",
     "source_tags",
     "lowercase",
-    "keep_latin_runs",
     "simplify_chinese",
 )
 

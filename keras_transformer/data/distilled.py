@@ -18,11 +18,7 @@ import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID
 from keras_transformer.data.cleaned_text import Progress
-from keras_transformer.data.cleaning import (
-    CleaningReport,
-    UsualRatios,
-    keep_by_length,
-)
+from keras_transformer.data.cleaning import CleaningReport, keep_by_length
 from keras_transformer.data.encoded_text import save_tokenizers
 from keras_transformer.data.ids import Ids
 from keras_transformer.data.mixing import Mix, repetitions
@@ -122,8 +118,6 @@ class DistilledData:
         self._translations = translations
         self._progress = progress
         self._sources = sum(prepared.shard_sizes(_TRAIN))
-        usual = prepared.report["usual_ratios"]
-        self._usual = UsualRatios(**usual) if usual else None
         report = CleaningReport()
         ranks = range(n_best)
         self._originals = _Column(None, mix.original, CleaningReport())
@@ -250,11 +244,7 @@ class DistilledData:
         sources = sources.take(drawn)
         targets = Ids.of(self._prepared.target_tokenizer.tokenize(chosen))
         kept = keep_by_length(
-            sources.lengths,
-            targets.lengths,
-            self._config,
-            report,
-            usual=self._usual,
+            sources.lengths, targets.lengths, self._config, report
         )
         return indices[drawn][kept], sources.only(kept), targets.only(kept)
 

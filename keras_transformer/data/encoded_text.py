@@ -10,11 +10,7 @@ import numpy as np
 from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import SIDES
 from keras_transformer.data.cleaned_text import Progress
-from keras_transformer.data.cleaning import (
-    CleaningReport,
-    RatioMeter,
-    UsualRatios,
-)
+from keras_transformer.data.cleaning import CleaningReport
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.corpus_tokenizers import build_tokenizers
 from keras_transformer.data.prepared import (
@@ -83,24 +79,8 @@ class EncodedText:
                 done += 1
                 yield pair[side]
 
-    def usual_ratios(self) -> UsualRatios | None:
-        """The length ratios of training pairs that pass all other checks."""
-        total = self._reports["train"].kept
-        shards = self._shards["train"]
-        meter = RatioMeter()
-        tasks = (("measure", shard) for shard in range(shards))
-        for done, pairs in enumerate(self._do(tasks), start=1):
-            meter.pairs.update(pairs)
-            self._progress("measuring train", total * done // shards, total)
-        return meter.usual(self._config.length_ratio_deviations)
-
-    def encode(
-        self, usual: UsualRatios | None
-    ) -> tuple[dict, dict[str, dict[str, float]]]:
+    def encode(self) -> tuple[dict, dict[str, dict[str, float]]]:
         """Writes the records of all splits, of dev also the text.
-
-        Args:
-            usual: the length ratios that training pairs may have; None: any.
 
         Returns:
             The `splits` of the manifest, and the share of unknown tokens, by
@@ -111,16 +91,16 @@ class EncodedText:
         """
         splits, unknown = {}, {}
         for split in self._reports:
-            splits[split], tokens = self._encode_split(split, usual)
+            splits[split], tokens = self._encode_split(split)
             shares = tokens[:, 1] / np.maximum(tokens[:, 0], 1)
             unknown[split] = dict(zip(SIDES, shares.tolist(), strict=True))
         return splits, unknown
 
-    def _encode_split(self, split, usual):
+    def _encode_split(self, split):
         """The split's part of the manifest, and its tokens counted."""
         report, shards = self._reports[split], self._shards[split]
         total = report.kept
-        tasks = (("encode", split, n, shards, usual) for n in range(shards))
+        tasks = (("encode", split, n, shards) for n in range(shards))
         described, tokens = [], np.zeros((2, 2), np.int64)
         for encoded in self._do(tasks):
             described.append(encoded.description)

@@ -111,9 +111,8 @@ def prepare(
         The prepared data; of an address only what the manifest has. Its
         `report` has `cleaning` (counts for `train` and `dev`), `corpora` (see
         `Mixture.describe`), `dev_overlap` (pairs of a dev file of which a side
-        stands in training), `usual_ratios` (`UsualRatios` or None),
-        `vocabulary_sizes`, `train_unknown_share` and `dev_unknown_share`
-        (unknown tokens over tokens), by side. A `UserWarning` tells of columns
+        stands in training), `vocabulary_sizes`, `train_unknown_share` and
+        `dev_unknown_share` (unknown tokens over tokens), by side. A `UserWarning` tells of columns
         in scripts of other languages, and of `tokenizers` that know too few
         tokens.
 
@@ -332,10 +331,7 @@ def _encode(engine, text, folder, config, progress, tokenizers, counts):
     tokenizers = tokenizers or encoded.build_tokenizers(counts)
     save_tokenizers(tokenizers, folder)
     source, target = (tokenizer.vocabulary_size for tokenizer in tokenizers)
-    usual = None
-    if config.length_ratio_deviations:
-        usual = encoded.usual_ratios()
-    splits, unknown = encoded.encode(usual)
+    splits, unknown = encoded.encode()
     reports = text.reports.items()
     return {
         "counts": {split: report.kept for split, report in reports},
@@ -343,7 +339,6 @@ def _encode(engine, text, folder, config, progress, tokenizers, counts):
             "cleaning": {split: report.to_dict() for split, report in reports},
             "corpora": text.mixture.describe(),
             "dev_overlap": None,
-            "usual_ratios": usual and dataclasses.asdict(usual),
             "vocabulary_sizes": {"source": source, "target": target},
             "train_unknown_share": unknown["train"],
             "dev_unknown_share": unknown.get("dev"),

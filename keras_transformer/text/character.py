@@ -1,8 +1,5 @@
 """Character tokenizer: one token per character."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import tensorflow as tf
 
 from keras_transformer.constants import SPACE
@@ -13,9 +10,6 @@ from keras_transformer.text.normalization import (
     squeeze,
     unescape,
 )
-from keras_transformer.text.options import require_boolean
-
-_LATIN_RUN = r"[\p{Latin}0-9][\p{Latin}\p{Mn}0-9]*"
 
 
 class CharacterTokenizer(LookupTokenizer):
@@ -27,8 +21,6 @@ class CharacterTokenizer(LookupTokenizer):
 
     Args:
         tokens: every token in the order of its id, the reserved ones first.
-        keep_latin_runs: whether a run of Latin letters and digits is one
-            token.
         **normalization: `nfc`, `remove_control`, `simplify`; see
             `Normalizer`.
 
@@ -44,21 +36,6 @@ class CharacterTokenizer(LookupTokenizer):
 
     kind = "character"
 
-    def __init__(
-        self,
-        tokens: Sequence[str],
-        *,
-        keep_latin_runs: bool = False,
-        **normalization: Any,
-    ) -> None:
-        require_boolean("keep_latin_runs", keep_latin_runs)
-        super().__init__(tokens, **normalization)
-        self.keep_latin_runs = keep_latin_runs
-
-    def options(self) -> dict:
-        """See `Tokenizer.options`."""
-        return {"keep_latin_runs": self.keep_latin_runs, **super().options()}
-
     def _split(self, strings):
         strings = squeeze(escape(strings))
         # Twice, as a match takes the character that the next begins with.
@@ -67,12 +44,7 @@ class CharacterTokenizer(LookupTokenizer):
                 strings, f"([{UNSPACED}]) ([{UNSPACED}])", r"\1\2"
             )
         strings = tf.strings.regex_replace(strings, " ", SPACE)
-        if not self.keep_latin_runs:
-            return tf.strings.unicode_split(strings, "UTF-8")
-        strings = tf.strings.regex_replace(
-            strings, f"(?s){_LATIN_RUN}|.", r"\0 "
-        )
-        return tf.strings.split(strings)
+        return tf.strings.unicode_split(strings, "UTF-8")
 
     def _pieces_of(self, strings):
         pieces = self._split(strings)

@@ -98,5 +98,4 @@ def _lookup(kind, config, simplify, tags):
         return WordTokenizer, {"lowercase": config.lowercase, **options}
     if kind == "space":
         return SpaceTokenizer, options
-    options["keep_latin_runs"] = config.keep_latin_runs
     return CharacterTokenizer, options

@@ -67,7 +67,6 @@ def test_prepare_tells_what_its_options_left_out(corpus, prepare):
     said = prepare(
         *("--held-out", corpus / "dev.tsv", "--set=data.remove_leaked=pair"),
         "--set=data.remove_duplicates=false",
-        "--set=data.length_ratio_deviations=3",
     )
     assert "leaked" in said.out
     # Nothing is said of what dropped nothing.

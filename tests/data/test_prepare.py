@@ -163,8 +163,7 @@ def test_every_reason_is_counted(write, tmp_path):
             "not_sampled": 0,
             "over_long": 1,
             "length_ratio": 1,
-            "ratio_outlier": 0,
-            "repeated": 0,
+                "repeated": 0,
         }
     }
     assert prepared.counts == {"train": 2}
@@ -196,36 +195,6 @@ def test_checks_of_text_are_for_training_only(write, corpus, tmp_path):
     assert {target for _, target in left} == {"一只猫"}
     assert [cleaning["dev"][reason] for reason in reasons] == [0] * 3
     assert prepared.counts == {"train": 2, "dev": 5}
-
-
-def test_unusual_length_ratios_are_dropped_from_training(write, tmp_path):
-    lines = [
-        f"{'a ' * n}\t{'中' * m}\n"
-        for n in range(2, 12)
-        for m in (2 * n - 1, 2 * n, 2 * n + 1)
-    ]
-    odd = "a a a\t中中中中中中中中中中中中\na a a a a a\t中中\n"
-    # What other checks drop isn't measured: blank sides, too many tokens.
-    bad = ["\u200e\t中\n", *(f"a\t{'中' * n}\n" for n in range(30, 90))]
-    path = write("a.tsv", "".join([*lines, odd, *bad]))
-    dev = write("dev.tsv", odd)
-    config = DataConfig(length_ratio_deviations=6.0, max_length=25)
-    stages = []
-    prepared = prepare(
-        [path],
-        tmp_path / "out",
-        config,
-        dev,
-        lambda stage, done, total: stages.append((stage, done, total)),
-    )
-    cleaning = prepared.report["cleaning"]
-    assert cleaning["train"]["ratio_outlier"] == 2
-    assert cleaning["dev"]["ratio_outlier"] == 0
-    assert prepared.counts == {"train": 30, "dev": 2}
-    usual = prepared.report["usual_ratios"]
-    assert usual["median"] == pytest.approx(2.0)
-    assert 1 < usual["lowest"] < 2 < usual["highest"] < 4
-    assert ("measuring train", 92, 92) in stages
 
 
 def test_chinese_stays_traditional_on_demand(write, tmp_path):
@@ -264,7 +233,6 @@ def test_dev_file_keeps_duplicates_and_uneven_pairs(write, corpus, tmp_path):
         "not_sampled": 0,
         "over_long": 1,
         "length_ratio": 0,
-        "ratio_outlier": 0,
         "repeated": 0,
     }
     assert list(prepared.dev_pairs()) == [

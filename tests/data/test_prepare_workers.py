@@ -44,10 +44,8 @@ def corpus(tmp_path_factory):
 
 
 CONFIGS = {
-    "words, characters, limits, ratios": DataConfig(
-        shard_size=500,
-        length_ratio_deviations=4.0,
-        remove_duplicates=False,
+    "words, characters, limits": DataConfig(
+        shard_size=500, remove_duplicates=False
     ),
     "SentencePiece": DataConfig(
         source_tokenizer="sentencepiece",

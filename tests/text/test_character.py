@@ -5,8 +5,8 @@ from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.text import CharacterTokenizer, build_tokenizer
 
 
-def _split(text, **options):
-    tokenizer = CharacterTokenizer(SPECIAL_TOKENS, **options)
+def _split(text):
+    tokenizer = CharacterTokenizer(SPECIAL_TOKENS)
     return [token.decode() for token in tokenizer.split([text]).to_list()[0]]
 
 
@@ -28,29 +28,10 @@ def test_one_token_per_character(text, tokens):
     assert _split(text) == tokens.split()
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("我用TensorFlow 2.21。", "我 用 TensorFlow ▁ 2 . 21 。"),
-        ("Été à3", "Été ▁ à3"),
-        ("ＡＢ你q\u0323y", "ＡＢ 你 q\u0323y"),
-        ("Привет", "П р и в е т"),
-    ],
-)
-def test_latin_runs_can_stay_together(text, tokens):
-    assert _split(text, keep_latin_runs=True) == tokens.split()
-
-
-@pytest.mark.parametrize("keep_latin_runs", [False, True])
-def test_text_comes_back(keep_latin_runs):
+def test_text_comes_back():
     lines = ["我用TensorFlow 2和Keras。", "New York City", "“看”…— 3.5%"]
     lines += ["在 Writer 中打开 “文件”", "▁a▁ ▅", "テスト 1 と"]
-    tokenizer = build_tokenizer(
-        "character",
-        lambda: lines,
-        DataConfig(keep_latin_runs=keep_latin_runs),
-        "zh",
-    )
+    tokenizer = build_tokenizer("character", lambda: lines, DataConfig(), "zh")
     text = tokenizer.detokenize(tokenizer.tokenize(lines)).numpy()
     assert [line.decode() for line in text] == lines
 

@@ -75,8 +75,6 @@ def test_words_that_case_splits_otherwise_are_lowered():
 def test_characters_but_no_space():
     tokenizer = CharacterTokenizer(SPECIAL_TOKENS)
     assert surfaces(tokenizer, "Né a你 好") == ["N", "é", "", "a", "你", "好"]
-    runs = CharacterTokenizer(SPECIAL_TOKENS, keep_latin_runs=True)
-    assert surfaces(runs, "Né▁你TF2") == ["Né", "▁", "你", "TF2"]
 
 
 def test_pieces_show_what_they_stand_for():

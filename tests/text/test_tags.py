@@ -20,7 +20,6 @@ LINES = ["the cat saw a star", "the dog saw BT stars", "2de 3 < 4 > 1"]
 KINDS = {
     "word": {"source_tokenizer": "word"},
     "character": {"source_tokenizer": "character"},
-    "latin runs": {"source_tokenizer": "character", "keep_latin_runs": True},
     "unigram": {"source_tokenizer": "sentencepiece"},
     "bpe": {"source_tokenizer": "sentencepiece", "sentencepiece_model": "bpe"},
 }

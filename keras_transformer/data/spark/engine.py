@@ -111,15 +111,13 @@ class SparkEngine(Engine):
         tasks = list(tasks)
         if not tasks:
             return
-        name, first, *_ = tasks[0]
-        split = TRAIN if name == "measure" else first
+        _, split, *_ = tasks[0]
         here = CorpusTasks(self._folder, self._config, partitions=1)
         if split not in self._text:
             # A dev file, which this process has read.
             yield from map(here, tasks)
             return
-        shard_index = 1 if name == "measure" else 2
-        by_shard = {task[shard_index]: task for task in tasks}
+        by_shard = {task[2]: task for task in tasks}
         done = self._done(split, by_shard)
         for shard, task in by_shard.items():
             # An empty shard has no rows that a worker could meet.
