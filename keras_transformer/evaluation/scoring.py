@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from keras_transformer.blank import is_blank
 from keras_transformer.config import Config
 from keras_transformer.data.corpus import Pair, Pairs, sentence_pairs
 from keras_transformer.errors import InputError, require_kind
@@ -103,7 +104,7 @@ def text_columns(run: Configured, pairs: Pairs) -> tuple[list[str], list[str]]:
 
 def is_measured(pair: Pair) -> bool:
     """True for a pair of which neither side is blank."""
-    return all(map(str.strip, pair))
+    return not any(map(is_blank, pair))
 
 
 def as_references(run: Configured, texts: Iterable[str]) -> list[str]:
