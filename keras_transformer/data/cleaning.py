@@ -1,4 +1,4 @@
-"""Cleaning: which pairs are kept, and a count for each reason they aren't.
+"""Cleaning: keeps or drops pairs, and counts the dropped ones by reason.
 
 The checks, in their order; a pair is counted under the first that it fails:
 
@@ -7,9 +7,9 @@ The checks, in their order; a pair is counted under the first that it fails:
 3. `wrong_script`: a side isn't in its language's script (option).
 4. `copied`: both sides are the same text (option).
 5. `leaked`: a held-out file has the pair too, or a side of it (option).
-6. `duplicate`: the same cleaned pair stands in the corpus already (option).
-7. `shared_with_dev`: a side stands in the dev split that was taken from the
-   corpus.
+6. `duplicate`: the corpus has the same cleaned pair already (option).
+7. `shared_with_dev`: the dev split that was taken from the corpus has a side
+   of it.
 8. `not_sampled`: its corpus has a weight, and the fraction of it that is
    trained on leaves the pair out (option).
 9. `over_long`: a side has more than `max_length` tokens.
@@ -23,7 +23,7 @@ all pairs: see `data.selection`.
 """
 
 import collections
-import itertools
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -34,8 +34,10 @@ from keras_transformer.data.corpus import Pair
 from keras_transformer.data.keys import without_tags
 from keras_transformer.languages import (
     fraction_in_scripts,
+    is_simplified_chinese,
     scripts_of_language,
 )
+from keras_transformer.text.chinese import simplify
 
 REASONS = (
     "empty",
@@ -49,8 +51,6 @@ REASONS = (
     "over_long",
     "length_ratio",
 )
-# Maps pairs to bool (N,), True for those to be kept.
-Check = Callable[[Sequence[Pair]], np.ndarray]
 
 
 class CleaningReport:
@@ -101,86 +101,93 @@ class CleaningReport:
 # Checks of text.
 
 
-def clean_pairs(
-    pairs: Sequence[Pair],
-    clean_source: Callable[[list[str]], list[str]],
-    clean_target: Callable[[list[str]], list[str]],
-    report: CleaningReport,
-    checks: Sequence[tuple[str, Check]] = (),
-) -> list[Pair]:
-    """Cleans the text of some pairs; drops empty ones and what checks refuse.
+class Cleaner:
+    """Cleans the text of pairs, without looking at tokens or other pairs.
+
+    The same pair gives the same text, wherever it is in a corpus.
 
     Args:
-        pairs: raw (source, target) pairs.
-        clean_source: maps stripped source lines to the lines to be kept.
-        clean_target: the same for the target.
-        report: counts are added here.
-        checks: from `text_checks`, the same for all pairs of a corpus.
+        config: languages, and the checks that are wanted.
+        check: False for held-out pairs, of which only the empty ones go.
     """
-    report.read += len(pairs)
-    sources = clean_source([_plain(source) for source, _ in pairs])
-    targets = clean_target([_plain(target) for _, target in pairs])
-    cleaned = [
-        pair
-        for pair in zip(sources, targets, strict=True)
-        if not any(map(is_blank, pair))
-    ]
-    report.drop("empty", len(pairs) - len(cleaned))
-    for reason, check in checks:
-        kept = check(cleaned)
-        report.drop(reason, len(cleaned) - int(kept.sum()))
-        cleaned = list(itertools.compress(cleaned, kept))
-    return cleaned
+
+    def __init__(self, config: DataConfig, check: bool = True) -> None:
+        languages = config.source_language, config.target_language
+        self._simplified = [
+            config.simplify_chinese and is_simplified_chinese(language)
+            for language in languages
+        ]
+        self._checks: dict[str, Callable[[Pair], bool]] = {}
+        if check and config.check_script:
+            scripts = tuple(map(scripts_of_language, languages))
+            self._checks["wrong_script"] = functools.partial(
+                _is_in_scripts, scripts
+            )
+        if check and config.remove_copies:
+            self._checks["copied"] = _is_no_copy
+
+    def __call__(
+        self, pairs: Sequence[Pair], report: CleaningReport
+    ) -> list[Pair]:
+        """The pairs that are left, cleaned, in order.
+
+        Args:
+            pairs: as they were read.
+            report: counts what is read and dropped.
+        """
+        report.read += len(pairs)
+        sources = self._clean([source for source, _ in pairs], 0)
+        targets = self._clean([target for _, target in pairs], 1)
+        left = [
+            pair
+            for pair in zip(sources, targets, strict=True)
+            if not any(map(is_blank, pair))
+        ]
+        report.drop("empty", len(pairs) - len(left))
+        for reason, passes in self._checks.items():
+            kept = list(filter(passes, left))
+            report.drop(reason, len(left) - len(kept))
+            left = kept
+        return left
+
+    def _clean(self, texts, side):
+        # A tab inside a line of one of two files would be a column in a TSV.
+        texts = [
+            text.replace("\t", " ").replace("\r", " ").strip() for text in texts
+        ]
+        return simplify(texts) if self._simplified[side] else texts
 
 
-def text_checks(config: DataConfig) -> list[tuple[str, Check]]:
-    """The checks of a pair's text that a configuration asks for, in order.
-
-    Returns:
-        Each with the reason under which the pairs it drops are counted.
-    """
-    checks: list[tuple[str, Check]] = []
-    if config.check_script:
-        check = ScriptCheck(config.source_language, config.target_language)
-        checks.append(("wrong_script", check))
-    if config.remove_copies:
-        checks.append(("copied", not_copied))
-    return checks
-
-
-class ScriptCheck:
-    """Keeps pairs whose sides are mostly in the scripts of their languages.
+def _is_in_scripts(scripts, pair):
+    """True if both sides are mostly in the scripts of their languages.
 
     A side passes if half of its words are (see `fraction_in_scripts`), if it
-    has no letters, or if nobody knows the scripts of its language.
-
-    Args:
-        source_language: tag of the source.
-        target_language: tag of the target.
+    has no letters, or if its language has no known script.
     """
+    source, target = pair
+    for text, known in zip(
+        (without_tags(source), target), scripts, strict=True
+    ):
+        fraction = fraction_in_scripts(text, known) if known else None
+        if fraction is not None and fraction < 0.5:
+            return False
+    return True
 
-    def __init__(self, source_language: str, target_language: str) -> None:
-        self._scripts = (
-            scripts_of_language(source_language),
-            scripts_of_language(target_language),
-        )
 
-    def __call__(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Whether each pair passes, bool `(N,)`."""
-        return np.array([self._fits(pair) for pair in pairs], bool)
+def _is_no_copy(pair):
+    """True if the sides differ in more than case and white space.
 
-    def _fits(self, pair):
-        source, target = pair
-        sides = zip((without_tags(source), target), self._scripts, strict=True)
-        for text, scripts in sides:
-            fraction = fraction_in_scripts(text, scripts) if scripts else None
-            if fraction is not None and fraction < 0.5:
-                return False
-        return True
+    Pairs without letters pass: a number is its own translation.
+    """
+    source, target = pair
+    # What looks like a tag may be markup, which a copy has on both sides.
+    sides = source, without_tags(source), target
+    *sources, copy = ("".join(side.casefold().split()) for side in sides)
+    return copy not in sources or not any(map(str.isalpha, target))
 
 
 def script_hint(pairs: Sequence[Pair], config: DataConfig) -> str | None:
-    """Says which columns are mostly in scripts of other languages.
+    """Names the columns that are mostly in scripts of other languages.
 
     Args:
         pairs: some of a corpus, as read.
@@ -207,32 +214,12 @@ def script_hint(pairs: Sequence[Pair], config: DataConfig) -> str | None:
 
 
 def _mostly_in(texts, scripts):
-    """Whether most texts are in some scripts; None: nothing is known."""
+    """True if most texts are in some scripts; None: unknown."""
     fractions = [fraction_in_scripts(text, scripts) for text in texts]
     known = [fraction for fraction in fractions if fraction is not None]
     if not known or not scripts:
         return None
     return sum(fraction >= 0.5 for fraction in known) * 2 > len(known)
-
-
-def not_copied(pairs: Sequence[Pair]) -> np.ndarray:
-    """Keeps pairs whose sides differ in more than case and white space.
-
-    Pairs without letters stay: a number is its own translation.
-    """
-    return np.array([not _is_copy(*pair) for pair in pairs], bool)
-
-
-def _is_copy(source, target):
-    # What looks like a tag may be markup, which a copy has on both sides.
-    sides = source, without_tags(source), target
-    *sources, copy = ("".join(side.casefold().split()) for side in sides)
-    return copy in sources and any(map(str.isalpha, target))
-
-
-def _plain(text):
-    # A tab inside a line of one of two files would be a column in a TSV.
-    return text.replace("\t", " ").replace("\r", " ").strip()
 
 
 # Checks of lengths.

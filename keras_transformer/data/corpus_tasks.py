@@ -16,8 +16,11 @@ import numpy as np
 from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.constants import SIDES, UNK_ID
 from keras_transformer.data.blocks import Block
-from keras_transformer.data.cleaned_text import Cleaner
-from keras_transformer.data.cleaning import CleaningReport, keep_by_length
+from keras_transformer.data.cleaning import (
+    Cleaner,
+    CleaningReport,
+    keep_by_length,
+)
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.ids import Ids
 from keras_transformer.data.keys import pair_keys

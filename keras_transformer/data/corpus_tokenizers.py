@@ -29,7 +29,7 @@ from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 from keras_transformer.text.tokenizer_training import (
     DEFAULT_SIZES,
     build_tokenizer,
-    lookup_tokenizer,
+    lookup_class,
 )
 from keras_transformer.text.vocabulary_training import (
     MAX_SENTENCES,
@@ -154,13 +154,13 @@ def side_tokenizer(
 ) -> LookupTokenizer:
     """The word or character tokenizer of a side, of these tokens."""
     language = getattr(config, f"{side}_language")
-    return lookup_tokenizer(
+    tokenizer, options = lookup_class(
         getattr(config, f"{side}_kind"),
-        tokens,
         config,
         config.simplify_chinese and is_simplified_chinese(language),
         side_tags(config, side),
     )
+    return tokenizer(tokens, **options)
 
 
 def counting_tokenizer(config: DataConfig, side: str) -> LookupTokenizer:

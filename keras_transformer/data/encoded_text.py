@@ -9,7 +9,6 @@ import numpy as np
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import SIDES
-from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.cleaning import CleaningReport
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.corpus_tokenizers import build_tokenizers
@@ -19,7 +18,7 @@ from keras_transformer.data.prepared import (
     TARGET_TOKENIZER,
 )
 from keras_transformer.data.records import join_lengths
-from keras_transformer.data.sorted_text import Do, require_pairs
+from keras_transformer.data.sorted_text import Do, Progress, require_pairs
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.text.tokenizer import Tokenizer
 

@@ -13,14 +13,13 @@ from typing import Protocol
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.blocks import corpus_bytes
-from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.corpus_tasks import CorpusTasks, use_one_thread
 from keras_transformer.data.key_tables import KeyTables
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.partitions import PARTITION_BYTES
 from keras_transformer.data.pieces import read_pairs_of
-from keras_transformer.data.sorted_text import Do, SortedText
+from keras_transformer.data.sorted_text import Do, Progress, SortedText
 from keras_transformer.errors import InputError
 from keras_transformer.system.machine import usable_cores
 from keras_transformer.system.workers import Workers

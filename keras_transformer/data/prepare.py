@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable
 
 from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.constants import SIDES
-from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.cleaning import script_hint
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
 from keras_transformer.data.corpus_tokenizers import existing_tokenizers
@@ -35,6 +34,7 @@ from keras_transformer.data.prepared import (
     fingerprint,
     sealed,
 )
+from keras_transformer.data.sorted_text import Progress
 from keras_transformer.errors import InputError, require_kind
 from keras_transformer.system.files import write_json
 from keras_transformer.system.remote import (
@@ -112,9 +112,9 @@ def prepare(
         `report` has `cleaning` (counts for `train` and `dev`), `corpora` (see
         `Mixture.describe`), `dev_overlap` (pairs of a dev file of which a side
         stands in training), `vocabulary_sizes`, `train_unknown_share` and
-        `dev_unknown_share` (unknown tokens over tokens), by side. A `UserWarning` tells of columns
-        in scripts of other languages, and of `tokenizers` that know too few
-        tokens.
+        `dev_unknown_share` (unknown tokens over tokens), by side. A
+        `UserWarning` tells of columns in scripts of other languages, and of
+        `tokenizers` that know too few tokens.
 
     Raises:
         InputError: `out` is taken or can't be written, a corpus file or the

@@ -17,8 +17,7 @@ import numpy as np
 from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.data.blocks import read_blocks
-from keras_transformer.data.cleaned_text import Cleaner, Progress
-from keras_transformer.data.cleaning import CleaningReport
+from keras_transformer.data.cleaning import Cleaner, CleaningReport
 from keras_transformer.data.corpus_tasks import KeptPairs
 from keras_transformer.data.corpus_tokenizers import vocabulary_size
 from keras_transformer.data.keys import key_range, pair_keys
@@ -41,6 +40,8 @@ from keras_transformer.errors import InputError
 # Does tasks of `CorpusTasks`, here or in workers, and gives their results in
 # order.
 Do = Callable[[Iterable[tuple]], Iterator]
+# Called with (stage, pairs done, of how many or None).
+Progress = Callable[[str, int, int | None], None]
 
 
 class Tables(Protocol):

@@ -67,33 +67,22 @@ def build_tokenizer(
             tags=tags,
             simplify=simplify,
         )
-    tokenizer, options = _lookup(kind, config, simplify, tags)
+    tokenizer, options = lookup_class(kind, config, simplify, tags)
     return tokenizer.train(lines(), size, **options)
 
 
-def lookup_tokenizer(
-    kind: str,
-    tokens: Sequence[str],
-    config: DataConfig,
-    simplify: bool,
-    tags: Sequence[str] = (),
-) -> LookupTokenizer:
-    """A tokenizer of these tokens.
+def lookup_class(
+    kind: str, config: DataConfig, simplify: bool, tags: Sequence[str]
+) -> tuple[type[LookupTokenizer], dict]:
+    """The class of tokenizers that have a list of tokens, and its options.
 
     Args:
         kind: "word", "character" or "space".
-        tokens: all of them, in the order of their ids.
         config: how text becomes tokens.
-        simplify: whether Chinese text is simplified.
-        tags: those of the tokens that may stand before a text.
+        simplify: True if Chinese text is simplified.
+        tags: tokens that may stand before a text.
     """
-    tokenizer, options = _lookup(kind, config, simplify, tags)
-    return tokenizer(tokens, **options)
-
-
-def _lookup(kind, config, simplify, tags):
-    """The class of a kind, and its options."""
-    options = {"simplify": simplify, "tags": tags}
+    options: dict = {"simplify": simplify, "tags": tags}
     if kind == "word":
         return WordTokenizer, {"lowercase": config.lowercase, **options}
     if kind == "space":

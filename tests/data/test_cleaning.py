@@ -3,79 +3,51 @@ import pytest
 
 from keras_transformer.config import DataConfig
 from keras_transformer.data.cleaning import (
+    Cleaner,
     CleaningReport,
-    ScriptCheck,
-    clean_pairs,
     keep_by_length,
-    not_copied,
     script_hint,
-    text_checks,
 )
 
+LATIN = {"source_language": "en", "target_language": "de"}
 
-def unchanged(lines):
-    return lines
+
+def cleaned(pairs, check=True, **options):
+    """The pairs that are left, and the counts of those that aren't."""
+    report = CleaningReport()
+    left = Cleaner(DataConfig(**options), check)(pairs, report)
+    assert report.read == len(pairs)
+    assert report.kept == len(left)
+    return left, {name: n for name, n in report.dropped.items() if n}
 
 
 def test_text_is_stripped_and_keeps_no_column_separator():
-    report = CleaningReport()
-    pairs = clean_pairs(
-        [(" a\tb \r", "\u3000c\rd")], unchanged, unchanged, report
-    )
-    assert pairs == [("a b", "c d")]
+    left, _ = cleaned([(" a\tb \r", "\u3000c\rd")])
+    assert left == [("a b", "c d")]
 
 
 def test_empty_sides_are_dropped_and_counted():
-    report = CleaningReport()
     pairs = [("a", "b"), (" ", "b"), ("a", "\u3000"), ("", "")]
     pairs += [("\u200b", "b"), ("a", "\u3164 \U000e0020")]
-    assert clean_pairs(pairs, unchanged, unchanged, report) == [("a", "b")]
-    assert report.read == 6
-    assert report.to_dict()["empty"] == 5
+    assert cleaned(pairs) == ([("a", "b")], {"empty": 5})
 
 
-def test_sides_are_cleaned_by_their_own_functions():
-    report = CleaningReport()
-    pairs = clean_pairs(
-        [("a", "b")],
-        lambda lines: [line.upper() for line in lines],
-        lambda lines: [line * 2 for line in lines],
-        report,
-    )
-    assert pairs == [("A", "bb")]
+def test_a_pair_counts_under_the_first_check_that_drops_it():
+    pairs = [("我", "我"), ("A", "a"), ("I see", "看"), (" ", "x")]
+    pairs += [("I see", "看")]  # A duplicate, which only a database knows.
+    options = {"check_script": True, "remove_copies": True}
+    left, dropped = cleaned(pairs, **options)
+    assert left == [("I see", "看")] * 2
+    assert dropped == {"empty": 1, "wrong_script": 2}
+    left, dropped = cleaned(pairs, **LATIN, **options)
+    assert dropped == {"empty": 1, "wrong_script": 3, "copied": 1}
+    # Neither by default, nor in held-out pairs.
+    assert cleaned(pairs)[1] == {"empty": 1}
+    assert cleaned(pairs, check=False, **options)[1] == {"empty": 1}
+    assert cleaned([], **options) == ([], {})
 
 
-def test_checks_see_in_turn_what_is_left():
-    seen = []
-
-    def check(number):
-        def keep(pairs):
-            seen.append((number, list(pairs)))
-            return np.array([source != str(number) for source, _ in pairs])
-
-        return keep
-
-    report = CleaningReport()
-    checks = [("copied", check(1)), ("duplicate", check(2))]
-    pairs = [("1", "x"), ("2", "x"), (" ", "x"), ("3", "x")]
-    kept = clean_pairs(pairs, unchanged, unchanged, report, checks)
-    assert kept == [("3", "x")]
-    assert seen == [
-        (1, [("1", "x"), ("2", "x"), ("3", "x")]),
-        (2, [("2", "x"), ("3", "x")]),
-    ]
-    assert (report.read, report.kept) == (4, 1)
-    counts = report.to_dict()
-    assert counts["empty"] == counts["copied"] == counts["duplicate"] == 1
-
-
-def test_duplicates_stay_where_nothing_remembers_them():
-    report = CleaningReport()
-    pairs = clean_pairs([("a", "b")] * 2, unchanged, unchanged, report)
-    assert pairs == [("a", "b")] * 2
-
-
-def test_a_pair_counts_under_the_first_reason_that_applies():
+def test_a_pair_counts_under_the_first_length_that_drops_it():
     config = DataConfig(max_length=10, max_length_ratio=2.0)
     report = CleaningReport()
     report.read = 7
@@ -86,21 +58,14 @@ def test_a_pair_counts_under_the_first_reason_that_applies():
         report,
     )
     np.testing.assert_array_equal(kept, [1, 0, 0, 0, 1, 0, 1])
-    assert report.to_dict() == {
-        "read": 7,
-        "kept": 3,
-        "long_line": 0,
+    assert report.kept == 3
+    assert report.dropped.total() == 4
+    for reason, count in {
         "empty": 1,
-        "wrong_script": 0,
-        "copied": 0,
-        "leaked": 0,
-        "duplicate": 0,
-        "shared_with_dev": 0,
-        "not_sampled": 0,
         "over_long": 2,
         "length_ratio": 1,
-        "repeated": 0,
-    }
+    }.items():
+        assert report.to_dict()[reason] == count
 
 
 @pytest.mark.parametrize(
@@ -116,33 +81,34 @@ def test_length_ratio_is_an_option(ratio, check):
     assert report.dropped.total() == 0
 
 
-# Checks of text.
-
-
-def test_no_text_is_looked_at_by_default():
-    assert text_checks(DataConfig()) == []
-    config = DataConfig(check_script=True, remove_copies=True)
-    assert [name for name, _ in text_checks(config)] == [
-        "wrong_script",
-        "copied",
-    ]
-
-
-def test_either_side_in_a_wrong_script_is_dropped():
-    check = ScriptCheck("en", "zh")
-    pairs = [
-        ("I see it.", "我看见了。"),
-        ("我看见了。", "我看见了。"),
-        ("I see it.", "I see it."),
-        ("42", "42"),
-    ]
-    assert check(pairs).tolist() == [True, False, False, True]
-
-
-def test_a_language_of_no_known_script_is_not_checked():
-    pairs = [("mitä", "мир"), ("mitä", "world")]
-    assert ScriptCheck("xx", "ru")(pairs).tolist() == [True, False]
-    assert ScriptCheck("ru", "xx")([("a", "b")]).tolist() == [False]
+@pytest.mark.parametrize(
+    ("languages", "source", "target", "kept"),
+    [
+        ("en zh", "I see it.", "我看见了。", True),
+        ("en zh", "我看见了。", "我看见了。", False),
+        ("en zh", "I see it.", "I see it.", False),
+        ("en zh", "42", "42", True),
+        # A language of no known script isn't checked.
+        ("xx ru", "mitä", "мир", True),
+        ("xx ru", "mitä", "world", False),
+        ("ru xx", "a", "b", False),
+        # Tags don't count.
+        ("zh en", "<BT> 你好", "hi", True),
+        ("zh en", "<BT> hi", "hi", False),
+    ],
+)
+def test_either_side_in_a_wrong_script_is_dropped(
+    languages, source, target, kept
+):
+    source_language, target_language = languages.split()
+    left, dropped = cleaned(
+        [(source, target)],
+        check_script=True,
+        source_language=source_language,
+        target_language=target_language,
+    )
+    assert bool(left) == kept
+    assert dropped == ({} if kept else {"wrong_script": 1})
 
 
 @pytest.mark.parametrize(
@@ -160,20 +126,9 @@ def test_a_language_of_no_known_script_is_not_checked():
     ],
 )
 def test_a_copy_is_equal_text_with_letters(source, target, kept):
-    assert not_copied([(source, target)]).tolist() == [kept]
-
-
-def test_no_pair_is_no_trouble():
-    config = DataConfig(check_script=True, remove_copies=True)
-    for _, check in text_checks(config):
-        assert check([]).tolist() == []
-        assert check([("a", "书")]).tolist() == [True]
-
-
-def test_tags_say_nothing_about_script_and_copies():
-    pairs = [("<BT> 你好", "hi"), ("<BT> hi", "hi")]
-    assert ScriptCheck("zh", "en")(pairs).tolist() == [True, False]
-    assert not_copied(pairs).tolist() == [True, False]
+    left, dropped = cleaned([(source, target)], remove_copies=True)
+    assert bool(left) == kept
+    assert dropped == ({} if kept else {"copied": 1})
 
 
 EN, ZH, RU = "a red cat", "一只红猫", "рыжий кот"

@@ -163,7 +163,7 @@ def test_every_reason_is_counted(write, tmp_path):
             "not_sampled": 0,
             "over_long": 1,
             "length_ratio": 1,
-                "repeated": 0,
+            "repeated": 0,
         }
     }
     assert prepared.counts == {"train": 2}

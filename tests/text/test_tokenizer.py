@@ -8,7 +8,6 @@ import tensorflow as tf
 from keras_transformer.constants import END_ID, PAD_ID, SPECIAL_TOKENS, START_ID
 from keras_transformer.errors import InputError
 from keras_transformer.text import (
-    CharacterTokenizer,
     WordTokenizer,
     frame,
     load_tokenizer,

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.corpus_tasks import CorpusTasks, use_one_thread
 from keras_transformer.data.engines import Engine
 from keras_transformer.data.prepared import SOURCE_TOKENIZER, TARGET_TOKENIZER
 from keras_transformer.data.selection import TRAIN
+from keras_transformer.data.sorted_text import Progress
 from keras_transformer.data.spark.session import spark_session
 from keras_transformer.data.spark.sorted_text import SparkSortedText
 from keras_transformer.data.spark.tables import SparkTables

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
-from keras_transformer.data.cleaned_text import Progress
 from keras_transformer.data.corpus_tokenizers import vocabulary_size
 from keras_transformer.data.keys import KEY_BITS
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.selection import COLUMNS, PAIRS, TRAIN
-from keras_transformer.data.sorted_text import SortedText
+from keras_transformer.data.sorted_text import Progress, SortedText
 from keras_transformer.data.spark.tables import SparkTables, corpus_lines
 from keras_transformer.errors import InputError
 

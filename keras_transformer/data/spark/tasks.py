@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.blocks import Block
-from keras_transformer.data.cleaned_text import Cleaner
-from keras_transformer.data.cleaning import CleaningReport
+from keras_transformer.data.cleaning import Cleaner, CleaningReport
 from keras_transformer.data.corpus import BYTE_ORDER_MARK
 from keras_transformer.data.corpus_tasks import CorpusTasks, key_columns
 from keras_transformer.data.mixing import (
