@@ -56,12 +56,6 @@ def test_no_batch_is_larger_than_its_budget_on_either_side(tokens):
         assert len(batch) == 1 or longest * len(batch) <= tokens
 
 
-def test_a_pair_longer_than_the_budget_is_a_batch_alone():
-    lengths = np.array([[5, 5], [900, 5], [5, 5], [5, 700]], np.int32)
-    batches = plan_pool(lengths, BatchSize(100))
-    assert sorted(len(batch) for batch in batches) == [1, 1, 2]
-
-
 def test_sentence_batches_are_full_but_for_the_shifted_ones():
     batches = plan_pool(
         pool(1000), BatchSize(1, sentences=64), np.random.default_rng(0)
@@ -69,10 +63,6 @@ def test_sentence_batches_are_full_but_for_the_shifted_ones():
     sizes = sorted(len(batch) for batch in batches)
     assert sizes[-1] == 64
     assert sum(size < 64 for size in sizes) <= 4
-
-
-def test_empty_pool_has_no_batch():
-    assert count_batches(np.empty((0, 2), np.int32), BatchSize(100)) == 0
 
 
 def test_shuffling_changes_which_pairs_meet_and_their_order():
@@ -98,13 +88,6 @@ def test_shuffling_changes_which_pairs_meet_and_their_order():
 )
 def test_geometric_lengths_grow_by_a_quarter(options, expected):
     assert geometric_lengths(**options) == expected
-
-
-def test_few_lengths_count_as_if_rounded_up():
-    size = BatchSize(100, buckets=(8, 10, 14))
-    lengths = np.array([[1, 8], [9, 14], [15, 20]])
-    expected = [[8, 8], [10, 14], [15, 20]]
-    np.testing.assert_array_equal(size.rounded(lengths), expected)
 
 
 @pytest.mark.parametrize(

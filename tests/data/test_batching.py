@@ -144,12 +144,6 @@ def test_no_batch_exceeds_its_tokens_on_either_side(two_epochs):
         assert features["source_ids"].size <= 200
 
 
-def test_no_batch_exceeds_its_sentences(prepared):
-    batches = training(prepared, batch_tokens=1, batch_sentences=32)
-    sizes = [len(labels) for _, labels in batches_of(batches.dataset)]
-    assert max(sizes) == 32
-
-
 def test_a_pair_longer_than_a_batch_is_one_alone(prepared):
     batches = training(prepared, batch_tokens=1)
     assert batches.batches_per_epoch == 400
@@ -307,17 +301,6 @@ def test_text_in_batches_is_that_of_its_records(prepared, stored, pairs):
     assert features["source_ids"].shape == labels.shape == (5, 6)
 
 
-def test_padding_share_counts_both_sides():
-    batch = (
-        {
-            "source_ids": np.array([[2, 5, 3], [2, 3, 0]], np.int32),
-            "target_ids": np.array([[2, 5, 6, 7], [2, 0, 0, 0]], np.int32),
-        },
-        np.zeros((2, 4), np.int32),
-    )
-    assert padding_share([batch]) == pytest.approx(4 / 14)
-
-
 def test_planned_padding_share_is_that_of_the_batches(prepared):
     batches = training(prepared)
     batches.epoch = 4
@@ -456,21 +439,6 @@ def test_empty_shards_do_no_harm(write, tmp_path):
     found = batches_of(batches.dataset)
     assert len(found) == batches.batches_per_epoch
     assert sorted(pairs_in(found)) == sorted(stored_pairs(prepared, "train"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [{"batch_tokens": 4096}, {"batch_tokens": 4096, "batch_sentences": 128}],
-    ids=["4,096 tokens", "128 sentences"],
-)
-def test_padding_share_on_a_corpus(corpus_files, tmp_path, options):
-    prepared = prepare([corpus_files[0]], tmp_path / "out", DataConfig())
-    batches = TrainingBatches(prepared, **options)
-    for epoch in range(3):
-        batches.epoch = epoch
-        assert padding_share(batches.dataset.as_numpy_iterator()) < 0.08
-        assert batches.padding_share() < 0.08
 
 
 def test_padding_share_on_a_part_of_a_corpus(corpus_files, write, tmp_path):

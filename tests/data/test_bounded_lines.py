@@ -47,30 +47,17 @@ def content_of(seed):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("size", [1, 7, 50, 10_000])
-def test_blocks_have_all_lines_but_long_ones(size, seed):
+@pytest.mark.parametrize("read", [next_lines, count_lines])
+def test_parts_have_all_lines_but_long_ones(read, size, seed):
     content, wanted, long = content_of(seed)
     file, lines, emptied = io.BytesIO(content), [], []
-    while block := next_lines(file, size, LIMIT):
-        emptied += [len(lines) + n for n in block.long]
-        lines += block.content.removesuffix(b"\n").split(b"\n")
+    while (part := read(file, size, LIMIT)) and part.content:
+        emptied += [len(lines) + n for n in part.long]
+        found = part.content.removesuffix(b"\n").split(b"\n")
+        assert read is next_lines or len(found) <= size
+        lines += found
     while len(lines) < len(wanted):
         lines.append(b"")  # After the last line's end.
-    assert lines == wanted
-    assert emptied == long
-
-
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("count", [1, 3, 100])
-def test_lines_by_number_are_the_same(count, seed):
-    content, wanted, long = content_of(seed)
-    file, lines, emptied = io.BytesIO(content), [], []
-    while (block := count_lines(file, count, LIMIT)).content:
-        emptied += [len(lines) + n for n in block.long]
-        part = block.content.removesuffix(b"\n").split(b"\n")
-        assert len(part) <= count
-        lines += part
-    while len(lines) < len(wanted):
-        lines.append(b"")
     assert lines == wanted
     assert emptied == long
 

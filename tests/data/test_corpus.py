@@ -1,3 +1,6 @@
+"""Corpus files, as a stream of pairs and in blocks."""
+
+import functools
 import gzip
 import itertools
 import tracemalloc
@@ -5,7 +8,7 @@ import tracemalloc
 import pytest
 
 from keras_transformer.cli.console import input_lines
-from keras_transformer.data.blocks import read_blocks
+from keras_transformer.data.blocks import corpus_bytes, read_blocks
 from keras_transformer.data.corpus import (
     CorpusFile,
     read_lines,
@@ -18,38 +21,85 @@ PAIRS = [("Hi.", "你好。"), ("Run!", "跑！")]
 TABLE = "Hi.\t你好。\nRun!\t跑！\n"
 
 
-def test_table_gives_two_columns_and_ignores_others(write):
-    path = write("a.tsv", "Hi.\t你好。\tCC-BY\t#1\nRun!\t跑！\n")
-    assert list(read_pairs([path])) == PAIRS
+def pairs_of_blocks(paths, size=1 << 20):
+    blocks = list(read_blocks(map(CorpusFile.parse, paths), size))
+    for block in blocks:
+        yield from block.pairs()
 
 
-FORMS = {
-    "plain": TABLE.encode(),
-    "no last line end": TABLE.removesuffix("\n").encode(),
-    "crlf": TABLE.replace("\n", "\r\n").encode(),
-    "byte order mark": b"\xef\xbb\xbf" + TABLE.encode(),
+READERS = {
+    "stream": read_pairs,
+    "blocks": pairs_of_blocks,
+    "small blocks": functools.partial(pairs_of_blocks, size=7),
+}
+readers = pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+
+CONTENTS = {
+    "plain": (TABLE, PAIRS),
+    "no last line end": (TABLE.removesuffix("\n"), PAIRS),
+    "CR LF": (TABLE.replace("\n", "\r\n"), PAIRS),
+    "byte order mark": ("\ufeff" + TABLE, PAIRS),
+    "more columns": ("Hi.\t你好。\tCC-BY\t#1\nRun!\t跑！\n", PAIRS),
+    "blank lines": ("\na\tb\n  \n", [("", ""), ("a", "b"), ("", "")]),
+    "other line ends": (
+        "a\u2028b\x0bc\td\x85e\n",
+        [("a\u2028b\x0bc", "d\x85e")],
+    ),
+    "CR in a field": (
+        "a\rb\tc\n\ra\tb\rc\r\r\nx\ty\n",
+        [("a\rb", "c"), ("\ra", "b\rc\r"), ("x", "y")],
+    ),
+    "CR at the end": ("a\tb\r", [("a", "b")]),
+    "one line": ("a\tb", [("a", "b")]),
+    "empty": ("", []),
+    "long": (
+        "".join(f"source {n} 源\ttarget {n}\n" for n in range(500)),
+        [(f"source {n} 源", f"target {n}") for n in range(500)],
+    ),
 }
 
 
-@pytest.mark.parametrize("content", FORMS.values(), ids=FORMS)
-def test_every_form_of_a_file_gives_the_same_pairs(write, content):
-    compressed = gzip.compress(content)
-    assert list(read_pairs([write("a.tsv", content)])) == PAIRS
-    assert list(read_pairs([write("a.tsv.gz", compressed)])) == PAIRS
-    assert list(read_pairs([write("nameless", compressed)])) == PAIRS
+@readers
+@pytest.mark.parametrize("name", CONTENTS)
+def test_every_form_of_a_file_gives_its_pairs(write, read, name):
+    content, pairs = CONTENTS[name]
+    packed = gzip.compress(content.encode())
+    assert list(read([write("a.tsv", content)])) == pairs
+    assert list(read([write("a.tsv.gz", packed)])) == pairs
+    assert list(read([write("nameless", packed)])) == pairs
 
 
-def test_two_files_are_read_line_by_line(write):
-    source = write("a.en", "Hi.\nRun!\n")
-    target = write("a.zh.gz", gzip.compress("你好。\n跑！\n".encode()))
-    for spec in (f"{source},{target}", (source, target)):
-        assert list(read_pairs([spec])) == PAIRS
-
-
-def test_several_files_follow_each_other(write):
+@readers
+def test_two_files_are_read_line_by_line(write, read):
+    sources = [f"source\r{n}" for n in range(300)]
+    targets = [f"{'目' * (n % 9)}{n}" for n in range(300)]
+    source = write("a.en", "".join(f"{line}\n" for line in sources))
+    text = "\ufeff" + "".join(f"{line}\r\n" for line in targets)
+    target = write("a.zh.gz", gzip.compress(text.encode()))
     table = write("a.tsv", TABLE)
-    pair = f"{write('a.en', 'Hi.')},{write('a.zh', '你好。')}"
-    assert list(read_pairs([table, pair])) == PAIRS + PAIRS[:1]
+    pairs = list(zip(sources, targets, strict=True))
+    for spec in (f"{source},{target}", (source, target)):
+        assert list(read([table, spec])) == PAIRS + pairs
+
+
+def test_blocks_number_their_file_and_lines(write):
+    content, _ = CONTENTS["long"]
+    files = [CorpusFile(write(name, content)) for name in "xyz"]
+    blocks = list(read_blocks(files, 2000))
+    assert [*dict.fromkeys(block.corpus for block in blocks)] == [0, 1, 2]
+    assert all(block.file is files[block.corpus] for block in blocks)
+    first = [block for block in blocks if block.corpus == 0]
+    assert len(first) > 2
+    lengths = [len(block.pairs()) for block in first]
+    assert [block.first_line for block in first] == [
+        1 + sum(lengths[:n]) for n in range(len(first))
+    ]
+
+
+def test_the_size_of_archives_is_estimated(write):
+    plain = CorpusFile(write("a.tsv", "a\tb\n"))
+    packed = CorpusFile(write("b.en.gz", b"12345"), write("b.zh", b"123"))
+    assert corpus_bytes([plain, packed]) == 4 + 20 + 3
 
 
 def test_file_with_a_comma_in_its_name_is_a_table(write):
@@ -57,89 +107,89 @@ def test_file_with_a_comma_in_its_name_is_a_table(write):
     assert CorpusFile.parse(str(path)).paths == [path]
 
 
-def test_blank_lines_are_empty_pairs(write):
-    pairs = list(read_pairs([write("a.tsv", "\na\tb\n  \n")]))
-    assert pairs == [("", ""), ("a", "b"), ("", "")]
+GLUED = r"\.tsv, line 41: CR between two rows\. Accepted: .*LF or CR LF"
+NUL = r"\.\w+, line \d+: NUL bytes, as UTF-16 has\. Accepted: text in UTF-8"
+DAMAGED = r"\.gz, after line \d+: damaged gzip file"
+PACKED = gzip.compress("".join(f"{n}\t{n}\n" for n in range(9999)).encode())
+CYRILLIC = ("Hi.\tПривет\n\nRun!\tБеги\n", "Беги\tБеги\n", "\n\na\tb\n")
+REFUSED = {
+    "one column": (
+        b"lonely\n",
+        r"\.tsv, line 41: one column. Accepted: source<TAB>",
+    ),
+    "not UTF-8": (
+        b"ab\xffc\td\n",
+        r"\.tsv, line 41: invalid UTF-8 \(byte 0xff at position 3\)",
+    ),
+    # A CR in a line: white space in a text, but never between two rows.
+    "two rows": (b"a\tb\rc\td\n", GLUED),
+    "all but the last end": (b"a\tb\rc\td\re\tf\n", GLUED),
+    "a third column": (b"a\tb\tx\rc\td\n", GLUED),
+    "CR LF after": (b"a\tb\rc\td\r\n", GLUED),
+    "CR CR": (b"a\tb\r\rc\td\n", GLUED),
+}
+# Not after good lines.
+WHOLE = {
+    "CR alone": (
+        "a.tsv",
+        TABLE.replace("\n", "\r").encode(),
+        r"\.tsv.*CR (in|between)",
+    ),
+    "cut": ("a.gz", PACKED[: len(PACKED) // 2], DAMAGED),
+    "changed": ("a.gz", PACKED[:30] + b"\xff" + PACKED[31:], DAMAGED),
+    "not gzip": ("a.gz", b"plain\ttext\n", DAMAGED),
+    **{
+        f"{form} {number}": ("a.tsv", text.encode(form), NUL)
+        for form in ("utf-16-le", "utf-16-be", "utf-32-le")
+        for number, text in enumerate(CYRILLIC)
+    },
+}
 
 
-def test_only_line_feeds_end_lines(write):
-    path = write("a.tsv", "a\u2028b\x0bc\td\x85e\n")
-    assert list(read_pairs([path])) == [("a\u2028b\x0bc", "d\x85e")]
+@readers
+@pytest.mark.parametrize("name", [*REFUSED, *WHOLE])
+def test_a_bad_file_is_named_with_the_line(write, read, name):
+    if name in WHOLE:
+        file, content, says = WHOLE[name]
+    else:
+        content, says = REFUSED[name]
+        file, content = "a.tsv", b"a\tb\n" * 40 + content + b"x\ty\n"
+    path = write(file, content)
+    with pytest.raises(InputError, match=f"/a{says}"):
+        list(read([path]))
 
 
-def test_a_file_whose_lines_end_with_cr_alone_is_refused(write):
-    path = write("a.tsv", TABLE.replace("\n", "\r"))
-    with pytest.raises(InputError, match="a.tsv, line 1: CR between two rows"):
-        list(read_pairs([path]))
+def test_a_bad_file_of_sentences_is_named_too(write):
+    path = write("a.tsv", b"x\ty\n" + REFUSED["two rows"][0])
+    with pytest.raises(InputError, match="line 2: CR between two rows"):
+        sentence_pairs([path])
     path = write("a.en", "a\rb\r")
     for read in (read_lines, input_lines):
         with pytest.raises(InputError, match="a.en: one line, with CR in it"):
             list(read(path))
-    path = write("b.tsv", "a\tb\r")
-    assert list(read_pairs([path])) == [("a", "b")]
+    path = write("b.en", CYRILLIC[0].encode("utf-16-le"))
+    for read in (input_lines, lambda path: read_pairs([(path, path)])):
+        with pytest.raises(InputError, match=NUL):
+            list(read(path))
 
 
-# A CR in a line: white space in a text, but never between two rows.
-GLUED = {
-    "two rows": b"a\tb\rc\td\n",
-    "all but the last end": b"a\tb\rc\td\re\tf\n",
-    "a third column": b"a\tb\tx\rc\td\n",
-    "CR LF after": b"a\tb\rc\td\r\n",
-    "CR CR": b"a\tb\r\rc\td\n",
-}
-
-
-@pytest.mark.parametrize("content", GLUED.values(), ids=GLUED)
-def test_rows_that_end_with_cr_among_others_are_refused(write, content):
-    path = write("a.tsv", b"x\ty\n" + content + b"x\ty\n")
-    says = r"a\.tsv, line 2: CR between two rows\. Accepted: .*LF or CR LF"
-    for read in (read_pairs, sentence_pairs, pairs_of_blocks):
-        with pytest.raises(InputError, match=says):
-            list(read([path]))
-
-
-def pairs_of_blocks(paths):
-    for block in read_blocks(map(CorpusFile.parse, paths)):
-        yield from block.pairs()
-
-
-def test_a_cr_in_a_field_is_part_of_it(write):
-    path = write("a.tsv", b"a\rb\tc\n\ra\tb\rc\r\r\nx\ty\n")
-    pairs = list(read_pairs([path]))
-    assert pairs == [("a\rb", "c"), ("\ra", "b\rc\r"), ("x", "y")]
-    assert list(pairs_of_blocks([path])) == pairs
-    both = write("a.en", b"a\rb\nc\n"), write("a.zh", b"d\ne\r\n")
-    assert list(read_pairs([both])) == [("a\rb", "d"), ("c", "e")]
-
-
-TEXT = "Hi.\tПривет\n\nRun!\tБеги\n"
-
-
-@pytest.mark.parametrize("form", ["utf-16-le", "utf-16-be", "utf-32-le"])
-@pytest.mark.parametrize("text", [TEXT, "Беги\tБеги\n", "\n\na\tb\n"])
-def test_utf16_is_refused_by_its_nul_bytes(write, form, text):
-    path = write("a.tsv", text.encode(form))
-    packed = write("b.tsv.gz", gzip.compress(text.encode(form)))
-    says = r", line \d: NUL bytes, as UTF-16 has\. Accepted: text in UTF-8"
+@readers
+@pytest.mark.parametrize("counts", [(30, 28), (28, 30), (0, 3), (3, 0)])
+def test_files_of_unequal_length_are_named_with_both_counts(
+    write, read, counts
+):
+    names = write("a.en", "x\n" * counts[0]), write("a.zh", "y\n" * counts[1])
+    says = rf"a\.en has {counts[0]} lines and .*a\.zh has {counts[1]}\."
     with pytest.raises(InputError, match=says):
-        list(read_pairs([path]))
-    with pytest.raises(InputError, match=says):
-        list(pairs_of_blocks([packed]))
-    with pytest.raises(InputError, match=says):
-        list(input_lines(path))
-    with pytest.raises(InputError, match=says):
-        list(read_pairs([(path, path)]))
+        list(read([names]))
 
 
-@pytest.mark.parametrize("spec", ["a,b,c", "a,", ",b"])
-def test_spec_names_one_file_or_two(spec):
-    with pytest.raises(InputError, match=r"expected FILE.tsv or SOURCE,TARGET"):
-        CorpusFile.parse(spec)
-
-
-def test_missing_file_is_named(tmp_path):
+@readers
+def test_what_cannot_be_read_is_named(tmp_path, read):
     with pytest.raises(InputError, match=r"none\.tsv: No such file"):
-        list(read_pairs([tmp_path / "none.tsv"]))
+        list(read([tmp_path / "none.tsv"]))
+    with pytest.raises(InputError, match="is a folder. Accepted: a text file"):
+        list(read([tmp_path]))
 
 
 def test_unreadable_file_is_named(write, monkeypatch):
@@ -153,53 +203,10 @@ def test_unreadable_file_is_named(write, monkeypatch):
         list(read_pairs([path]))
 
 
-def test_folder_is_named(tmp_path):
-    with pytest.raises(InputError, match="is a folder. Accepted: a text file"):
-        list(read_pairs([tmp_path]))
-
-
-@pytest.mark.parametrize("damage", ["cut", "changed", "not gzip"])
-def test_damaged_gzip_is_named(write, damage):
-    content = bytearray(gzip.compress(TABLE.encode() * 1000))
-    if damage == "cut":
-        content = content[:-20]
-    elif damage == "changed":
-        content[30] ^= 0xFF
-    else:
-        content = b"plain\ttext\n"
-    path = write("a.tsv.gz", bytes(content))
-    with pytest.raises(
-        InputError, match=r"a\.tsv\.gz, after line \d+: damaged"
-    ):
-        list(read_pairs([path]))
-
-
-def test_line_of_one_column_is_named_with_its_number(write):
-    path = write("a.tsv", "a\tb\nlonely\n")
-    with pytest.raises(
-        InputError, match=r"a\.tsv, line 2: one column. Accepted: source<TAB>"
-    ):
-        list(read_pairs([path]))
-
-
-def test_invalid_utf8_is_named_with_line_and_position(write):
-    path = write("a.tsv", b"a\tb\nab\xffc\td\n")
-    with pytest.raises(
-        InputError,
-        match=r"a\.tsv, line 2: invalid UTF-8 \(byte 0xff at position 3\)",
-    ):
-        list(read_pairs([path]))
-
-
-@pytest.mark.parametrize("lines", [(3, 5), (5, 3), (0, 1)])
-def test_files_of_unequal_length_are_named_with_both_counts(write, lines):
-    source = write("a.en", "x\n" * lines[0])
-    target = write("a.zh", "y\n" * lines[1])
-    with pytest.raises(
-        InputError,
-        match=rf"a\.en has {lines[0]} lines and .*a\.zh has {lines[1]}\.",
-    ):
-        list(read_pairs([(source, target)]))
+@pytest.mark.parametrize("spec", ["a,b,c", "a,", ",b"])
+def test_spec_names_one_file_or_two(spec):
+    with pytest.raises(InputError, match=r"expected FILE.tsv or SOURCE,TARGET"):
+        CorpusFile.parse(spec)
 
 
 def test_memory_does_not_grow_with_the_corpus(write):

@@ -34,12 +34,6 @@ def test_pairs_are_those_of_every_earlier_version(corpus):
     assert digest(small) == "5664f9ad268ba0a1"
 
 
-def test_sizes_are_as_asked(corpus):
-    assert [len(part) for part in corpus] == [22_000, 600, 600]
-    small = load_demo_corpus(train_size=3000, dev_size=20, test_size=10)
-    assert [len(part) for part in small] == [3000, 20, 10]
-
-
 def test_no_sentence_occurs_twice_on_either_side(pairs):
     for side in (0, 1):
         assert len({pair[side] for pair in pairs}) == len(pairs)
@@ -53,13 +47,6 @@ def test_held_out_words_and_characters_are_common_in_training(corpus):
     for pair in corpus.dev + corpus.test:
         for word in words_of(pair):
             assert counts.get(word, 0) >= 5, (word, pair)
-
-
-def test_sentence_lengths_are_those_of_short_real_sentences(pairs):
-    lengths = [len(english.split()) for english, _ in pairs]
-    assert min(lengths) == 2
-    assert max(lengths) <= 20
-    assert 7 <= sum(lengths) / len(lengths) <= 9
 
 
 def test_more_than_the_file_has_is_refused():

@@ -20,6 +20,7 @@ def key(text):
 
 
 def test_key_ignores_case_width_punctuation_and_script():
+    assert key("?!") != key("...")
     assert key("Don't STOP!") == key("dont stop") == "dontstop"
     assert key("ＡＢＣ　１２") == "abc12"
     assert key("這是漢語。") == key("这是汉语") == "这是汉语"
@@ -41,10 +42,6 @@ def test_key_has_the_signs_that_tell_words_apart(one, other, same):
     assert (key(one) == key(other)) == same
 
 
-def test_texts_without_letters_stay_apart():
-    assert key("?!") != key("...")
-
-
 def test_key_of_many_marks_takes_no_quadratic_time():
     text = "a" + "\u0301" * 100_000 + "\u0316" * 100_000
     began = time.monotonic()
@@ -58,16 +55,6 @@ def test_long_text_is_normalised_word_by_word_as_a_whole():
     assert nfkc(text) == unicodedata.normalize("NFKC", text)
 
 
-def test_fingerprints_follow_text_purpose_and_seed():
-    one = fingerprints(["a", "b", "a"], "source", 1)
-    assert one.dtype == np.int64
-    assert one[0] == one[2] != one[1]
-    assert (one >= 0).all()
-    assert (one != fingerprints(["a", "b", "a"], "target", 1)).all()
-    assert (one != fingerprints(["a", "b", "a"], "source", 2)).all()
-    assert fingerprints([], "source").shape == (0,)
-
-
 def test_fingerprints_are_those_of_every_machine():
     # What was prepared here and there has to be the same.
     seven = (7).to_bytes(8, "little")
@@ -78,6 +65,7 @@ def test_fingerprints_are_those_of_every_machine():
         value = int.from_bytes(digest, "little") >> 1
         assert fingerprints([text], "shuffle", 7).tolist() == [value]
     assert fingerprints(["a"], "shuffle", 7) == 6748810589136103424
+    assert fingerprints([], "source").shape == (0,)
 
 
 def test_keys_of_pairs_have_a_side_in_common_where_sentences_are_the_same():

@@ -69,10 +69,6 @@ KEYS = np.sort(
 )
 
 
-def test_whole_weights_repeat_each_pair():
-    assert repetitions(KEYS, np.full(4000, 3.0)).tolist() == [3] * 4000
-
-
 def test_a_fraction_is_a_sample_and_a_whole_part_is_added():
     times = repetitions(KEYS, np.full(4000, 0.3))
     assert set(times) == {0, 1}
@@ -108,26 +104,21 @@ def test_temperature_makes_shares_n_to_the_1_over_t():
     assert weights[0] == 1
 
 
-def test_temperature_1_changes_nothing():
-    assert effective_weights(corpora(None, "<a>"), [5, 500], 1.0) == [1, 1]
-
-
-def test_corpora_of_one_tag_are_one_language():
-    weights = effective_weights(
-        corpora("<de>", "<de>", "<nl>"), [60, 40, 10], 2.0
-    )
-    np.testing.assert_allclose(weights, [1, 1, 10**0.5])
-
-
-def test_weights_multiply_what_temperature_makes():
-    first, second = corpora(None, None)
-    second = WeightedCorpus(second.file, 0.5)
-    weights = effective_weights([first, second], [100, 25], 2.0)
-    np.testing.assert_allclose(weights, [1, 0.5 * 2])
-
-
-def test_an_empty_corpus_does_no_harm():
-    assert effective_weights(corpora(None, None), [100, 0], 3.0)[0] == 1
+@pytest.mark.parametrize(
+    ("tags", "pairs", "temperature", "expected"),
+    [
+        ((None, "<a>"), [5, 500], 1.0, [1, 1]),
+        (("<de>", "<de>", "<nl>"), [60, 40, 10], 2.0, [1, 1, 10**0.5]),
+        ((None, None), [100, 0], 2.0, [1, 10]),
+    ],
+    ids=["no temperature", "one language of two", "an empty corpus"],
+)
+def test_languages_are_weighed(tags, pairs, temperature, expected):
+    weights = effective_weights(corpora(*tags), pairs, temperature)
+    np.testing.assert_allclose(weights, expected)
+    doubled = [WeightedCorpus(c.file, 2.0, c.tag) for c in corpora(*tags)]
+    weights = effective_weights(doubled, pairs, temperature)
+    np.testing.assert_allclose(weights, 2 * np.array(expected))
 
 
 def test_copies_have_keys_far_from_each_other():
@@ -139,9 +130,3 @@ def test_copies_have_keys_far_from_each_other():
     np.testing.assert_array_equal(keys[first], KEYS[times > 0])
     four = np.sort(keys[indices == 4])
     assert np.diff(four).min() > 2**63 // 10
-
-
-def test_pairs_that_stand_once_keep_their_keys():
-    indices, keys = copies(KEYS, np.ones(4000, np.int64))
-    np.testing.assert_array_equal(indices, np.arange(4000))
-    np.testing.assert_array_equal(keys, KEYS)

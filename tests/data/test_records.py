@@ -33,13 +33,6 @@ def example(source_ids, target_ids):
     return record
 
 
-def test_records_give_back_their_ids():
-    source, target = parse(records(PAIRS))
-    assert source.dtype == target.dtype == tf.int32
-    assert source.to_list() == [pair[0] for pair in PAIRS]
-    assert target.to_list() == [pair[1] for pair in PAIRS]
-
-
 @pytest.mark.parametrize("length", [0, 1, 2, 40, 60, 64, 127, 128, 3000])
 def test_records_are_examples_of_tensorflow(length):
     random = np.random.default_rng(length)

@@ -1,6 +1,5 @@
 """Which pairs are kept, by the SQL that prepares data: in DuckDB."""
 
-import collections
 import os
 import random
 
@@ -8,25 +7,14 @@ import duckdb
 import numpy as np
 import pytest
 
-from keras_transformer.config import DataConfig
 from keras_transformer.data.key_tables import KeyTables
 from keras_transformer.data.keys import pair_keys
 from keras_transformer.data.selection import (
     COLUMNS,
     Step,
-    cleaning_steps,
     dev_steps,
     overlap_query,
 )
-
-HELD_OUT = [("Go home!", "Geh heim!"), ("I see.", "Ich sehe.")]
-TRAINING = [
-    ("go home", "Geh heim."),  # both sides
-    ("Go home.", "Geh!"),  # its source
-    ("Off you go", "geh heim"),  # its target
-    ("Go home!", "Ich sehe."),  # both sides, of two pairs
-    ("Geh heim!", "Go home!"),  # the other way round
-]
 
 
 @pytest.fixture
@@ -69,65 +57,6 @@ def fill(tables, table, pairs):
     tables.create(table, **dict.fromkeys(COLUMNS, "BIGINT"))
     tables.insert(table, {name: rows[name] for name in COLUMNS})
     return dict(zip(keys.shuffle.tolist(), pairs, strict=True))
-
-
-def select(tables, pairs, config):
-    """The pairs that are left, and the counts of those that aren't."""
-    by_key = fill(tables, "pairs", pairs)
-    table, counts, left = "pairs", collections.Counter(), len(pairs)
-    for step in cleaning_steps(config):
-        rows = tables.make(step)
-        counts[step.reason] += left - rows
-        table, left = step.table, rows
-    (keys,) = tables.arrays(f"SELECT shuffle_key FROM {table} ORDER BY 1")
-    return [by_key[key] for key in keys.tolist()], counts
-
-
-@pytest.mark.parametrize(
-    ("match", "kept"),
-    [
-        ("pair", [0, 1, 1, 1, 1]),
-        ("source", [0, 0, 1, 0, 1]),
-        ("side", [0, 0, 0, 0, 1]),
-    ],
-)
-def test_what_is_held_out_is_dropped(tables, match, kept):
-    fill(tables, "held_out", HELD_OUT)
-    config = DataConfig(remove_leaked=match)
-    left, counts = select(tables, TRAINING, config)
-    wanted = [pair for pair, keep in zip(TRAINING, kept, strict=True) if keep]
-    assert set(left) == set(wanted)
-    assert counts == {"leaked": 5 - len(wanted), "duplicate": 0}
-
-
-def test_nothing_held_out_drops_nothing(tables):
-    fill(tables, "held_out", [])
-    left, _ = select(tables, TRAINING, DataConfig(remove_leaked="side"))
-    assert len(left) == 5
-
-
-@pytest.mark.parametrize("remove", [False, True])
-def test_one_of_equal_pairs_stays(tables, remove):
-    pairs = [("a", "b"), ("a", "c"), ("a", "b"), ("d", "b"), ("a", "b")]
-    config = DataConfig(remove_duplicates=remove)
-    left, counts = select(tables, pairs, config)
-    assert sorted(left) == sorted(set(pairs) if remove else pairs)
-    assert counts.total() == (2 if remove else 0)
-
-
-def test_what_stays_does_not_depend_on_the_order_of_the_corpus(tmp_path):
-    random.seed(3)
-    pairs = [(str(n % 17), str(n % 23)) for n in range(300)]
-    pairs += pairs[:40]
-    results = []
-    for number in range(2):
-        random.shuffle(pairs)
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        tables = KeyTables(folder, 2)
-        results.append(select(tables, pairs, DataConfig()))
-        tables.close()
-    assert results[0] == results[1]
 
 
 def take_dev(tables, pairs, fraction):
@@ -178,18 +107,6 @@ def test_what_many_pairs_share_stays_in_training(tables):
     assert len(dev) == 25
     assert lost == 0
     assert all(target.isdigit() for _, target in dev)
-
-
-def test_dev_follows_from_the_seed():
-    pairs = [(str(n), str(n)) for n in range(100)]
-    first, second = (pair_keys(pairs, seed).source for seed in (1, 2))
-    assert (np.argsort(first) != np.argsort(second)).any()
-
-
-def test_overlap_counts_dev_pairs_with_a_side_in_training(tables):
-    fill(tables, "dev", [("a", "b"), ("c", "d"), ("e", "f"), ("A!", "x")])
-    fill(tables, "train", [("a.", "z"), ("y", "D"), ("f", "e"), ("A", "z")])
-    assert tables.number(overlap_query("train", "dev")) == 3
 
 
 ODD_NAMES = [

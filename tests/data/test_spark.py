@@ -6,7 +6,6 @@ import shutil
 
 import pytest
 
-from keras_transformer.cli.main import main
 from keras_transformer.config import DataConfig
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.spark import session, tables
@@ -162,14 +161,6 @@ def test_the_same_data_of_many_blocks(spark, files, tmp_path, monkeypatch):
     train = [files / "odd*1[x].tsv", f"{files}/b.en,{files}/b.zh", long]
     prepared = assert_same(train, config, tmp_path)
     assert prepared.report["cleaning"]["train"]["long_line"] == 2
-
-
-@needs_spark
-def test_the_command_line_takes_an_engine(spark, write, tmp_path, capsys):
-    path = write("bad.tsv", "lonely\n")
-    options = ["--train", str(path), "--out", str(tmp_path / "out")]
-    assert main(["prepare", *options, "--engine", "spark"]) == 2
-    assert "bad.tsv, line 1: one column" in capsys.readouterr().err
 
 
 def test_unknown_engines_are_refused(write, tmp_path):

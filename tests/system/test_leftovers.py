@@ -95,7 +95,8 @@ def test_files_of_others_with_like_names_stay(tmp_path):
     for name in others:
         (tmp_path / name).touch()
     (tmp_path / "weights").mkdir()
-    hidden(tmp_path / "weights" / "best.h5").touch()
+    for path in ("weights/best.h5", "checkpoint.npz"):
+        hidden(tmp_path / path).touch()
     removed = tmp_path / ".tmp-removed-drafts"
     removed.mkdir()
     remove_leftovers(tmp_path)

@@ -98,30 +98,26 @@ CPUINFO = "processor : 0\nflags : fpu avx2 {flag}\n"
 
 
 @pytest.mark.parametrize(
-    ("flag", "expected"),
-    [("avx512_bf16", True), ("amx_bf16", True), ("avx512f", False)],
+    ("flag", "bfloat16", "int8"),
+    [
+        ("avx512_bf16", True, False),
+        ("amx_bf16", True, False),
+        ("avx512_vnni", False, True),
+        ("avx_vnni", False, True),
+        ("avx512f", False, False),
+    ],
 )
-def test_bfloat16_is_told_by_the_processor(
-    flag, expected, tmp_path, monkeypatch
+def test_the_processor_says_what_it_multiplies(
+    flag, bfloat16, int8, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(machine, "has_gpu", lambda: False)
     (tmp_path / "cpuinfo").write_text(CPUINFO.format(flag=flag))
     monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "cpuinfo")
-    assert machine.multiplies_bfloat16() is expected
+    assert machine.multiplies_bfloat16() is bfloat16
+    assert machine.multiplies_int8() is int8
     monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "none")
-    assert machine.multiplies_bfloat16() is False
-
-
-@pytest.mark.parametrize(
-    ("flag", "expected"),
-    [("avx512_vnni", True), ("avx_vnni", True), ("avx512_bf16", False)],
-)
-def test_int8_is_told_by_the_processor(flag, expected, tmp_path, monkeypatch):
-    (tmp_path / "cpuinfo").write_text(CPUINFO.format(flag=flag))
-    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "cpuinfo")
-    assert machine.multiplies_int8() is expected
-    monkeypatch.setattr(machine, "_CPUINFO", tmp_path / "none")
-    assert machine.multiplies_int8() is False
+    assert not machine.multiplies_bfloat16()
+    assert not machine.multiplies_int8()
 
 
 def test_as_many_files_are_open_as_the_system_lets():

@@ -12,7 +12,6 @@ from keras_transformer.text import (
     load_tokenizer,
 )
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
-from keras_transformer.text.tags import split_tags
 from keras_transformer.text.vocabulary_training import train_sentencepiece
 
 TAGS = ("<BT>", "<2de>")
@@ -68,21 +67,17 @@ def test_tags_take_the_first_ids_after_the_reserved(pair):
     assert not set(TAGS) & set(tagged.tokens()[6:])
 
 
-@pytest.mark.parametrize("text", ["the <BT> cat", "<bt> cat", "x<BT>", "< BT>"])
+@pytest.mark.parametrize(
+    "text",
+    ["the <BT> cat", "<bt> cat", "x<BT>", "< BT>", "<XX> cat", "", " ", *LINES],
+)
 def test_anywhere_else_it_is_text(pair, text):
     tagged, plain = pair
     ids = tagged.tokenize([text])
     assert not {4, 5} & set(ids.flat_values.numpy())
+    assert tagged.tokenize(["<XX> cat"]).to_list() != [[UNK_ID]]
     known = texts_of(plain, plain.tokenize([text]))
     assert texts_of(tagged, ids) == known
-
-
-def test_text_without_tags_is_tokenized_as_without_them(pair):
-    tagged, plain = pair
-    batch = [*LINES, "", "  "]
-    assert texts_of(tagged, tagged.tokenize(batch)) == texts_of(
-        plain, plain.tokenize(batch)
-    )
 
 
 def test_surface_is_one_for_one(pair):
@@ -104,25 +99,6 @@ def test_detokenized_text_has_the_tag_and_gives_the_same_ids(pair):
     assert tagged.tokenize(texts).to_list() == ids.to_list()
 
 
-def test_saved_and_loaded_has_the_same_tags(pair, tmp_path):
-    tagged, plain = pair
-    tagged.save(tmp_path / "tagged")
-    loaded = load_tokenizer(tmp_path / "tagged")
-    assert loaded.tags == ["<BT>", "<2de>"]
-    assert loaded.fingerprint() == tagged.fingerprint()
-    batch = ["<BT> the cat"]
-    assert loaded.tokenize(batch).to_list() == tagged.tokenize(batch).to_list()
-    plain.save(tmp_path / "plain")
-    assert "tags" not in (tmp_path / "plain" / "tokenizer.json").read_text()
-
-
-def test_graph_code_does_the_same(pair):
-    tagged, _ = pair
-    batch = tf.constant(["<BT> the cat", "the <BT>", ""])
-    ids = tf.function(tagged.tokenize, autograph=False)(batch)
-    assert ids.to_list() == tagged.tokenize(batch).to_list()
-
-
 def test_vocabulary_must_have_the_tags_where_their_ids_are():
     for kind in (WordTokenizer, CharacterTokenizer):
         with pytest.raises(InputError, match="the tags <BT> don't follow"):
@@ -130,18 +106,6 @@ def test_vocabulary_must_have_the_tags_where_their_ids_are():
     model = train_sentencepiece(LINES * 5, 60)
     with pytest.raises(InputError, match="the tags <BT> don't follow"):
         SentencePieceTokenizer(model, tags=("<BT>",))
-
-
-def test_unknown_tags_are_text(pair):
-    tagged, _ = pair
-    ids = tagged.tokenize(["<XX> cat"]).to_list()[0]
-    assert len(ids) > 2 or ids[0] == UNK_ID
-
-
-def test_split_tags():
-    tags, rest = split_tags(tf.constant(["<BT> a <BT>", " b", "<2d>c"]), TAGS)
-    assert tags.to_list() == [[b"<BT>"], [], []]
-    assert rest.numpy().tolist() == [b"a <BT>", b" b", b"<2d>c"]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +136,10 @@ def test_vocabulary_has_space_beside_the_tags():
 
 
 def test_a_saved_model_knows_the_tags(pair, tmp_path):
-    tagged, _ = pair
+    pair[0].save(tmp_path / "tokenizer")
+    tagged = load_tokenizer(tmp_path / "tokenizer")
+    assert tagged.tags == [*TAGS]
+    assert tagged.fingerprint() == pair[0].fingerprint()
     module = tf.Module()
     module.tokenizer = tagged
     signature = tf.TensorSpec([None], tf.string)
@@ -182,9 +149,10 @@ def test_a_saved_model_knows_the_tags(pair, tmp_path):
         return {"ids": tagged.tokenize(texts).to_tensor()}
 
     module.ids = ids
-    tf.saved_model.save(module, str(tmp_path), signatures=ids)
-    loaded = tf.saved_model.load(str(tmp_path)).signatures["serving_default"]
+    folder = str(tmp_path / "model")
+    tf.saved_model.save(module, folder, signatures=ids)
+    loaded = tf.saved_model.load(folder).signatures["serving_default"]
     text = tf.constant(["<BT> the cat", "the <BT>"])
     assert loaded(texts=text)["ids"].numpy().tolist() == (
-        tagged.tokenize(text).to_tensor().numpy().tolist()
+        pair[0].tokenize(text).to_tensor().numpy().tolist()
     )

@@ -104,12 +104,9 @@ def test_a_damaged_file_is_refused_by_name_and_line(tmp_path, content, message):
     assert "\n" not in str(error.value)
 
 
-def test_a_missing_file_is_refused(tmp_path):
+def test_what_is_no_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="nothing: No such file"):
         load_vectors(tmp_path / "nothing", TOKENS, 3)
-
-
-def test_a_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match="directory"):
         load_vectors(tmp_path, TOKENS, 3)
 
