@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from keras_transformer.config.validation import (
@@ -94,7 +95,7 @@ class DataConfig(Section):
             "source_tags",
             "different, letters, digits, _ and - between < and >, such as "
             "<BT>, and none of " + " ".join(SPECIAL_TOKENS),
-            _are_tags(self.source_tags),
+            are_tags(self.source_tags),
         )
         first = len(SPECIAL_TOKENS) + len(self.source_tags)
         size = self.source_vocabulary_size
@@ -118,9 +119,10 @@ class DataConfig(Section):
         return _kind(self.target_tokenizer, self.target_language)
 
 
-def _are_tags(values):
+def are_tags(values: Sequence) -> bool:
+    """True for different strings such as `<BT>`, none a reserved token."""
     return (
-        all(re.fullmatch(TAG, value) for value in values)
+        all(isinstance(v, str) and re.fullmatch(TAG, v) for v in values)
         and not set(values) & set(SPECIAL_TOKENS)
         and len(values) == len(set(values))
     )

@@ -16,7 +16,7 @@ _NONE = 2  # positions of a source without tokens: START and END
 
 @dataclasses.dataclass(frozen=True)
 class BatchSize:
-    """How large a batch may be.
+    """The largest batch.
 
     Args:
         tokens: positions of a batch on either side, padding included; a pair
@@ -40,7 +40,7 @@ class BatchSize:
 
     @property
     def has_few_shapes(self) -> bool:
-        """Whether batches are padded to more than their longest pair."""
+        """True if batches are padded to more than their longest pair."""
         return bool(self.buckets or self.padded_lengths)
 
     def rounded(self, lengths: np.ndarray) -> np.ndarray:
@@ -52,12 +52,12 @@ class BatchSize:
         return self.sentences or self.tokens // longest
 
     def padded_shape(self, pairs: int, source: int, target: int) -> np.ndarray:
-        """What a batch is padded to.
+        """The shape to which a batch is padded.
 
         Args:
             pairs: that it has.
             source: positions of its longest source.
-            target: likewise of its longest target.
+            target: positions of its longest target.
 
         Returns:
             rows and lengths of source and target, int64 `(3,)`.
@@ -143,7 +143,7 @@ def plan_pool(
 def count_batches(
     lengths: np.ndarray, size: BatchSize, shuffled: bool = True
 ) -> int:
-    """How many batches `plan_pool` makes of a pool, whatever the shuffling.
+    """The number of batches of a pool, whatever the shuffling.
 
     Cutting greedily gives the fewest batches, n. With a first batch of any
     smaller size the rest still takes n at most, hence n or n + 1 in all;
@@ -191,7 +191,7 @@ def _bucket_starts(table, size, first_fraction=1.0):
 
 
 def _bucket_size(table, size, fraction):
-    """How many of the first pairs fill a length bucket; at least 1."""
+    """The number of first pairs that fill a length bucket; at least 1."""
     if size.sentences is not None:
         return max(1, int(size.sentences * fraction))
     budget = int(size.tokens * fraction)

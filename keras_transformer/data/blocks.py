@@ -1,4 +1,4 @@
-"""Blocks: a corpus in pieces of some megabytes, as bytes, to be told about.
+"""Blocks: splits a corpus into byte chunks of about 4 MB.
 
 One process reads files, plain or gzip, and hands blocks of whole lines to
 those that make pairs of them.

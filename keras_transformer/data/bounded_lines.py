@@ -37,7 +37,7 @@ def bounded_lines(
     Args:
         file: a binary file.
         limit: bytes of a line.
-        skip: whether the rest of an over-long line is read past. One who
+        skip: True reads past the rest of an over-long line. A caller that
             refuses such a line needn't wait for its end: a device has none.
 
     Yields:
@@ -51,7 +51,7 @@ def bounded_lines(
 
 
 def is_over_long(line: bytes, limit: int = LINE_BYTES) -> bool:
-    """Whether what `bounded_lines` gave is only the beginning of a line."""
+    """True for the beginning of an over-long line of `bounded_lines`."""
     return len(line) > limit and not line.endswith(b"\n")
 
 

@@ -194,7 +194,7 @@ def script_hint(pairs: Sequence[Pair], config: DataConfig) -> str | None:
         config: names the languages.
 
     Returns:
-        half a sentence; None if both columns fit, or scripts don't tell.
+        half a sentence; None if both columns fit, or have no known scripts.
     """
     languages = config.source_language, config.target_language
     scripts = [scripts_of_language(language) for language in languages]
@@ -232,7 +232,7 @@ def keep_by_length(
     report: CleaningReport,
     check_ratio: bool = True,
 ) -> np.ndarray:
-    """Which pairs pass the checks that count tokens.
+    """Marks the pairs that pass the checks that count tokens.
 
     Args:
         source_lengths: int `(N,)`, tokens of each source.

@@ -90,7 +90,7 @@ class CorpusFile:
 
         Args:
             line_bytes: see `read_lines`.
-            long: likewise.
+            long: see `read_lines`.
 
         Raises:
             InputError: a file can't be read, is damaged, isn't UTF-8, has a
@@ -209,7 +209,7 @@ def read_lines(
 
 @dataclasses.dataclass
 class Reading:
-    """How far a file has been read: the number of the last line."""
+    """The progress of reading: the number of the last line."""
 
     line: int = 0
 
@@ -267,7 +267,7 @@ def open_bytes(path: str | os.PathLike) -> Iterator[BinaryIO]:
 
 
 def is_gzip(path: str | os.PathLike) -> bool:
-    """Whether `open_bytes` unpacks a file. Raises as it does."""
+    """True if `open_bytes` unpacks a file. Raises as it does."""
     with _opened(path) as raw:
         return _is_gzip(raw, path)
 
@@ -330,7 +330,7 @@ def pair_of_columns(line: str, where: str) -> Pair:
 
     Raises:
         InputError: there is one column, or a CR with columns on both sides,
-            which may be two rows; `where` tells the line.
+            which may be two rows; the message has `where`.
     """
     if "\r" in line and sum("\t" in row for row in line.split("\r")) > 1:
         raise InputError(

@@ -144,7 +144,7 @@ def build_tokenizers(
 
 
 def vocabulary_size(config: DataConfig, side: str) -> int:
-    """How many tokens a side's vocabulary has at most."""
+    """The number of tokens of a side's vocabulary, at most."""
     size = getattr(config, f"{side}_vocabulary_size")
     return size or DEFAULT_SIZES[getattr(config, f"{side}_kind")]
 

@@ -23,7 +23,7 @@ _MIN_COUNT = 5
 
 
 class DemoCorpus(NamedTuple):
-    """English-Chinese pairs; no sentence stands in two of the lists."""
+    """English-Chinese pairs; no sentence is in two of the lists."""
 
     train: list[Pair]
     dev: list[Pair]

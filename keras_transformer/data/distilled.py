@@ -1,7 +1,7 @@
 """Distilled data: prepared data whose targets are a teacher's translations.
 
 The sources keep their ids, the dev split its files. What a source is paired
-with, an original target or one of its translations, stands far apart in an
+with, an original target or one of its translations, is far apart in an
 epoch, so that a batch hardly has two of them.
 """
 
@@ -214,7 +214,7 @@ class DistilledData:
         )
 
     def _chosen(self, column, copy, first, sources, targets):
-        """What a copy of a column makes of some pairs.
+        """The pairs that a copy of a column has, of some.
 
         Args:
             column: `_Column`.
@@ -267,12 +267,15 @@ class _Column:
         self.left = 0
 
     def drawn(self, indices, copy, columns):
-        """Which pairs the weight keeps in a copy: bool `(N,)`; counts them.
+        """Marks the pairs that a copy has by its weight, and counts them.
 
         Args:
             indices: of their sources, int64 `(N,)`.
             copy: its number, from 0.
             columns: how many there are.
+
+        Returns:
+            bool `(N,)`.
         """
         rank = -1 if self.rank is None else self.rank
         keys = indices * columns + rank + 1
@@ -293,7 +296,7 @@ def _texts(lists, column, copy, distinct):
         lists: of each source, its translations.
         column: `_Column`; those that are left out are counted, once.
         copy: its number, from 0.
-        distinct: whether one that equals a better one is left out.
+        distinct: True leaves out one that equals a better one.
     """
     rank = column.rank
     texts = [texts[rank] if rank < len(texts) else None for texts in lists]

@@ -122,7 +122,7 @@ def local_engine(
 
 
 def choose_workers(requested: int | None, size: int) -> int:
-    """How many processes are to prepare data; 1: the one that asks.
+    """The number of processes that prepare data; 1: this one alone.
 
     Args:
         requested: what the user says; None: as many as are worth it.

@@ -1,4 +1,4 @@
-"""Keys: 63 bits of a digest for each pair and side, by which they are told.
+"""Keys: 63 bits of a digest for each pair and each side.
 
 Two sentences are the same if their sentence keys are: case, width, punctuation
 and the variety of Chinese don't matter. A sentence key is the text in NFKC,
@@ -74,7 +74,7 @@ def without_tags(text: str) -> str:
 
 
 class _Said(dict):
-    """What `str.translate` makes of a code point: itself, or nothing."""
+    """Code points for `str.translate`: themselves, or None."""
 
     def __missing__(self, point):
         kept = self[point] = point if _is_said(chr(point)) else None
@@ -85,7 +85,7 @@ _SAID = _Said()
 
 
 def _is_said(character):
-    """Whether a character is a letter, a digit or a sign for a vowel or tone.
+    """True for a letter, a digit or a sign for a vowel or tone.
 
     The marks that some scripts leave out as they like aren't.
     """
@@ -128,8 +128,8 @@ class PairKeys(NamedTuple):
     """The fingerprints of some pairs, each int64 `(N,)`.
 
     Attributes:
-        shuffle: of both texts as they are. Prepared data stands in its order,
-            which is one at random, the same however the corpus was ordered.
+        shuffle: of both texts as they are. Prepared data is in its order,
+            a random one, the same however the corpus was ordered.
         source: of the source's sentence key.
         target: of the target's sentence key; never one of a source.
     """

@@ -48,7 +48,7 @@ class WeightedCorpus:
     Args:
         file: the text.
         weight: above 0; see the module.
-        tag: what stands before each source, such as `<BT>`; None: nothing.
+        tag: put before each source, such as `<BT>`; None: nothing.
 
     Raises:
         InputError: the weight is none, or the tag isn't one.
@@ -182,7 +182,7 @@ def tagged(pairs: Iterable[Pair], tag: str | None) -> Iterator[Pair]:
 
 
 def _exists(name):
-    """Whether a name is that of a file, or of two with a comma between."""
+    """True for the name of a file, or of two with a comma between."""
     return os.path.exists(name) or all(map(os.path.exists, name.split(",")))
 
 
@@ -191,7 +191,7 @@ def effective_weights(
     counts: Sequence[int],
     temperature: float,
 ) -> list[float]:
-    """How often the pairs of each corpus are to be trained on.
+    """The weights by which the pairs of each corpus are trained on.
 
     Args:
         corpora: those of the training data.
@@ -219,7 +219,7 @@ def effective_weights(
 
 
 def repetitions(keys: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """How often each pair stands in an epoch: int64 `(N,)`, 0 or more.
+    """The copies of each pair in an epoch: int64 `(N,)`, 0 or more.
 
     Args:
         keys: int64 or uint64 `(N,)`, digests of the pairs and the seed.
@@ -273,7 +273,7 @@ class Mixture:
 
     @property
     def is_weighted(self) -> bool:
-        """Whether any pair isn't there exactly once in an epoch."""
+        """True if an epoch has a pair more than once or not at all."""
         return any(weight != 1 for weight in self.weights)
 
     def weigh(self, left: Mapping[int, int], temperature: float) -> int:
@@ -297,7 +297,7 @@ class Mixture:
             self.trained = added.tolist()
 
     def describe(self) -> list[dict]:
-        """What the report of prepared data says of each corpus."""
+        """The corpora as the report of prepared data lists them."""
         return [
             {
                 "name": ",".join(path.name for path in corpus.paths),
@@ -316,13 +316,13 @@ def copies(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The pairs of an epoch, each with a shuffle key of its own.
 
-    The first copy of a pair keeps the key of the pair. The others stand far
+    The first copy of a pair keeps the key of the pair. The others are far
     from it and from each other, so that a batch hardly has two of them: key
     number n is n golden sections of the range further on.
 
     Args:
         keys: the shuffle keys of N pairs, int64 `(N,)`, ascending or not.
-        times: how often each stands in an epoch, int64 `(N,)`.
+        times: copies of each in an epoch, int64 `(N,)`.
 
     Returns:
         Indices into the pairs and the keys, both int64 `(times.sum(),)`, the

@@ -70,10 +70,10 @@ def prepare(
     The folder appears when all is written, or not at all. Memory doesn't grow
     with the corpus: some 500 MiB for each worker, 512 MiB for the database of
     the pairs' keys, and what SentencePiece takes for up to two million
-    sentences. On disk, the cleaned text stands beside the records until they
+    sentences. On disk, the cleaned text is beside the records until they
     are done, and some 60 bytes a pair for the database.
 
-    Pairs stand in an order at random that follows from their text and the
+    Pairs are in a random order that follows from their text and the
     seed: how they are ordered in the corpus, and how many workers there are,
     doesn't matter.
 
@@ -84,7 +84,7 @@ def prepare(
 
     Args:
         train: a corpus or several, each with a weight and a tag if wanted;
-            see `WeightedCorpus.parse`. A pair of files, one a side, stands in
+            see `WeightedCorpus.parse`. A pair of files, one a side, is in
             a list: `[("train.en", "train.zh")]`.
         out: the target path, a folder that doesn't exist or is empty; or an
             address, see `remote`.
@@ -111,9 +111,9 @@ def prepare(
         The prepared data; of an address only what the manifest has. Its
         `report` has `cleaning` (counts for `train` and `dev`), `corpora` (see
         `Mixture.describe`), `dev_overlap` (pairs of a dev file of which a side
-        stands in training), `vocabulary_sizes`, `train_unknown_share` and
+        is in training), `vocabulary_sizes`, `train_unknown_share` and
         `dev_unknown_share` (unknown tokens over tokens), by side. A
-        `UserWarning` tells of columns in scripts of other languages, and of
+        `UserWarning` names columns in scripts of other languages, and
         `tokenizers` that know too few tokens.
 
     Raises:
@@ -160,13 +160,7 @@ def prepare(
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
-            "fingerprint": fingerprint(
-                described["train"],
-                described["dev"],
-                config,
-                prints,
-                described.get("held_out"),
-            ),
+            "fingerprint": fingerprint(described, config, prints),
             "config": dataclasses.asdict(config),
             **parts,
             "versions": versions(),

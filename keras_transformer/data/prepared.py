@@ -5,7 +5,6 @@ import functools
 import json
 import os
 import pathlib
-import re
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -15,7 +14,12 @@ from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import read_pairs, unreadable
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError, shown
-from keras_transformer.system.checksums import check_file, describe_file, digest
+from keras_transformer.system.checksums import (
+    check_file,
+    describe_file,
+    digest,
+    is_bare_name,
+)
 from keras_transformer.system.files import read_json_value
 from keras_transformer.system.remote import RemotePath
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
@@ -30,7 +34,6 @@ TOKENIZER_FINGERPRINTS = "tokenizer_fingerprints"
 _SEAL = "manifest_sha256"
 _FEW_PAIRS = 10_000
 _REMEDY = "prepare the data again"
-_NAME = re.compile(r"[\w.-]{1,200}")  # of a file, in this very folder
 _SECTIONS = {
     "config": dict,
     "counts": dict,
@@ -91,10 +94,8 @@ class PreparedData:
             for split in manifest["splits"]:
                 sum(data.shard_sizes(split))
             for file, described in data._files():
-                own = _NAME.fullmatch(described["name"])
-                if not own or type(described["bytes"]) is not int:
+                if not is_bare_name(described["name"]):
                     raise ValueError
-                bytes.fromhex(described["sha256"])
                 check_file(file, described, _REMEDY)
             sum(data.counts.values())
         except InputError:
@@ -269,21 +270,17 @@ def describe_corpora(corpora: Iterable[WeightedCorpus]) -> list[dict]:
 
 
 def fingerprint(
-    train: list[dict],
-    dev: list[dict] | float | None,
-    config: DataConfig,
-    tokenizers: Iterable[str] = (),
-    held_out: list[dict] | None = None,
+    described: dict, config: DataConfig, tokenizers: Iterable[str] = ()
 ) -> str:
     """SHA-256 of all that decides the prepared ids.
 
     Args:
-        train: `describe_corpora` of the training files.
-        dev: the same of the dev files, or the fraction, or None.
+        described: the input as manifests have it: `describe_corpora` of
+            `train`, of `held_out`, if there are such files, and of `dev`,
+            which may be a fraction or None.
         config: the data configuration.
         tokenizers: fingerprints of those that were there before; none for
             those that follow from the rest.
-        held_out: `describe_corpora` of further held-out files.
     """
 
     def contents(files):
@@ -294,13 +291,11 @@ def fingerprint(
 
     parts = {
         "format_version": FORMAT_VERSION,
-        "train": contents(train),
-        "dev": contents(dev) if isinstance(dev, list) else dev,
         "config": dataclasses.asdict(config),
+        "tokenizers": list(tokenizers),
     }
-    if tokenizers:
-        parts["tokenizers"] = list(tokenizers)
-    if held_out:
-        parts["held_out"] = contents(held_out)
+    for name in ("train", "dev", "held_out"):
+        files = described.get(name)
+        parts[name] = contents(files) if isinstance(files, list) else files
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return digest(text.encode())

@@ -1,7 +1,7 @@
 """Records: pairs of ids on disk, TFRecord shards of `tf.train.Example`.
 
 Each record has the plain ids of one pair, `source_ids` and `target_ids`,
-without start and end. Beside the shards of a split stands its lengths file,
+without start and end. Beside the shards of a split is its lengths file,
 int32 `(N, 2)` in the order of the records, from which the number of batches
 follows without reading a shard.
 """

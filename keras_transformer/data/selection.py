@@ -22,7 +22,7 @@ from keras_transformer.data.keys import KEY_BITS
 # Of the table `pairs`, 64-bit integers; `corpus` numbers the training files.
 COLUMNS = ("shuffle_key", "source_key", "target_key", "corpus")
 PAIRS, HELD_OUT, DEV, TRAIN = "pairs", "held_out", "dev", "train"
-# A source is not taken for dev if one of its targets stands in more pairs than
+# A source is not taken for dev if one of its targets is in more pairs than
 # this: training would lose each of them, and with them every "Yes.".
 _MOST_SHARED = 10
 _CANDIDATES_PER_PAIR = 4
@@ -91,7 +91,7 @@ def dev_steps(table: str, pairs: int, fraction: float) -> list[Step]:
 
     Dev takes sources whole, in the order of their keys, until it would exceed
     its fraction. It passes over sources that have more pairs than that, and
-    those with a target that stands in more than ten pairs.
+    those with a target that is in more than ten pairs.
 
     Args:
         table: of the pairs.

@@ -49,8 +49,8 @@ class SubwordSampling:
 
         Args:
             sources, targets: plain ids, each ragged int32 `(B, None)`.
-            key: int64 scalars that tell the batch from all others, so that
-                it gets the same pieces whenever it is made.
+            key: int64 scalars of this batch alone, so that it gets the same
+                pieces whenever it is made.
 
         Returns:
             The two sides, as they came.
@@ -92,7 +92,7 @@ class SubwordSampling:
 def subword_sampling(
     config: Config, tokenizers: tuple[Tokenizer, Tokenizer]
 ) -> SubwordSampling | None:
-    """What a configuration asks for, or None."""
+    """The sampling of a configuration, or None."""
     if not config.training.subword_sampling:
         return None
     positions = config.model.max_length

@@ -32,7 +32,7 @@ def describe_file(path: str | os.PathLike) -> dict:
 
 
 def is_bare_name(name: object) -> bool:
-    """Whether a manifest's name is of a file beside it, and no path."""
+    """True if a manifest's name is of a file beside it, and no path."""
     if not isinstance(name, str) or name in ("", ".."):
         return False
     return pathlib.PurePath(name).name == name
@@ -47,7 +47,7 @@ def check_file(
         path: of the file.
         described: its `describe_file` when it was written.
         remedy: what to do about it, the end of the error's message.
-        content: whether the content is read, too, and not just the size.
+        content: True reads the content, too, and not just the size.
 
     Raises:
         InputError: names the file and how it differs, or that it is a
@@ -77,8 +77,8 @@ def check_file(
     elif not as_described:
         problem = f"{size} bytes and not {described['bytes']}"
     elif now and now != described["sha256"]:
-        told = now[:12], described["sha256"][:12]
-        problem = f"its SHA-256 is {told[0]}... and not {told[1]}..."
+        short = now[:12], described["sha256"][:12]
+        problem = f"its SHA-256 is {short[0]}... and not {short[1]}..."
     else:
         return
     raise InputError(f"{path}: damaged, {problem}; {remedy}")
@@ -87,7 +87,7 @@ def check_file(
 def files_fingerprint(
     folder: pathlib.Path, paths: Iterable[pathlib.Path], settings: object = None
 ) -> str:
-    """A digest of files below a folder, wherever it lies, and of settings.
+    """A digest of files below a folder, wherever it is, and of settings.
 
     Args:
         folder: the folder.

@@ -47,10 +47,10 @@ def replacing(
     Its name ends as that of `path` does, for writers that look at it.
 
     Args:
-        path: the target; what stands there stays until the end. A device or
+        path: the target; its old content stays until the end. A device or
             pipe is written to as it is.
-        follow: whether a link is followed, as for a path that a person named.
-            Otherwise it is replaced: a folder from elsewhere may have links
+        follow: True follows a link, as for a path that a person named.
+            False replaces it: a folder from elsewhere may have links
             to what isn't its own.
 
     Yields:
@@ -74,7 +74,7 @@ def replacing(
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        # A full disk is told by the file that was being written.
+        # The error of a full disk names the file that was being written.
         own = (None, str(temporary))
         if isinstance(error, OSError) and error.filename in own:
             error.filename = str(path)
@@ -85,7 +85,7 @@ def replacing(
 def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     """A temporary folder that becomes `path` when the block ends well.
 
-    It stands beside `path`, so that the renaming is one step, after every
+    It is beside `path`, so that the renaming is one step, after every
     file has reached the disk. When the block ends with an error it is
     removed, with the parents that were made for it.
 

@@ -1,7 +1,7 @@
 """Leftovers: temporary files and folders of processes that were killed.
 
-The name of a temporary file tells which process of which machine writes it,
-so that others know when it is nobody's any more.
+The name of a temporary file has the process and the machine that write it, so
+that others can remove it once the process has ended.
 """
 
 import contextlib
@@ -69,7 +69,7 @@ def remove_leftovers_of(path: str | os.PathLike) -> None:
 
 
 def _is_of_the_dead(name):
-    """Whether a name is of a process of this machine that has ended."""
+    """True if a name is of a process of this machine that has ended."""
     match = re.match(f"{re.escape(HIDDEN + _machine())}{_PROCESS}", name)
     return match is not None and not _is_alive(int(match[1], 16))
 

@@ -29,8 +29,8 @@ def locked(
 
     The system frees a lock when its process dies, however that happens; file
     systems that hosts share (NFS 4, Lustre, GPFS) tell the others of it. Where
-    a file system has no locks, nobody is kept away. The same thread may enter
-    again.
+    a file system has no locks, no process is kept away. The same thread may
+    enter again.
 
     Args:
         path: of the lock's file, which says who holds it, and is removed at
@@ -87,7 +87,7 @@ def _taken(path, busy, deadline):
 
 
 def _is_current(file, path) -> bool:
-    """Whether the file still has its name: who had the lock removed it."""
+    """True if the file still has its name, which its holder removes."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(file.fileno()))
     except FileNotFoundError:
@@ -95,7 +95,7 @@ def _is_current(file, path) -> bool:
 
 
 def _lock(file) -> bool:
-    """Whether the lock is had; closing the file frees it."""
+    """Locks the file until it is closed; False if another has it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -27,7 +27,7 @@ def spare_memory() -> None:
     """Has the C library, where it is glibc, keep less that is not in use.
 
     By default each thread keeps a pool of its own, and what one micro-batch
-    has freed the other can't use. And a tensor of up to 32 MiB lies in
+    has freed the other can't use. And a tensor of up to 32 MiB is in
     a pool, whose gaps fit no longer batch; where TensorFlow leaves tensors to
     the C library (without oneDNN), that is a tenth of a training's memory.
     To be called before threads are started.
@@ -105,7 +105,7 @@ def allow_many_connections() -> None:
 
 
 def files_left() -> int:
-    """How many files, connections included, the process may still open."""
+    """The number of files and connections the process may still open."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     opened = 64  # Where the system doesn't say.
     with contextlib.suppress(OSError):
@@ -146,7 +146,7 @@ def exit_after(seconds: float, before: set[threading.Thread]) -> Iterator[None]:
 
 
 def has_gpu() -> bool:
-    """Whether TensorFlow would use a GPU."""
+    """True if TensorFlow would use a GPU."""
     devices = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return False
@@ -158,7 +158,7 @@ def has_gpu() -> bool:
 
 
 def multiplies_bfloat16() -> bool:
-    """Whether what TensorFlow computes on has instructions for bfloat16.
+    """True if TensorFlow's device has instructions for bfloat16.
 
     Elsewhere its products are float32's with rounding on top: slower, not
     faster.
@@ -175,7 +175,7 @@ def multiplies_bfloat16() -> bool:
 
 
 def multiplies_int8() -> bool:
-    """Whether the processor adds products of 8-bit integers to 32-bit sums.
+    """True if the processor adds products of 8-bit integers to 32-bit sums.
 
     Without such instructions, of x86-64 processors, sums are of 16 bits and
     are cut off where they get too large.
@@ -184,7 +184,7 @@ def multiplies_int8() -> bool:
 
 
 def _processor_has(flags):
-    """Whether the processor has one of these, by Linux's names."""
+    """True if the processor has one of these, by Linux's names."""
     try:
         lines = _CPUINFO.read_text().splitlines()
     except OSError:

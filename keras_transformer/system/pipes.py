@@ -1,4 +1,4 @@
-"""Files that may be pipes: opened without waiting for a writer for ever."""
+"""Files that may be pipes: opened without an endless wait for a writer."""
 
 import io
 import os
@@ -7,18 +7,18 @@ import time
 
 from keras_transformer.errors import InputError
 
-_GRACE = 1.0  # seconds in which somebody has to begin to write
+_GRACE = 1.0  # seconds in which a writer has to open it
 _POLL = 0.05
 
 
 def open_file(path: str | os.PathLike) -> io.BufferedReader:
     """Opens a file for reading, as bytes.
 
-    A pipe is taken that somebody has opened for writing, as shells do for
+    A pipe has to be opened for writing by another process, as shells do for
     `<(...)`.
 
     Raises:
-        InputError: it is a pipe that nobody writes to.
+        InputError: it is a pipe without a writer.
         OSError: it can't be opened.
     """
     # By the name that was given: `Path` drops a slash at its end.
@@ -29,7 +29,7 @@ def open_file(path: str | os.PathLike) -> io.BufferedReader:
         first = _first_byte(descriptor)
         if first == b"":
             raise InputError(
-                f"{path}: a pipe that nobody writes to. Accepted: a file, or "
+                f"{path}: a pipe without a writer. Accepted: a file, or "
                 "a pipe that is written to"
             )
         os.set_blocking(descriptor, True)
@@ -40,7 +40,7 @@ def open_file(path: str | os.PathLike) -> io.BufferedReader:
 
 
 def _first_byte(descriptor) -> bytes | None:
-    """The first byte; None: not there yet; empty: nobody has it open."""
+    """The first byte; None: not there yet; empty: no writer."""
     deadline = time.monotonic() + _GRACE
     while True:
         try:

@@ -110,7 +110,8 @@ class RemotePath:
             InputError: something is there already, or nothing can be read.
         """
         try:
-            taken = self._list() or self._resolved_info().is_file
+            system, path = self._resolved()
+            taken = self._list() or system.get_file_info(path).is_file
         except OSError as error:
             raise InputError(f"{self}: {_first_line(error)}") from None
         if taken:
@@ -118,10 +119,6 @@ class RemotePath:
                 f"{self} exists and isn't empty. Accepted: a new or empty "
                 "folder"
             )
-
-    def _resolved_info(self):
-        system, path = self._resolved()
-        return system.get_file_info(path)
 
     def _list(self):
         from pyarrow import fs

@@ -151,7 +151,7 @@ class Workers:
 
     def close(self) -> None:
         """Ends all workers."""
-        # All are told before any is waited for.
+        # All pipes are closed before any process is waited for.
         for worker in self._workers:
             worker.connection.close()
         for worker in self._workers:
@@ -194,12 +194,12 @@ class _Worker:
         try:
             self.connection.send(message)
         except (BrokenPipeError, ConnectionResetError):
-            # What it said last may tell why it ended.
+            # Its last message may give the reason.
             self.receive()
             raise self._death() from None
 
     def receive(self):
-        """What it says next: (number, result)."""
+        """Its next message: (number, result)."""
         try:
             number, result, error = self.connection.recv()
         except (EOFError, OSError):  # Also in the midst of what it says.

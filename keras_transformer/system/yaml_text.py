@@ -63,7 +63,7 @@ def load_yaml(text: str | bytes) -> Any:
 
 
 class _RepeatedKey(yaml.MarkedYAMLError):
-    """A key of a mapping that stands there a second time."""
+    """A key that a mapping has already."""
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -75,7 +75,7 @@ class _UniqueKeys(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode):
                 continue
             if key.value in seen:
-                problem = f"{key.value[:60]} stands here a second time"
+                problem = f"{key.value[:60]} is given a second time"
                 raise _RepeatedKey(None, None, problem, key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)

@@ -248,7 +248,7 @@ class Simplifier(tf.Module):
         )
 
     def __call__(self, strings: tf.Tensor) -> tf.Tensor:
-        # Phrases and what lies between them, apart: "a\ufdd0phrase\ufdd0b".
+        # Phrases apart from the text between them: "a\ufdd0phrase\ufdd0b".
         """Traditional characters of strings as simplified ones."""
         strings = tf.strings.regex_replace(
             strings, self._pattern, rf"{MARK}\1{MARK}"

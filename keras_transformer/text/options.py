@@ -1,4 +1,4 @@
-"""Checks of what a tokenizer is told beside its vocabulary."""
+"""Checks of a tokenizer's options."""
 
 from keras_transformer.errors import InputError, shown
 
@@ -13,7 +13,7 @@ def require_option(
     """Refuses an option's value unless the condition holds.
 
     Args:
-        condition: whether it is accepted.
+        condition: True if the value is accepted.
         name: of the option.
         accepted: what is, in words.
         value: that it was given.

@@ -101,9 +101,9 @@ class SentencePieceTokenizer(Tokenizer):
             size: pieces at most, the reserved ones included.
             model_type: "unigram" or "bpe".
             seed: chooses the sentences of a text of millions.
-            characters: whether each Chinese or Japanese character is a piece
+            characters: True makes each Chinese or Japanese character a piece
                 of its own.
-            byte_fallback: whether characters without a piece become bytes,
+            byte_fallback: True turns characters without a piece into bytes,
                 256 of the pieces, instead of the unknown one; a vocabulary
                 below 2,048 has none.
             **options: `tags`, and see `Normalizer`.
@@ -173,7 +173,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     @functools.cached_property
     def _skips_pieces(self):
-        """Whether pieces of text are marked as no text, see `importing`."""
+        """True if pieces of text are marked as no text, see `importing`."""
         return self._known is not None and any(
             self._processor.is_control(i)
             for i in range(len(SPECIAL_TOKENS), self.vocabulary_size)
@@ -181,7 +181,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     @functools.cached_property
     def _has_bytes(self):
-        """Whether there are pieces such as <0xE6>, for rare characters."""
+        """True with pieces such as <0xE6>, for rare characters."""
         return any(map(self._processor.is_byte, range(self.vocabulary_size)))
 
     @property

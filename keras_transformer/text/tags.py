@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from keras_transformer.blank import BLANK, WHITE_SPACE
-from keras_transformer.constants import SPECIAL_TOKENS, TAG
+from keras_transformer.config.data import are_tags
+from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from keras_transformer.text.options import require_option
 
@@ -62,16 +63,13 @@ def require_tags(tags: object) -> None:
     """Refuses what can't be tags, which the code above would misread.
 
     Args:
-        tags: whatever a tokenizer is told.
+        tags: a tokenizer's option, of any type.
 
     Raises:
         OptionError: says what would be accepted.
     """
     require_option(
-        isinstance(tags, list | tuple)
-        and all(isinstance(t, str) and re.fullmatch(TAG, t) for t in tags)
-        and not set(tags) & set(SPECIAL_TOKENS)
-        and len(tags) == len(set(tags)),
+        isinstance(tags, list | tuple) and are_tags(tags),
         "tags",
         "different strings of letters, digits, _ and - between < and >, such "
         "as <BT>, and none of " + " ".join(SPECIAL_TOKENS),

@@ -58,7 +58,7 @@ def frame(ids: tf.RaggedTensor) -> tf.RaggedTensor:
 
 
 def is_text(ids: tf.Tensor) -> tf.Tensor:
-    """Which ids are text: those before the first END but PAD and START.
+    """Marks ids of text: those before the first END but PAD and START.
 
     Args:
         ids: int32 `(B, T)`.
@@ -139,7 +139,7 @@ class Tokenizer(tf.Module):
         )
 
     def surface(self, strings: tf.Tensor | Sequence[str]) -> tf.RaggedTensor:
-        """What each token of each string looks like in the text.
+        """The text of each token of each string, as it was written.
 
         Args:
             strings: string tensor `(B,)`, any bytes.
@@ -163,8 +163,8 @@ class Tokenizer(tf.Module):
         Args:
             ids: RaggedTensor or dense integer tensor `(B, T)`. PAD and START
                 are skipped; END ends the row.
-            replacements: string `(B, T)`, what stands for the tokens that
-                are unknown; "" and None leave the mark `⁇`.
+            replacements: string `(B, T)`, put in place of unknown tokens;
+                "" and None leave the mark `⁇`.
 
         Returns:
             string tensor `(B,)`.
@@ -221,7 +221,7 @@ class Tokenizer(tf.Module):
         raise NotImplementedError
 
     def options(self) -> dict:
-        """What the constructor was told, apart from the vocabulary."""
+        """The constructor's arguments, apart from the vocabulary."""
         options: dict = {
             "nfc": self.normalizer.nfc,
             "remove_control": self.normalizer.remove_control,
@@ -270,7 +270,7 @@ class Tokenizer(tf.Module):
         return (json.dumps(description, indent=2) + "\n").encode()
 
     def _tagged(self, strings, split, of_tags=tf.identity):
-        """What stands for each string: for its tags, then for its text.
+        """The values of each string: of its tags, then of its text.
 
         Args:
             strings: normalised `(B,)`.
@@ -307,7 +307,7 @@ class Tokenizer(tf.Module):
         raise NotImplementedError
 
     def _content(self) -> bytes:
-        """What `content_file` holds."""
+        """The content of `content_file`."""
         raise NotImplementedError
 
     @classmethod

@@ -75,7 +75,7 @@ _FIXED_OPTIONS = {
 def count_tokens(
     lines: Iterable[str], split: Callable[[tf.Tensor], tf.RaggedTensor]
 ) -> collections.Counter:
-    """How often each token occurs.
+    """Counts tokens.
 
     Args:
         lines: text, streamed.
@@ -102,7 +102,7 @@ def frequent_tokens(
 ) -> list[str]:
     """The reserved tokens, tags, then the most frequent, `size` in all.
 
-    Equally frequent tokens stand in the order of their code points, so that
+    Equally frequent tokens are in the order of their code points, so that
     the same text always gives the same ids.
 
     Raises:
@@ -142,7 +142,6 @@ def train_sentencepiece(
     *,
     model_type: str = "unigram",
     seed: int = 1,
-    max_sentences: int = MAX_SENTENCES,
     characters: bool = False,
     byte_fallback: bool = True,
     normalizer: Normalizer | None = None,
@@ -157,12 +156,11 @@ def train_sentencepiece(
         vocabulary_size: pieces, the four reserved ones included.
         model_type: "unigram" or "bpe".
         seed: chooses the sentences where there are more than
-            `max_sentences`.
-        max_sentences: sentences held in memory.
-        characters: whether each Chinese or Japanese character is a piece of
-            its own, and no space precedes a text.
-        byte_fallback: whether there are pieces of bytes, for characters that
-            have none; below 2,048 pieces there aren't.
+            `MAX_SENTENCES`.
+        characters: True makes each Chinese or Japanese character a piece of
+            its own, with no space before a text.
+        byte_fallback: True adds pieces of bytes, for characters without a
+            piece, if there are 2,048 pieces or more.
         normalizer: what tokenization will do to text first.
         tags: pieces of their own after the reserved ones; not trained on.
 
@@ -173,7 +171,7 @@ def train_sentencepiece(
         InputError: no text, or more characters than `vocabulary_size`.
     """
     lines = _normalised(lines, normalizer or Normalizer(), tags, characters)
-    lines = _sample((line for line in lines if line), max_sentences, seed)
+    lines = _sample((line for line in lines if line), MAX_SENTENCES, seed)
     if not lines:
         raise InputError(
             "there is no text to train a SentencePiece model on. "

@@ -162,7 +162,7 @@ def test_a_pipe_is_taken_if_somebody_writes(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
     for read, text in ((read_json, '{"a": 1}'), (read_yaml, "a: 1")):
-        with pytest.raises(InputError, match="a pipe that nobody writes to"):
+        with pytest.raises(InputError, match="a pipe without a writer"):
             read(path)
         writer = threading.Thread(target=path.write_text, args=[text])
         writer.start()

@@ -207,7 +207,7 @@ def test_a_graph_that_is_larger_than_any_is_not_read(tmp_path, name):
 
 def test_a_configuration_that_is_a_pipe_nobody_writes_to(tmp_path):
     os.mkfifo(tmp_path / "models.config")
-    with pytest.raises(InputError, match="a pipe that nobody writes to"):
+    with pytest.raises(InputError, match="a pipe without a writer"):
         read_model_configs(tmp_path / "models.config")
 
 

@@ -119,7 +119,7 @@ def test_damaged_json_is_named(tmp_path, content):
     ("text", "says"),
     [
         ("model:\n  d_model: [1\n", "a.yaml, line 3: not a YAML file"),
-        ("model:\n  a: 8\nmodel:\n  b: 6\n", "a.yaml, line 3: model stands"),
+        ("model:\n  a: 8\nmodel:\n  b: 6\n", "a.yaml, line 3: model is given"),
     ],
 )
 def test_damaged_yaml_is_named_with_its_line(tmp_path, text, says):

@@ -11,6 +11,7 @@ from keras_transformer.text import (
     SentencePieceTokenizer,
     build_tokenizer,
     load_tokenizer,
+    vocabulary_training,
 )
 from keras_transformer.text.vocabulary_training import train_sentencepiece
 
@@ -28,11 +29,13 @@ def test_a_file_that_is_larger_than_any_model_is_not_read(tmp_path):
 
 
 @MODELS
-def test_a_sample_of_the_text_depends_on_the_seed_alone(model_type):
+def test_a_sample_of_the_text_depends_on_the_seed_alone(
+    model_type, monkeypatch
+):
+    monkeypatch.setattr(vocabulary_training, "MAX_SENTENCES", 10)
+
     def train(seed):
-        return train_sentencepiece(
-            LINES, 40, model_type=model_type, max_sentences=10, seed=seed
-        )
+        return train_sentencepiece(LINES, 40, model_type=model_type, seed=seed)
 
     assert train(1) == train(1) != train(2)
     assert b"rules.tsv" not in train(1)  # A temporary path.
