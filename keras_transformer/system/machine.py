@@ -42,7 +42,7 @@ def spare_memory() -> None:
         mallopt(_M_TRIM_THRESHOLD, 256 << 20)
 
 
-def use_threads(micro_batches: int) -> bool:
+def use_threads(micro_batches: int) -> None:
     """Gives each micro-batch that is computed beside the others one thread.
 
     The threads share one pool of memory. To be called before TensorFlow's
@@ -51,28 +51,23 @@ def use_threads(micro_batches: int) -> bool:
     Args:
         micro_batches: see `TrainingConfig.threads`; 1: operations keep all
             threads.
+    """
+    spare_memory()
+    if micro_batches > 1:
+        set_threads(1, micro_batches)
 
-    Returns:
-        whether it could still be changed.
+
+def set_threads(threads: int, operations: int = 1) -> None:
+    """Lets TensorFlow use so many threads, if it isn't at work already.
+
+    Args:
+        threads: of an operation.
+        operations: that run beside each other.
     """
     import tensorflow as tf
 
-    spare_memory()
-    if micro_batches > 1:
-        try:
-            tf.config.threading.set_intra_op_parallelism_threads(1)
-            tf.config.threading.set_inter_op_parallelism_threads(micro_batches)
-        except RuntimeError:  # It has begun already.
-            return False
-    return True
-
-
-def set_threads(threads: int) -> None:
-    """Lets TensorFlow use so many threads, if it isn't at work already."""
-    import tensorflow as tf
-
     try:
-        tf.config.threading.set_inter_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(operations)
         tf.config.threading.set_intra_op_parallelism_threads(threads)
     except RuntimeError:
         pass  # Threads can't be changed once TensorFlow has begun.

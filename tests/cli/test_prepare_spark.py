@@ -7,8 +7,8 @@ import pytest
 
 from keras_transformer.cli.main import main
 from tests.cli.conftest import start
-from tests.data.conftest import pair
-from tests.data.test_spark import contents, needs_spark
+from tests.data.conftest import contents, pair
+from tests.data.test_spark import needs_spark
 
 OPTIONS = ["--dev=0.05", "--set=data.shard_size=1500"]
 

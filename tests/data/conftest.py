@@ -18,6 +18,15 @@ def pair(number):
     return f"{source} {extra} times .", f"{CHARACTERS[animal]}看{extra}次。"
 
 
+def contents(folder):
+    """The files of a folder, by their paths in it."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
 @pytest.fixture
 def write(tmp_path):
     """Writes text or bytes to a file of that name; returns its path."""

@@ -85,7 +85,7 @@ def stored_pairs(prepared, split):
 
 def same(first, second):
     return len(first) == len(second) and all(
-        np.array_equal(a[0][name], b[0][name])
+        np.array_equal(a[0][name], b[0][name]) and np.array_equal(a[1], b[1])
         for a, b in zip(first, second, strict=True)
         for name in a[0]
     )

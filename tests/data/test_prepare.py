@@ -16,7 +16,6 @@ from keras_transformer.data.batching import TrainingBatches
 from keras_transformer.data.corpus import read_pairs
 from keras_transformer.data.keys import pair_keys
 from keras_transformer.data.prepare import prepare
-from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.scoring import as_references
@@ -90,25 +89,6 @@ def test_vocabulary_comes_from_training_text_only(prepared):
     assert "mouse" not in prepared.source_tokenizer.tokens()
     ids = prepared.source_tokenizer.tokenize(tf.constant(["mouse"]))
     assert ids.to_list() == [[UNK_ID]]
-
-
-def test_fingerprint_follows_content_and_configuration(write, tmp_path):
-    first = write("first.tsv", "a b\t中文\nc d\t文字\n")
-    renamed = write("renamed.tsv", first.read_text())
-    changed = write("changed.tsv", first.read_text() + "e\t字\n")
-    prints = [
-        prepare([path], tmp_path / str(n), config).fingerprint
-        for n, (path, config) in enumerate(
-            [
-                (first, DataConfig()),
-                (renamed, DataConfig()),
-                (changed, DataConfig()),
-                (first, DataConfig(seed=2)),
-            ]
-        )
-    ]
-    assert prints[0] == prints[1]
-    assert len(set(prints)) == 3
 
 
 def test_every_reason_is_counted(write, tmp_path):
@@ -545,16 +525,20 @@ def test_a_tag_hides_no_leak(write, tmp_path, before, tag):
     assert prepared.report["cleaning"]["train"]["leaked"] == 1
 
 
-def test_fingerprint_covers_weights_and_tags(write, tmp_path):
+def test_fingerprint_follows_content_weights_and_configuration(write, tmp_path):
     path = write("a.tsv", "".join(f"a {n}\t字{n}\n" for n in range(20)))
-    specs = (str(path), f"{path}*2", f"{path}*3", f"{path}#x", f"{path}#y")
-    prints = [
-        prepare([spec], tmp_path / str(n), DataConfig()).fingerprint
+    same = write("same.tsv", path.read_text())
+    changed = write("changed.tsv", path.read_text() + "e\t字\n")
+    specs = [path, same, changed, *(f"{path}{s}" for s in ("*2", "#x", "#y"))]
+    found = [
+        prepare([spec], tmp_path / str(n), DataConfig())
         for n, spec in enumerate(specs)
     ]
-    assert len(set(prints)) == len(prints)
-    described = PreparedData.load(tmp_path / "1").manifest["input"]["train"]
-    assert described[0]["weight"] == 2
+    found.append(prepare([path], tmp_path / "seed", DataConfig(seed=2)))
+    prints = [prepared.fingerprint for prepared in found]
+    assert prints[0] == prints[1]
+    assert len(set(prints)) == len(prints) - 1
+    assert found[3].manifest["input"]["train"][0]["weight"] == 2
 
 
 def test_tokenizers_without_a_tag_are_refused(prepared, write, tmp_path):

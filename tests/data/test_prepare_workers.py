@@ -13,17 +13,9 @@ from keras_transformer.config import DataConfig
 from keras_transformer.data import blocks, engines, prepare
 from keras_transformer.data.engines import choose_workers
 from keras_transformer.errors import InputError
+from tests.data.conftest import contents
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def contents(folder):
-    """All that prepared data is, but for when its input was named."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 @pytest.fixture(scope="module")

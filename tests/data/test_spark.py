@@ -10,7 +10,7 @@ from keras_transformer.config import DataConfig
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.spark import session, tables
 from keras_transformer.errors import InputError
-from tests.data.conftest import pair
+from tests.data.conftest import contents, pair
 
 MISSING = [
     name
@@ -57,14 +57,6 @@ def files(tmp_path_factory):
         "the mouse ran\t老鼠跑了\n\n" + lines[5], encoding="utf-8"
     )
     return folder
-
-
-def contents(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def assert_same(train, config, tmp_path, **options):

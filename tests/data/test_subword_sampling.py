@@ -8,6 +8,7 @@ from keras_transformer.data.subword_sampling import (
     SubwordSampling,
     subword_sampling,
 )
+from tests.data.test_batching import batches_of, same
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +37,6 @@ def training(prepared):
     )
 
 
-def batches_of(dataset):
-    return list(dataset.as_numpy_iterator())
-
-
 def texts(prepared, batches):
     """All pairs' texts, sorted."""
     pairs = []
@@ -54,14 +51,6 @@ def texts(prepared, batches):
         ]
         pairs += zip(*sides, strict=True)
     return sorted(pairs)
-
-
-def equal(first, second):
-    return len(first) == len(second) and all(
-        np.array_equal(a[0]["source_ids"], b[0]["source_ids"])
-        and np.array_equal(a[1], b[1])
-        for a, b in zip(first, second, strict=True)
-    )
 
 
 @pytest.mark.medium
@@ -81,7 +70,7 @@ def test_text_stays_and_pieces_change_with_each_epoch(pieces):
         )
         # The targets have no SentencePiece model.
         for (_, labels), (_, new_labels) in zip(stored, drawn, strict=True):
-            np.testing.assert_array_equal(labels, new_labels)
+            np.testing.assert_array_same(labels, new_labels)
     assert lengths[0] != lengths[1]
 
 
@@ -91,9 +80,9 @@ def test_pieces_follow_from_seed_and_epoch(pieces):
     for batches in (first, again, other):
         batches.epoch = 3
     found = batches_of(first.dataset)
-    assert equal(found, batches_of(again.dataset))
-    assert not equal(found, batches_of(other.dataset))
-    assert equal(found, batches_of(first.dataset))
+    assert same(found, batches_of(again.dataset))
+    assert not same(found, batches_of(other.dataset))
+    assert same(found, batches_of(first.dataset))
 
 
 def test_an_epoch_goes_on_in_its_middle_with_the_same_pieces(pieces):
@@ -102,7 +91,7 @@ def test_an_epoch_goes_on_in_its_middle_with_the_same_pieces(pieces):
     whole = batches_of(batches.dataset)
     for start in (1, 2, len(whole) // 2, len(whole) - 1):
         batches.first_batch = start
-        assert equal(batches_of(batches.dataset), whole[start:])
+        assert same(batches_of(batches.dataset), whole[start:])
 
 
 def longest_sentence(prepared, sampling):

@@ -15,7 +15,7 @@ LINES = {
 
 @pytest.fixture(
     scope="session",
-    params=["word", "character", "unigram", "bpe", "mixed", "bytes"],
+    params=["word", "character", "unigram", "bpe", "mixed", "bytes", "tagged"],
 )
 def tokenizer(request):
     """A small tokenizer of each kind."""
@@ -25,10 +25,16 @@ def tokenizer(request):
 def _make_tokenizer(name, **options):
     language = "zh" if name in ("character", "mixed") else "en"
     size = 2048 if name == "bytes" else 60
+    tags = ["<BT>"] if name == "tagged" else []
     if name in ("unigram", "bpe"):
         options["sentencepiece_model"] = name
-    if name in ("unigram", "bpe", "bytes"):
+    if name in ("unigram", "bpe", "bytes", "tagged"):
         name = "sentencepiece"
     return build_tokenizer(
-        name, lambda: LINES[language] * 5, DataConfig(**options), language, size
+        name,
+        lambda: LINES[language] * 5,
+        DataConfig(**options),
+        language,
+        size,
+        tags=tags,
     )

@@ -1,5 +1,4 @@
 import pytest
-import tensorflow as tf
 
 from keras_transformer.config import DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
@@ -9,7 +8,6 @@ from keras_transformer.text import (
     CharacterTokenizer,
     WordTokenizer,
     build_tokenizer,
-    load_tokenizer,
 )
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.vocabulary_training import train_sentencepiece
@@ -133,26 +131,3 @@ def test_configuration_refuses_what_is_no_tag(tags):
 def test_vocabulary_has_space_beside_the_tags():
     with pytest.raises(InputError, match="more than the 6 reserved tokens and"):
         DataConfig(source_tags=TAGS, source_vocabulary_size=6)
-
-
-def test_a_saved_model_knows_the_tags(pair, tmp_path):
-    pair[0].save(tmp_path / "tokenizer")
-    tagged = load_tokenizer(tmp_path / "tokenizer")
-    assert tagged.tags == [*TAGS]
-    assert tagged.fingerprint() == pair[0].fingerprint()
-    module = tf.Module()
-    module.tokenizer = tagged
-    signature = tf.TensorSpec([None], tf.string)
-
-    @tf.function(input_signature=[signature], autograph=False)
-    def ids(texts):
-        return {"ids": tagged.tokenize(texts).to_tensor()}
-
-    module.ids = ids
-    folder = str(tmp_path / "model")
-    tf.saved_model.save(module, folder, signatures=ids)
-    loaded = tf.saved_model.load(folder).signatures["serving_default"]
-    text = tf.constant(["<BT> the cat", "the <BT>"])
-    assert loaded(texts=text)["ids"].numpy().tolist() == (
-        pair[0].tokenize(text).to_tensor().numpy().tolist()
-    )

@@ -12,14 +12,14 @@ from keras_transformer.text import (
     load_tokenizer,
 )
 
-TEXT = ["看！ I see, the books.", "", "   ", "他说"]
+TEXT = ["看！ I see, the books.", "", "   ", "他说", "<BT> the books"]
 
 
 def test_ids_are_ragged_int32_and_within_the_vocabulary(tokenizer):
     ids = tokenizer.tokenize(TEXT)
     assert isinstance(ids, tf.RaggedTensor)
     assert ids.dtype == tf.int32
-    assert ids.shape.as_list() == [4, None]
+    assert ids.shape.as_list() == [len(TEXT), None]
     assert ids.row_lengths().numpy()[1] == 0
     assert ids.row_lengths().numpy()[2] == 0
     assert int(tf.reduce_max(ids)) < tokenizer.vocabulary_size

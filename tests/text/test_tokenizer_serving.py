@@ -12,6 +12,8 @@ TEXT = [
     b"",
     b"\xff\xfe broken \xed\xa0\x80",
     b"<s> <pad> </s>",
+    b"<BT> I see",
+    b"I <BT> see",
 ]
 
 # What the graphs may use beyond core TensorFlow; all in TF Text 2.12.
@@ -72,12 +74,6 @@ def test_a_session_gives_the_same_ids_and_text(saved, tokenizer):
     replaced = tokenizer.detokenize(ids, surface).numpy().tolist()
     assert result["replaced"].tolist() == replaced
     assert empty["ids"].shape[0] == empty["round_trip"].shape[0] == 0
-
-
-def test_loaded_in_python_gives_the_same_ids(saved, tokenizer):
-    loaded = tf.saved_model.load(saved).signatures["serving_default"]
-    ids = loaded(tf.constant(TEXT))["ids"].numpy().tolist()
-    assert ids == tokenizer.tokenize(TEXT).to_tensor().numpy().tolist()
 
 
 def test_only_operations_that_servers_have(saved):
