@@ -76,19 +76,14 @@ def test_manifest_tells_where_the_data_comes_from(prepared, corpus):
 
 
 def test_unknown_tokens_of_dev_are_counted(prepared):
-    # Of "the mouse ran" and "nine mice ran", only "the" is known.
+    # Of "the mouse ran" and "nine mice ran", only "the" is in training.
+    assert "mouse" not in prepared.source_tokenizer.tokens()
     shares = prepared.report["dev_unknown_share"]
     assert shares["source"] == pytest.approx(5 / 6)
     assert shares["target"] == 0.0  # bytes
     sizes = prepared.report["vocabulary_sizes"]
     assert sizes["source"] == prepared.source_tokenizer.vocabulary_size
     assert sizes["target"] == prepared.target_tokenizer.vocabulary_size
-
-
-def test_vocabulary_comes_from_training_text_only(prepared):
-    assert "mouse" not in prepared.source_tokenizer.tokens()
-    ids = prepared.source_tokenizer.tokenize(tf.constant(["mouse"]))
-    assert ids.to_list() == [[UNK_ID]]
 
 
 def test_every_reason_is_counted(write, tmp_path):
@@ -446,6 +441,13 @@ def test_tokenizers_of_other_settings_are_refused(prepared, corpus, tmp_path):
         prepare([corpus], tmp_path / "out", config, tokenizers=prepared.path)
     with pytest.raises(InputError, match="manifest.json"):
         prepare([corpus], tmp_path / "out", config, tokenizers=tmp_path)
+    with pytest.raises(InputError, match=r"data.source_tags is \(\) there"):
+        prepare(
+            [f"{corpus}#BT"],
+            tmp_path / "out",
+            prepared.config,
+            tokenizers=prepared.path,
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -539,17 +541,6 @@ def test_fingerprint_follows_content_weights_and_configuration(write, tmp_path):
     assert prints[0] == prints[1]
     assert len(set(prints)) == len(prints) - 1
     assert found[3].manifest["input"]["train"][0]["weight"] == 2
-
-
-def test_tokenizers_without_a_tag_are_refused(prepared, write, tmp_path):
-    path = write("a.tsv", "a\t字\n")
-    with pytest.raises(InputError, match=r"data.source_tags is \(\) there"):
-        prepare(
-            [f"{path}#BT"],
-            tmp_path / "out",
-            prepared.config,
-            tokenizers=prepared.path,
-        )
 
 
 def test_copies_are_the_same_in_any_number_of_partitions(
