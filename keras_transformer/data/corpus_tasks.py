@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
-from keras_transformer.constants import SIDES, UNK_ID
+from keras_transformer.constants import SIDES
 from keras_transformer.data.blocks import Block
 from keras_transformer.data.cleaning import (
     Cleaner,
@@ -221,6 +221,7 @@ class CorpusTasks:
         report = CleaningReport()
         tokens = np.zeros((2, 2), np.int64)
         texts: list = []
+        unknown = [each.unknown_ids() for each in self._tokenizers]
 
         def batches():
             for lines, *sides in self._encoded(split, shard):
@@ -229,7 +230,10 @@ class CorpusTasks:
                     source, target, self._config, report, not is_dev
                 )
                 sides = [side.only(kept) for side in sides]
-                tokens[...] += [_token_counts(side) for side in sides]
+                tokens[...] += [
+                    [len(side.values), int(np.isin(side.values, ids).sum())]
+                    for side, ids in zip(sides, unknown, strict=True)
+                ]
                 if is_dev:
                     texts.extend(itertools.compress(lines, kept))
                 yield sides
@@ -343,7 +347,3 @@ def key_columns(
     table = {f"{name}_key": values for name, values in keys._asdict().items()}
     table["corpus"] = np.full(len(pairs), corpus)
     return table
-
-
-def _token_counts(side):
-    return len(side.values), int((side.values == UNK_ID).sum())

@@ -112,7 +112,8 @@ def prepare(
         `report` has `cleaning` (counts for `train` and `dev`), `corpora` (see
         `Mixture.describe`), `dev_overlap` (pairs of a dev file of which a side
         is in training), `vocabulary_sizes`, `train_unknown_share` and
-        `dev_unknown_share` (unknown tokens over tokens), by side. A
+        `dev_unknown_share` (unknown tokens, and bytes of characters without a
+        token, over tokens), by side. A
         `UserWarning` names columns in scripts of other languages, and
         `tokenizers` that know too few tokens.
 
@@ -177,8 +178,8 @@ def prepare(
         if existing and share > _MOST_UNKNOWN:
             warnings.warn(
                 f"{share:.0%} of the {side} tokens of training are unknown to "
-                f"the tokenizers of {tokenizers} and are lost. Try a run that "
-                "was trained on such text, or one with SentencePiece tokens",
+                f"the tokenizers of {tokenizers}: lost, or spelled in bytes. "
+                "Try a run that was trained on such text",
                 stacklevel=2,
             )
     if isinstance(out, RemotePath):

@@ -148,6 +148,11 @@ class SentencePieceTokenizer(Tokenizer):
         tokens = self.tokens() if self._has_codes else []
         return sorted(token[1:] for token in tokens if _CODE.fullmatch(token))
 
+    def unknown_ids(self) -> list[int]:
+        """See `Tokenizer.unknown_ids`."""
+        ids = range(self.vocabulary_size)
+        return [UNK_ID, *filter(self._processor.is_byte, ids)]
+
     def first_id(self) -> int | None:
         """The id of the language code that each text begins with, if any."""
         if not self._prefix:

@@ -207,6 +207,10 @@ class Tokenizer(tf.Module):
         """Tokens such as `>>cmn_Hans<<`, which name the target's language."""
         return []
 
+    def unknown_ids(self) -> list[int]:
+        """Ids of what the vocabulary lacks: UNK, and bytes of characters."""
+        return [UNK_ID]
+
     def first_id(self) -> int | None:
         """The id of the language code that each text begins with, if any."""
         return None

@@ -29,7 +29,7 @@ def test_a_file_is_the_pairs_in_it_and_a_folder_the_run(
         assert found.cross_entropy == by_pairs.cross_entropy
 
 
-@pytest.mark.parametrize("blank", ["", "\t\u3000\r\n"])
+@pytest.mark.parametrize("blank", ["", "\t\u3000\r\n", "\u200b", "\u2800 \x00"])
 def test_pairs_with_a_blank_side_do_not_count(run, by_pairs, blank):
     pairs = [PAIRS[0], (blank, "x"), PAIRS[1], ("b", blank), (blank, blank)]
     found = kt.evaluate(run, pairs, decoding=GREEDY)

@@ -80,7 +80,7 @@ def test_unknown_tokens_of_dev_are_counted(prepared):
     assert "mouse" not in prepared.source_tokenizer.tokens()
     shares = prepared.report["dev_unknown_share"]
     assert shares["source"] == pytest.approx(5 / 6)
-    assert shares["target"] == 0.0  # bytes
+    assert shares["target"] == 1.0  # bytes
     sizes = prepared.report["vocabulary_sizes"]
     assert sizes["source"] == prepared.source_tokenizer.vocabulary_size
     assert sizes["target"] == prepared.target_tokenizer.vocabulary_size
@@ -599,6 +599,23 @@ def test_tokenizers_that_know_few_tokens_are_told(prepared, write, tmp_path):
     assert shares["dev_unknown_share"] is None
     known = write("known.tsv", "the cat saw 0 times .\t猫看0次。\n")
     prepare([known], tmp_path / "b", tokenizers=prepared.path)
+
+
+def test_text_that_is_spelled_in_bytes_is_unknown(corpus, write, tmp_path):
+    config = DataConfig(
+        source_tokenizer="sentencepiece", source_vocabulary_size=2048
+    )
+    first = prepare([corpus], tmp_path / "first", config)
+    shares = first.manifest["report"]["train_unknown_share"]
+    assert shares["source"] == 0
+    text = "".join(f"ŵŷẁ ẃýþ {n} ǿæĸ\t猫看0次。\n" for n in range(50, 90))
+    with pytest.warns(UserWarning, match="source tokens .* spelled in bytes"):
+        prepare(
+            [write("other.tsv", text)],
+            tmp_path / "second",
+            config,
+            tokenizers=first.path,
+        )
 
 
 @pytest.mark.parametrize("kind", ["word", "sentencepiece"])

@@ -136,6 +136,8 @@ def test_unknown_characters_become_bytes(model_type, text, tmp_path):
     assert _round_trip(tokenizer, [text]) == [text]
     surface = tokenizer.surface([text]).to_list()[0]
     assert b"".join(surface).decode() == "".join(text.split())
+    unknown = tokenizer.tokenize(["walk ü"]).to_list()[0][-2:]
+    assert set(unknown) <= set(tokenizer.unknown_ids())
     # As a search may leave them.
     ids = tokenizer.tokenize(["walk ü"])[:, :-1]
     assert tokenizer.detokenize(ids).numpy()[0].decode() == "walk \ufffd"
