@@ -147,7 +147,7 @@ def test_a_line_that_is_not_utf8_is_refused_at_the_start(job):
     """A shard of it could never be translated, and the rest in vain."""
     with pathlib.Path(job.input).open("ab") as file:
         file.write(b"\xff\n")
-    with pytest.raises(InputError, match=r"in.txt, line 11: not UTF-8"):
+    with pytest.raises(InputError, match=r"in.txt, line 11: invalid UTF-8"):
         open_folder(job)
 
 
