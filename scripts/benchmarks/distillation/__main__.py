@@ -184,7 +184,6 @@ def _measure(run, export, cell, texts, options) -> float:
         Cell(batch, beam, _LENGTH),
         "served",
         options.precision,
-        "off",
         workers,
         1,
     )
