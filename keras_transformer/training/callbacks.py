@@ -249,7 +249,7 @@ class KeepBest(keras.callbacks.Callback):
         Epochs after the newest score don't count: they may be better yet.
         """
         best, scored = self.memory["best_epoch"], self.memory["scored"]
-        if scored is None:  # as in a checkpoint without that memory
-            scored = self.finished - 1 if self._score == "cross_entropy" else -1
+        if scored is None:
+            return False
         waited = scored + 1 if best is None else scored - best
         return 0 < self._patience <= waited

@@ -160,14 +160,14 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: str | os.PathLike, model: keras.Model, run: str | None = None
+    path: str | os.PathLike, model: keras.Model, run: str
 ) -> dict:
     """Puts a saved state back into a model compiled the same way.
 
     Args:
         path: the `.npz` file.
         model: compiled and built `keras.Model`.
-        run: id of the run that has to have written it; None: one without.
+        run: id of the run that has to have written it.
 
     Returns:
         the note that was saved.
@@ -247,8 +247,8 @@ def _check_note(note):
     if not 0 <= note["seconds"] < _MOST:
         raise ValueError("no time")
     best = note["keep_best"]
-    for name in _MEMORY.keys() & best.keys():
-        if best[name] is not None and type(best[name]) not in _MEMORY[name]:
+    for name, types in _MEMORY.items():
+        if best[name] is not None and type(best[name]) not in types:
             raise ValueError("no memory of the best")
 
 

@@ -122,12 +122,3 @@ def test_an_average_is_the_best_only_where_it_beats_all_before():
     assert watch(epochs[:1]) == (1, None)
     assert watch(epochs[:3]) == ("average at 1", None)
     assert watch(epochs) == (4, None)
-
-
-def test_memory_of_an_earlier_checkpoint_keeps_its_patience():
-    keep_best = KeepBest(FakeRun(early_stopping=2))
-    keep_best.memory.update({"best": 2.0, "best_epoch": 0})
-    keep_best.finished = 2
-    assert not keep_best.exhausted()
-    keep_best.finished = 3
-    assert keep_best.exhausted()
