@@ -267,13 +267,6 @@ def test_ranges_of_products_are_stored(is_static):
         assert len({(some[end].dtype, some[end].ref()) for some in ranges}) == 1
 
 
-def test_columns_of_zeros_are_zeros():
-    made = quantization._quantized(Projection(KERNEL, BIAS), None, False)
-    assert (made.kernel[:, 5] == 0).all()
-    assert np.abs(made.kernel).max() == 127
-    assert np.isfinite(made.largest).all()
-
-
 def test_a_processor_without_vnni_is_refused(monkeypatch):
     monkeypatch.setattr(quantization, "multiplies_int8", lambda: False)
     with pytest.raises(InputError, match="AVX512_VNNI or AVX_VNNI.* neither"):

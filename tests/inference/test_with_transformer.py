@@ -7,17 +7,14 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
-from keras_transformer.constants import END_ID
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.constraints import SentenceConstraints
 from keras_transformer.search.from_config import search
 from keras_transformer.search.loop import SEGMENT
 from keras_transformer.search.scoring import score_translations
 from tests.fake_models import (
-    Watched,
     random_sources,
     traced,
-    words,
 )
 from tests.toy_models import (
     by_full_passes,
@@ -126,17 +123,6 @@ def test_a_sentence_does_not_depend_on_its_neighbours(seed, beam_size):
         assert not expected.ids[:, :, width:].numpy().any()
 
 
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_sentences_leave_the_batch_at_different_times(beam_size):
-    source_ids, _ = random_sources(6, rows=8, longest=6)
-    watched = Watched(IncrementalTransformer(shared_transformer("post")))
-    config = DecodingConfig(beam_size=beam_size)
-    sentences = SentenceConstraints(LIMITS, min_lengths=LIMITS - 1)
-    search(watched, source_ids, sentences, config)
-    assert len(watched.steps) > 2 * SEGMENT
-    assert len(set(watched.batches)) > 2
-
-
 @VARIANTS
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_scores_are_those_of_one_pass_over_the_translation(variant, beam_size):
@@ -159,28 +145,6 @@ def test_scores_are_those_of_one_pass_over_the_translation(variant, beam_size):
             (scored.log_probabilities.numpy() / penalty)[exists],
             atol=1e-4,
         )
-
-
-def test_hypotheses_are_sorted_distinct_and_marked():
-    source_ids, _ = random_sources(7, rows=8)
-    result = graph("pre", 4)(source_ids, LIMITS)
-    seen = set()
-    for sentence in range(8):
-        rows = [
-            tuple(words(result, sentence, row))
-            for row in range(4)
-            if result.lengths[sentence, row] > 0
-        ]
-        assert len(set(rows)) == len(rows)
-        finished = result.finished[sentence].numpy()
-        assert (np.diff(finished.astype(int)) <= 0).all()
-        for part in (finished, ~finished):
-            assert (np.diff(result.scores[sentence].numpy()[part]) <= 0).all()
-        for row, ids in enumerate(rows):
-            assert finished[row] == (ids[-1] == END_ID)
-            assert finished[row] or len(ids) == LIMITS[sentence]
-        seen |= set(finished.tolist())
-    assert seen == {True, False}
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])

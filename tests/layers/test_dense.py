@@ -96,11 +96,3 @@ def test_can_be_quantized():
     assert layer.quantization_mode == "int8"
     np.testing.assert_allclose(layer(X), expected, atol=0.1)
     assert np.isfinite(layer(X, training=True)).all()
-
-
-def test_a_model_is_saved_with_it(tmp_path):
-    model = keras.Sequential([keras.Input((8,)), make(name="logits")])
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert type(loaded.layers[0]) is Dense
-    np.testing.assert_allclose(loaded(X[0]), model(X[0]), atol=1e-6)

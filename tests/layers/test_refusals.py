@@ -108,20 +108,13 @@ def test_a_mask_of_floats_is_refused(name, convert):
 @pytest.mark.parametrize("name", MASKS)
 def test_a_mask_of_integers_is_one_of_booleans(name):
     call, argument, mask = MASKS[name]
-    results = [
-        keras.tree.flatten(call(**{argument: values}))
-        for values in (mask, mask.astype("int32"))
-    ]
-    shapes = [[x.shape for x in result if x is not None] for result in results]
-    assert shapes[0] == shapes[1]
-
-
-def test_integers_hide_what_booleans_hide():
-    layer = EncoderLayer(8, 2, 16)
-    np.testing.assert_allclose(
-        layer(X, attention_mask=KEEP.astype("int64")),
-        layer(X, attention_mask=KEEP),
-    )
+    results = []
+    for values in (mask, mask.astype("int64")):
+        keras.utils.set_random_seed(1)  # The same weights.
+        result = keras.tree.flatten(call(**{argument: values}))
+        results.append([np.array(x) for x in result if x is not None])
+    for booleans, integers in zip(*results, strict=True):
+        np.testing.assert_array_equal(booleans, integers)
 
 
 def test_a_symbolic_mask_of_floats_is_refused():
@@ -198,13 +191,6 @@ def test_inputs_keep_the_width_of_the_first_call(layer, inputs, name):
     match = f"of width 16 takes {name} of shape"
     with pytest.raises(ValueError, match=match):
         layer(*inputs[:-1], X)
-
-
-def test_another_width_is_refused_in_a_graph():
-    layer = built(EncoderLayer(8, 2, 16), X)
-    call = tf.function(lambda x: layer(x, training=True))
-    with pytest.raises(ValueError, match=MESSAGE):
-        call(WIDE)
 
 
 SYMBOLIC = {

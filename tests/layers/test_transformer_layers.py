@@ -1,7 +1,5 @@
 """EncoderLayer and DecoderLayer, against torch and against themselves."""
 
-import inspect
-
 import h5py
 import keras
 import numpy as np
@@ -297,39 +295,3 @@ def test_stacks_equal_torch(reference, norm):
     output = _layer_norm(x, values, "decoder")
     real = ~values["target_padding"]
     np.testing.assert_allclose(output[real], values["output"][real], atol=1e-4)
-
-
-@pytest.mark.parametrize("layer", [EncoderLayer, DecoderLayer])
-def test_every_argument_shows_its_default(layer):
-    parameters = inspect.signature(layer).parameters
-    assert list(parameters)[:3] == ["d_model", "num_heads", "d_ff"]
-    defaults = {k: p.default for k, p in list(parameters.items())[3:-1]}
-    its_own = {"cross_attention": True} if layer is DecoderLayer else {}
-    assert defaults == {
-        "activation": "relu",
-        "dropout": 0.0,
-        "attention_dropout": 0.0,
-        "feedforward_dropout": 0.0,
-        "norm": "pre",
-        "layer_norm_epsilon": 1e-6,
-        **its_own,
-    }
-
-
-def test_inputs_of_another_width_are_told():
-    says = r"EncoderLayer of width 8 takes x of shape \(batch, length, 8\)"
-    with pytest.raises(ValueError, match=f"{says}. Received: .2, 3, 16"):
-        EncoderLayer(8, 2, 16)(np.ones((2, 3, 16), "float32"))
-    with pytest.raises(ValueError, match="DecoderLayer of width 8 takes x"):
-        DecoderLayer(8, 2, 16)(np.ones((2, 8), "float32"), X)
-
-
-@pytest.mark.parametrize("layer", [EncoderLayer, DecoderLayer])
-def test_a_padding_mask_needs_an_axis_for_queries(layer):
-    x = np.ones((2, 3, 8), "float32")
-    mask = np.ones((2, 3), bool)
-    inputs, name = (x,), "attention_mask"
-    if layer is DecoderLayer:
-        inputs, name = (x, x), "cross_attention_mask"
-    with pytest.raises(ValueError, match=r"becomes mask\[:, None, :\]"):
-        layer(8, 2, 16)(*inputs, **{name: mask})

@@ -17,7 +17,6 @@ from tests.fake_models import (
     Watched,
     chain,
     exhaustive,
-    forced,
     random_sources,
     words,
 )
@@ -92,26 +91,6 @@ def test_rows_beyond_the_possible_hypotheses_are_empty():
     assert np.isneginf(result.scores[0, 3:]).all()
     np.testing.assert_array_equal(result.ids[0, 3:], PAD_ID)
     assert not result.finished[0, 2:].numpy().any()
-
-
-@pytest.mark.parametrize("beam_size", [2, 4])
-@pytest.mark.parametrize("alpha", [0.0, 0.6])
-def test_scores_are_rescored_log_probabilities(beam_size, alpha):
-    model = RecurrentModel(3, vocabulary_size=12)
-    source_ids, _lengths = random_sources(3, rows=3)
-    result = run(model, source_ids, [7, 9, 11], beam_size, alpha)
-    for sentence in range(3):
-        for row in range(beam_size):
-            ids = words(result, sentence, row)
-            value = forced(model, source_ids[sentence].numpy(), ids)
-            np.testing.assert_allclose(
-                result.log_probabilities[sentence, row], value, rtol=1e-5
-            )
-            np.testing.assert_allclose(
-                result.scores[sentence, row],
-                value / ((5 + len(ids)) / 6) ** alpha,
-                rtol=1e-5,
-            )
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -235,12 +214,6 @@ def test_length_penalty_prefers_longer_outputs():
     source_ids = tf.zeros([1, 1], tf.int32)
     assert words(run(model, source_ids, [3], 3, 0.0)) == [END_ID]
     assert words(run(model, source_ids, [3], 3, 3.0))[-2:] == [4, END_ID]
-
-
-def test_no_sentence():
-    result = run(RecurrentModel(1), tf.zeros([0, 4], tf.int32), [], 3)
-    assert result.ids.shape[:2] == (0, 3)
-    assert result.scores.shape == (0, 3)
 
 
 def test_a_limit_of_0_gives_nothing():

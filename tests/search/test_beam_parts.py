@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.constants import END_ID
 from keras_transformer.search import beam
 from keras_transformer.search.beam_hypotheses import (
     EMPTY,
@@ -14,24 +14,10 @@ from keras_transformer.search.beam_hypotheses import (
 )
 from keras_transformer.search.constraints import (
     SearchConstraints,
-    SentenceConstraints,
 )
 from keras_transformer.search.scoring import ScorePenalties
 
-ONE = SentenceConstraints(tf.constant([9]))
 PLAIN = SearchConstraints()
-
-
-def live(values, length=0):
-    """Live `Hypotheses` `(B, K)` of given log-probabilities, no tokens."""
-    values = tf.constant(values, tf.float32)
-    return Hypotheses(
-        ids=tf.zeros([*values.shape, 3], tf.int32),
-        lengths=tf.fill(values.shape, length),
-        log_probs=values,
-        penalised_log_probs=values,
-        scores=values,
-    )
 
 
 def hypotheses(log_probs, ids=None, length=1):
@@ -58,50 +44,6 @@ def candidates(log_probs, parents, tokens):
     )
 
 
-def test_expand_takes_twice_the_beam_from_all_continuations():
-    random = np.random.default_rng(1)
-    logits = random.normal(size=[3, 2, 9]).astype("float32")
-    before = -random.random([3, 2]).astype("float32")
-    sentences = SentenceConstraints(tf.constant([9, 9, 9]))
-    actual = beam.expand(tf.constant(logits), live(before), PLAIN, sentences, 0)
-    values = tf.nn.log_softmax(logits).numpy() + before[..., np.newaxis]
-    values[:, :, [PAD_ID, START_ID]] = -np.inf
-    flat = values.reshape(3, 18)
-    indices = np.argsort(-flat, axis=1)[:, :4]
-    np.testing.assert_allclose(
-        actual.log_probs,
-        np.take_along_axis(flat, indices, 1),
-        atol=1e-6,
-    )
-    np.testing.assert_array_equal(actual.parents, indices // 9)
-    np.testing.assert_array_equal(actual.tokens, indices % 9)
-
-
-def test_expand_beyond_the_vocabulary_is_empty():
-    actual = beam.expand(tf.zeros([1, 5, 4]), live([[0.0] * 5]), PLAIN, ONE, 0)
-    values = actual.log_probs[0].numpy()
-    assert values.shape == (10,)
-    assert np.isfinite(values).all()
-    actual = beam.expand(
-        tf.zeros([1, 5, 4]), live([[0.0] + 4 * [EMPTY]]), PLAIN, ONE, 0
-    )
-    values = actual.log_probs[0].numpy()
-    assert np.isfinite(values).sum() == 2
-
-
-def test_initial_state_has_one_live_hypothesis():
-    state = beam.initial_state(
-        SentenceConstraints(tf.constant([3, 0])), 3, 5, ()
-    )
-    np.testing.assert_array_equal(
-        state.live.log_probs, [[0.0, EMPTY, EMPTY]] * 2
-    )
-    assert state.live.ids.shape == (2, 3, 5)
-    assert np.isneginf(state.finished.scores).all()
-    np.testing.assert_array_equal(state.tokens, START_ID)
-    np.testing.assert_array_equal(state.done, [False, True])
-
-
 def test_finish_counts_only_the_best_candidates():
     before = hypotheses([-1.0, -2.0], [[4, 0, 0], [5, 0, 0]])
     actual = beam.finish(
@@ -114,66 +56,6 @@ def test_finish_counts_only_the_best_candidates():
     np.testing.assert_array_equal(actual.scores, [[EMPTY, -3.0]])
     np.testing.assert_array_equal(actual.ids[0, 1], [5, END_ID, 0])
     np.testing.assert_array_equal(actual.lengths[0, 1], 2)
-
-
-def test_select_leaves_out_what_ends():
-    actual = beam.select(
-        candidates([-2.0, -3.0, -4.0, -5.0], [0, 1, 1, 0], [3, 4, 6, 3]), 2
-    )
-    np.testing.assert_array_equal(actual.log_probs, [[-3.0, -4.0]])
-    np.testing.assert_array_equal(actual.parents, [[1, 1]])
-    np.testing.assert_array_equal(actual.tokens, [[4, 6]])
-
-
-def test_merge_keeps_the_best_and_the_earlier_of_equals():
-    old = hypotheses([-1.0, -3.0], [[4, 3, 0], [5, 3, 0]], length=2)
-    new = hypotheses([-1.0, -2.0], [[6, 6, 3], [7, 7, 3]], length=3)
-    actual = beam.merge(old, new)
-    np.testing.assert_array_equal(actual.ids[0], [[4, 3, 0], [6, 6, 3]])
-    np.testing.assert_array_equal(actual.lengths, [[2, 3]])
-
-
-def test_extend_normalises_by_the_new_length():
-    before = hypotheses([-1.0, -2.0], [[4, 0, 0], [5, 0, 0]])
-    actual = beam.extend(
-        before,
-        candidates([-2.0, -3.0], [1, 1], [6, 7]),
-        1,
-        SearchConstraints(penalties=ScorePenalties(alpha=0.5)),
-        (),
-    )
-    np.testing.assert_array_equal(actual.ids[0], [[5, 6, 0], [5, 7, 0]])
-    np.testing.assert_allclose(
-        actual.scores[0], np.array([-2.0, -3.0]) / (7 / 6) ** 0.5, rtol=1e-6
-    )
-
-
-def test_reorder_takes_the_same_rows_of_every_tensor():
-    nested = {
-        "keys": [tf.reshape(tf.range(24), [2, 3, 4])],
-        "flags": (tf.constant([[True, False, False]] * 2),),
-    }
-    actual = beam.gather_beams(nested, tf.constant([[2, 0], [1, 1]]))
-    np.testing.assert_array_equal(
-        actual["keys"][0],
-        [[[8, 9, 10, 11], [0, 1, 2, 3]], [[16, 17, 18, 19]] * 2],
-    )
-    np.testing.assert_array_equal(
-        actual["flags"][0], [[False, True], [False, False]]
-    )
-
-
-def test_freeze_keeps_the_old_where_done():
-    old = tf.nest.map_structure(
-        lambda x: tf.repeat(x, 2, axis=0), hypotheses([-1.0, -2.0])
-    )
-    new = tf.nest.map_structure(
-        lambda x: tf.repeat(x, 2, axis=0),
-        hypotheses([-5.0, -6.0], [[9, 9, 9]] * 2),
-    )
-    actual = beam.freeze(tf.constant([True, False]), old, new)
-    np.testing.assert_array_equal(actual.scores, [[-1.0, -2.0], [-5.0, -6.0]])
-    np.testing.assert_array_equal(actual.ids[:, 0, 0], [0, 9])
 
 
 @pytest.mark.parametrize(
@@ -242,36 +124,6 @@ def test_early_stopping_decides_when_the_beam_has_ended(second):
         early_stopping=True,
     )
     assert actual.numpy().tolist() == [second > EMPTY]
-
-
-def test_penalties_count_in_penalised_and_not_in_log_probabilities():
-    before = hypotheses([-1.0, EMPTY], [[4, 0, 0], [0, 0, 0]])
-    before = before._replace(penalised_log_probs=tf.constant([[-1.5, EMPTY]]))
-    logits = tf.constant([[[0.0, 0.0, 0.0, 1.0, 3.0, 2.0]] * 2])
-    actual = beam.expand(
-        logits, before, SearchConstraints(repetition_penalty=4.0), ONE, 1
-    )
-    plain = tf.nn.log_softmax(logits)[0, 0].numpy()
-    tokens = actual.tokens[0].numpy()
-    assert tokens[:2].tolist() == [5, 4]
-    np.testing.assert_allclose(
-        actual.log_probs[0], -1.0 + plain[tokens], rtol=1e-6
-    )
-    token_log_probs = np.where(tokens == 4, 4 * plain[tokens], plain[tokens])
-    np.testing.assert_allclose(
-        actual.penalised_log_probs[0], -1.5 + token_log_probs, rtol=1e-6
-    )
-
-
-def test_best_puts_finished_first_then_live():
-    actual = beam.best(
-        hypotheses([-1.0, -1.5], [[4, 4, 4], [5, 5, 5]], length=3),
-        hypotheses([-2.0, EMPTY], [[6, 3, 0], [9, 9, 9]], length=2),
-        2,
-    )
-    np.testing.assert_array_equal(actual.ids[0], [[6, 3, 0], [4, 4, 4]])
-    np.testing.assert_array_equal(actual.finished, [[True, False]])
-    np.testing.assert_array_equal(actual.lengths, [[2, 3]])
 
 
 def test_best_puts_live_ones_in_the_order_of_their_scores():

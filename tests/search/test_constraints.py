@@ -9,14 +9,12 @@ from keras_transformer.search.constraints import (
     SearchConstraints,
     SentenceConstraints,
     max_output_lengths,
-    min_output_lengths,
 )
 from keras_transformer.search.greedy import greedy_search
 from keras_transformer.search.scoring import ScorePenalties, log_normalizer
 from tests.fake_models import (
     RecurrentModel,
     ScriptedModel,
-    chain,
     forced,
     random_sources,
     words,
@@ -291,13 +289,6 @@ def test_a_coverage_penalty_asks_for_no_attention_to_what_is_not_seen():
     np.testing.assert_allclose(found.scores, plain.scores, atol=1e-6)
 
 
-@BEAMS
-def test_constraints_leave_a_model_alone_that_keeps_them(beam_size):
-    model = ScriptedModel(chain(5, 4, 6))
-    result = run(model, beam_size, no_repeat_ngram_size=1, banned=(7,))
-    assert words(result) == [5, 4, 6, END_ID]
-
-
 @pytest.mark.parametrize(
     ("ratio", "offset", "length", "expected"),
     [
@@ -335,14 +326,3 @@ def test_a_limit_beyond_integers_is_the_models(options):
         tf.constant([5, 0]), DecodingConfig(**options), 256
     )
     np.testing.assert_array_equal(limits, [255, 0])
-
-
-def test_no_minimum_is_nothing():
-    assert min_output_lengths(tf.constant([3]), DecodingConfig()) == ()
-
-
-def test_the_minimum_is_the_same_for_all():
-    config = DecodingConfig(min_length=4)
-    actual = min_output_lengths(tf.constant([0, 3, 10]), config)
-    assert actual.dtype == tf.int32
-    np.testing.assert_array_equal(actual, [4, 4, 4])

@@ -16,7 +16,6 @@ from keras_transformer.search.constraints import (
 )
 from keras_transformer.search.from_config import (
     banned_ids,
-    needs_alignment,
     search,
     sentence_constraints,
 )
@@ -89,18 +88,6 @@ def test_sentence_constraints_are_what_is_configured_and_no_more():
     np.testing.assert_array_equal(every.min_lengths, 3)
     assert every.prefixes is prefixes
     assert every.sampling_keys.shape == (5, 16)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, False),
-        ({"coverage_penalty": 0.2}, True),
-        ({"replace_unknown": True}, True),
-    ],
-)
-def test_who_needs_alignment(options, expected):
-    assert needs_alignment(DecodingConfig(**options)) == expected
 
 
 def test_banned_tokens_are_looked_up():

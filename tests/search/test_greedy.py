@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
@@ -16,8 +15,6 @@ from tests.fake_models import (
     ScriptedModel,
     Watched,
     chain,
-    forced,
-    random_sources,
     words,
 )
 
@@ -29,10 +26,6 @@ def run(model, source_ids, limits, alpha=0.0):
         SentenceConstraints(tf.constant(limits, tf.int32)),
         SearchConstraints(penalties=ScorePenalties(alpha=alpha)),
     )
-
-
-def state(limits=(3, 3)):
-    return greedy.initial_state(SentenceConstraints(tf.constant(limits)), 3, ())
 
 
 def test_says_the_word_that_the_model_spells():
@@ -75,30 +68,6 @@ def test_pad_and_start_are_never_generated():
     assert words(result) == [5, END_ID]
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6])
-def test_score_is_the_normalised_log_probability(alpha):
-    model = RecurrentModel(1)
-    source_ids, _lengths = random_sources(1)
-    result = run(model, source_ids, [8] * 5, alpha)
-    for row in range(5):
-        ids = words(result, row)
-        value = forced(model, source_ids[row].numpy(), ids)
-        np.testing.assert_allclose(
-            result.log_probabilities[row, 0], value, atol=1e-5
-        )
-        np.testing.assert_allclose(
-            result.scores[row, 0],
-            value / ((5 + len(ids)) / 6) ** alpha,
-            atol=1e-5,
-        )
-
-
-def test_no_sentence():
-    result = run(RecurrentModel(1), tf.zeros([0, 4], tf.int32), [])
-    assert result.ids.shape[:2] == (0, 1)
-    assert result.scores.shape == (0, 1)
-
-
 def test_a_limit_of_0_gives_nothing():
     result = run(RecurrentModel(1), tf.zeros([2, 4], tf.int32), [0, 3])
     assert result.lengths[0, 0] == 0
@@ -113,32 +82,3 @@ def test_of_equals_the_lowest_id_is_taken():
         ScriptedModel(np.zeros([1, 6, 6])), tf.zeros([1, 1], tf.int32), [1]
     )
     assert words(result) == [UNK_ID]
-
-
-def test_append_freezes_what_is_not_active():
-    before = state((3, 0))
-    after = greedy.append(
-        before, tf.constant([7, 7]), tf.constant([-1.0, -2.0])
-    )
-    np.testing.assert_array_equal(after.ids, [[7, 0, 0], [0, 0, 0]])
-    np.testing.assert_array_equal(after.lengths, [1, 0])
-    np.testing.assert_array_equal(after.log_probs, [-1.0, 0.0])
-    assert after.step == 1
-
-
-def test_append_of_end_finishes():
-    after = greedy.append(
-        state((3, 0)),
-        tf.constant([END_ID, END_ID]),
-        tf.constant([-1.0, -1.0]),
-    )
-    np.testing.assert_array_equal(after.finished, [True, False])
-
-
-def test_active_is_neither_ended_nor_at_the_limit():
-    some = state((3, 3, 3))._replace(
-        finished=tf.constant([True, False, False]),
-        lengths=tf.constant([1, 3, 2]),
-    )
-    active = greedy.is_active(some)
-    np.testing.assert_array_equal(active, [False, False, True])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.constants import END_ID, START_ID
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.scoring import (
     ScorePenalties,
@@ -12,26 +12,11 @@ from keras_transformer.search.scoring import (
     log_normalizer,
     log_probability,
     score_translations,
-    token_log_probabilities,
 )
 from tests.toy_models import VARIANTS, shared_transformer
 
 SOURCE = tf.constant([[2, 5, 7, 9, 3], [2, 8, 3, 0, 0]])
 IDS = tf.constant([[4, 6, 8, END_ID], [9, END_ID, 0, 0]])
-
-
-def test_token_log_probabilities_are_those_of_the_labels():
-    logits = tf.random.stateless_normal([2, 3, 7], [1, 2])
-    labels = tf.constant([[4, 6, END_ID], [5, END_ID, PAD_ID]])
-    actual = token_log_probabilities(logits, labels).numpy()
-    expected = tf.nn.log_softmax(logits).numpy()
-    for row, column in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]:
-        np.testing.assert_allclose(
-            actual[row, column],
-            expected[row, column, labels[row, column]],
-            atol=1e-6,
-        )
-    assert actual[1, 2] == 0.0
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -90,42 +75,14 @@ def test_logit_minus_normalizer_is_log_softmax():
     )
 
 
-def test_normalizer_of_half_precision_is_float32():
-    assert log_normalizer(tf.zeros([2, 5], tf.float16)).dtype == tf.float32
-
-
 def test_log_probability_is_never_above_0():
     values = log_probability(tf.constant([2.0, 1.0]), tf.constant(1.5))
     np.testing.assert_array_equal(values, [0.0, -0.5])
 
 
-def test_length_penalty_is_that_of_gnmt():
-    np.testing.assert_allclose(
-        length_penalty(tf.constant([1, 7, 13]), 0.6),
-        [1.0, 2.0**0.6, 3.0**0.6],
-        rtol=1e-6,
-    )
-
-
-def test_average_divides_by_a_power_of_the_length():
-    np.testing.assert_allclose(
-        length_penalty(tf.constant([0, 1, 4, 9]), 0.5, "average"),
-        [1.0, 1.0, 2.0, 3.0],
-        rtol=1e-6,
-    )
-
-
 @pytest.mark.parametrize("kind", ["gnmt", "average"])
 def test_length_penalty_of_alpha_0_is_1(kind):
     np.testing.assert_array_equal(length_penalty(tf.range(9), 0.0, kind), 1.0)
-
-
-def test_coverage_penalty_is_the_log_of_what_is_missing():
-    # Covered, twice covered, a half and a quarter left out; padding has 1.
-    coverage = tf.constant([[1.0, 2.0, 1.0], [0.5, 0.25, 1.0]])
-    np.testing.assert_allclose(
-        coverage_penalty(coverage), [0.0, np.log(8.0)], rtol=1e-6
-    )
 
 
 def test_coverage_penalty_of_what_nobody_looked_at_is_finite():
