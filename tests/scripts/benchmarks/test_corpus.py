@@ -1,17 +1,6 @@
 """The corpus that is measured: which one, and how Tatoeba is split."""
 
-import pytest
-
 from scripts.benchmarks import corpus
-
-
-@pytest.fixture
-def candidates(tmp_path, monkeypatch):
-    """Two places where Tatoeba may lie; neither is there."""
-    folders = tmp_path / "fetched", tmp_path / "shared"
-    monkeypatch.setattr(corpus, "FETCHED", folders[0])
-    monkeypatch.setattr(corpus, "_SHARED", folders[1])
-    return folders
 
 
 def test_sentences_are_spread_over_the_lengths(tmp_path):

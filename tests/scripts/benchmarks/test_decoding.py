@@ -1,6 +1,5 @@
 """Measuring the searches, at a size that measures nothing."""
 
-import argparse
 import json
 import pathlib
 import subprocess
@@ -8,7 +7,6 @@ import sys
 
 import pytest
 
-from scripts.benchmarks import command
 from tests.toy_models import MODEL, write_corpus
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -67,42 +65,6 @@ def measured(folder, *options):
     done = script("benchmarks/decoding", *files, *sizes, *options)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def quick_run(arguments):
-    """A benchmark that measures nothing; the options that it got."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=210)
-    command.add_options(parser)
-    command.add_peer_options(parser, "a peer")
-    given = []
-
-    def measure_all(options, scratch):
-        given.append(options)
-        return {"rows": [], "ratios": {"x": 1.0}}
-
-    quick = {"rounds": 1, "steps": 60}
-    assert not command.run(parser, arguments, quick, measure_all, "rows", str)
-    return given[0]
-
-
-@pytest.mark.slow
-def test_each_setting_is_measured(run_folder):
-    one = ["--kind=translator", "--batch=5", "--beam=1"]
-    (report,) = measured(run_folder, *one, "--workers=1")
-    assert report["rounds"] == 2
-    assert report["sentences"] == 12
-    assert set(report["bleu"]) == {"float32", "bfloat16"}
-    for row, precision in zip(
-        report["cells"], ("float32", "bfloat16"), strict=True
-    ):
-        assert row["precision"] == precision
-        assert row["batch"] == 5
-        rates = [row[n] for n in ("slowest", "tokens_per_second", "fastest")]
-        assert rates == sorted(rates)
-        assert rates[0] > 0
-        assert 0 < row["latency_p50_ms"] <= row["latency_p95_ms"]
-        assert row["peak_memory_mib"] > 50
 
 
 @pytest.mark.slow

@@ -65,16 +65,6 @@ def test_sentences_vary_and_statuses_are_counted(answering, tmp_path):
     assert found["connection_errors"] == found["timeouts"] == 0
 
 
-@needs_wrk
-def test_a_rate_is_kept_whatever_the_number_of_connections(answering, tmp_path):
-    host, seen = answering(lambda n: (200, b"{}"))
-    bodies = load.write_bodies(tmp_path / "bodies", ["a"])
-    found = load.load(f"http://{host}/", bodies, 20, seconds=2, rate=30)
-    rate = sum(found["statuses"].values()) / found["seconds"]
-    assert 15 < rate < 45
-    assert len(seen) < 100
-
-
 def test_ratios_and_table():
     rates = {"sentences_per_second": 80.0, "slowest": 70.0, "fastest": 90.0}
     times = {"p50_ms": 1.0, "p95_ms": 2.0, "p99_ms": 3.0, "batch_size": 9.0}

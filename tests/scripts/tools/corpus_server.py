@@ -10,7 +10,6 @@ class CorpusServer:
 
     Attributes:
         files: What is there, by path without the query.
-        redirects: Paths that lead to others.
         requests: Path, Range and User-Agent of each request.
         cut_after: Bytes after which the next answers end, one by one.
         statuses: Statuses that the next answers have, one by one.
@@ -20,7 +19,6 @@ class CorpusServer:
 
     def __init__(self):
         self.files: dict[str, bytes] = {}
-        self.redirects: dict[str, str] = {}
         self.requests: list[tuple[str, str | None, str]] = []
         self.cut_after: list[int] = []
         self.statuses: list[int] = []
@@ -63,12 +61,6 @@ class CorpusServer:
         asked = handler.headers.get("Range")
         agent = handler.headers.get("User-Agent", "")
         self.requests.append((handler.path, asked, agent))
-        if target := self.redirects.get(handler.path):
-            handler.send_response(302)
-            handler.send_header("Location", target)
-            handler.send_header("Content-Length", "0")
-            handler.end_headers()
-            return None
         content = self.files.get(handler.path.partition("?")[0])
         if self.statuses:
             return self._refuse(handler, self.statuses.pop(0))

@@ -1,7 +1,6 @@
 """The wheel has the whole package, and the lock has what it needs."""
 
 import tarfile
-import zipfile
 
 import pytest
 
@@ -23,18 +22,6 @@ def test_wheel_and_sdist_have_the_version(built):
         f"{name}.tar.gz",
         *(f"requirements-{version}.txt" for version in build_package.PYTHONS),
     }
-
-
-def test_metadata_has_version_licence_and_readme(built):
-    (path,) = built.glob("*.whl")
-    with zipfile.ZipFile(path) as archive:
-        (name,) = (n for n in archive.namelist() if n.endswith("/METADATA"))
-        text = archive.read(name).decode()
-    head, _, readme = text.partition("\n\n")
-    assert f"\nVersion: {keras_transformer.__version__}\n" in head
-    assert "\nLicense-Expression: Apache-2.0\n" in head
-    expected = (build_package.ROOT / "README.md").read_text("utf-8")
-    assert readme.strip() == expected.strip()
 
 
 def test_sdist_has_what_it_is_about_and_no_part_of_the_tests(built):

@@ -1,0 +1,161 @@
+"""Experiments of several trainings: the commands that they run."""
+
+import json
+import pathlib
+import types
+
+import pytest
+
+from keras_transformer.cli.main import build_parser
+from keras_transformer.evaluation.significance import Resampling
+from scripts.benchmarks import steps
+from scripts.benchmarks.back_translation import __main__ as back_translation
+from scripts.benchmarks.ctranslate2_export import __main__ as exporting
+from scripts.benchmarks.distillation import __main__ as distillation
+from scripts.benchmarks.fine_tuning import __main__ as fine_tuning
+
+SCORES = {"bleu": 30.0, "bleu_interval": [29, 31.5], "chrf": 1.0}
+SCORES |= {"cross_entropy": 2.0}
+AGAINST = {"against": [{"bleu_p_values": {"ar": 0.0312}}]}
+
+
+def option(words, name):
+    return pathlib.Path(words[words.index(name) + 1])
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """Commands that are recorded instead of run, if they are valid ones."""
+    commands = []
+
+    def run(words):
+        words = [str(word) for word in words]
+        build_parser().parse_args(words)
+        commands.append(words)
+        if words[0] == "evaluate":
+            against = AGAINST if "--against" in words else {}
+            return json.dumps(SCORES | against) + "\n"
+        if words[0] == "translate":
+            text = option(words, "--input").read_text("utf-8").upper()
+            if any(word.endswith("int8") for word in words):
+                text = text.replace("EN DEV 1", "other")
+            option(words, "--output").write_text(text, "utf-8")
+        else:
+            option(words, "--out").mkdir(exist_ok=True)
+        return ""
+
+    monkeypatch.setattr(steps, "run", run)
+    return commands
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Options that name a small corpus and a folder for results."""
+    for name, count in (("train", 60), ("dev", 4)):
+        lines = [f"en {name} {i}\tzh {name} {i}\n" for i in range(count)]
+        (tmp_path / f"{name}.tsv").write_text("".join(lines))
+    options = [f"--{name}={tmp_path / name}.tsv" for name in ("train", "dev")]
+    return [*options, f"--out={tmp_path / 'out'}"]
+
+
+def run_twice(main, options, commands, capsys):
+    """The commands and the table; a second call repeats the table alone."""
+    assert main(options) == 0
+    given, table = [*commands], capsys.readouterr().out
+    commands.clear()
+    assert main(options) == 0
+    assert commands == []
+    assert capsys.readouterr().out == table
+    return given, table.splitlines()[2:]
+
+
+def test_back_translation(commands, files, tmp_path, capsys):
+    options = [*files, "--epochs=4", "--seeds", "1"]
+    given, rows = run_twice(back_translation.main, options, commands, capsys)
+    assert [words[0] for words in given] == [
+        *("prepare", "train", "translate"),
+        *("prepare",) * 3,
+        *("train",) * 3,
+        *("evaluate",) * 3,
+    ]
+    out = tmp_path / "out"
+    back, half, mixed, whole = (w for w in given if w[0] == "prepare")
+    assert "--source-language=zh" in back
+    made = f"{out}/made-half.source,{out}/made-half.target#BT"
+    assert mixed[2:4] == [f"{out}/half.tsv", made]
+    assert half[2:4] == [f"{out}/half.tsv", "--dev"]
+    assert whole[2] == f"{out}/whole.tsv"
+    epochs = [w for words in given for w in words if w.startswith("--epochs=")]
+    assert epochs == ["--epochs=4", "--epochs=4", "--epochs=2", "--epochs=2"]
+    assert [row.split(" | ")[6] for row in rows] == [" |", "0.031 |", "0.031 |"]
+
+
+def test_distillation(commands, files, tmp_path, capsys, monkeypatch):
+    rates = iter([100, 250, 90, 260, 300, 10] * 2)
+    replaced = {
+        "measure": lambda *_: {"tokens_per_second": next(rates)},
+        "export_forced": lambda *_: None,
+        "_parameters": lambda run: 12345,
+    }
+    for name, function in replaced.items():
+        monkeypatch.setattr(distillation, name, function)
+    options = [*files, f"--teacher={tmp_path / 't'}", f"--data={tmp_path}"]
+    options += ["--shapes", "6-1", "--cells", "64-4"]
+    given, rows = run_twice(distillation.main, options, commands, capsys)
+    assert [words[0] for words in given] == [
+        *("distill", "train"),
+        *("evaluate",) * 4,
+    ]
+    assert option(given[1], "--data") == option(given[0], "--out")
+    assert "--set=model.num_encoder_layers=6" in given[1]
+    assert [row.split(" | ")[-1] for row in rows] == [
+        "100 (1.00 x) |",
+        "250 (2.50 x) |",
+    ]
+
+
+def test_fine_tuning(commands, files, tmp_path, capsys, monkeypatch):
+    def pretrain(words, cwd, check):
+        commands.append(words)
+        option(words, "--out").mkdir()
+        (option(words, "--out") / "config.json").touch()
+
+    few = Resampling(resamples=50, trials=200)
+    monkeypatch.setattr(fine_tuning, "_RESAMPLING", few)
+    # Not `subprocess.run` itself, which imports call, too.
+    processes = types.SimpleNamespace(run=pretrain)
+    monkeypatch.setattr(fine_tuning, "subprocess", processes)
+    options = [*files, "--python=python-hf", "--rates", "1e-4", "3e-4"]
+    given, _ = run_twice(fine_tuning.main, options, commands, capsys)
+    scored = ["evaluate", "translate", "translate"]
+    assert [words[0] for words in given] == [
+        *("python-hf", "import", *scored),
+        *("prepare", *("train", *scored) * 2),
+        *("prepare", "train", *scored),
+    ]
+    further, alone = (words for words in given if words[0] == "prepare")
+    out = tmp_path / "out"
+    assert further[2] == alone[2] == f"{out}/tenth.tsv"
+    assert f"{out}/imported" in further
+    first, second, alone = (words for words in given if words[0] == "train")
+    assert "--preset=finetune" in first
+    assert second[-1] == "training.learning_rate=0.0003"
+    assert "--from" not in alone
+
+
+def test_exports_for_ctranslate2(commands, files, tmp_path, capsys):
+    text = tmp_path / "in.txt"
+    text.write_text("a\nb\n")
+    words = ["--run=runs/x", files[1], f"--input={text}", "--json"]
+    assert exporting.main([*words, "--compared=4"]) == 0
+    printed = capsys.readouterr()
+    report = json.loads(printed.out)
+    assert report["equal"]["CTranslate2 float32"] == [4, 4]
+    assert report["equal"]["CTranslate2 int8"] == [3, 3]
+    row = "| CTranslate2 int8 | 3 | 3 | 30.00 (29.00 to 31.50) |"
+    assert row in printed.err
+    kinds = [words[0] for words in commands]
+    # Two exports; three ways, two beams, three rounds; then the comparison.
+    assert kinds.count("export") == 2
+    assert kinds.count("evaluate") == 3
+    assert kinds.count("translate") == 18 + 6
