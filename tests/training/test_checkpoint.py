@@ -15,6 +15,8 @@ from keras_transformer.training.checkpoint import (
     save_checkpoint,
 )
 
+RUN = "0a1b"
+
 
 @pytest.fixture
 def archive(tmp_path):
@@ -43,7 +45,7 @@ def test_a_damaged_list_of_members_is_told(archive, place, value):
     content[directory(content) + place] = value
     archive.write_bytes(content)
     with pytest.raises(InputError, match="checkpoint.npz: damaged checkpoint"):
-        load_checkpoint(archive, model=None)
+        load_checkpoint(archive, None, RUN)
 
 
 def test_every_cut_is_told(archive):
@@ -51,20 +53,16 @@ def test_every_cut_is_told(archive):
     for size in range(0, len(content), 97):
         archive.write_bytes(content[:size])
         with pytest.raises(InputError, match="damaged checkpoint"):
-            load_checkpoint(archive, model=None)
+            load_checkpoint(archive, None, RUN)
 
 
 def test_a_missing_checkpoint_is_told(tmp_path):
     with pytest.raises(InputError, match="no checkpoint to resume from"):
-        load_checkpoint(tmp_path / "checkpoint.npz", model=None)
+        load_checkpoint(tmp_path / "checkpoint.npz", None, RUN)
 
 
-NOTE = {
-    "epoch": 1,
-    "batch": 2,
-    "keep_best": {"best": 1.5, "best_epoch": 0, "scored": None},
-    "seconds": 3.5,
-}
+KEPT = {"best": 1.5, "best_epoch": 0, "scored": None}
+NOTE = {"run": RUN, "epoch": 1, "batch": 2, "keep_best": KEPT, "seconds": 3.5}
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +88,7 @@ def rewrite(path, **changes):
 
 
 def test_a_note_is_read_as_it_was_written(saved, model):
-    assert load_checkpoint(saved, model) == {"format": 1, **NOTE}
+    assert load_checkpoint(saved, model, RUN) == {"format": 1, **NOTE}
 
 
 @pytest.mark.parametrize(
@@ -104,9 +102,10 @@ def test_a_note_is_read_as_it_was_written(saved, model):
         {"seconds": 10**400},
         {"seconds": float("nan")},
         {"keep_best": None},
-        {"keep_best": {"best": "1.5"}},
-        {"keep_best": {"best_epoch": 0.5}},
-        {"keep_best": {"scored": [1]}},
+        {"keep_best": {}},
+        {"keep_best": {**KEPT, "best": "1.5"}},
+        {"keep_best": {**KEPT, "best_epoch": 0.5}},
+        {"keep_best": {**KEPT, "scored": [1]}},
     ],
     ids=str,
 )
@@ -114,20 +113,20 @@ def test_a_note_of_what_was_never_written_is_refused(saved, model, changes):
     text = json.dumps({"format": 1, **NOTE, **changes})
     rewrite(saved, note=np.frombuffer(text.encode(), np.uint8))
     with pytest.raises(InputError, match="damaged checkpoint"):
-        load_checkpoint(saved, model)
+        load_checkpoint(saved, model, RUN)
 
 
 @pytest.mark.parametrize("dtype", ["U5", "S5", "c8", "i4", "?", "M8[s]", "V4"])
 def test_numbers_of_another_kind_are_refused(saved, model, dtype):
     rewrite(saved, **{"model/0000": np.zeros((2, 1), dtype)})
     with pytest.raises(InputError, match="damaged checkpoint"):
-        load_checkpoint(saved, model)
+        load_checkpoint(saved, model, RUN)
 
 
 def test_integers_may_be_of_another_size(saved, model):
     """As those of TensorFlow and of JAX are."""
     rewrite(saved, **{"optimizer/0000": np.array(7, np.int32)})
-    load_checkpoint(saved, model)
+    load_checkpoint(saved, model, RUN)
     assert int(model.optimizer.iterations) == 7
 
 
@@ -143,12 +142,12 @@ def test_no_memory_is_taken_for_a_shape_that_is_made_up(saved, model):
         for member, content in members.items():
             archive.writestr(member, content)
     with pytest.raises(InputError, match="damaged checkpoint"):
-        load_checkpoint(saved, model)
+        load_checkpoint(saved, model, RUN)
 
 
 def test_a_batch_that_the_epoch_has_not_is_refused(saved, model):
     batches = types.SimpleNamespace(batches_per_epoch=2)
     training = types.SimpleNamespace(checkpoint_every=1, epochs=1)
-    checkpoint = Checkpoint(saved, None, batches, None, None, training, bool)
+    checkpoint = Checkpoint(saved, RUN, batches, None, None, training, bool)
     with pytest.raises(InputError, match="damaged checkpoint"):
         checkpoint.restore(model)
