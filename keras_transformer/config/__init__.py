@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """Everything that a run was told, section by section."""
+    """The configuration of a run, section by section."""
 
     model: ModelConfig = ModelConfig()
     data: DataConfig = DataConfig()

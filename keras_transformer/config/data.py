@@ -34,7 +34,7 @@ _TEMPERATURE = Rule("at least 1", lambda value: value >= 1)
 
 @dataclasses.dataclass(frozen=True)
 class DataConfig(Section):
-    """How text becomes ids: languages, normalisation, tokens, cleaning."""
+    """Text to ids: languages, normalisation, tokens, cleaning."""
 
     source_language: str = "en"  # code of the language to translate from
     target_language: str = "zh"  # code of the language to translate into

@@ -20,7 +20,7 @@ _PROBABILITY = Rule("greater than 0, at most 1", lambda value: 0 < value <= 1)
 
 @dataclasses.dataclass(frozen=True)
 class DecodingConfig(Section):
-    """How translations are searched for."""
+    """Search and sampling of translations."""
 
     beam_size: Annotated[PositiveInt, at_most(1000)] = 4  # 1: greedy
     # exponent alpha; 0: none

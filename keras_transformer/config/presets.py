@@ -42,7 +42,7 @@ def resolved(
         changes: `{section: {key: value}}` and where it comes from.
         default: preset where none is named; None: the fields' defaults.
         taken_over: `{section: {key: value}}` from elsewhere, in place of
-            what neither the named preset nor a change says.
+            values that neither the named preset nor a change sets.
 
     Raises:
         InputError: an unknown preset, key, or a value that isn't accepted.

@@ -21,7 +21,7 @@ _EXPONENT = Rule("at least 0, at most 1", lambda value: 0 <= value <= 1)
 
 @dataclasses.dataclass(frozen=True)
 class TrainingConfig(Section):
-    """How the model is fitted."""
+    """Optimization of the model: epochs, batches, rates, what is kept."""
 
     epochs: PositiveInt = 20  # passes over the training pairs
     batch_tokens: PositiveInt = 4096  # positions of a batch on either side

@@ -18,11 +18,11 @@ _KINDS = {
 
 
 class Rule(NamedTuple):
-    """What a field's value has to be, as part of its annotated type.
+    """A requirement on a field's value, as part of its annotated type.
 
     Attributes:
         accepted: the same in words.
-        holds: tells whether a value is accepted.
+        holds: True of a value that is accepted.
     """
 
     accepted: str
@@ -109,7 +109,7 @@ def require(condition: bool, name: str, accepted: str, value: object) -> None:
 
 
 def mapping(value: object, where: str) -> None:
-    """Refuses what isn't a mapping; `where` tells its source."""
+    """Refuses what isn't a mapping; `where` names its source."""
     if not isinstance(value, Mapping):
         raise InputError(
             f"{where}: expected 'key: value' lines, or a mapping. "

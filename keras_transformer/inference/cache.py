@@ -22,7 +22,7 @@ MASKED = -1e9
 
 
 class Cache(NamedTuple):
-    """What the Transformer carries from step to step.
+    """State that the Transformer carries from step to step.
 
     Few tensors, because a loop spends time on each at every step. With one
     beam, the heads of keys and values are joined to rows of the model's width
@@ -172,5 +172,5 @@ def grow(cache: Cache, steps: int | tf.Tensor) -> Cache:
 
 
 def is_joined(cache: Cache) -> bool:
-    """Whether the heads are joined, as for one beam, or split."""
+    """True if the heads are joined, as for one beam; else they are split."""
     return cache.mask.shape.rank == 3

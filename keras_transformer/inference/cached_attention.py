@@ -98,7 +98,7 @@ class SplitHeadAttention:
         Args:
             query: `(B, N, K, H)`.
             keys: the layer's of `Cache.past`, `(B * N, T, K * H)`.
-            values: likewise.
+            values: of the same shape.
             mask: `Cache.mask`.
 
         Returns:

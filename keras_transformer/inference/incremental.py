@@ -38,7 +38,7 @@ from keras_transformer.system.machine import multiplies_bfloat16
 
 
 class Step(NamedTuple):
-    """What the model says of one position.
+    """The model's output for one position.
 
     Attributes:
         logits: float32 `(B, K, V)`, of the next token.

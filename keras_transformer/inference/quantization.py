@@ -62,7 +62,7 @@ def require_int8() -> None:
     """Refuses int8 where it would be slow, wrong or unknown.
 
     Raises:
-        InputError: says what is missing.
+        InputError: names what is missing.
     """
     accepted = "Accepted here: float32, bfloat16"
     if not multiplies_int8():
@@ -191,7 +191,7 @@ def _quantized(projection, limit=None, rectified=False):
 
 
 def scale_of(projection: QuantizedProjection | Projection) -> float | None:
-    """What a product's inputs are multiplied by; None: by nothing."""
+    """The factor of a product's inputs; None: they aren't scaled."""
     if isinstance(projection, QuantizedProjection) and projection.scale != 1:
         return projection.scale
     return None

@@ -54,7 +54,7 @@ class Sublayers:
         return self._dense(*self._normalized(x, sublayer, sublayer.inputs))
 
     def _normalized(self, x, sublayer, projection):
-        """What the sublayer's first product gets: `x`, normalised if pre-norm.
+        """Input of the sublayer's first product: `x`, normalised if pre-norm.
 
         Returns:
             inputs `(rows, D)`, the product, and whether the inputs were

@@ -36,10 +36,10 @@ class Projection(NamedTuple):
 
 
 class Norm(NamedTuple):
-    """What a LayerNorm does after the division by the root mean square.
+    """The part of a LayerNorm after the division by the root mean square.
 
     `Norm(None, None)` is that division alone: RMS normalisation, what fusion
-    leaves of a LayerNorm. Where there is no norm at all stands None instead.
+    leaves of a LayerNorm. None takes its place where no norm exists.
 
     Attributes:
         scale: `(D,)` or None.
@@ -242,7 +242,7 @@ class _Reader:
             source_kv, encoder_norm = _fuse_norm(encoder_norm, source_kv)
         source = self._embedding("source_embedding")
         if not self._source_start:
-            # START stands before position 0, and nobody sees it.
+            # START comes before position 0, and no position attends to it.
             positions = source.positions[:-1]  # (P - 1, D)
             positions = np.concatenate([positions[:1], positions])  # (P, D)
             source = source._replace(positions=positions)

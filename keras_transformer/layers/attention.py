@@ -213,7 +213,7 @@ class MultiHeadAttention(CompositeLayer):
     def attention_weights(
         self, query: Tensor, key: Tensor, attention_mask: Tensor | None = None
     ) -> Tensor:
-        """How much each query attends to each key, without dropout.
+        """Attention weights of each query over the keys, without dropout.
 
         Args:
             query: float `(B, T, D)`, not projected.
@@ -235,7 +235,7 @@ class MultiHeadAttention(CompositeLayer):
         return attention_weights(query, keys, attention_mask)
 
     def _can_fuse_qkv(self):
-        """Whether queries, keys and values of one input are one product."""
+        """True if queries, keys and values of one input are one product."""
         # Quantised kernels aren't what the product wants.
         not_quantized = all(
             dense.quantization_mode is None
@@ -302,7 +302,7 @@ class MultiHeadAttention(CompositeLayer):
         return ops.reshape(context, (-1, length, self.d_model))  # (B, T, D)
 
     def _split_heads(self, x, projection):
-        """What `projection` makes of x `(B, length, D)`, in heads."""
+        """Projects x `(B, length, D)`, and splits it into heads."""
         length, x = ops.shape(x)[1], projection(_rows(x))
         x = ops.reshape(x, (-1, length, self.num_heads, self.head_dim))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, N, length, H)

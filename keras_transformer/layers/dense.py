@@ -59,7 +59,7 @@ class Dense(keras.layers.Dense):
         return dense(inputs, kernel, bias, kernel_gradient=gradient)
 
     def needs_kernel_gradient(self, training: bool | None) -> bool:
-        """Whether a gradient by the kernel will be asked for."""
+        """True if a gradient by the kernel will be asked for."""
         if not training or self.quantization_mode is not None:
             return False
         return kernel_variable(self).trainable

@@ -16,7 +16,7 @@ from keras_transformer.tensors import Tensor
 
 
 def padding_mask(ids: Tensor) -> Tensor:
-    """Which keys are real tokens.
+    """Mask of the keys that are real tokens.
 
     Args:
         ids: int tensor `(B, S)`, padded with `PAD_ID`.
@@ -57,7 +57,7 @@ def seen_source(ids: Tensor, start: bool = True, end: bool = True) -> Tensor:
 
 
 def causal_mask(ids: Tensor) -> Tensor:
-    """Which keys don't lie in a query's future.
+    """Mask of the keys that aren't in a query's future.
 
     Args:
         ids: int tensor `(B, T)`; only its shape matters.

@@ -18,7 +18,7 @@ MODES = ("mean", "max")
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class MaskedPooling(keras.layers.Layer):
-    """The mean, or the largest numbers, of what stands at real tokens.
+    """The mean, or the maximum, over the positions of real tokens.
 
     A text without tokens gives zeros, where Keras' own
     `GlobalAveragePooling1D` divides 0 by 0.

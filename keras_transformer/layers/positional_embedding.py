@@ -77,7 +77,7 @@ class PositionalEmbedding(CompositeLayer):
     Call arguments:
         inputs: int ids `(B, T)`, T at most `max_length`; with `reverse`,
             float features `(..., D)`.
-        position: int scalar; if given, every id stands at that position,
+        position: int scalar; if given, every id is at that position,
             else at 0, 1, ... T - 1.
         skip: int, how many ids, at the beginning, aren't counted. They
             have position 0, as has the first after them.

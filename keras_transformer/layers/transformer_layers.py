@@ -31,7 +31,7 @@ NORMS = ("pre", "post")
 
 
 class TransformerLayer(CompositeLayer):
-    """What both layers share: sizes, sublayers, and the residual.
+    """Base of both layers: sizes, sublayers, and the residual.
 
     With pre-norm a sublayer normalises its own inputs (`NormalizedDense`).
 
@@ -227,7 +227,7 @@ class EncoderLayer(TransformerLayer):
     def attention_weights(
         self, x: Tensor, attention_mask: Tensor | None = None
     ) -> Tensor:
-        """What each position attends to, for the arguments of `call`.
+        """Attention weights of each position, for the arguments of `call`.
 
         Returns:
             float `(B, N, S, S)`, queries, then keys; see
@@ -360,7 +360,7 @@ class DecoderLayer(TransformerLayer):
         self_attention_mask: Tensor | None = None,
         cross_attention_mask: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """What each position attends to, for the arguments of `call`.
+        """Attention weights of each position, for the arguments of `call`.
 
         Returns:
             self-attention, float `(B, N, T, T)`, and cross-attention, float

@@ -41,7 +41,7 @@ def build_encoder(
     Layers are named as in `build_transformer`.
 
     Args:
-        config: the shape; what it says of a decoder doesn't count.
+        config: the shape; its values for a decoder are ignored.
         vocabulary_size: int.
         pooling: None: a vector for each token, as taggers need; "mean" or
             "max": one for each text, see `MaskedPooling`.
@@ -83,7 +83,7 @@ def build_language_model(
     it, `IncrementalTransformer` makes it what searches take.
 
     Args:
-        config: the shape; what it says of an encoder doesn't count. Tied
+        config: the shape; its values for an encoder are ignored. Tied
             embeddings, "target" or "all", share one matrix with the output.
         vocabulary_size: int, V.
 
@@ -193,7 +193,7 @@ def decode(
 def logits(
     config: ModelConfig, x: Tensor, target_embedding: PositionalEmbedding
 ) -> Tensor:
-    """What the decoder gave, `(B, T, D)`, as logits float32 `(B, T, V)`.
+    """Projects the decoder's output `(B, T, D)` to float32 logits `(B, T, V)`.
 
     Args:
         config: the model's shape.

@@ -79,7 +79,7 @@ def attention(
     seed_generator: keras.random.SeedGenerator | None = None,
     gradient: bool = False,
 ) -> Tensor:
-    """What each query attends to: values, by weights that dropout thins out.
+    """Attention: a mean of values, by weights that dropout thins out.
 
     Args:
         queries: float `(B, N, T, H)`, scaled.
@@ -109,7 +109,7 @@ def attention_weights(
     mask: Tensor | None = None,
     gradient: bool = False,
 ) -> Tensor:
-    """How much each query attends to each key, without dropout.
+    """Attention weights of each query over the keys, without dropout.
 
     Args:
         queries, keys, mask, gradient: as of `attention`.
@@ -142,7 +142,7 @@ def attention_scores(
     bias: Tensor | None = None,
     gradient: bool = False,
 ) -> Tensor:
-    """How well queries fit keys, plus a bias such as that of a mask.
+    """Scores of queries and keys, plus a bias such as that of a mask.
 
     Args:
         queries: float `(..., T, H)`, scaled.
@@ -290,7 +290,7 @@ def argmax(logits: Tensor) -> Tensor:
 def adam_update(
     optimizer: keras.optimizers.Adam,
 ) -> Callable[[Tensor, keras.Variable, Tensor], None]:
-    """What one step of Adam does to each variable.
+    """Makes the function that updates a variable in a step of Adam.
 
     Args:
         optimizer: built `keras.optimizers.Adam`.
@@ -308,7 +308,7 @@ def adam_update(
 def train_function(
     model: keras.Model, function: Callable[[Iterator], dict]
 ) -> Callable[[Iterator], dict]:
-    """What a model calls for each step of `fit`.
+    """Makes the function that a model calls for each step of `fit`.
 
     Args:
         model: compiled `keras.Model`.

@@ -51,7 +51,7 @@ from keras_transformer.search.scoring import ScorePenalties, length_penalty
 
 
 class BeamState(NamedTuple):
-    """What one step hands to the next.
+    """State that one step passes to the next.
 
     Attributes:
         step: int32 scalar, the position that the next tokens are written to.
@@ -265,7 +265,7 @@ def best(
 ) -> SearchResult:
     """The rows to return: finished ones first, then live ones.
 
-    Live ones stand among the first `num_hypotheses` alone.
+    Live ones are among the first `num_hypotheses` alone.
     """
     # By log-probability until now, coverage left out.
     _, order = tf.math.top_k(live.scores, tf.shape(live.scores)[1])  # (B, K)

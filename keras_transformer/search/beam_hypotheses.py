@@ -64,7 +64,7 @@ class Candidates(NamedTuple):
     Attributes:
         penalised_log_probs: float32 `(B, C)`, of the hypothesis with its
             continuation.
-        log_probs: float32 `(B, C)`, likewise, without the repetition
+        log_probs: float32 `(B, C)`, the same without the repetition
             penalty.
         parents: int32 `(B, C)`, the row of the live hypothesis.
         tokens: int32 `(B, C)`, what it is continued with.

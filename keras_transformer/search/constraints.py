@@ -26,7 +26,7 @@ _FORBIDDEN = -float("inf")
 
 
 class SentenceConstraints(NamedTuple):
-    """What is asked of each sentence. `()` where nothing is.
+    """Constraints on each sentence; `()` for those that aren't set.
 
     Attributes:
         max_lengths: int32 `(B,)`, the output tokens allowed, END included.
@@ -45,7 +45,7 @@ class SentenceConstraints(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SearchConstraints:
-    """What is asked of every sentence, and how hypotheses are scored.
+    """Constraints on every sentence, and the scoring of hypotheses.
 
     Attributes:
         banned: ids that are never generated, beside PAD and START; a tensor
@@ -226,7 +226,7 @@ def _forbid(size, ids):
 def max_output_lengths(
     source_lengths: tf.Tensor, config: DecodingConfig, positions: int
 ) -> tf.Tensor:
-    """How many tokens each sentence may generate, END included.
+    """The number of tokens that each sentence may generate, END included.
 
     A function of the sentence's own length only, so that its translation
     doesn't depend on its neighbours. An empty source gets 0.
@@ -254,7 +254,7 @@ def max_output_lengths(
 def min_output_lengths(
     source_lengths: tf.Tensor, config: DecodingConfig
 ) -> tf.Tensor | tuple[()]:
-    """How many tokens come before END may; `()` where none need to.
+    """The number of tokens before END is allowed; `()` without a minimum.
 
     Args:
         source_lengths: int32 `(B,)`, source tokens without START and END.

@@ -68,7 +68,7 @@ def search(
 def search_constraints(
     config: DecodingConfig, banned: tuple[int, ...] = ()
 ) -> SearchConstraints:
-    """What a configuration asks of every sentence.
+    """The constraints of a configuration on every sentence.
 
     Args:
         config: the search.
@@ -93,7 +93,7 @@ def sentence_constraints(
     positions: int,
     prefixes: tf.Tensor | tuple[()] = (),
 ) -> SentenceConstraints:
-    """What a configuration asks of each sentence.
+    """The constraints of a configuration on each sentence.
 
     Args:
         source_ids: int32 `(B, S)`.
@@ -113,7 +113,7 @@ def sentence_constraints(
 
 
 def needs_alignment(config: DecodingConfig) -> bool:
-    """Whether a configuration needs a model that returns attention."""
+    """True if a configuration needs a model that returns attention."""
     return config.coverage_penalty > 0 or config.replace_unknown
 
 

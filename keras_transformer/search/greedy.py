@@ -32,7 +32,7 @@ from keras_transformer.search.scoring import (
 
 
 class GreedyState(NamedTuple):
-    """What one step hands to the next.
+    """State that one step passes to the next.
 
     Attributes:
         step: int32 scalar, the position that the next token is written to.
@@ -191,7 +191,7 @@ class Sampler:
     seed: int = 1
 
     def keys(self, source_ids: tf.Tensor) -> tf.Tensor:
-        """What each sentence's random numbers are made from: uint8 `(B, 16)`.
+        """Seeds of each sentence's random numbers: uint8 `(B, 16)`.
 
         Args:
             source_ids: int32 `(B, S)`, padded with 0 at the end.

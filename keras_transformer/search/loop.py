@@ -148,7 +148,7 @@ def _steps(state, advance, is_active, end):
 
 
 def _per_sentence(state):
-    """What steps change of each sentence; the rest as `()`."""
+    """The state without what no step changes for a sentence."""
     return state._replace(cache=(), step=(), sentences=())
 
 
@@ -175,7 +175,7 @@ def _take(model, state, indices):
 
 
 def _free_shape(tensor):
-    """What stays of a shape when sentences leave and caches grow."""
+    """The part of a shape that stays when sentences leave and caches grow."""
     if tensor.shape.rank == 0:
         return tensor.shape
     # The cache's own axes keep what is static of them; only sizes that the
@@ -226,7 +226,7 @@ def same_shapes(new: State, old: State) -> State:
     """`new` with what is statically known of the shapes of `old`.
 
     A loop refuses a tensor whose static shape it saw change, and a cache
-    keeps its shape although not every op can tell.
+    keeps its shape although not every op can infer it.
     """
 
     def merge_shape(after, before):

@@ -48,7 +48,7 @@ def log_probability(logits: tf.Tensor, log_z: tf.Tensor) -> tf.Tensor:
 
 @dataclasses.dataclass(frozen=True)
 class ScorePenalties:
-    """What makes a score of the log-probability of a hypothesis.
+    """Penalties that turn the log-probability of a hypothesis into its score.
 
     Attributes:
         kind: of the length penalty, "gnmt" or "average", see
@@ -92,7 +92,7 @@ def hypothesis_scores(
 def length_penalty(
     lengths: tf.Tensor, alpha: float, kind: str = "gnmt"
 ) -> tf.Tensor:
-    """What the log-probability of a hypothesis is divided by.
+    """The divisor of the log-probability of a hypothesis.
 
     Args:
         lengths: int32, any shape: output tokens, END included.
@@ -118,7 +118,7 @@ def length_penalty(
 
 
 def coverage_penalty(coverage: tf.Tensor) -> tf.Tensor:
-    """How much of the source was left out: 0 if nothing.
+    """The penalty for parts of the source left out: 0 if none were.
 
     Args:
         coverage: float32 `(..., S)`, the attention that each source token
@@ -136,7 +136,7 @@ def coverage_penalty(coverage: tf.Tensor) -> tf.Tensor:
 
 
 class Scores(NamedTuple):
-    """What a model says of given translations.
+    """A model's scores of given translations.
 
     Attributes:
         token_log_probabilities: float32 `(B, T)`, 0 at PAD.
@@ -168,7 +168,7 @@ def one_each(
 
 
 class Predicts(Protocol):
-    """What scores translations: a model, or several."""
+    """A model, or several, that score translations."""
 
     def predict(
         self, source_ids: tf.Tensor, target_ids: tf.Tensor

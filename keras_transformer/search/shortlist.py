@@ -4,7 +4,7 @@ The product with the vocabulary is the largest of a step. Most tokens of a
 translation translate one of the source, so a lexicon names some for each source
 token; frequent ones, such as commas, every sentence may use. The product is
 then with the tokens that some sentence of the batch may use, and a sentence's
-probabilities are those among its own: it doesn't matter what stands beside it.
+probabilities are those among its own: its neighbours in the batch don't matter.
 
 Searches see indices of the batch's tokens for ids. PAD, UNK, START and END are
 the first of both, so that they have the same number.
@@ -41,7 +41,7 @@ _FORBIDDEN = -float("inf")
 
 
 class Lexicon(NamedTuple):
-    """What may translate what.
+    """Candidates for the translation of each source token.
 
     Attributes:
         candidates: int32 `(W, N)`, target ids for each source id, PAD after.
@@ -53,7 +53,7 @@ class Lexicon(NamedTuple):
 
 
 class Shortlist(NamedTuple):
-    """What the sentences of a batch may use.
+    """Tokens that the sentences of a batch may use.
 
     Attributes:
         ids: int32 `(U,)`, ascending, at the end perhaps one several times; the

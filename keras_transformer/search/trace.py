@@ -35,7 +35,7 @@ LIVE, ENDED, DROPPED = "live", "ended", "dropped"
 
 
 class BoundedModel(StepModel, Protocol):
-    """A `StepModel` that says how many positions it has."""
+    """A `StepModel` with a known number of positions."""
 
     max_length: int
 

@@ -53,7 +53,7 @@ def attention(
 
 
 def _cudnn_serves(queries, keys):
-    """Whether there is a kernel for these shapes on this machine."""
+    """True if a kernel exists for these shapes on this machine."""
     half = queries.dtype in (jnp.bfloat16, jnp.float16)
     (length, width), sources = queries.shape[-2:], keys.shape[-2]
     even = length % 2 == sources % 2 == 0

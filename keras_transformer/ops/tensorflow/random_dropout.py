@@ -21,7 +21,7 @@ def dropout(
 
     TensorFlow's own draws a float of 32 bits for each, which takes a fifth of
     a training step on a processor. With 8 bits the fraction that a call drops
-    is a multiple of 1/256: one of the two beside `rate`, drawn anew for each
+    is a multiple of 1/256: one of the two beside `rate`, drawn again for each
     call so that each number is dropped with the probability `rate`. What is
     kept is scaled by the call's own fraction, so that the mean stays what it
     was.

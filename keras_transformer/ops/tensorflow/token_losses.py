@@ -32,7 +32,7 @@ def token_nll(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
 
 
 def argmax(logits: tf.Tensor) -> tf.Tensor:
-    """Keras' own tells 0 from -0, for which it makes two copies of all."""
+    """Keras' own distinguishes 0 from -0, and makes two copies for that."""
     best = tf.argmax(_flat(logits), axis=-1, output_type=tf.int32)
     return tf.reshape(best, tf.shape(logits)[:-1])
 
