@@ -20,6 +20,7 @@ from keras_transformer.search.from_config import needs_alignment
 from keras_transformer.system.machine import usable_cores
 from keras_transformer.training.run import Run
 from keras_transformer.training.weights import (
+    check_weights,
     load_weights,
     remove_weights,
     save_weights,
@@ -177,6 +178,7 @@ class FileTranslatorFactory:
             status = self.path.stat()
             newest = status.st_ino, status.st_mtime_ns
             if newest != read:
+                check_weights(self.path)
                 load_weights(self.path, model)
                 translator.refresh()
                 read = newest

@@ -116,30 +116,31 @@ class History(keras.callbacks.Callback):
 
 
 class Report(keras.callbacks.Callback):
-    """Tells an observer of each step and epoch.
+    """Reports each step and epoch to an observer.
 
     Args:
-        observer: object with `step(epoch, batch, logs)`, batch counting
-            from 1 in its epoch, and `epoch(epoch, logs)`; epochs count
-            from 1.
+        observer: `Observer`; epochs, and batches of an epoch, count from 1.
         speed: `Speed`, whose readings are part of a step's logs.
+        batches: `TrainingBatches`, whose first batch a resume sets.
     """
 
-    def __init__(self, observer: Observer, speed: Speed) -> None:
+    def __init__(
+        self, observer: Observer, speed: Speed, batches: TrainingBatches
+    ) -> None:
         super().__init__()
         self._observer = observer
         self._speed = speed
-        self.first_batch = 0
+        self._batches = batches
 
     def on_epoch_begin(self, epoch: int, logs: dict | None = None) -> None:
         self._epoch = epoch + 1
+        self._first_batch = self._batches.first_batch
 
     def on_train_batch_end(self, batch: int, logs: dict) -> None:
         read = StepLogs(logs, self._speed.readings)
-        self._observer.step(self._epoch, self.first_batch + batch + 1, read)
+        self._observer.step(self._epoch, self._first_batch + batch + 1, read)
 
     def on_epoch_end(self, epoch: int, logs: dict) -> None:
-        self.first_batch = 0
         self._observer.epoch(epoch + 1, logs)
 
 
@@ -171,7 +172,7 @@ class DevScores(keras.callbacks.Callback):
 
 
 def _are_finite(scores, *names):
-    """Whether those of the scores that there are are numbers."""
+    """True if no score of these names is NaN or infinite."""
     return all(math.isfinite(scores.get(name, 0.0)) for name in names)
 
 
@@ -232,7 +233,7 @@ class KeepBest(keras.callbacks.Callback):
             self.model.stop_training = True
 
     def _improves(self, score, epoch):
-        """Whether the score is the best so far, which is then remembered."""
+        """True if the score is the best so far; it is then remembered."""
         best = self.memory["best"]
         if score is None or math.isnan(score):
             return False
@@ -244,7 +245,7 @@ class KeepBest(keras.callbacks.Callback):
         return True
 
     def exhausted(self) -> bool:
-        """Whether the finished epochs were enough to lose patience.
+        """True if the finished epochs were enough to lose patience.
 
         Epochs after the newest score don't count: they may be better yet.
         """

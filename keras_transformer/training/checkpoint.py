@@ -2,7 +2,7 @@
 
 One `.npz` file: every variable of the model (dropout's random states too),
 of the optimizer and of the metrics, and a JSON note with the position in
-the data and the callbacks' memory. The zip container's CRC tells damage.
+the data and the callbacks' memory. The zip container's CRC shows damage.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Checkpoint(keras.callbacks.Callback):
     Args:
         path: the checkpoint file.
         run: id of the run, which the file has.
-        batches: `TrainingBatches`, told where to go on.
+        batches: `TrainingBatches`, set to where training continues.
         keep_best: `KeepBest`, whose memory is kept too.
         speed: `Speed`, whose time is kept too.
         training: `TrainingConfig`: how often to write, how many epochs.
@@ -147,7 +147,7 @@ def save_checkpoint(
     Args:
         path: the `.npz` file.
         model: compiled and built `keras.Model`.
-        note: JSON-able; where in the data the model stands.
+        note: JSON-able; the position in the data.
     """
     arrays = {
         name: keras.ops.convert_to_numpy(variable)
@@ -240,7 +240,7 @@ def _check_members(archive, size):
 
 
 def _check_note(note):
-    """Refuses a note that doesn't say where training stands."""
+    """Refuses a note without a position in the data."""
     numbers = [note["epoch"], note["batch"]]
     if any(type(n) is not int or not 0 <= n < _MOST for n in numbers):
         raise ValueError("no position in the data")

@@ -82,7 +82,7 @@ def fit(
         prepared: `PreparedData` that the run was created for.
         resume: goes on from the run's checkpoint: the same steps on the
             same batches as if training had never stopped.
-        observer: told of progress.
+        observer: receives the progress.
         measure: callable of the model, `{name: score}` of real
             translations, called every `training.bleu_every` epochs.
         stop_requested: callable; once true, training writes a checkpoint
@@ -189,7 +189,6 @@ def _fit_locked(
     dev = _dev_batches(prepared, run.config)
     speed = Speed(cross_entropy)
     keep_best = KeepBest(run)
-    report = Report(observer, speed)
     checkpoint = Checkpoint(
         path, run.id, batches, keep_best, speed, training, stop_requested
     )
@@ -201,7 +200,7 @@ def _fit_locked(
         *_dev_callbacks(run, dev, measure),
         keep_best,
         History(run),
-        report,
+        Report(observer, speed, batches),
         *given,
         interpolation.give_back,
         checkpoint,
@@ -210,7 +209,6 @@ def _fit_locked(
     # Epochs may be more now; a run that is refused keeps its own.
     config = run.folder / "config.yaml"
     hosts.by_chief(write_text)(config, run.config.to_yaml())
-    report.first_batch = batches.first_batch
     keep_best.finished = first_epoch
     observer.start(model, batches)
     for start, end in _calls(batches, first_epoch, training):
@@ -235,7 +233,7 @@ def _fit_locked(
 
 
 def _dev_callbacks(run, dev, measure):
-    """What adds scores to the logs, in this order."""
+    """Callbacks that add scores to the logs, in this order."""
     training = run.config.training
     dev_scores = None
     if measure is not None and training.bleu_every:
@@ -267,7 +265,7 @@ def _check_data(run, prepared):
 
 
 def _has_checkpoint(path, run):
-    """Whether there is a checkpoint to go on from.
+    """True if training has a checkpoint to continue from.
 
     A run killed before its first checkpoint, which is written at the end of
     its first epoch at the latest, starts again: the same as going on.
@@ -316,7 +314,7 @@ def _dev_batches(prepared, config):
 
 
 def _row_multiple():
-    """What the rows of a batch are padded to a multiple of.
+    """Returns the number that the rows of a batch are padded to a multiple of.
 
     On JAX at least so many that 2, 4 and 8 devices have the same rows as one,
     as they have with any number but for rows without tokens.
@@ -330,7 +328,7 @@ def _share():
 
 
 def _lengths(config):
-    """How the lengths of batches are grouped and padded."""
+    """Options of batches: which lengths are grouped and padded."""
     longest = config.model.max_length
     if config.training.length_buckets == "geometric":
         return {"length_buckets": geometric_lengths(longest)}

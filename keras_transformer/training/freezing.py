@@ -47,7 +47,7 @@ def freeze(model: keras.Model, patterns: Sequence[str]) -> None:
 
 
 def _matches(path, pattern):
-    """Whether the path, or the path of a layer above, fits the pattern."""
+    """True if the path, or that of a layer above, fits the pattern."""
     parts = path.split("/")
     return any(
         fnmatch.fnmatchcase("/".join(parts[: end + 1]), pattern)

@@ -37,12 +37,12 @@ _numbers = itertools.count()
 
 
 def on_jax() -> bool:
-    """Whether JAX is Keras' backend."""
+    """True if JAX is Keras' backend."""
     return keras.backend.backend() == "jax"
 
 
 def count() -> int:
-    """How many hosts train together."""
+    """Number of hosts that train together."""
     if not on_jax():
         return 1
     import jax
@@ -60,7 +60,7 @@ def index() -> int:
 
 
 def is_chief() -> bool:
-    """Whether this host writes the run's files and shows progress."""
+    """True if this host writes the run's files and shows progress."""
     return index() == 0
 
 
@@ -88,7 +88,7 @@ def wait() -> None:
 
 
 def from_chief(value: Any) -> Any:
-    """What the chief has, on every host.
+    """Returns the chief's value on every host.
 
     Args:
         value: JSON-able; what other hosts give doesn't matter.
@@ -132,7 +132,7 @@ def together(action: Callable[[], Any]) -> Any:
 
 
 def all_have(value: Any) -> list:
-    """What every host has, in their order.
+    """Returns the values of all hosts, in their order.
 
     Args:
         value: JSON-able, what this host has.
@@ -150,12 +150,12 @@ def all_have(value: Any) -> list:
 def agreed_stop(
     asked: Callable[[], bool],
 ) -> contextlib.AbstractContextManager[Callable[[], bool]]:
-    """A context whose value says, after each step, whether to stop.
+    """A context whose value returns, after each step, True to stop.
 
     To be called as often on all hosts; true on all at the same call.
 
     Args:
-        asked: callable; whether this host was asked to stop.
+        asked: callable; True once this host was asked to stop.
     """
     if count() == 1:
         return contextlib.nullcontext(asked)
@@ -235,7 +235,7 @@ class _StopAgreement:
         self._client.key_value_set(name, json.dumps(value), True)
 
     def _told(self, what):
-        """What each host that has told it said."""
+        """Values of the hosts that have published one."""
         pairs = self._client.key_value_dir_get(f"{self._name}/{what}/")
         return [json.loads(value) for _, value in pairs]
 

@@ -28,7 +28,7 @@ _STEPS = ("train_step", "test_step", "jit(train_step)", "jit(test_step)")
 
 
 def is_installed() -> bool:
-    """True if JAX can be imported; it isn't imported for that."""
+    """True if JAX can be imported; doesn't import it."""
     return importlib.util.find_spec("jax") is not None
 
 
@@ -45,7 +45,7 @@ def leave_devices_to_jax() -> None:
 
 
 def multiplies_bfloat16() -> bool:
-    """True if what JAX computes on is faster in bfloat16.
+    """True if JAX's device is faster in bfloat16.
 
     XLA multiplies it in float32 on processors, with conversions on top.
     """

@@ -62,7 +62,7 @@ class Membership:
     def __init__(self, meeting: Meeting, tell: Callable[[str], None]) -> None:
         self._meeting = meeting
         self._joined = False
-        # What is said behind the loss of a host: set once there is a run.
+        # Advice after the message of a lost host: set once a run exists.
         self.remedy = ""
         deadline = time.monotonic() + meeting.seconds
         if meeting.index:
@@ -114,7 +114,7 @@ def use_all_devices() -> None:
 
 
 def _where(meeting):
-    """What `jax.distributed.initialize` has to know."""
+    """Arguments of `jax.distributed.initialize`."""
     if meeting.coordinator is not None:
         return {
             "coordinator_address": meeting.coordinator,
@@ -169,7 +169,7 @@ def _interruptible(action):
 
 
 def _is_alone_on_machine():
-    """Whether the launcher has started one process on this machine."""
+    """True if the launcher has started one process on this machine."""
     sizes = ("SLURM_STEP_TASKS_PER_NODE", "OMPI_COMM_WORLD_LOCAL_SIZE")
     given = [os.environ[name] for name in sizes if name in os.environ]
     # Slurm has "1", "1(x4)", or "2,1" where machines differ.
@@ -187,7 +187,7 @@ def _visible_gpus():
 
 
 def _why_not(meeting, error):
-    """Why hosts couldn't join, by what JAX said."""
+    """The reason why hosts couldn't join, from JAX's message."""
     text = str(error)
     number = f"--process-id {meeting.index}"
     if "should be defined" in text or "must be defined" in text:

@@ -120,7 +120,7 @@ def _require_others(vocabulary_size, label_smoothing):
 
 
 def kl_constant(label_smoothing: float, vocabulary_size: int) -> float:
-    """What the notebooks' divergence adds to `SmoothedCrossEntropy`.
+    """The difference of the notebooks' divergence to this cross-entropy.
 
     The negative entropy of the smoothed target, which no weight changes:
     `(1 - e) log(1 - e) + e log(e / (V - 2))`.

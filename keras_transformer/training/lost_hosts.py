@@ -96,13 +96,13 @@ class Guard:
 
 
 def lost(text: str) -> str | None:
-    """Which hosts were lost, half a sentence.
+    """Names the hosts that were lost, in half a sentence.
 
     Args:
         text: what JAX printed.
 
     Returns:
-        None: it says nothing of it.
+        None: the text isn't about lost hosts.
     """
     unhealthy = _UNHEALTHY.search(text)
     if unhealthy:
@@ -121,7 +121,7 @@ def status(text: str) -> str:
 
 
 def of_error(error: Exception, others: list[int]) -> str | None:
-    """The same of an error that a step or a barrier raised.
+    """Names the hosts that were lost, by an error of a step or a barrier.
 
     Args:
         error: of JAX, when the devices of one host miss those of another.

@@ -1,4 +1,4 @@
-"""What is told of a training while it goes on."""
+"""Progress of a training, for those who show it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Observer:
-    """What training tells while it works; override what you need."""
+    """Receives the progress of a training; override what you need."""
 
     def start(self, model: keras.Model, batches: TrainingBatches) -> None:
         """Before the first step: the model and its `TrainingBatches`."""
@@ -30,4 +30,4 @@ class Observer:
         """`training.early_stopping` ended it after so many epochs."""
 
     def close(self) -> None:
-        """After the training, whether it has reached its end or not."""
+        """After the training, also if it was interrupted or failed."""

@@ -50,7 +50,7 @@ def check_owner(
         path: of the part.
         what: the part, in words.
         theirs: the id of the run that wrote it; None: one without.
-        ours: the id of the run that it lies in.
+        ours: the id of the run whose folder it is in.
 
     Raises:
         InputError: the ids differ.

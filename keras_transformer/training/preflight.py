@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from keras_transformer.training.run import Run
 
 
+# Values by which a configuration leaves a choice to the machine.
+_OPEN = {"threads": None, "precision": "auto", "length_buckets": None}
 # START and END on a source; START on what the decoder reads.
 _FRAMES = (2, 1)
 # Settings of the model that change neither a weight nor what it means, and
@@ -45,32 +47,27 @@ def for_this_machine(config: Config) -> Config:
     their precision, and dropout is drawn for each micro-batch.
     """
     chosen: dict[str, int | str] = {}
-    if config.training.threads is None:
+    opened = left_open(config)
+    if "threads" in opened:
         # XLA shares an operation out among the cores itself.
         one = hosts.on_jax() or has_gpu()
         chosen["threads"] = 1 if one else usable_cores()
-    if config.training.precision == "auto":
+    if "precision" in opened:
         fast = (
             jax_runtime.multiplies_bfloat16()
             if hosts.on_jax()
             else multiplies_bfloat16()
         )
         chosen["precision"] = "mixed_bfloat16" if fast else "float32"
-    if config.training.length_buckets is None:
+    if "length_buckets" in opened:
         chosen["length_buckets"] = "geometric" if hosts.on_jax() else "exact"
     return config.updated({"training": chosen})
 
 
 def left_open(config: Config) -> tuple[str, ...]:
     """The names of the training values that `for_this_machine` chooses."""
-    names = []
-    if config.training.threads is None:
-        names.append("threads")
-    if config.training.precision == "auto":
-        names.append("precision")
-    if config.training.length_buckets is None:
-        names.append("length_buckets")
-    return tuple(names)
+    values = vars(config.training)
+    return tuple(name for name in _OPEN if values[name] == _OPEN[name])
 
 
 def check_fits(config: Config, prepared: PreparedData) -> None:

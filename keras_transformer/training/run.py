@@ -129,7 +129,7 @@ class Run:
                 from (`copy_to_other_depth`); None: random weights.
 
         Raises:
-            InputError: something stands there already, or the data can't
+            InputError: the folder isn't empty, or the data can't
                 be trained on with this configuration or these weights.
         """
         folder = pathlib.Path(folder)
@@ -210,7 +210,7 @@ class Run:
         path = self.weights_path(weights)
         self.require_size(path)
         model = self.build_model()
-        load_weights(path, model, checked=True)
+        load_weights(path, model)
         return model
 
     def require_size(self, path: pathlib.Path) -> None:
@@ -233,7 +233,7 @@ class Run:
             InputError: none there, damaged, of another shape or another run.
         """
         self.check_weights(weights)
-        load_weights(self.weights_path(weights), model, checked=True)
+        load_weights(self.weights_path(weights), model)
 
     def check_weights(self, weights: str) -> None:
         """Refuses weights that are missing, damaged or another run's.
@@ -382,7 +382,7 @@ def _is_of_a_run(manifest):
 def _copy_initial(initial, run, folder) -> dict:
     """Copies a run's best weights to a new one, made in `folder`.
 
-    Returns what the manifest of `run` says of them.
+    Returns their entry in the manifest of `run`.
     """
     source = initial.weights_path("best")
     initial.check_weights("best")

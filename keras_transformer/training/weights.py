@@ -1,4 +1,4 @@
-"""Files of weights, each with notes that tell whether it is whole.
+"""Files of weights, each with notes that show whether it is whole.
 
 `NAME.weights.h5` has a `NAME.json` beside it: epoch, scores, the run's id, and
 the SHA-256 of the file. Inside, the file's attributes have the id again, and
@@ -89,21 +89,16 @@ def copy_weights(
     _replace(target, lambda path: shutil.copyfile(source, path), notes)
 
 
-def load_weights(
-    path: pathlib.Path, model: keras.Model, checked: bool = False
-) -> None:
+def load_weights(path: pathlib.Path, model: keras.Model) -> None:
     """Puts saved weights into a model of the same shape, compiled or not.
 
     Args:
-        path: `weights_path`.
+        path: `weights_path`, which `check_weights` accepts.
         model: built `keras.Model`.
-        checked: whether `check_weights` was called before.
 
     Raises:
-        InputError: no such weights, or they are damaged or don't fit.
+        InputError: the weights don't fit the model, or can't be read.
     """
-    if not checked:
-        check_weights(path)
     try:
         with warnings.catch_warnings():
             # Keras would leave layers that the file lacks as they are.
@@ -175,7 +170,7 @@ def require_size(path: pathlib.Path, least: int, computed: int) -> None:
 
 
 def owner(path: pathlib.Path) -> str | None:
-    """The id of the run that wrote a file of weights, as far as it says.
+    """The id of the run that wrote a file of weights; None: unknown.
 
     Raises:
         InputError: the file is damaged.
@@ -186,7 +181,7 @@ def owner(path: pathlib.Path) -> str | None:
 
 
 def read_notes(path: pathlib.Path) -> dict:
-    """What stands beside a file of weights; nothing if there are no notes."""
+    """Reads the notes beside a file of weights; `{}` without notes."""
     notes = _notes_path(path)
     return read_json(notes) if notes.is_file() else {}
 
@@ -235,7 +230,7 @@ def _digests(path, notes) -> list[str]:
 
 @contextlib.contextmanager
 def _opened(path):
-    """A file of weights, for reading; errors of HDF5 are told in one line."""
+    """Opens a file of weights; errors of HDF5 become one line."""
     try:
         with h5py.File(path) as file:
             _check_sizes(path, file)
@@ -266,7 +261,7 @@ def _tensors(file) -> list[tuple[str, h5py.Dataset]]:
 
 
 def _first_line(error):
-    """What an error of HDF5's or Keras' says first."""
+    """The first line of an error of HDF5 or Keras."""
     lines = str(error).splitlines()
     return lines[0][:_SAID] if lines else "unreadable"
 
