@@ -17,13 +17,17 @@ def dropped(rate, seed=1, dtype="float32", shape=SHAPE):
     )
 
 
-def test_keeps_the_layer_contract():
-    check_layer(
+@pytest.mark.parametrize(
+    "make",
+    [
         lambda dtype: Dropout(0.3, dtype=dtype),
-        {"inputs": np.ones((2, 3), "float32")},
-        weight_count=0,
-        seed_count=1,
-    )
+        lambda dtype: ActivationDropout(0.3, "gelu", dtype=dtype),
+    ],
+    ids=["dropout", "with an activation"],
+)
+def test_keeps_the_layer_contract(make):
+    inputs = {"inputs": np.ones((2, 3), "float32")}
+    check_layer(make, inputs, weight_count=0, seed_count=1)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.99])
@@ -158,15 +162,6 @@ def test_an_activation_comes_first(activation):
     np.testing.assert_allclose(output, expected, rtol=1e-6)
     np.testing.assert_allclose(
         gradient, tape.gradient(expected, variable), rtol=1e-5
-    )
-
-
-def test_activation_dropout_keeps_the_layer_contract():
-    check_layer(
-        lambda dtype: ActivationDropout(0.3, "gelu", dtype=dtype),
-        {"inputs": np.ones((2, 3), "float32")},
-        weight_count=0,
-        seed_count=1,
     )
 
 

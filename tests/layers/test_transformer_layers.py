@@ -31,21 +31,20 @@ def sizes(**options):
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_encoder_layer_keeps_the_layer_contract(norm):
+@pytest.mark.parametrize(
+    ("kind", "options", "inputs", "weights", "seeds"),
+    [
+        (EncoderLayer, {}, {"x": X}, 16, 3),
+        (DecoderLayer, {}, {"x": X, "encoder_output": SOURCE}, 26, 4),
+        (DecoderLayer, {"cross_attention": False}, {"x": X}, 16, 3),
+    ],
+    ids=["encoder", "decoder", "decoder alone"],
+)
+def test_keeps_the_layer_contract(kind, options, inputs, weights, seeds, norm):
     def make(dtype="float32"):
-        return EncoderLayer(**sizes(norm=norm), dtype=dtype)
+        return kind(**sizes(norm=norm, **options), dtype=dtype)
 
-    check_layer(make, {"x": X}, weight_count=16, seed_count=3)
-    check_gradients(make(), {"x": X})
-
-
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_decoder_layer_keeps_the_layer_contract(norm):
-    def make(dtype="float32"):
-        return DecoderLayer(**sizes(norm=norm), dtype=dtype)
-
-    inputs = {"x": X, "encoder_output": SOURCE}
-    check_layer(make, inputs, weight_count=26, seed_count=4)
+    check_layer(make, inputs, weights, seeds)
     check_gradients(make(), inputs)
 
 
@@ -150,16 +149,6 @@ def test_files_of_weights_know_norms_by_their_own_names(norm, tmp_path):
         "/_self_attention/_value",
         "/_self_attention_layer_norm",
     }
-
-
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_decoder_layer_without_cross_attention_keeps_the_contract(norm):
-    def make(dtype="float32"):
-        options = sizes(norm=norm, cross_attention=False)
-        return DecoderLayer(**options, dtype=dtype)
-
-    check_layer(make, {"x": X}, weight_count=16, seed_count=3)
-    check_gradients(make(), {"x": X})
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

@@ -122,11 +122,15 @@ def test_each_step_keeps_the_beam_and_looks_at_twice_as_many(tree):
         assert best_dropped <= min(kept)
 
 
-def test_sampling_has_no_tree():
-    with pytest.raises(InputError, match="decoding.sampling: draws tokens"):
-        trace_beam(None, SOURCE, TOKENS, DecodingConfig(sampling=True))
-
-
-def test_several_sentences_have_no_tree():
-    with pytest.raises(InputError, match="1 sentence. Received: 2"):
-        trace_beam(None, SOURCE.repeat(2, 0), TOKENS, DecodingConfig())
+@pytest.mark.parametrize(
+    ("sources", "options", "message"),
+    [
+        (1, {"sampling": True}, "decoding.sampling: draws tokens"),
+        (2, {}, "1 sentence. Received: 2"),
+    ],
+)
+def test_what_has_no_tree_is_refused(sources, options, message):
+    with pytest.raises(InputError, match=message):
+        trace_beam(
+            None, SOURCE.repeat(sources, 0), TOKENS, DecodingConfig(**options)
+        )

@@ -195,13 +195,6 @@ def test_word_vectors_start_the_embeddings(motionless):
     np.testing.assert_allclose(matrix[tokens.index("one")] * 4, 0.5, atol=1e-3)
 
 
-def test_data_of_another_corpus_is_refused(prepared, config, tmp_path):
-    run = Run.create(tmp_path / "run", config, prepared)
-    run.manifest["data"]["fingerprint"] = "other"
-    with pytest.raises(InputError, match="not the data that"):
-        fit(run, prepared)
-
-
 @pytest.mark.medium
 @pytest.mark.parametrize(
     "policy",

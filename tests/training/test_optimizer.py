@@ -67,13 +67,6 @@ def test_an_embedding_learns_the_same_as_by_a_matrix_product():
     np.testing.assert_allclose(*tables, atol=1e-5)
 
 
-def test_serialises():
-    config = keras.optimizers.serialize(DenseAdam(0.3, beta_2=0.98))
-    revived = keras.optimizers.deserialize(config)
-    assert isinstance(revived, DenseAdam)
-    assert revived.beta_2 == 0.98
-
-
 @pytest.mark.parametrize("amsgrad", [False, True])
 def test_equals_keras_adam(amsgrad):
     random = np.random.default_rng(1)

@@ -63,13 +63,6 @@ def test_a_cooldown_below_1_is_a_fraction_of_the_epochs():
     assert of(0, 5)["cooldown_steps"] == 0
 
 
-def test_serialises():
-    ours = WarmupSchedule(64, 10, 0.5, 2, 100, 20)
-    config = keras.optimizers.schedules.serialize(ours)
-    revived = keras.optimizers.schedules.deserialize(config)
-    assert revived.get_config() == ours.get_config()
-
-
 def test_drives_an_optimizer_from_its_first_update():
     optimizer = keras.optimizers.SGD(WarmupSchedule(4, 2))
     weight = keras.Variable([0.0])
