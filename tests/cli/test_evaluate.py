@@ -258,7 +258,7 @@ def test_pairs_with_a_blank_side_do_not_count(
     """Also in files of translations; --output has a line for each pair."""
     clean = evaluate("--against", perfect)
     rows = pairs.read_text("utf-8").splitlines()
-    blank = {0: "\tzero", 3: "one\t", 4: "", 14: " \t\u3000"}
+    blank = {0: "\tzero", 3: "one\t", 4: "", 14: "\u200b\tfive"}
     lines = perfect.read_text("utf-8").splitlines()
     for place, row in blank.items():
         rows.insert(place, row)
