@@ -216,3 +216,7 @@ def test_no_label_is_left_over():
     for label in report_module._CHINESE:
         known = label in code or label.startswith(("Most ", "Words", "Char"))
         assert known, label
+
+
+def test_it_is_the_same_again():
+    assert page_of() == page_of()

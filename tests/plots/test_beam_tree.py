@@ -79,3 +79,8 @@ def test_legend(language, words):
 def test_a_tree_of_the_root_alone():
     figure = plot_beam_tree(BeamTree(NODES[:1], (0,), None))
     assert texts(figure.axes[0]) == ["<s>"]
+
+
+def test_a_token_that_is_no_text_is_escaped():
+    tree = BeamTree([Node(0, 0, "\udcff\x01", 0.0, None, LIVE)], (0,), None)
+    assert "\\udcff\\x01" in texts(plot_beam_tree(tree).axes[0])

@@ -82,3 +82,9 @@ def test_a_curve_for_each_setting(language):
     assert (
         axes.get_ylabel() == {"en": "Learning rate", "zh": "学习率"}[language]
     )
+
+
+def test_a_factor_scales_the_curve():
+    _, plain = rates_of((64, 10), 30)
+    _, scaled = rates_of((64, 10, 3.0), 30)
+    assert scaled.tolist() == pytest.approx((3 * plain).tolist())

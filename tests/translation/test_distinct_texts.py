@@ -12,6 +12,7 @@ from keras_transformer.exporting.ctranslate2_translator import (
 )
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.text.character import CharacterTokenizer
+from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.translation.details import (
     detailed_translator,
     details,
@@ -166,3 +167,8 @@ def test_ctranslate2_gives_different_texts_of_all_of_its_beam():
     results = subject.results(["A", "X", ""], 3)
     assert [len(result.hypotheses) for result in results] == [3, 1, 1]
     assert subject.asked == [4, 4]
+
+
+def test_pieces_have_variants_and_letters_have_none():
+    assert SentencePieceTokenizer.has_variants
+    assert not CharacterTokenizer.has_variants
