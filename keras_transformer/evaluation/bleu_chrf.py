@@ -1,5 +1,6 @@
 """Corpus BLEU and chrF, by sacreBLEU."""
 
+import dataclasses
 import importlib.util
 import pathlib
 from collections.abc import Sequence
@@ -73,10 +74,29 @@ def metrics(
     }
 
 
+@dataclasses.dataclass(frozen=True)
+class Scores:
+    """Quality of a corpus of translations; `dataclasses.asdict` is JSON-able.
+
+    Attributes:
+        bleu: 0 to 100.
+        chrf: 0 to 100.
+        bleu_signature: how BLEU was computed, sacreBLEU's version included.
+        chrf_signature: the same for chrF.
+        sentences: how many were compared.
+    """
+
+    bleu: float
+    chrf: float
+    bleu_signature: str
+    chrf_signature: str
+    sentences: int
+
+
 def scores(
     hypotheses: Sequence[str], references: Sequence[str], language: str
-) -> dict[str, float]:
-    """`{"bleu": BLEU, "chrf": chrF}` of translations with one reference each.
+) -> Scores:
+    """Compares translations with one reference each.
 
     Args:
         hypotheses: translations as a reader would see them.
@@ -87,11 +107,15 @@ def scores(
         InputError: there are none, or not as many of both.
     """
     check_texts(hypotheses, references)
-    return {
+    bleu, chrf = metrics(language).values()
+    return Scores(
         # Rounding may carry a perfect score beyond 100.
-        name: min(metric.corpus_score(hypotheses, [references]).score, 100.0)
-        for name, metric in metrics(language).items()
-    }
+        bleu=min(bleu.corpus_score(hypotheses, [references]).score, 100.0),
+        chrf=min(chrf.corpus_score(hypotheses, [references]).score, 100.0),
+        bleu_signature=str(bleu.get_signature()),
+        chrf_signature=str(chrf.get_signature()),
+        sentences=len(hypotheses),
+    )
 
 
 def check_texts(hypotheses: Sequence[str], references: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 def decoded_lines(
-    file: Iterable[bytes], name: str, first: int = 1
+    file: Iterable[bytes], name: str, first: int | None = None
 ) -> Iterator[str]:
     """Yields lines as text, their ends included; over-long ones cut.
 
@@ -22,21 +22,22 @@ def decoded_lines(
     Args:
         file: lines, as `bounded_lines` yields them.
         name: the file's, for an error's message.
-        first: number of the first line.
+        first: number of the first line of a part; None: a whole file is
+            read.
 
     Raises:
         InputError: a line isn't text, see `as_text`, the only line has CR
             where lines should end, or the gzip file is damaged.
     """
     lines, last = iter(file), b""
-    for number in itertools.count(first):
+    for number in itertools.count(first or 1):
         try:
             line = next(lines, None)
         except _DAMAGED as error:
             where = f"{name}, line {number}"
             raise InputError(f"{where}: damaged gzip file ({error})") from None
         if line is None:
-            if number == 2 and first == 1:
+            if first is None and number == 2:
                 refuse_old_line_ends(last, name)
             return
         last = line

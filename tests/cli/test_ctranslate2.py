@@ -185,7 +185,11 @@ def test_describes_itself_and_is_checked_again(exported, here, capsys):
 
 @pytest.mark.parametrize("longest", [3, 6])
 def test_what_is_truncated_is_so_for_the_run(exported, toy, translate, longest):
-    options = ["--json", "--beam-size=1", f"--decoding=max_length={longest}"]
+    options = [
+        "--json",
+        "--beam-size=1",
+        f"--set=decoding.max_length={longest}",
+    ]
     found, expected = (
         [json.loads(row)["truncated"] for row in translate(*where, *options)]
         for where in (("--ctranslate2", exported), ("--run", toy))
@@ -449,7 +453,7 @@ def test_models_that_it_cannot_express_are_named(variant, says):
     config = Config().updated({"model": shape})
     with pytest.raises(InputError, match=says):
         transformer_spec(model, config, tokens, tokens)
-    with pytest.raises(InputError, match="'a' stands in the target's"):
+    with pytest.raises(InputError, match="'a' is in the target's"):
         transformer_spec(model, config, tokens, [*tokens[:-1], "a"])
 
 

@@ -20,14 +20,16 @@ def no_network(monkeypatch):
 def test_scores_are_those_of_sacrebleu():
     hypotheses = ["The cat sat on the mat.", "It's raining today, they said."]
     references = ["The cat sits on the mat.", "It is raining today, he said."]
-    assert scores(hypotheses, references, "en") == {
-        "bleu": sacrebleu.corpus_bleu(hypotheses, [references]).score,
-        "chrf": sacrebleu.corpus_chrf(hypotheses, [references]).score,
-    }
+    found = scores(hypotheses, references, "en")
+    bleu = sacrebleu.corpus_bleu(hypotheses, [references])
+    chrf = sacrebleu.corpus_chrf(hypotheses, [references])
+    assert (found.bleu, found.chrf) == (bleu.score, chrf.score)
+    assert "tok:13a" in found.bleu_signature
     perfect = scores(CHINESE, CHINESE, "zh")
-    assert perfect == pytest.approx({"bleu": 100, "chrf": 100})
-    assert max(perfect.values()) <= 100
-    assert scores(["", ""], CHINESE, "zh") == {"bleu": 0, "chrf": 0}
+    assert (perfect.bleu, perfect.chrf) == pytest.approx((100, 100))
+    assert max(perfect.bleu, perfect.chrf) <= 100
+    blank = scores(["", ""], CHINESE, "zh")
+    assert (blank.bleu, blank.chrf) == (0, 0)
 
 
 def test_tokenized_text_gets_no_remark(caplog):
@@ -59,4 +61,4 @@ def test_mecab_is_used_where_it_is_installed(language, name, monkeypatch):
 
 @pytest.mark.parametrize("language", ["ja", "ko", "th"])
 def test_a_score_needs_no_download(language):
-    assert scores(["日本語 한국어"], ["日本語 한국"], language)["chrf"] > 0
+    assert scores(["日本語 한국어"], ["日本語 한국"], language).chrf > 0

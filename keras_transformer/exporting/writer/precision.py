@@ -210,7 +210,7 @@ def _measure(run, translator, columns, decoding, precisions, progress):
             progress(f"translating {len(sources)} sentences in {name}")
         # Functions are traced, and kernels packed, at the first time.
         language = run.config.data.target_language
-        bleu[name] = scores(translate(name), references, language)["bleu"]
+        bleu[name] = scores(translate(name), references, language).bleu
     for _ in range(_ROUNDS):
         for name in precisions:
             started = time.perf_counter()
