@@ -184,7 +184,7 @@ DAMAGE = {
     "gap": (gap, "whose ids aren't 0 to"),
     "sizes": (
         lambda f: edit(f / "config.json", d_model=32),
-        "of width d_model",
+        "say rows of",
     ),
     "layers": (
         lambda f: edit(f / "config.json", encoder_layers=3),
@@ -237,7 +237,7 @@ DAMAGE |= {
     ),
     "much more than there is": (
         lambda f: edit(f / "config.json", d_model=1 << 16),
-        "of width d_model",
+        "say rows of",
     ),
     "deep": (
         lambda f: (f / "config.json").write_text("[" * 200000),
