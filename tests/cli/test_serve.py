@@ -121,8 +121,8 @@ def test_a_container_gets_an_address_and_any_path(tmp_path, host, published):
     )
     assert command.count("-p") == 1
     assert command[command.index("-p") + 1] == f"{published}:85:85"
-    assert command.count("-p") == 1
-    assert command[-3:] == [engines.IMAGE, "--port=85", "--rest_api_port=0"]
+    words = command[command.index(engines.IMAGE) :]
+    assert {"--port=85", "--rest_api_port=0"} <= {*words}
     (fields,) = csv.reader([command[command.index("--mount") + 1]])
     assert fields == [
         *("type=bind", f"source={base}", f"target={base}", "readonly")
