@@ -287,7 +287,7 @@ def describe(
         },
         "tokenizers": tokenizers,
         "parameters": sum(model.count_params() for model in models),
-        "weights": {"which": weights, **_weight_notes(run, weights)},
+        "weights": {"name": weights, **_weight_notes(run, weights)},
         "scores": manifest["scores"],
         "data": manifest["data"],
         # With its licence.
