@@ -32,8 +32,8 @@ def describe_file(path: str | os.PathLike) -> dict:
 
 
 def is_bare_name(name: object) -> bool:
-    """True if a manifest's name is of a file beside it, and no path."""
-    if not isinstance(name, str) or name in ("", ".."):
+    """True if a manifest's name can be of a file beside it, and is no path."""
+    if not isinstance(name, str) or name in ("", "..") or len(name) > 255:
         return False
     return pathlib.PurePath(name).name == name
 
