@@ -16,6 +16,7 @@ def pieces(corpus, tmp_path_factory):
     """The corpus with a SentencePiece model for its sources only."""
     config = DataConfig(
         source_tokenizer="sentencepiece",
+        target_tokenizer="character",
         source_vocabulary_size=80,
         shard_size=100,
     )
