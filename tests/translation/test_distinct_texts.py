@@ -154,18 +154,22 @@ def test_ctranslate2_gives_different_texts_of_all_of_its_beam():
             self.asked.append(count)
             rows = [[[4], [5], [6], [7]], [[8], [9]], [[]]]
             scores = [[-1.0, -2.0, -3.0, -4.0], [-1.0, -2.0], [0.0]]
-            return Hypotheses(rows, scores, [False] * 3)
+            number = len(texts)
+            return Hypotheses(rows[:number], scores[:number], [False] * number)
 
         def _spell(self, rows):
             spelt = {4: "a", 5: "a", 6: "b", 7: "c", 8: "x", 9: "x"}
             return ["".join(spelt[i] for i in ids) for ids in rows]
 
     subject = Scripted()
-    texts, scores, _ = subject.translate(["A", "X", ""], 2)
-    assert texts == [["a", "b"], ["x", ""], ["", ""]]
-    assert scores == [[-1.0, -3.0], [-1.0, NO_SCORE], [0.0, NO_SCORE]]
-    results = subject.results(["A", "X", ""], 3)
-    assert [len(result.hypotheses) for result in results] == [3, 1, 1]
+    texts = ["A", "X", ""]
+    found = subject.translate(texts, n_best=2)
+    assert found == [["a", "b"], ["x"], [""]]
+    results = subject.results(texts, 3)
+    assert [
+        [(one.text, one.score) for one in result.hypotheses]
+        for result in results
+    ] == [[("a", -1.0), ("b", -3.0), ("c", -4.0)], [("x", -1.0)], [("", 0.0)]]
     assert subject.asked == [4, 4]
 
 
