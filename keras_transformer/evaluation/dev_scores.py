@@ -67,7 +67,8 @@ def dev_scorer(
                 warn(f"no dev BLEU this time: {error}")
                 return {}
             language = run.config.data.target_language
-            return scores(hypotheses, references, language)
+            found = scores(hypotheses, references, language)
+            return {"bleu": found.bleu, "chrf": found.chrf}
 
         yield measure
 

@@ -5,6 +5,7 @@ import pytest
 
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation import dev_scores
+from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
 
 UNKNOWN = "⁇"
@@ -85,3 +86,14 @@ def test_scores_are_left_out_aloud_where_workers_fail(run):
         assert set(run.folder.iterdir()) == files
     assert len(said) == 1
     assert Echo.closed == 2
+
+
+def test_a_training_keeps_the_scores_of_its_epochs(prepared, config, tmp_path):
+    training = {"epochs": 1, "bleu_every": 1, "best_by": "bleu"}
+    config = config.updated({"training": training})
+    run = Run.create(tmp_path / "run", config, prepared)
+    with dev_scores.dev_scorer(run, PAIRS, print) as measure:
+        fit(run, prepared, measure=measure)
+    (epoch,) = run.history()
+    assert 0 <= epoch["val_bleu"] <= 100
+    assert 0 <= epoch["val_chrf"] <= 100
