@@ -1,4 +1,4 @@
-"""What is imported when it is first needed, and how that is soon done."""
+"""Lazy imports, and quicker ones."""
 
 import contextlib
 import gc
@@ -61,12 +61,12 @@ def register_with_keras(package: str, classes: Mapping[str, str]) -> None:
 def quick_imports(*without: str) -> Iterator[None]:
     """Makes imports in the block quicker, where they are of large packages.
 
-    Python looks for cycles among ever more objects, of which none is garbage.
-    And packages that nobody uses are imported because they are installed.
+    Garbage collection would look through ever more objects and find none. And
+    large packages import others only because these are installed.
 
     Args:
-        without: such packages. They are not to be had in the block, unless
-            they were imported before; behind it they are.
+        without: such packages. Importing them fails inside the block, unless
+            they were imported before it.
     """
     hidden = [name for name in without if name not in sys.modules]
     collects = gc.isenabled()

@@ -271,7 +271,7 @@ class IncrementalTransformer(Sublayers):
         """
         source_ids = self.seen_source(source_ids)
         _, length = shape_of(target_ids)
-        # As many rows per sentence as a beam of T would have.
+        # T positions are treated as T beams.
         attention = SplitHeadAttention(
             length, self._num_heads, self._head_width
         )

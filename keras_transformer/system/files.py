@@ -222,11 +222,9 @@ def require_space(path: pathlib.Path, size: int) -> None:
             os.posix_fallocate(file.fileno(), 0, size)
 
 
-def write_bytes(
-    path: str | os.PathLike, content: bytes, follow: bool = False
-) -> None:
-    """Replaces the file at once; `follow` as in `replacing`."""
-    with replacing(path, follow) as temporary:
+def write_bytes(path: str | os.PathLike, content: bytes) -> None:
+    """Replaces the file, or the link of that name, at once."""
+    with replacing(path, follow=False) as temporary:
         temporary.write_bytes(content)
 
 

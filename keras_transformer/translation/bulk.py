@@ -19,15 +19,15 @@ from keras_transformer.translation.stream import (
     stream_lines,
 )
 
-# What may befall a shard and spare the next.
+# Errors of one shard, which is tried again.
 _FAILURES = (InputError, OSError, MemoryError)
-# What would befall the next, too.
+# Errors that every shard would meet.
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Seconds between two looks at what other processes are doing.
 _POLL_SECONDS = 1.0
 
-# From numbers of shards to a pair for each that was tried: its number, and
-# why it failed, None if it didn't. Shards of other processes are left out.
+# From the numbers of shards to pairs of a number and why that shard failed,
+# None if it didn't. Shards that other processes have claimed are left out.
 Attempt = Callable[[list[int]], Iterator[tuple[int, str | None]]]
 
 
@@ -97,10 +97,12 @@ class LocalAttempt:
             done += lines
             self._progress(done)
 
+        # A shard of blank lines needs no model.
+        translate_batches = self._translate_batches or iter
         with self._folder.writing_shard(shard.number) as file:
             translations = stream_lines(
                 shard_lines(list(job.texts.values()), shard),
-                self._translate_batches or iter,
+                translate_batches,
                 job.batch_size,
                 job.window,
                 blank=blank_translation,

@@ -167,22 +167,19 @@ class Truncations:
         return f"{self.count:,} truncated {unit} (number {named}{more}): {WHY}"
 
 
-def warn_truncated(
-    truncated: Iterable[bool], unit: str = "texts", stacklevel: int = 3
-) -> None:
+def warn_truncated(truncated: Iterable[bool]) -> None:
     """Warns once of all texts that lost their end, if any did.
 
     Args:
         truncated: whether each did.
-        unit: a plural, what they are.
-        stacklevel: of `warnings.warn`; 3: what called the caller.
     """
     truncations = Truncations()
     for number, lost in enumerate(truncated, 1):
         if lost:
             truncations.add(number)
     if truncations.count:
-        warnings.warn(truncations.message(unit), stacklevel=stacklevel)
+        # The line that called the caller.
+        warnings.warn(truncations.message("texts"), stacklevel=3)
 
 
 def translations_of(

@@ -45,7 +45,7 @@ _MANIFEST, _CLAIMS = "manifest.json", "claims"
 _OURS = re.compile(
     rf"claims|({TEMPORARY})?(\d{{5,}}-of-\d{{5,}}(\.json)?|manifest\.json)"
 )
-# Claimed by who plans or joins; the shards' claims follow.
+# Of the lock file: byte 0 is locked to plan or join, the next ones for shards.
 _WHOLE = 0
 _COPIED_AT_ONCE = 1 << 20  # bytes
 

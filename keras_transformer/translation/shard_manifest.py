@@ -115,7 +115,7 @@ def shards_of(manifest: dict) -> list[Shard]:
 
 
 def difference(manifest: dict, job: BulkJob) -> str | None:
-    """The other thing with which a manifest's job was begun; None: the same.
+    """Names what differs from the job of a manifest; None if nothing does.
 
     Raises:
         InputError, OSError: a text can't be read.

@@ -150,7 +150,7 @@ class _Window:
     def batches(self, batch_size, max_characters):
         """Yields the indices of each batch; an empty one if there is none.
 
-        The empty one keeps the window's turn.
+        Results stay in order by it.
         """
         begin = 0
         while begin < len(self._indices):

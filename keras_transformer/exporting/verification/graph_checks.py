@@ -119,8 +119,8 @@ def graph_is_readable(folder: pathlib.Path) -> MetaGraphDef:
     """The `MetaGraphDef` that the server would take.
 
     Raises:
-        CheckFailed: there is none, there is another one that it might take,
-            or the file is damaged.
+        CheckFailed: there is none, there are several, of which it might take
+            another, or the file is damaged.
     """
     path = folder / layout.SAVED_MODEL
     try:

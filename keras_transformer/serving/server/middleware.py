@@ -1,10 +1,9 @@
 """Middleware of REST: refuses wrong requests, and records each one.
 
 Refused is what is wrong before any endpoint is looked for: the target, the
-method, the host. A browser lets a page ask its own site only. Yet the owner of
-a name decides what address it has: a page of such a name may ask a server on
-this machine under it (DNS rebinding), and then reads the answers. Its requests
-name its own host, as no other client's do.
+method, the host. Under DNS rebinding the owner of a domain has it resolve to
+this machine, so that a page of that domain may read the server's answers; its
+requests name the domain as their host.
 """
 
 import asyncio
@@ -251,8 +250,8 @@ def _error_response(request, error):
 def _is_foreign_form(headers, host):
     """True if a page of another site sends what a form could.
 
-    It gets no answer, but what it asks for would be computed. Of a script's
-    JSON browsers ask beforehand, and a proxy is what may allow it.
+    It gets no answer, but what it asks for would be computed. Before a script
+    sends JSON the browser asks by a preflight request, which isn't allowed.
     """
     if b"origin" not in headers:
         return False  # It isn't a browser's.

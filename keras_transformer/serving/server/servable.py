@@ -190,7 +190,7 @@ def replay_full_batches(
             if not all(array.ndim for array in inputs.values()):
                 continue
             batch = {key: _repeat(v, rows) for key, v in inputs.items()}
-            # That the record itself is answered has been shown.
+            # Results don't matter: `replay` has checked the record.
             concurrent.futures.wait(
                 pool.submit(servable.run, name, batch) for _ in range(threads)
             )

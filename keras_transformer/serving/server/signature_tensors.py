@@ -230,7 +230,7 @@ def fill_proto(message: TensorProto, array: np.ndarray, dtype: int) -> None:
 
 
 def _check_text(name, texts, count, most):
-    """Refuses more text, with the last one repeated, than a request has."""
+    """Limits the size of the texts, the last one repeated as the shape says."""
     repeated = count - len(texts)
     if not texts or repeated <= 0:
         return
