@@ -174,6 +174,7 @@ _REGISTERED = {
     "MultiHeadAttention": "layers.attention",
     "Perplexity": "training.metrics",
     "PositionalEmbedding": "layers.positional_embedding",
+    "Scores": "models.stacks",
     "SmoothedCrossEntropy": "training.loss",
     "StepMean": "training.metrics",
     "TokenAccuracy": "training.metrics",

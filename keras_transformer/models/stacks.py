@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 import keras
-from keras import layers, ops
+from keras import ops
 
 from keras_transformer.config.model import ModelConfig
 from keras_transformer.constants import PAD_ID
@@ -190,8 +190,47 @@ def decode(
     return _norm(config, "decoder")(x) if final_norm else x
 
 
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class Scores(keras.layers.Layer):
+    """Logits as float32, which loss and search see whatever the policy.
+
+    It keeps a model's options: `keras.models.clone_model` copies layers, and
+    nothing that a model knows besides.
+
+    Args:
+        micro_batches, source_start, source_end: as of `Transformer`.
+    """
+
+    def __init__(
+        self,
+        micro_batches: int = 1,
+        source_start: bool = True,
+        source_end: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**{"dtype": "float32", "name": "scores", **kwargs})
+        self.micro_batches = micro_batches
+        self.source_start = source_start
+        self.source_end = source_end
+        self.supports_masking = True
+
+    def call(self, logits: Tensor) -> Tensor:
+        return logits  # Which Keras has cast.
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "micro_batches": self.micro_batches,
+            "source_start": self.source_start,
+            "source_end": self.source_end,
+        }
+
+
 def logits(
-    config: ModelConfig, x: Tensor, target_embedding: PositionalEmbedding
+    config: ModelConfig,
+    x: Tensor,
+    target_embedding: PositionalEmbedding,
+    **options: Any,
 ) -> Tensor:
     """Projects the decoder's output `(B, T, D)` to float32 logits `(B, T, V)`.
 
@@ -199,13 +238,13 @@ def logits(
         config: the model's shape.
         x: as `decode` returned it.
         target_embedding: the output layer, where embeddings are tied.
+        options: of the model, see `Scores`.
     """
     if config.tied_embeddings == "none":
         x = Dense(target_embedding.vocabulary_size, name="logits")(x)
     else:
         x = target_embedding(x, reverse=True)
-    # Whatever the policy computes in, loss and search see float32.
-    return layers.Activation("linear", dtype="float32", name="scores")(x)
+    return Scores(**options)(x)
 
 
 def copy_to_other_depth(source: keras.Model, target: keras.Model) -> None:

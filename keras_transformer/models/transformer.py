@@ -28,7 +28,10 @@ class Transformer(keras.Model):
     differs.
 
     Args:
-        inputs, outputs, name: as of a functional `keras.Model`.
+        inputs, outputs, name: as of a functional `keras.Model`; outputs are
+            those of `stacks.Scores`.
+
+    Attributes:
         micro_batches: int, into how many a batch is cut in training.
         source_start: bool, whether the layers see the source's START.
         source_end: bool, whether they see its END.
@@ -36,9 +39,6 @@ class Transformer(keras.Model):
     Quantised by Keras' `quantize`, it computes, but can't be loaded once it is
     saved, as models of Keras' own attention can't: save first, and quantise
     what was loaded. Searches have `decoding.precision` int8 of their own.
-
-    `keras.models.clone_model` gives a model that has forgotten the last three;
-    `Transformer.from_config(model.get_config())` is one that has them.
     """
 
     # Of the last call in training, until its metrics have been computed.
@@ -51,16 +51,13 @@ class Transformer(keras.Model):
         inputs: Mapping[str, keras.KerasTensor],
         outputs: keras.KerasTensor,
         name: str | None = None,
-        *,
-        micro_batches: int = 1,
-        source_start: bool = True,
-        source_end: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(inputs, outputs, name=name, **kwargs)
-        self.micro_batches = micro_batches
-        self.source_start = source_start
-        self.source_end = source_end
+        scores = self.get_layer("scores")
+        self.micro_batches: int = scores.micro_batches
+        self.source_start: bool = scores.source_start
+        self.source_end: bool = scores.source_end
 
     def call(
         self,
@@ -77,14 +74,6 @@ class Transformer(keras.Model):
         ]
         self._micro_batch_logits = MicroBatches(logits)
         return self._micro_batch_logits.joined
-
-    def get_config(self) -> dict:
-        return {
-            **super().get_config(),
-            "micro_batches": self.micro_batches,
-            "source_start": self.source_start,
-            "source_end": self.source_end,
-        }
 
     def make_train_function(self, force: bool = False) -> None:
         if self.train_function is not None and not force:
@@ -179,14 +168,18 @@ def build_transformer(
         encoder_output,
         source_mask,
     )
-    logits = stacks.logits(config, x, target_embedding)
+    logits = stacks.logits(
+        config,
+        x,
+        target_embedding,
+        micro_batches=micro_batches,
+        source_start=config.source_start,
+        source_end=config.source_end,
+    )
     return Transformer(
         {"source_ids": source_ids, "target_ids": target_ids},
         logits,
         name="transformer",
-        micro_batches=micro_batches,
-        source_start=config.source_start,
-        source_end=config.source_end,
     )
 
 

@@ -56,6 +56,27 @@ def test_saved_and_loaded_gives_the_same_logits(variant, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "revive",
+    [keras.models.clone_model, lambda m: type(m).from_config(m.get_config())],
+    ids=["cloned", "configured"],
+)
+def test_a_copy_keeps_what_the_model_knows(revive):
+    config = dataclasses.replace(
+        CONFIG, source_start=False, source_end=False, dropout=0.3
+    )
+    model = build_transformer(config, 12, 12, micro_batches=2)
+    copy = revive(model)
+    assert type(copy) is type(model)
+    assert (copy.source_start, copy.source_end) == (False, False)
+    assert copy.micro_batches == 2
+    copy.set_weights(model.get_weights())
+    np.testing.assert_array_equal(logits(copy), logits(model))
+    for layer in model.layers:
+        config = copy.get_layer(layer.name).get_config()
+        assert config == layer.get_config()
+
+
+@pytest.mark.parametrize(
     ("norm", "final_norm", "expected"),
     [
         ("pre", None, True),
