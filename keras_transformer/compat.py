@@ -43,10 +43,19 @@ def embeddings_variable(embedding: keras.layers.Embedding) -> keras.Variable:
 def implicit_mask(x: Tensor) -> Tensor | None:
     """The mask `(B, S)` that a layer such as `Embedding` left with its output.
 
-    Keras hands it to layers that are called. Without `_keras_mask`, methods
-    other than `call` see padding as text.
+    Keras hands it to layers that are called. Without `get_keras_mask` and
+    `set_keras_mask`, methods other than `call` see padding as text.
     """
-    return getattr(x, "_keras_mask", None)
+    from keras.src.backend import get_keras_mask
+
+    return get_keras_mask(x)
+
+
+def set_implicit_mask(x: Tensor, mask: Tensor | None) -> None:
+    """Leaves a mask `(B, S)`, or none, with a layer's output."""
+    from keras.src.backend import set_keras_mask
+
+    set_keras_mask(x, mask)
 
 
 def adam_moments(

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
     Tensor: TypeAlias = keras.KerasTensor | tf.Tensor | jax.Array | np.ndarray
+    Initializer: TypeAlias = str | keras.initializers.Initializer
 else:
-    Tensor = Any
+    Tensor = Initializer = Any
 
 # Sizes of axes, None where they are free.
 Shape: TypeAlias = Sequence[int | None]

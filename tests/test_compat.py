@@ -87,6 +87,10 @@ def test_an_implicit_mask_stays_with_the_output_of_its_layer():
     layer = keras.layers.Embedding(5, 3, mask_zero=True)
     mask = compat.implicit_mask(layer(np.array([[1, 0]])))
     np.testing.assert_array_equal(mask, [[True, False]])
+    x = keras.ops.ones((1, 2, 3))
+    assert compat.implicit_mask(x) is None
+    compat.set_implicit_mask(x, mask)
+    assert compat.implicit_mask(keras.layers.Dropout(0.1)(x)) is mask
     assert compat.implicit_mask(np.ones(2)) is None
 
 

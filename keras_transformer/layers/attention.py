@@ -17,6 +17,7 @@ from keras_transformer.compat import implicit_mask
 from keras_transformer.layers.composite import (
     CompositeLayer,
     check_width,
+    initializers_config,
     refuse_symbolic,
 )
 from keras_transformer.layers.dense import Dense, NormalizedDense
@@ -27,12 +28,15 @@ from keras_transformer.ops import (
     attention_weights,
     refuse_float_mask,
 )
-from keras_transformer.tensors import Shape, Tensor
+from keras_transformer.tensors import Initializer, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class MultiHeadAttention(CompositeLayer):
     """Attention in several heads, projected in and out.
+
+    As `keras.layers.MultiHeadAttention`, whose `key_dim` is
+    `d_model // num_heads`; `return_attention_scores` is `attention_weights`.
 
     `project` and `attend` do in two calls what `call` does, so that projected
     keys and values can be kept from one call to the next. A query whose keys
@@ -54,8 +58,10 @@ class MultiHeadAttention(CompositeLayer):
         training: bool, whether dropout is applied.
             Floats are refused.
         value_mask: bool `(B, S)`, False hides a key; by default the implicit
-            mask of `value`, as `keras.layers.Embedding(mask_zero=True)` makes.
+            mask of `value`, as `PositionalEmbedding` makes.
         key_mask: the same for `key`.
+        use_causal_mask: bool, whether the key at s is hidden from the query
+            at t < s.
 
     Returns:
         float `(B, T, D)`.
@@ -82,9 +88,8 @@ class MultiHeadAttention(CompositeLayer):
         d_model: int,
         dropout: float = 0.0,
         use_bias: bool = True,
-        kernel_initializer: str
-        | keras.initializers.Initializer = "glorot_uniform",
-        bias_initializer: str | keras.initializers.Initializer = "zeros",
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -148,11 +153,14 @@ class MultiHeadAttention(CompositeLayer):
         training: bool | None = None,
         value_mask: Tensor | None = None,
         key_mask: Tensor | None = None,
+        use_causal_mask: bool = False,
     ) -> Tensor:
         _check_mask(attention_mask)
         for mask in (value_mask, key_mask):
             refuse_float_mask(mask)
             attention_mask = _hide_keys(attention_mask, mask)
+        if use_causal_mask:
+            attention_mask = _hide_future(attention_mask, query, value)
         if query is value and key is None and self._can_fuse_qkv():
             queries, keys, values = self._fused_qkv(query, training)
         else:
@@ -211,15 +219,20 @@ class MultiHeadAttention(CompositeLayer):
         return self._attend(query, keys, values, attention_mask, training)
 
     def attention_weights(
-        self, query: Tensor, key: Tensor, attention_mask: Tensor | None = None
+        self,
+        query: Tensor,
+        key: Tensor,
+        attention_mask: Tensor | None = None,
+        use_causal_mask: bool = False,
     ) -> Tensor:
         """Attention weights of each query over the keys, without dropout.
 
         Args:
             query: float `(B, T, D)`, not projected.
             key: float `(B, S, D)`, not projected; a mask that Keras keeps with
-                it, as of `Embedding(mask_zero=True)`, counts as in a call.
+                it, as of `PositionalEmbedding`, counts as in a call.
             attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
+            use_causal_mask: as of a call.
 
         Returns:
             float `(B, N, T, S)`; the last axis sums to 1.
@@ -230,6 +243,8 @@ class MultiHeadAttention(CompositeLayer):
         _check_mask(attention_mask)
         check_width(self, "key", key.shape, self._key_width)
         attention_mask = _hide_keys(attention_mask, implicit_mask(key))
+        if use_causal_mask:
+            attention_mask = _hide_future(attention_mask, query, key)
         query = self._project_query(query)
         keys = self._split_heads(key, self._key)
         return attention_weights(query, keys, attention_mask)
@@ -322,12 +337,7 @@ class MultiHeadAttention(CompositeLayer):
             "d_model": self.d_model,
             "dropout": self.dropout,
             "use_bias": self.use_bias,
-            "kernel_initializer": keras.initializers.serialize(
-                self.kernel_initializer
-            ),
-            "bias_initializer": keras.initializers.serialize(
-                self.bias_initializer
-            ),
+            **initializers_config(self),
         }
 
 
@@ -381,3 +391,15 @@ def _hide_keys(attention_mask, key_mask):
     if attention_mask is None:
         return key_mask
     return ops.logical_and(attention_mask, key_mask)
+
+
+def _hide_future(attention_mask, query, value):
+    """The attention mask without the keys that come after each query."""
+    positions = [
+        ops.arange(ops.shape(x)[1], dtype="int32") for x in (query, value)
+    ]
+    # (1, T, S)
+    causal = ops.greater_equal(positions[0][None, :, None], positions[1])
+    if attention_mask is None:
+        return causal
+    return ops.logical_and(attention_mask, causal)

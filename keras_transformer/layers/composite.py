@@ -1,4 +1,4 @@
-"""Composite layers: freezing of their sublayers, and checks of their inputs."""
+"""Composite layers: frozen sublayers, initializers, checks of inputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from keras_transformer.tensors import Shape, Tensor
+from keras_transformer.tensors import Initializer, Shape, Tensor
 
 
 class CompositeLayer(keras.layers.Layer):
@@ -22,6 +22,25 @@ class CompositeLayer(keras.layers.Layer):
         super().__setattr__(name, value)
         if isinstance(value, keras.layers.Layer) and not self.trainable:
             value.trainable = False
+
+
+def own_initializer(initializer: Initializer) -> Initializer:
+    """What one of several weights starts from: one object starts all equal.
+
+    Args:
+        initializer: its name, of which Keras makes a new one, or an object.
+    """
+    if isinstance(initializer, str):
+        return initializer
+    return keras.initializers.get(initializer).clone()
+
+
+def initializers_config(layer: keras.layers.Layer) -> dict:
+    """What `get_config` says of a layer's two initializers."""
+    return {
+        name: keras.initializers.serialize(getattr(layer, name))
+        for name in ("kernel_initializer", "bias_initializer")
+    }
 
 
 def check_width(

@@ -8,16 +8,23 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.layers.composite import CompositeLayer, check_width
+from keras_transformer.layers.composite import (
+    CompositeLayer,
+    check_width,
+    initializers_config,
+    own_initializer,
+)
 from keras_transformer.layers.dense import Dense, NormalizedDense
 from keras_transformer.layers.dropout import ActivationDropout
 from keras_transformer.layers.layer_normalization import LayerNormalization
-from keras_transformer.tensors import Activation, Shape, Tensor
+from keras_transformer.tensors import Activation, Initializer, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class FeedForward(CompositeLayer):
     """Two projections with an activation between, the same at each position.
+
+    KerasHub has it inside its layers, and calls `d_ff` `intermediate_dim`.
 
     Args:
         d_ff: int, width between the two projections.
@@ -25,6 +32,8 @@ class FeedForward(CompositeLayer):
         activation: name or function; "relu", "gelu" (exact, erf) and
             "swish" among others. A `keras.activations` object is kept.
         dropout: float, dropped fraction after the activation.
+        kernel_initializer: initializer of both kernels.
+        bias_initializer: initializer of both biases.
 
     Call arguments:
         inputs: float `(..., D)`.
@@ -51,6 +60,8 @@ class FeedForward(CompositeLayer):
         d_model: int,
         activation: Activation = "relu",
         dropout: float = 0.0,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -59,8 +70,21 @@ class FeedForward(CompositeLayer):
         self.activation = keras.activations.get(activation)
         self.dropout = dropout
         self.supports_masking = True
-        self._inner = self._inner_dense(dtype=self.dtype_policy, name="inner")
-        self._outer = Dense(d_model, dtype=self.dtype_policy, name="outer")
+        self._inner = self._inner_dense(
+            kernel_initializer=own_initializer(kernel_initializer),
+            bias_initializer=own_initializer(bias_initializer),
+            dtype=self.dtype_policy,
+            name="inner",
+        )
+        self.kernel_initializer = self._inner.kernel_initializer
+        self.bias_initializer = self._inner.bias_initializer
+        self._outer = Dense(
+            d_model,
+            kernel_initializer=self.kernel_initializer.clone(),
+            bias_initializer=self.bias_initializer.clone(),
+            dtype=self.dtype_policy,
+            name="outer",
+        )
         self._activation_dropout = ActivationDropout(
             dropout,
             self.activation,
@@ -94,6 +118,7 @@ class FeedForward(CompositeLayer):
             "d_model": self.d_model,
             "activation": keras.activations.serialize(self.activation),
             "dropout": self.dropout,
+            **initializers_config(self),
         }
 
 

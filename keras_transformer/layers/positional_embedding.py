@@ -11,11 +11,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.compat import embeddings_variable
+from keras_transformer.compat import embeddings_variable, set_implicit_mask
+from keras_transformer.constants import PAD_ID
 from keras_transformer.layers.composite import CompositeLayer, check_width
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import dense
-from keras_transformer.tensors import Shape, Tensor
+from keras_transformer.tensors import Initializer, Shape, Tensor
 
 
 def sinusoids(
@@ -57,10 +58,13 @@ _HALF = ("bfloat16", "float16")
 class PositionalEmbedding(CompositeLayer):
     """Token embeddings times sqrt(D), plus positions, then dropout.
 
-    Padding is embedded like any token; masks are made from the ids by
-    `keras_transformer.layers.masks`. With `reverse=True` the embedding
-    matrix projects features to scores over the vocabulary instead ("tied"
-    input and output embeddings).
+    Padding is embedded like any token, and hidden from later layers by an
+    implicit mask. With `reverse=True` the embedding matrix projects features
+    to scores over the vocabulary instead ("tied" input and output embeddings).
+
+    KerasHub's `TokenAndPositionEmbedding` calls `d_model` `embedding_dim` and
+    `max_length` `sequence_length`; it learns positions, has no sqrt(D), and
+    has `mask_zero=False` by default.
 
     Args:
         vocabulary_size: int, V.
@@ -73,6 +77,8 @@ class PositionalEmbedding(CompositeLayer):
         output_bias: bool, whether a bias is added with `reverse`.
         first_position: int, the position of the first token, from which the
             others are counted. Learned positions have no numbers.
+        mask_zero: bool, whether id 0 is padding, and the output has a mask
+            that hides it in each layer that takes one, ours and Keras'.
 
     Call arguments:
         inputs: int ids `(B, T)`, T at most `max_length`; with `reverse`,
@@ -112,10 +118,10 @@ class PositionalEmbedding(CompositeLayer):
         max_length: int = 256,
         dropout: float = 0.0,
         positions: str = "sinusoidal",
-        embeddings_initializer: str
-        | keras.initializers.Initializer = "glorot_uniform",
+        embeddings_initializer: Initializer = "glorot_uniform",
         output_bias: bool = False,
         first_position: int = 0,
+        mask_zero: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -136,6 +142,8 @@ class PositionalEmbedding(CompositeLayer):
         )
         self.output_bias = output_bias
         self.first_position = first_position
+        self.mask_zero = mask_zero
+        self.supports_masking = True
         self._tokens = keras.layers.ReversibleEmbedding(
             vocabulary_size,
             d_model,
@@ -143,6 +151,8 @@ class PositionalEmbedding(CompositeLayer):
             dtype=self.dtype_policy,
             name="tokens",
         )
+        # Else Keras warns that it loses the mask of features; here it isn't.
+        self._tokens.supports_masking = True
         self._dropout = Dropout(
             dropout, dtype=self.dtype_policy, name="embedding_dropout"
         )
@@ -190,7 +200,21 @@ class PositionalEmbedding(CompositeLayer):
             )
         x = self._tokens(inputs) * self.d_model**0.5
         x = x + self._encoding(ops.shape(inputs)[1], position, skip)
-        return self._dropout(x, training=training)
+        x = self._dropout(x, training=training)
+        # Here, where it is known that they aren't features.
+        set_implicit_mask(x, self._padding(inputs))
+        return x
+
+    def compute_mask(
+        self, inputs: Tensor, previous_mask: Tensor | None = None
+    ) -> Tensor | None:
+        """The mask of ids, bool `(B, T)`; that of features as it is."""
+        if "int" in keras.backend.standardize_dtype(inputs.dtype):
+            return self._padding(inputs)
+        return previous_mask
+
+    def _padding(self, ids):
+        return ops.not_equal(ids, PAD_ID) if self.mask_zero else None
 
     def _project(self, x, training):
         """By the transposed matrix; by a kernel of its own in training."""
@@ -273,4 +297,5 @@ class PositionalEmbedding(CompositeLayer):
             ),
             "output_bias": self.output_bias,
             "first_position": self.first_position,
+            "mask_zero": self.mask_zero,
         }

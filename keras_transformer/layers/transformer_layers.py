@@ -17,6 +17,7 @@ from keras_transformer.layers.attention import (
 from keras_transformer.layers.composite import (
     CompositeLayer,
     check_width,
+    initializers_config,
     refuse_symbolic,
 )
 from keras_transformer.layers.dropout import Dropout
@@ -25,7 +26,7 @@ from keras_transformer.layers.feed_forward import (
     PreNormFeedForward,
 )
 from keras_transformer.layers.layer_normalization import LayerNormalization
-from keras_transformer.tensors import Activation, Shape, Tensor
+from keras_transformer.tensors import Activation, Initializer, Shape, Tensor
 
 NORMS = ("pre", "post")
 
@@ -52,6 +53,8 @@ class TransformerLayer(CompositeLayer):
         feedforward_dropout: float = 0.0,
         norm: str = "pre",
         layer_norm_epsilon: float = 1e-6,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -69,6 +72,10 @@ class TransformerLayer(CompositeLayer):
         self.norm = norm
         self.layer_norm_epsilon = layer_norm_epsilon
         self.supports_masking = True
+        self._initializers = {
+            "kernel_initializer": kernel_initializer,
+            "bias_initializer": bias_initializer,
+        }
         self._feedforward, self._feedforward_layer_norm = self._sublayer(
             "feedforward",
             (FeedForward, PreNormFeedForward),
@@ -79,6 +86,11 @@ class TransformerLayer(CompositeLayer):
         self._dropout = Dropout(
             dropout, dtype=self.dtype_policy, name="residual_dropout"
         )
+        self._self_attention, self._self_attention_layer_norm = self._attention(
+            "self_attention", normalized=("query", "key", "value")
+        )
+        self.kernel_initializer = self._self_attention.kernel_initializer
+        self.bias_initializer = self._self_attention.bias_initializer
 
     def _attention(self, name, normalized):
         """An attention sublayer and its norm; `normalized` names inputs."""
@@ -104,7 +116,11 @@ class TransformerLayer(CompositeLayer):
         if self.norm == "pre":
             make = functools.partial(make_pre_norm, norm=norm)
         sublayer = make(
-            d_model=self.d_model, dtype=self.dtype_policy, name=name, **options
+            d_model=self.d_model,
+            dtype=self.dtype_policy,
+            name=name,
+            **self._initializers,
+            **options,
         )
         return sublayer, norm
 
@@ -134,12 +150,18 @@ class TransformerLayer(CompositeLayer):
             "feedforward_dropout": self.feedforward_dropout,
             "norm": self.norm,
             "layer_norm_epsilon": self.layer_norm_epsilon,
+            **initializers_config(self),
         }
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class EncoderLayer(TransformerLayer):
     """Self-attention, then feed-forward, each with a residual and a norm.
+
+    KerasHub's `TransformerEncoder` calls `d_ff` `intermediate_dim`, and
+    `norm="pre"` `normalize_first=True`, by default False. Its `dropout` is
+    `dropout` and `attention_dropout`, its default `layer_norm_epsilon` 1e-5,
+    and `d_model` the width of its input.
 
     Args:
         d_model: int, width D of input and output.
@@ -151,10 +173,12 @@ class EncoderLayer(TransformerLayer):
         feedforward_dropout: float, inside the feed-forward sublayer.
         norm: "pre" (x + f(norm(x))) or "post" (norm(x + f(x))).
         layer_norm_epsilon: float, added to the variance.
+        kernel_initializer: initializer of all kernels.
+        bias_initializer: initializer of all biases.
 
     Call arguments:
         x: float `(B, S, D)`. Keys that its implicit mask hides, as
-            `keras.layers.Embedding(mask_zero=True)` makes one, are hidden.
+            `PositionalEmbedding` makes one, are hidden.
         attention_mask: bool, broadcasts to `(B, S, S)`, True keeps.
         training: bool, whether dropout is applied.
 
@@ -174,35 +198,6 @@ class EncoderLayer(TransformerLayer):
 
     Reference: Vaswani et al. 2017, section 3.1.
     """
-
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        activation: Activation = "relu",
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        feedforward_dropout: float = 0.0,
-        norm: str = "pre",
-        layer_norm_epsilon: float = 1e-6,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            d_model,
-            num_heads,
-            d_ff,
-            activation,
-            dropout,
-            attention_dropout,
-            feedforward_dropout,
-            norm,
-            layer_norm_epsilon,
-            **kwargs,
-        )
-        self._self_attention, self._self_attention_layer_norm = self._attention(
-            "self_attention", normalized=("query", "key", "value")
-        )
 
     def build(self, x_shape: Shape) -> None:
         check_width(self, "x", x_shape, self.d_model)
@@ -241,6 +236,9 @@ class EncoderLayer(TransformerLayer):
 class DecoderLayer(TransformerLayer):
     """Self-attention, cross-attention, feed-forward, with residuals.
 
+    KerasHub's `TransformerDecoder` calls `x` `decoder_sequence` and
+    `encoder_output` `encoder_sequence`; for the rest see `EncoderLayer`.
+
     Args:
         d_model: int, width D of input and output.
         num_heads: int, attention heads, which divide D.
@@ -253,15 +251,18 @@ class DecoderLayer(TransformerLayer):
         layer_norm_epsilon: float, added to the variance.
         cross_attention: bool, whether it attends to an encoder's output, as
             all do but those of language models.
+        kernel_initializer: initializer of all kernels.
+        bias_initializer: initializer of all biases.
 
     Call arguments:
         x: float `(B, T, D)`. Its implicit mask and that of `encoder_output`
             hide keys as in `EncoderLayer`.
         encoder_output: float `(B, S, D)`; None without cross-attention.
-        self_attention_mask: bool, broadcasts to `(B, T, T)`, True keeps;
-            causal and padding (see `layers.masks.decoder_mask`).
+        self_attention_mask: bool, broadcasts to `(B, T, T)`, True keeps.
         cross_attention_mask: bool, broadcasts to `(B, T, S)`, True keeps.
         training: bool, whether dropout is applied.
+        use_causal_mask: bool, whether later positions are hidden, too. False
+            where the mask given does it already, or it isn't to write.
 
     Returns:
         float `(B, T, D)`.
@@ -292,6 +293,8 @@ class DecoderLayer(TransformerLayer):
         norm: str = "pre",
         layer_norm_epsilon: float = 1e-6,
         cross_attention: bool = True,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -304,10 +307,9 @@ class DecoderLayer(TransformerLayer):
             feedforward_dropout,
             norm,
             layer_norm_epsilon,
+            kernel_initializer,
+            bias_initializer,
             **kwargs,
-        )
-        self._self_attention, self._self_attention_layer_norm = self._attention(
-            "self_attention", normalized=("query", "key", "value")
         )
         self.cross_attention = cross_attention
         if cross_attention:
@@ -334,11 +336,16 @@ class DecoderLayer(TransformerLayer):
         self_attention_mask: Tensor | None = None,
         cross_attention_mask: Tensor | None = None,
         training: bool | None = None,
+        use_causal_mask: bool = True,
     ) -> Tensor:
         self._check_source(encoder_output)
         check_width(self, "x", x.shape, self.d_model)
         update = self._self_attention(
-            x, x, attention_mask=self_attention_mask, training=training
+            x,
+            x,
+            attention_mask=self_attention_mask,
+            training=training,
+            use_causal_mask=use_causal_mask,
         )
         x = self._add(x, update, self._self_attention_layer_norm, training)
         if self.cross_attention:
@@ -359,6 +366,7 @@ class DecoderLayer(TransformerLayer):
         encoder_output: Tensor | None = None,
         self_attention_mask: Tensor | None = None,
         cross_attention_mask: Tensor | None = None,
+        use_causal_mask: bool = True,
     ) -> tuple[Tensor, Tensor | None]:
         """Attention weights of each position, for the arguments of `call`.
 
@@ -371,11 +379,16 @@ class DecoderLayer(TransformerLayer):
         refuse_symbolic(self, "attention_weights", x, encoder_output, *masks)
         self._check_source(encoder_output)
         to_itself = self._self_attention.attention_weights(
-            x, x, self_attention_mask
+            x, x, self_attention_mask, use_causal_mask
         )
         if not self.cross_attention:
             return to_itself, None
-        update = self._self_attention(x, x, attention_mask=self_attention_mask)
+        update = self._self_attention(
+            x,
+            x,
+            attention_mask=self_attention_mask,
+            use_causal_mask=use_causal_mask,
+        )
         x = self._add(x, update, self._self_attention_layer_norm)
         to_source = self._cross_attention.attention_weights(
             x, encoder_output, cross_attention_mask

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_transformer.layers import decoder_mask, padding_mask, seen_source
+from keras_transformer.layers import padding_mask, seen_source
 from keras_transformer.tensors import Tensor
 
 
@@ -53,7 +53,7 @@ def attention_weights(
     target_ids = ops.convert_to_tensor(target_ids, "int32")
     seen = seen_source(source_ids, model.source_start, model.source_end)
     source_mask = padding_mask(seen)
-    target_mask = decoder_mask(target_ids)
+    target_mask = padding_mask(target_ids)
     encoder, encoder_inputs = _layers(model, "encoder_layer_")
     decoder, decoder_inputs = _layers(model, "decoder_layer_")
     layer_inputs = keras.Model(model.inputs, [encoder_inputs, decoder_inputs])

@@ -135,6 +135,7 @@ def embedding(
         first_position=config.first_position,
         embeddings_initializer=initializer,
         output_bias=tied and config.output_bias,
+        mask_zero=False,  # Each layer is handed a mask, made once.
         name=name,
     )
 
@@ -186,6 +187,7 @@ def decode(
             *source,
             self_attention_mask=mask,
             cross_attention_mask=source_mask,
+            use_causal_mask=False,  # The mask, made once, has it.
         )
     return _norm(config, "decoder")(x) if final_norm else x
 

@@ -149,11 +149,6 @@ def test_wrong_arguments_are_named(options, message):
         PositionalEmbedding(**{"vocabulary_size": 9, "d_model": 8, **options})
 
 
-def test_embedding_makes_no_implicit_mask():
-    output = make()(keras.Input((None,), dtype="int32"))
-    assert getattr(output, "_keras_mask", None) is None
-
-
 def test_graph_of_a_known_length_names_what_is_too_long():
     model = keras.Sequential([make()])
     with pytest.raises(ValueError, match="max_length=6.*Received:.* of 9"):
