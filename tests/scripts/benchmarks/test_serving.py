@@ -95,10 +95,14 @@ def test_ratios_and_table():
 def test_all_of_it(tmp_path, capsys):
     """With a model of random weights that nobody waits for."""
     pytest.importorskip("uvicorn", reason="needs the extra [serving]")
-    from keras_transformer.training.run import Run
+    from tests.toy_models import write_corpus
+    from tests.toy_runs import prepare_words, untrained_run
 
-    run = small_run(tmp_path)
-    version = export_forced(tmp_path, Run.load(run).folder, "float32", 3)
+    write_corpus(tmp_path)
+    lines = (tmp_path / "train.tsv").read_text().splitlines(keepends=True)
+    prepare_words(tmp_path, lines, 0.1)
+    run = untrained_run(tmp_path / "run", tmp_path / "data")
+    version = export_forced(tmp_path, run.folder, "float32", 3)
     (tmp_path / "model").mkdir()
     version.rename(tmp_path / "model" / "1")
     options = ["--seconds=4", "--warm-up=2", "--overload-seconds=12"]
@@ -114,25 +118,3 @@ def test_all_of_it(tmp_path, capsys):
     assert beyond["memory_mib"]
     assert set(beyond["statuses"]) <= {"200", "429", "503"}
     assert beyond["accepted"]["wrong_answers"] == 0
-
-
-def small_run(folder):
-    """A run of the toy's size with random weights."""
-    from keras_transformer.config import Config
-    from keras_transformer.data.corpus import CorpusFile
-    from keras_transformer.data.prepare import prepare
-    from keras_transformer.training.run import Run
-    from tests.toy_models import MODEL, write_corpus
-
-    write_corpus(folder)
-    languages = {"target_language": "en", "target_tokenizer": "word"}
-    config = Config().updated({"data": languages, "model": MODEL})
-    data = prepare(
-        [CorpusFile.parse(str(folder / "train.tsv"))],
-        folder / "data",
-        config.data,
-        dev=CorpusFile.parse(str(folder / "dev.tsv")),
-    )
-    run = Run.create(folder / "run", config, data)
-    run.save_weights(run.build_model(), "best", 1, {})
-    return run.folder

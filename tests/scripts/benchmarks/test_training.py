@@ -85,50 +85,21 @@ def test_ratios_are_those_of_what_was_measured(tmp_path):
     assert row["epoch"]["dev_loss"] > 0
 
 
-TORCH = """
-import json, pathlib, sys
-import numpy as np
-words = sys.argv[1:]
-assert words[2] == "torch", words
-batches, model = words[words.index("--batches") + 1], words[-1]
-with np.load(batches) as archive:
-    assert {name.split("/")[0] for name in archive.files} == {
-        "source_ids", "target_ids"
-    }
-sizes = json.loads(pathlib.Path(model).read_text())
-assert sizes["d_model"] == 256 and sizes["precision"] == "float32"
-print(json.dumps({"peer": "x", "tokens_per_second": 100.0}))
-"""
-
-
 @pytest.mark.slow
 def test_jax_is_measured_with_its_device(tmp_path):
     if not jax_runtime.is_installed():
         pytest.skip("jax isn't installed: pip install '.[jax]'")
     write_corpus(tmp_path)
-    peers, python = tmp_path / "peers.py", tmp_path / "python"
-    peers.write_text(TORCH)
-    python.write_text("#!/bin/sh\nexit 0\n")
-    python.chmod(0o700)
     done = script(
-        *("--backend", "jax", "--peer", "--peers", peers, "--json"),
-        *("--torch-python", python),
+        *("--backend", "jax", "--json"),
         *("--data", tmp_path, "--steps", 2, "--rounds", 1),
         *("--precision", "float32"),
     )
     assert done.returncode == 0, done.stderr
-    report, last = map(json.loads, done.stdout.splitlines())
+    report = json.loads(done.stdout.splitlines()[0])
     (row,) = report["settings"]
-    assert report["preset"] == "notebook"
     assert row["device"] == "cpu"
-    expected = row["tokens_per_second"] / 100
-    ratio = last["ratios"]["float32_vs_pytorch"]
-    assert ratio == pytest.approx(expected, abs=1e-3)
-    assert row["tokens_per_processor_second"] > 0
-    assert row["programs"] >= 1
     assert row["compile_seconds"] > 0
-    assert 0 < row["share_of_matrix_rate"] < 1
     assert 0 < row["padding"] < 1
-    assert row["device_memory_mib"] > 50
     both = row["source_tokens_per_second"] + row["target_tokens_per_second"]
     assert both == pytest.approx(row["tokens_per_second"])

@@ -1,6 +1,5 @@
 """The download script against a server of this machine, good and bad."""
 
-import errno
 import hashlib
 import io
 import json
@@ -134,21 +133,6 @@ def test_the_script_runs_on_its_own(server, tmp_path):
 # Going on after a cut.
 
 
-def test_a_cut_connection_goes_on_within_the_run(
-    tatoeba, script, server, tmp_path
-):
-    content = large_zip()
-    server.files["/cmn-eng.zip"] = content
-    server.cut_after = [100_000, 50_000]
-    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
-    assert [asked for _, asked, _ in server.requests] == [
-        None,
-        "bytes=100000-",
-        "bytes=150000-",
-    ]
-    assert script.waits == [1.0, 1.0]
-
-
 def test_a_cut_connection_goes_on_in_the_next_run(tatoeba, server, tmp_path):
     content = large_zip()
     server.files["/cmn-eng.zip"] = content
@@ -261,26 +245,6 @@ def test_a_pair_that_is_none_is_refused(tatoeba, server, capsys, pair):
     assert server.requests == []
 
 
-def test_a_full_disk_is_one_line_and_the_part_is_kept(
-    tatoeba, server, tmp_path, capsys, monkeypatch
-):
-    content = large_zip()
-    server.files["/cmn-eng.zip"] = content
-    server.cut_after = [100_000]
-    assert tatoeba("--attempts", "1") == 2
-
-    def full(*arguments):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr("scripts.tools.resumable_download._copy", full)
-        assert tatoeba() == 2
-    line = error_line(capsys)
-    assert f"{tmp_path / 'corpora'}: No space left on device" in line
-    assert tatoeba("--sha256", hashlib.sha256(content).hexdigest()) == 0
-    assert server.requests[-1][1] == "bytes=100000-"
-
-
 # OPUS.
 
 
@@ -314,15 +278,6 @@ def test_opus_is_asked_for_the_latest_release(opus, server, tmp_path):
     assert "preprocessing=moses" in server.requests[0][0]
     licence = (tmp_path / "ted.tsv.LICENCE.txt").read_text(encoding="utf-8")
     assert "Ask the owner." in licence
-
-
-def test_opus_with_a_release_tries_the_codes_of_chinese(opus, server, tmp_path):
-    server.files["/OPUS-TED2020/v1/moses/en-zh_cn.txt.zip"] = opus_zip(
-        "One.\n", "一。\n"
-    )
-    assert opus("--release", "v1", pair="zh-en") == 0
-    text = (tmp_path / "ted.tsv").read_text(encoding="utf-8")
-    assert text == "一。\tOne.\tOPUS TED2020 v1\n"
 
 
 def test_opus_with_sides_of_different_length_is_refused(
