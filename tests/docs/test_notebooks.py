@@ -1,6 +1,5 @@
 """Chapters as notebooks: the cells of the page, which run in a kernel."""
 
-import json
 import re
 
 import pytest
@@ -75,23 +74,6 @@ def test_text_around_the_cells_is_all_there(make, chapter):
     assert not re.search(r"\{\w+\}`|\.md\)|^% ", markdown, flags=re.M)
 
 
-def test_first_cell_says_how_to_install(make):
-    first = make("# Title\n")["cells"][0]
-    assert first["cell_type"] == "markdown"
-    assert "pip install" in first["source"]
-
-
-def test_links_lead_to_notebooks_and_other_pages_are_named(make):
-    markdown = markdown_of(
-        make(
-            "# T\n\n[next](02-model.md), {doc}`11-loss`, [my\nown](../guides/"
-            "own-corpus.md), {doc}`../guides/speed`, [out](https://a.b/c.md).\n"
-        )
-    )
-    assert "[next](02-model.ipynb), [page 11-loss](11-loss.ipynb)," in markdown
-    assert "my\nown, page ../guides/speed, [out](https://a.b/c.md)." in markdown
-
-
 def test_answers_are_folded(make):
     answer = "````{admonition} Answer\n:class: dropdown\n\nForty-two.\n\n"
     code = "```python\nprint(42)\n```\n```text\n42\n```\n````\n"
@@ -100,25 +82,6 @@ def test_answers_are_folded(make):
     assert "Forty-two." in text["source"]
     assert cell["metadata"]["jupyter"]["source_hidden"]
     assert output_of(cell) == "42\n"
-
-
-def test_a_picture_is_inside(make):
-    page = '# T\n\n```{picture} masks\n:alt: "Three"\n\nA caption.\n```\n'
-    last = make(page)["cells"][-1]["source"]
-    assert (
-        '<img alt="&quot;Three&quot;" src="data:image/svg+xml;base64,' in last
-    )
-    assert last.endswith("*A caption.*")
-
-
-def test_an_unknown_directive_is_refused(make):
-    with pytest.raises(ValueError, match="no notebook has a table"):
-        make("# T\n\n```{table}\n```\n")
-
-
-def test_notebooks_are_the_same_each_time(make):
-    text = CHAPTERS[0].read_text(encoding="utf-8")
-    assert json.dumps(make(text)) == json.dumps(make(text))
 
 
 # In a kernel.

@@ -40,7 +40,6 @@ WITH_CODE = [
     and page.parent.name != "examples"
 ]
 TUTORIAL = sorted((DOCS / "en" / "tutorial").glob("*.md"))
-LANGUAGES = ("en", "zh")
 
 
 def name(page):
@@ -170,33 +169,3 @@ def test_links_to_files_resolve(page):
     for target in targets:
         if not re.match(r"\w+:", target) and not target.startswith("#"):
             assert (page.parent / target.split("#")[0]).exists(), target
-
-
-@pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if page.parent.parent.name in LANGUAGES],
-    ids=name,
-)
-def test_pages_lead_to_another_language_only_for_what_theirs_lacks(page):
-    text = re.sub(
-        r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S
-    )
-    language = page.parent.parent
-    for target in re.findall(r"\]\((?!\w+:)([^)\s#]+\.md)", text):
-        found = (page.parent / target).resolve()
-        if language not in found.parents:
-            own = language / found.relative_to(DOCS / "en")
-            assert not own.exists(), target
-
-
-@pytest.mark.parametrize("page", markdown_files(), ids=name)
-def test_formulas_can_be_shown(page):
-    math = pytest.importorskip("docutils.utils.math", reason="needs [docs]")
-    from docutils.utils.math.latex2mathml import tex2mathml
-
-    text = page.read_text("utf-8")
-    for formula in re.findall(r"^\$\$\n(.*?)^\$\$$", text, re.M | re.S):
-        try:
-            tex2mathml(formula, as_block=True)
-        except math.MathError as error:
-            pytest.fail(f"{error} in {formula}")

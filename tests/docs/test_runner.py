@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.docs.pages import assert_same_output, examples, fences, headings, run
+from tests.docs.pages import assert_same_output, examples, fences, run
 
 PAGE = """# Title
 
@@ -54,26 +54,10 @@ def test_output_is_the_text_that_follows_directly(page):
     assert len(fences(page)) == 6
 
 
-def test_what_stands_after_the_slow_line_waits(page, tmp_path):
-    assert run(page, tmp_path) == 2
-    with pytest.raises(RuntimeError, match="it ran"):
-        run(page, tmp_path, slow=True)
-
-
-def test_headings_inside_code_are_left_out(page):
-    assert headings(page) == [(1, "Title")]
-
-
 def test_another_output_is_an_error_that_names_the_line(page, tmp_path):
     page.write_text(PAGE.replace("0.5004", "0.502"), encoding="utf-8")
     with pytest.raises(AssertionError, match="page.md, line 10"):
         run(page, tmp_path)
-
-
-def test_open_fence_is_an_error(page):
-    page.write_text("# Title\n\n```python\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="line 3"):
-        fences(page)
 
 
 @pytest.mark.parametrize(

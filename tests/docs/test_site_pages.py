@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 
 import pytest
 
@@ -119,17 +118,6 @@ def test_code_has_a_button_to_copy_it_and_output_has_none(open_file):
 
 
 @pytest.mark.slow
-def test_code_is_selected_where_the_browser_copies_nothing(open_file):
-    page = open_file("index.html")
-    page.evaluate(
-        "() => { navigator.clipboard.writeText = () => Promise.reject(); }"
-    )
-    page.get_by_role("button", name="Copy").click()
-    expect(page.get_by_role("button", name="Press Ctrl+C")).to_be_visible()
-    assert "print(x)" in page.evaluate("String(getSelection())")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [10, 40, 69])
 def test_the_sidebar_shows_the_entry_of_the_page(open_file, number):
     page = open_file(f"pages/{number}.html")
@@ -151,15 +139,6 @@ def test_the_search_shows_excerpts_of_files(open_file):
 
 
 @pytest.mark.slow
-def test_an_excerpt_of_a_section_begins_there(open_file):
-    page = open_file("search.html?q=about+zebras")
-    items = page.locator("#search-results li.kind-title")
-    expect(items).to_have_count(len(NUMBERS))
-    for text in items.locator("p.context").all_inner_texts():
-        assert text.startswith("About zebras Grass. ")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_picture_fits_the_page(open_file, scheme):
     page = open_file("index.html", color_scheme=scheme)
@@ -171,51 +150,7 @@ def test_the_picture_fits_the_page(open_file, scheme):
     assert seen == [f"only-{scheme}"]
 
 
-@pytest.mark.slow
-def test_a_narrow_screen_scrolls_in_one_direction_only(open_file):
-    page = open_file("pages/42.html", viewport={"width": 360, "height": 640})
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
-
-
-@pytest.mark.slow
-def test_a_table_of_two_columns_folds_on_a_narrow_screen(open_file):
-    page = open_file("pages/42.html", viewport={"width": 360, "height": 640})
-    left, right = (one.bounding_box() for one in page.locator("td").all())
-    assert right["y"] >= left["y"] + left["height"] - 1
-    assert right["width"] == left["width"] <= 328
-    page.set_viewport_size({"width": 1200, "height": 640})
-    left, right = (one.bounding_box() for one in page.locator("td").all())
-    assert right["y"] == left["y"]
-
-
 # Dark pictures.
 
 
-def test_greys_and_tints_are_exchanged_and_colours_stay(part):
-    svg = part("dark_pictures").dark(PICTURE)
-    for kept in ("url(#abc)", "#0072b2", 'd="M0 0L9 9"'):
-        assert kept in svg
-    root = ET.fromstring(svg)
-    paper, tint = (one.get("fill") for one in root.iter() if "rect" in one.tag)
-    ink = root.get("fill")
-    assert brightness(paper) < brightness(tint) < 60 < 200 < brightness(ink)
-    assert "{fill: #222}" not in svg
-
-
-def brightness(color):
-    return sum(bytes.fromhex(color.removeprefix("#"))) / 3
-
-
 # Texts for the search.
-
-
-def test_each_word_is_in_the_text_at_its_anchor(part):
-    docutils = pytest.importorskip("docutils.core", reason="needs [docs]")
-    document = docutils.publish_doctree(
-        "One\n===\n\nFirst *word*.\n\n.. comment\n\n.. math:: x\n\n"
-        "Two\n===\n\n- item\n\n  again\n",
-        settings_overrides={"doctitle_xform": False},
-    )
-    text, anchors = part("search_texts").text_and_anchors(document)
-    assert text == "One First word. Two item again"
-    assert text[anchors["two"] :] == "Two item again"
