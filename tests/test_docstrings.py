@@ -36,26 +36,3 @@ def test_examples_give_what_they_show(name):
         report = []
         results = doctest.DocTestRunner().run(test, out=report.append)
         assert results.failed == 0, "".join(report)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "CharacterTokenizer",
-        "DecoderLayer",
-        "EncoderLayer",
-        "FeedForward",
-        "MultiHeadAttention",
-        "PositionalEmbedding",
-        "WordTokenizer",
-    ],
-)
-def test_layers_and_tokenizers_have_an_example(name):
-    assert examples(name)
-
-
-@pytest.mark.parametrize("name", sorted(NEED_A_RUN))
-def test_examples_that_need_a_run_are_python(name):
-    (test,) = examples(name)
-    for example in test.examples:
-        compile(example.source, name, "single")

@@ -5,7 +5,6 @@ import pathlib
 import pytest
 
 import keras_transformer
-from tests.toy_models import aligned_translator
 
 SOURCES = pathlib.Path(keras_transformer.__file__).parent
 # Folders whose modules need an optional package.
@@ -53,23 +52,6 @@ def test_every_module_can_be_imported():
 def test_modules_of_an_optional_package_can_be_imported(package):
     pytest.importorskip(package, reason=f"needs {package}, an extra")
     import_all(NEEDING[package].glob("*.py"))
-
-
-def test_objects_print_what_they_are():
-    translator = aligned_translator()
-    objects = {
-        translator: "Translator(WordTokenizer(8 tokens) to "
-        "CharacterTokenizer(8 tokens))",
-        translator._search.args[0]: "IncrementalTransformer(8 tokens, width 8)",
-        keras_transformer.SmoothedCrossEntropy(0.2): (
-            "SmoothedCrossEntropy(label_smoothing=0.2)"
-        ),
-        keras_transformer.WarmupSchedule(64, 10, 0.5): (
-            "WarmupSchedule(d_model=64, warmup_steps=10, factor=0.5, "
-            "accumulation_steps=1, num_steps=0, cooldown_steps=0)"
-        ),
-    }
-    assert [repr(one) for one in objects] == list(objects.values())
 
 
 def test_a_package_that_is_called_describes_the_function():

@@ -2,13 +2,10 @@
 
 import pathlib
 import re
-import shlex
 import tomllib
 
 import pytest
 from packaging.requirements import Requirement
-
-from keras_transformer.cli.main import build_parser
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -33,21 +30,6 @@ def test_python_blocks_print_what_their_comments_say(code, capsys):
     exec(compile(code, str(README), "exec"), {})
     expected = re.findall(r"print\(.*\)  # (.*)", code)
     assert capsys.readouterr().out.splitlines() == expected
-
-
-def commands():
-    lines = "\n".join(blocks("sh")).replace("\\\n", " ").splitlines()
-    for line in lines:
-        command = line.split("|")[-1].split(" < ")[0]
-        words = shlex.split(command, comments=True)
-        if words and words[0] == "keras-transformer":
-            yield words[1:]
-
-
-@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
-def test_commands_have_the_options_that_are_shown(words):
-    arguments = build_parser().parse_args(words)
-    assert arguments.command == words[0]
 
 
 def test_scripts_that_are_shown_exist():
@@ -92,29 +74,6 @@ def stands_in(figure, text):
     return re.search(rf"(?<![\d.,]){re.escape(figure)}(?![\d]|[.,]\d)", text)
 
 
-def test_no_row_of_the_table_is_passed_over():
-    (table,) = re.findall(
-        r"\| What \| Figure \| Made by \|\n.+\n((?:\|.+\n)+)", text_of(README)
-    )
-    rows = table.splitlines()
-    assert len(rows) == len(FIGURES.findall(table)) >= 4
-
-
-def test_what_pairs_reached_stands_where_it_was_measured():
-    (paragraph,) = re.findall(
-        r"\*\*How many pairs\?\*\*.+?\n\n", text_of(README), re.DOTALL
-    )
-    (link,) = re.findall(r"\(([\w/.]+#[\w-]+)\)", paragraph)
-    reached = re.findall(
-        r"([\d,]+)(?: pairs)?\s+reached (?:BLEU )?([\d.]+\d)", paragraph
-    )
-    assert len(reached) == 3
-    rows = section(link).splitlines()
-    for pairs, bleu in reached:
-        (row,) = [row for row in rows if row.startswith(f"| {pairs} |")]
-        assert f"| {bleu} |" in row
-
-
 # Dependencies.
 
 
@@ -134,14 +93,3 @@ def test_each_dependency_has_its_reason():
     named = {name for row in rows for name in row.split(", ")}
     named -= {"Package", "Extra", "---"}
     assert named == set().union(*requirements().values())
-
-
-def test_readme_names_what_is_always_installed_and_each_extra():
-    text = text_of(README)
-    (paragraph,) = re.findall(
-        r"\*\*Dependencies\*\*.+?\n\n", text, flags=re.DOTALL
-    )
-    for name in requirements()[""]:
-        assert re.search(rf"\b{name}\b", paragraph), name
-    for extra in requirements():
-        assert f"`{extra}`" in paragraph or not extra

@@ -6,7 +6,6 @@ The checker itself runs in `.ci/run`, over the package and `typed_use.py`.
 import ast
 import importlib
 import pathlib
-import tomllib
 
 import pytest
 
@@ -108,39 +107,4 @@ def test_every_public_function_is_annotated():
         for name, function in public_functions(tree)
         for what in lacking(function, is_method="." in name)
     ]
-    assert bare == []
-
-
-def test_the_mark_for_checkers_is_shipped():
-    assert (SOURCES / "py.typed").exists()
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    data = settings["tool"]["setuptools"]["package-data"]
-    assert "py.typed" in data["keras_transformer"]
-
-
-def test_the_type_checker_ignores_no_error_of_ours():
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
-    mypy = settings["mypy"]
-    assert {"keras_transformer", "tests/typed_use.py"} <= set(mypy["files"])
-    for override in (mypy, *mypy["overrides"]):
-        assert not {"ignore_errors", "disable_error_code"} & set(override)
-    for override in mypy["overrides"]:
-        assert not any(
-            module.startswith("keras_transformer")
-            for module in override["module"]
-        )
-    assert "python -m mypy" in (ROOT / ".ci/run").read_text()
-
-
-def test_what_the_type_checker_is_told_to_ignore_has_a_code():
-    """And a reason: a comment in the line, or above it."""
-    bare = []
-    for path in sorted(SOURCES.rglob("*.py")):
-        lines = path.read_text("utf-8").splitlines()
-        for number, line in enumerate(lines):
-            _, mark, rest = line.partition("# type: ignore")
-            above = lines[number - 1].strip() if number else ""
-            reason = "  # " in rest or above.startswith("#")
-            if mark and not (rest.startswith("[") and reason):
-                bare.append(f"{path.relative_to(ROOT)}:{number + 1}")
     assert bare == []
