@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests import chromium
-from tests.evaluation.reports import SOURCES, page_of
+from tests.evaluation.reports import page_of
 
 NAME = "runs/seed-1 + runs/seed-2 + runs/seed-3-of-another-machine"
 
@@ -87,54 +87,3 @@ def test_nothing_is_wider_than_the_window(open_page, width):
         )
         # Two thirds of a narrow window are the text's, of any at least half.
         assert min(sizes) > width * (0.66 if width < 640 else 0.5)
-
-
-def test_a_wide_table_is_scrolled_by_keyboard(open_page):
-    page = open_page(320)
-    table = page.locator(".wide").nth(1)
-    table.focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function(
-        "document.querySelectorAll('.wide')[1].scrollLeft > 0"
-    )
-
-
-def test_texts_have_their_language(open_page):
-    page = open_page()
-    source = page.locator("bdi[lang=en]", has_text=SOURCES[0]).first
-    assert source.is_visible()
-    assert page.locator("bdi[lang=de]", has_text="a b c d").first.is_visible()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_its_background(open_page, scheme):
-    page = open_page(color_scheme=scheme)
-    for selector in ("body", ".sentence", ".note", ".sentence dt"):
-        text, background = page.locator(selector).first.evaluate(
-            """element => {
-              const color = getComputedStyle(element).color;
-              while (element.parentElement &&
-                  getComputedStyle(element).backgroundColor ===
-                  "rgba(0, 0, 0, 0)") {
-                element = element.parentElement;
-              }
-              return [color, getComputedStyle(element).backgroundColor];
-            }"""
-        )
-        assert _contrast(text, background) >= 4.5, selector
-
-
-def _contrast(*colors):
-    """The contrast of two colors, by WCAG 2.2."""
-    low, high = sorted(map(_luminance, colors))
-    return (high + 0.05) / (low + 0.05)
-
-
-def _luminance(color):
-    parts = [int(n) / 255 for n in re.findall(r"\d+", color)[:3]]
-    linear = [
-        n / 12.92 if n <= 0.04045 else ((n + 0.055) / 1.055) ** 2.4
-        for n in parts
-    ]
-    red, green, blue = linear
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -74,22 +74,3 @@ def test_masks_of_a_padded_pair():
     np.testing.assert_array_equal(
         seen(decoder), [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 0]]
     )
-
-
-def test_tokens_stand_on_both_axes_first_query_on_top():
-    encoder, decoder, cross = plot_masks(SOURCE, TARGET).axes
-    assert ticks(encoder.xaxis) == ticks(encoder.yaxis) == SOURCE
-    assert ticks(decoder.xaxis) == ticks(decoder.yaxis) == TARGET
-    assert (ticks(cross.yaxis), ticks(cross.xaxis)) == (TARGET, SOURCE)
-    assert all(axes.yaxis_inverted() for axes in (encoder, decoder, cross))
-    # Only single characters are upright.
-    turned = [label.get_rotation() for label in decoder.get_xticklabels()]
-    assert turned == [90, 0, 0, 90]
-
-
-def test_titles_and_legend_in_chinese():
-    figure = plot_masks(SOURCE, TARGET, language="zh")
-    titles = [axes.get_title() for axes in figure.axes]
-    assert titles == ["编码器自注意力", "解码器自注意力", "交叉注意力"]
-    legend = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert legend == ["可见", "被遮住"]

@@ -1,7 +1,5 @@
 import math
 
-import pytest
-
 from keras_transformer.plots import plot_beam_tree
 from keras_transformer.plots.beam_tree import rows_of
 from keras_transformer.search.trace import DROPPED, ENDED, LIVE, BeamTree, Node
@@ -53,32 +51,6 @@ def test_probabilities_and_the_score():
     assert "0.25" in written
     assert "<0.01" in written
     assert "0.99\nscore -0.50" in written
-
-
-def test_the_best_is_a_thick_line():
-    axes = plot_beam_tree(TREE).axes[0]
-    assert axes.get_xlabel() == "Step (searched: 3)"
-    lines = axes.lines
-    widths = [line.get_linewidth() for line in lines]
-    assert sorted(widths) == [1.0, 1.0, 2.5, 2.5]
-
-
-@pytest.mark.parametrize(
-    ("language", "words"),
-    [
-        ("en", ["best translation", "other hypotheses", "ended"]),
-        ("zh", ["最佳译文", "其他候选", "结束"]),
-    ],
-)
-def test_legend(language, words):
-    figure = plot_beam_tree(TREE, language=language)
-    legend = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert legend == words
-
-
-def test_a_tree_of_the_root_alone():
-    figure = plot_beam_tree(BeamTree(NODES[:1], (0,), None))
-    assert texts(figure.axes[0]) == ["<s>"]
 
 
 def test_a_token_that_is_no_text_is_escaped():

@@ -7,9 +7,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.plots import (
     padding_shares,
     plot_lengths,
-    plot_padding_share,
 )
-from tests.plots.reading import texts, ticks
 
 
 @pytest.fixture
@@ -38,16 +36,6 @@ def test_histograms_count_every_pair(lengths):
     ]
 
 
-def test_long_sentences_get_wide_bars():
-    found = plot_lengths(np.array([[1, 1000], [400, 3]]), language="zh")
-    axes = found.axes[0]
-    assert axes.get_xlabel() == "长度（词元数）"
-    assert axes.get_ylabel() == "句对数"
-    for patch in axes.patches:
-        assert len(patch.get_data().values) <= 61
-        assert patch.get_data().values.sum() == 2
-
-
 def test_padding_worked_by_hand():
     # Framed: (3, 2), (5, 4), (4, 3). In batches of 2 by source length the
     # first has sources of 3 and 4: 1 of 13 positions; so with targets.
@@ -57,15 +45,6 @@ def test_padding_worked_by_hand():
     )
     # All in one batch: 3 and 3 positions of 15 and of 12.
     assert shares["buckets by tokens"] == pytest.approx((3 / 15, 3 / 12))
-
-
-def test_bars_say_the_percentages():
-    figure = plot_padding_share(
-        {"buckets": (0.031, 0.004), "in any order": (0.4, 0.5)}, language="zh"
-    )
-    axes = figure.axes[0]
-    assert texts(axes) == ["3.1", "40.0", "0.4", "50.0"]
-    assert ticks(axes.yaxis) == ["按长度分桶", "不排序"]
 
 
 @pytest.mark.parametrize("function", [plot_lengths, padding_shares])

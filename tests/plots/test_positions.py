@@ -22,14 +22,6 @@ def test_heatmap_shows_the_encoding(language):
     assert words == WORDS[language]
 
 
-def test_heatmap_shows_a_table_of_ones_own():
-    table = np.arange(24.0).reshape(6, 4)
-    figure = plot_positions_heatmap(length=5, d_model=4, table=table)
-    np.testing.assert_array_equal(
-        figure.axes[0].images[0].get_array(), table[:5]
-    )
-
-
 def test_curves_are_columns_that_differ_without_colour():
     figure = plot_positions_curves(length=20, d_model=8, dimensions=(2, 3, 7))
     lines = figure.axes[0].lines

@@ -1,16 +1,13 @@
 import re
-import sys
 import warnings
 from xml.etree import ElementTree
 
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from keras_transformer import plots
 from keras_transformer.errors import InputError
-from keras_transformer.plots import plot_masks, plot_runs, save_figure
+from keras_transformer.plots import plot_masks, save_figure
 from keras_transformer.plots.saving import MissingCharacters
 from keras_transformer.plots.style import families
 
@@ -46,18 +43,6 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
         assert one == other
 
 
-def test_what_the_reader_has_set_changes_nothing(tmp_path):
-    save_figure(figure("a"), tmp_path / "1.svg")
-    with matplotlib.rc_context(
-        {"font.size": 20, "svg.fonttype": "path", "axes.facecolor": "red"}
-    ):
-        before = dict(matplotlib.rcParams)
-        save_figure(figure("a"), tmp_path / "2.svg")
-        assert dict(matplotlib.rcParams) == before
-    texts = [(tmp_path / f"{n}.svg").read_text() for n in (1, 2)]
-    assert texts[0] == texts[1]
-
-
 def test_a_png_whose_characters_no_font_has_warns_once(tmp_path):
     path = tmp_path / "masks.png"
     with pytest.warns(MissingCharacters, match="boxes are drawn") as caught:
@@ -82,19 +67,6 @@ def test_other_formats_are_refused(tmp_path, name):
     with pytest.raises(InputError, match=r"must end in \.svg or \.png"):
         save_figure(figure(), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_functions_are_pure():
-    """A figure of no manager, hence none that pyplot keeps."""
-    weights = np.full((1, 1, 1, 1), 1.0)
-    made = plots.plot_attention(weights, ["a"], ["b"])
-    assert isinstance(made, Figure)
-    assert made.canvas.manager is None
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    assert pyplot is None or pyplot.get_fignums() == []
-    assert plot_runs([{"name": "a", "bleu": 1.0}]) is not plot_runs(
-        [{"name": "a", "bleu": 1.0}]
-    )
 
 
 # Control characters, a byte that isn't UTF-8, what is no character.
