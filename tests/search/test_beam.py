@@ -2,18 +2,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.constants import END_ID, PAD_ID, START_ID
+from keras_transformer.constants import END_ID, PAD_ID
 from keras_transformer.search.beam import beam_search
 from keras_transformer.search.constraints import (
     SearchConstraints,
     SentenceConstraints,
 )
 from keras_transformer.search.greedy import greedy_search
+from keras_transformer.search.loop import SEGMENT
 from keras_transformer.search.scoring import ScorePenalties
 from tests.fake_models import (
     RecurrentModel,
     ScriptedModel,
-    Uncached,
     Watched,
     chain,
     exhaustive,
@@ -93,35 +93,6 @@ def test_rows_beyond_the_possible_hypotheses_are_empty():
     assert not result.finished[0, 2:].numpy().any()
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_hypotheses_are_sorted_and_distinct(seed):
-    model = RecurrentModel(seed, vocabulary_size=12)
-    source_ids, _ = random_sources(seed)
-    result = run(model, source_ids, [9] * 5, 6, 0.6)
-    for sentence in range(5):
-        rows = [tuple(words(result, sentence, row)) for row in range(6)]
-        assert len(set(rows)) == 6
-        finished = result.finished[sentence].numpy()
-        assert (np.diff(finished.astype(int)) <= 0).all()
-        for part in (finished, ~finished):
-            scores = result.scores[sentence].numpy()[part]
-            assert (np.diff(scores) <= 0).all()
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_a_finished_hypothesis_ends_with_end_and_nothing_else_holds_it(seed):
-    model = RecurrentModel(seed)
-    source_ids, _ = random_sources(seed)
-    result = run(model, source_ids, [4, 5, 6, 7, 8], 5, 0.6)
-    for sentence in range(5):
-        for row in range(5):
-            ids = words(result, sentence, row)
-            assert result.finished[sentence, row] == (ids[-1] == END_ID)
-            assert END_ID not in ids[:-1]
-            assert PAD_ID not in ids
-            assert START_ID not in ids
-
-
 @pytest.mark.parametrize("num_hypotheses", [1, 2])
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 def test_fewer_hypotheses_are_the_same_first_rows(num_hypotheses, alpha):
@@ -133,31 +104,6 @@ def test_fewer_hypotheses_are_the_same_first_rows(num_hypotheses, alpha):
         np.testing.assert_array_equal(
             getattr(few, name), getattr(every, name)[:, :num_hypotheses]
         )
-
-
-@pytest.mark.parametrize("beam_size", [1, 3])
-@pytest.mark.parametrize("seed", range(2))
-def test_a_sentence_does_not_depend_on_its_neighbours(seed, beam_size):
-    model = RecurrentModel(seed, vocabulary_size=30)
-    source_ids, lengths = random_sources(seed, rows=9)
-    limits = 2 * lengths + 2
-    together = run(model, source_ids, limits, beam_size, 0.6)
-    order = np.random.default_rng(seed).permutation(9)
-    for batch in (order[:1], order[1:3], order[3:]):
-        longest = int(np.max(lengths.numpy()[batch]))
-        part = run(
-            model,
-            tf.gather(source_ids, batch)[:, :longest],
-            tf.gather(limits, batch),
-            beam_size,
-            0.6,
-        )
-        width = part.ids.shape[2]
-        expected = [tf.gather(field, batch) for field in together]
-        np.testing.assert_array_equal(part.ids, expected[0][:, :, :width])
-        np.testing.assert_array_equal(part.lengths, expected[1])
-        np.testing.assert_allclose(part.scores, expected[2], rtol=1e-6)
-        np.testing.assert_array_equal(part.finished, expected[4])
 
 
 def test_two_runs_agree_on_ties():
@@ -216,34 +162,6 @@ def test_length_penalty_prefers_longer_outputs():
     assert words(run(model, source_ids, [3], 3, 3.0))[-2:] == [4, END_ID]
 
 
-def test_a_limit_of_0_gives_nothing():
-    result = run(RecurrentModel(1), tf.zeros([2, 4], tf.int32), [0, 3], 3)
-    np.testing.assert_array_equal(result.lengths[0], 0)
-    np.testing.assert_array_equal(result.scores[0], [0.0, -np.inf, -np.inf])
-    assert not result.finished[0].numpy().any()
-    assert result.lengths[1, 0] > 0
-
-
-def test_cached_search_equals_search_by_full_passes():
-    model = RecurrentModel(2, vocabulary_size=10)
-
-    def logits(source_ids, target_ids):
-        cache = model.start(source_ids, 1, 0)
-        outputs = []
-        for index in range(target_ids.shape[1]):
-            step = model.step(target_ids[:, index : index + 1], cache, index)
-            cache = step.cache
-            outputs.append(step.logits[:, 0])
-        return tf.stack(outputs, axis=1)
-
-    source_ids, _ = random_sources(2)
-    limits = [5, 6, 7, 8, 9]
-    expected = run(Uncached(logits), source_ids, limits, 3, 0.6)
-    result = run(model, source_ids, limits, 3, 0.6)
-    np.testing.assert_array_equal(result.ids, expected.ids)
-    np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
-
-
 @pytest.mark.parametrize("early_stopping", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_further_hypotheses_change_none_of_the_first(seed, early_stopping):
@@ -265,3 +183,75 @@ def test_further_hypotheses_change_none_of_the_first(seed, early_stopping):
     np.testing.assert_array_equal(finished[:, 3:], exists)
     assert (scores[:, 3:-1] >= scores[:, 4:]).all()
     assert (result.lengths.numpy()[:, 3:] > 0).sum() == exists.sum()
+
+
+# When the search is done, with a sentence and with all of them.
+
+
+def test_stops_when_no_live_hypothesis_can_win():
+    model = Watched(ScriptedModel(chain(5, strength=12.0)))
+    result = run(model, tf.zeros([2, 1], tf.int32), [50, 60], 4, 0.6, 1)
+    assert model.steps == [0, 1]
+    assert words(result) == [5, END_ID]
+
+
+def late_winner():
+    """END at once costs log 0.5; 4, 4, END costs as much but is longer."""
+    table = np.log(np.full([3, 5, 5], 1e-9))
+    table[0, :, [END_ID, 4]] = np.log(0.5)
+    table[1, :, [END_ID, 4]] = np.log([[0.01], [0.99]])
+    table[2, :, END_ID] = np.log(0.99)
+    return ScriptedModel(table)
+
+
+def test_early_stopping_ends_when_the_beam_is_full():
+    source_ids = tf.zeros([1, 1], tf.int32)
+    actual = {}
+    for early_stopping in (True, False):
+        model = Watched(late_winner())
+        result = run(model, source_ids, [9], 2, 1.0, 2, early_stopping)
+        actual[early_stopping] = [words(result, row=row) for row in range(2)]
+        assert len(model.steps) == (2 if early_stopping else 3)
+    assert actual[True] == [[END_ID], [4, END_ID]]
+    assert actual[False] == [[4, 4, END_ID], [END_ID]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_early_stopping_never_finds_better(seed):
+    model = RecurrentModel(seed, vocabulary_size=12)
+    source_ids, _ = random_sources(seed, rows=12)
+    early = run(model, source_ids, [20] * 12, 3, 1.0, 1, True)
+    late = run(model, source_ids, [20] * 12, 3, 1.0, 1, False)
+    both = (early.finished & late.finished).numpy()
+    assert both.any()
+    difference = (late.scores - early.scores).numpy()[both]
+    assert (difference > -1e-5).all()
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_sentences_that_are_done_leave_the_batch(beam_size):
+    model = Watched(RecurrentModel(3, vocabulary_size=30))
+    source_ids, _ = random_sources(3, rows=8)
+    limits = [2, 3, 9, 10, 18, 19, 26, 30]
+    together = run(model, source_ids, limits, beam_size, 0.6)
+    assert model.batches[0] == 8
+    assert model.batches[-1] < 4
+    assert len(model.batches) > 3 * SEGMENT
+    for row in range(8):
+        alone = run(
+            model,
+            source_ids[row : row + 1],
+            limits[row : row + 1],
+            beam_size,
+            0.6,
+        )
+        width = alone.ids.shape[2]
+        for name in ("ids", "scores", "lengths", "finished"):
+            expected = getattr(together, name)[row]
+            if name == "ids":
+                assert not expected[:, width:].numpy().any()
+                expected = expected[:, :width]
+            np.testing.assert_allclose(
+                getattr(alone, name)[0], expected, rtol=1e-5, err_msg=name
+            )

@@ -4,20 +4,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.constants import END_ID
 from keras_transformer.search import beam
 from keras_transformer.search.beam_hypotheses import (
     EMPTY,
-    Candidates,
     Hypotheses,
     top_tokens,
 )
-from keras_transformer.search.constraints import (
-    SearchConstraints,
-)
 from keras_transformer.search.scoring import ScorePenalties
-
-PLAIN = SearchConstraints()
 
 
 def hypotheses(log_probs, ids=None, length=1):
@@ -32,63 +25,6 @@ def hypotheses(log_probs, ids=None, length=1):
         penalised_log_probs=values,
         scores=values,
     )
-
-
-def candidates(log_probs, parents, tokens):
-    values = tf.constant([log_probs], tf.float32)
-    return Candidates(
-        values,
-        values,
-        tf.constant([parents]),
-        tf.constant([tokens]),
-    )
-
-
-def test_finish_counts_only_the_best_candidates():
-    before = hypotheses([-1.0, -2.0], [[4, 0, 0], [5, 0, 0]])
-    actual = beam.finish(
-        before,
-        candidates([-2.0, -3.0, -4.0, -5.0], [0, 1, 1, 0], [4, 3, 6, 3]),
-        1,
-        PLAIN,
-        (),
-    )
-    np.testing.assert_array_equal(actual.scores, [[EMPTY, -3.0]])
-    np.testing.assert_array_equal(actual.ids[0, 1], [5, END_ID, 0])
-    np.testing.assert_array_equal(actual.lengths[0, 1], 2)
-
-
-@pytest.mark.parametrize(
-    ("live", "finished", "num_hypotheses", "expected"),
-    [
-        ([-1.0, -9.0], [-2.0, EMPTY], 1, False),
-        ([-3.0, -9.0], [-2.0, EMPTY], 1, True),
-        ([-3.0, -9.0], [-2.0, EMPTY], 2, False),
-        ([-1.0, -9.0], [-2.0, -3.0], 2, False),
-        ([-4.0, -9.0], [-2.0, -3.0], 2, True),
-        ([EMPTY, EMPTY], [-2.0, EMPTY], 2, True),
-        ([-1.0, -9.0], [EMPTY, EMPTY], 1, False),
-    ],
-    ids=[
-        "can win",
-        "can't",
-        "can be 2nd",
-        "full",
-        "full, can't",
-        "nothing live",
-        "none yet",
-    ],
-)
-def test_decided(live, finished, num_hypotheses, expected):
-    actual = beam.cannot_improve(
-        hypotheses(live),
-        hypotheses(finished),
-        tf.constant([9]),
-        ScorePenalties(),
-        num_hypotheses,
-        early_stopping=False,
-    )
-    assert actual.numpy().tolist() == [expected]
 
 
 @pytest.mark.parametrize(
@@ -124,16 +60,6 @@ def test_early_stopping_decides_when_the_beam_has_ended(second):
         early_stopping=True,
     )
     assert actual.numpy().tolist() == [second > EMPTY]
-
-
-def test_best_puts_live_ones_in_the_order_of_their_scores():
-    live = hypotheses([-1.0, -1.5], [[4, 4, 4], [5, 5, 5]], length=3)
-    # A penalty on coverage counts in scores only.
-    live = live._replace(scores=tf.constant([[-3.0, -2.0]]))
-    none = hypotheses([EMPTY, EMPTY], [[0, 0, 0], [0, 0, 0]])
-    actual = beam.best(live, none, 2)
-    np.testing.assert_array_equal(actual.ids[0], [[5, 5, 5], [4, 4, 4]])
-    np.testing.assert_array_equal(actual.scores, [[-2.0, -3.0]])
 
 
 @pytest.mark.parametrize("size", [640, 2910, 1009], ids=str)

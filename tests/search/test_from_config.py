@@ -1,5 +1,4 @@
 import dataclasses
-import functools
 
 import numpy as np
 import pytest
@@ -24,9 +23,7 @@ from keras_transformer.search.scoring import ScorePenalties, score_translations
 from keras_transformer.text.character import CharacterTokenizer
 from tests.fake_models import (
     RecurrentModel,
-    Watched,
     random_sources,
-    traced,
 )
 from tests.toy_models import shared_transformer
 
@@ -39,12 +36,6 @@ CONFIG = DecodingConfig(
     no_repeat_ngram_size=2,
     repetition_penalty=1.3,
 )
-
-
-def run(model, config, source_ids, limits, *options):
-    return search(
-        model, source_ids, SentenceConstraints(limits), config, *options
-    )
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
@@ -70,14 +61,6 @@ def test_the_configuration_chooses_the_search(beam_size):
     np.testing.assert_array_equal(actual.scores, expected.scores)
 
 
-def test_sampling_goes_before_the_beam():
-    config = DecodingConfig(beam_size=4, sampling=True)
-    source_ids, lengths = random_sources(1)
-    sentences = sentence_constraints(source_ids, lengths, config, 32)
-    actual = search(RecurrentModel(1), source_ids, sentences, config)
-    assert actual.scores.shape == (5, 1)
-
-
 def test_sentence_constraints_are_what_is_configured_and_no_more():
     source_ids, lengths = random_sources(1)
     plain = sentence_constraints(source_ids, lengths, DecodingConfig(), 32)
@@ -97,47 +80,6 @@ def test_banned_tokens_are_looked_up():
     assert banned_ids(DecodingConfig(), tokenizer) == ()
     with pytest.raises(InputError, match="not in the target's vocabulary: 'x'"):
         banned_ids(DecodingConfig(banned_tokens=("x",)), tokenizer)
-
-
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_a_graph_of_unknown_sizes_gives_the_same(beam_size):
-    model = RecurrentModel(4, vocabulary_size=11)
-    config = dataclasses.replace(CONFIG, beam_size=beam_size)
-    graph = traced(functools.partial(run, model, config))
-    for rows in (0, 1, 5):
-        source_ids, lengths = random_sources(rows, rows=rows)
-        limits = 5 * lengths + 1
-        actual = graph(source_ids, limits)
-        expected = run(model, config, source_ids, limits)
-        np.testing.assert_array_equal(actual.ids, expected.ids)
-        np.testing.assert_array_equal(actual.lengths, expected.lengths)
-        np.testing.assert_array_equal(actual.finished, expected.finished)
-        np.testing.assert_allclose(actual.scores, expected.scores, rtol=1e-5)
-    assert graph.experimental_get_tracing_count() == 1
-
-
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_the_source_is_worked_out_once(beam_size):
-    model = RecurrentModel(4)
-    source_ids, lengths = random_sources(4)
-    seen = []
-
-    class Counted(Watched):
-        def start(self, *arguments):
-            seen.append(arguments[1])
-            return model.start(*arguments)
-
-    config = DecodingConfig(beam_size=beam_size)
-    run(Counted(model), config, source_ids, lengths + 3)
-    assert seen == [beam_size]
-
-
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_num_hypotheses_gives_the_width_of_the_result(beam_size):
-    config = DecodingConfig(beam_size=beam_size)
-    source_ids, lengths = random_sources(1)
-    actual = run(RecurrentModel(4), config, source_ids, lengths, (), 1)
-    assert actual.scores.shape == (5, 1)
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])

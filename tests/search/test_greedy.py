@@ -1,7 +1,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_transformer.constants import END_ID, PAD_ID, START_ID, UNK_ID
+from keras_transformer.constants import END_ID, PAD_ID, UNK_ID
 from keras_transformer.search import greedy
 from keras_transformer.search.constraints import (
     SearchConstraints,
@@ -11,7 +11,6 @@ from keras_transformer.search.greedy import greedy_search
 from keras_transformer.search.loop import SEGMENT
 from keras_transformer.search.scoring import ScorePenalties
 from tests.fake_models import (
-    RecurrentModel,
     ScriptedModel,
     Watched,
     chain,
@@ -59,20 +58,6 @@ def test_sentences_that_are_done_leave_the_batch():
     for row, limit in enumerate(limits):
         assert words(result, row) == ([4, 5, 6] * 10)[:limit]
         assert not result.ids[row, 0, limit:].numpy().any()
-
-
-def test_pad_and_start_are_never_generated():
-    table = chain(5)
-    table[:, :, [PAD_ID, START_ID]] = 9.0
-    result = run(ScriptedModel(table), tf.zeros([1, 1], tf.int32), [5])
-    assert words(result) == [5, END_ID]
-
-
-def test_a_limit_of_0_gives_nothing():
-    result = run(RecurrentModel(1), tf.zeros([2, 4], tf.int32), [0, 3])
-    assert result.lengths[0, 0] == 0
-    assert result.scores[0, 0] == 0.0
-    assert result.lengths[1, 0] > 0
 
 
 def test_of_equals_the_lowest_id_is_taken():

@@ -8,7 +8,6 @@ from keras_transformer.search.scoring import (
     ScorePenalties,
     coverage_penalty,
     hypothesis_scores,
-    length_penalty,
     log_normalizer,
     log_probability,
     score_translations,
@@ -57,15 +56,6 @@ def test_attention_is_aligned_with_the_tokens():
     np.testing.assert_array_equal(attention[1, :, 3:], 0.0)
 
 
-def test_no_sentence():
-    model = IncrementalTransformer(shared_transformer("pre"))
-    actual = score_translations(
-        model, tf.zeros([0, 4], tf.int32), tf.zeros([0, 3], tf.int32)
-    )
-    assert actual.token_log_probabilities.shape == (0, 3)
-    assert actual.log_probabilities.shape == (0,)
-
-
 def test_logit_minus_normalizer_is_log_softmax():
     logits = 50 * tf.random.stateless_normal([3, 2, 11], [1, 2])
     np.testing.assert_allclose(
@@ -78,11 +68,6 @@ def test_logit_minus_normalizer_is_log_softmax():
 def test_log_probability_is_never_above_0():
     values = log_probability(tf.constant([2.0, 1.0]), tf.constant(1.5))
     np.testing.assert_array_equal(values, [0.0, -0.5])
-
-
-@pytest.mark.parametrize("kind", ["gnmt", "average"])
-def test_length_penalty_of_alpha_0_is_1(kind):
-    np.testing.assert_array_equal(length_penalty(tf.range(9), 0.0, kind), 1.0)
 
 
 def test_coverage_penalty_of_what_nobody_looked_at_is_finite():
@@ -102,9 +87,3 @@ def test_score_worked_by_hand():
         tf.constant([-3.0]), tf.constant([7]), ScorePenalties("average", 1.0)
     )
     np.testing.assert_allclose(actual, [-3.0 / 7.0], rtol=1e-6)
-
-
-def test_length_penalty_is_the_same_in_every_place():
-    alone = length_penalty(tf.constant([11]), 0.6)[0]
-    among = length_penalty(tf.fill([13], 11), 0.6)
-    np.testing.assert_array_equal(among, alone)

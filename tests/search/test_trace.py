@@ -1,7 +1,5 @@
 """A traced search is the search, and its tree holds what it says."""
 
-import math
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -11,7 +9,7 @@ from keras_transformer.constants import END_ID
 from keras_transformer.errors import InputError
 from keras_transformer.inference.incremental import IncrementalTransformer
 from keras_transformer.search.from_config import search, sentence_constraints
-from keras_transformer.search.trace import DROPPED, ENDED, LIVE, trace_beam
+from keras_transformer.search.trace import ENDED, trace_beam
 from tests.fake_models import RecurrentModel
 from tests.toy_models import (
     VOCABULARY_SIZE,
@@ -88,38 +86,6 @@ def test_the_best_path_spells_the_best_translation(tree):
         assert nodes[-1].score == pytest.approx(
             float(tree.result.scores[0, 0]), abs=1e-5
         )
-
-
-def test_nodes_follow_their_parents(tree):
-    assert tree.nodes[0].step == 0
-    for index, node in enumerate(tree.nodes[1:], 1):
-        parent = tree.nodes[node.parent]
-        assert node.parent < index
-        assert parent.step == node.step - 1
-        assert parent.fate == LIVE
-        assert node.log_probability <= parent.log_probability + 1e-6
-
-
-def test_each_step_keeps_the_beam_and_looks_at_twice_as_many(tree):
-    steps = max(node.step for node in tree.nodes)
-    for step in range(1, steps + 1):
-        nodes = [node for node in tree.nodes if node.step == step]
-        fates = [node.fate for node in nodes]
-        assert len(nodes) <= 6
-        assert 1 <= fates.count(LIVE) <= 3
-        assert all(
-            (node.fate == ENDED) == (node.score is not None) for node in nodes
-        )
-        best_dropped = max(
-            (
-                node.log_probability
-                for node in nodes
-                if node.fate == DROPPED and node.token != TOKENS[END_ID]
-            ),
-            default=-math.inf,
-        )
-        kept = [n.log_probability for n in nodes if n.fate == LIVE]
-        assert best_dropped <= min(kept)
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,8 @@ def through(workers, lines, **options):
     return list(stream_lines(lines, workers.map, **options))
 
 
-@pytest.mark.parametrize("window", [1, 3, 7, 1000])
-@pytest.mark.parametrize("count", [0, 1, 40])
+@pytest.mark.parametrize("window", [1, 1000])
+@pytest.mark.parametrize("count", [0, 40])
 def test_order_is_kept(pool, count, window):
     lines = [f"{'x' * (i * 7 % 5)}{i}" for i in range(count)]
     lines[3:3] = ["", "  "]
@@ -67,22 +67,6 @@ def test_batches_larger_than_a_pipe_pass(pool):
     lines = [letter * 300_000 for letter in "abcdefgh"]
     found = through(pool, lines, batch_size=2)
     assert found == [line.upper() for line in lines]
-
-
-def test_reads_a_bounded_number_of_batches_ahead(pool):
-    read = 0
-
-    def lines():
-        nonlocal read
-        for _ in range(1000):
-            read += 1
-            yield "x"
-
-    results = stream_lines(lines(), pool.map, batch_size=1, window=1)
-    for done in range(20):
-        next(results)
-        assert read <= done + 1 + 4 * 2
-    results.close()
 
 
 def test_a_stream_left_early_does_not_disturb_the_next(pool):

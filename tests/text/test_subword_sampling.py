@@ -1,9 +1,6 @@
 import collections
-import json
 import math
 import random
-import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
@@ -72,52 +69,6 @@ def test_the_seed_decides_whatever_was_drawn_before(tokenizers, model_type):
     assert sample(tokenizer, ids, alpha, 2**31 - 1, 100) != first
 
 
-@pytest.mark.medium
-def test_another_process_draws_the_same(tokenizers, tmp_path):
-    tokenizer = tokenizers["unigram"]
-    tokenizer.save(tmp_path / "t")
-    ids = plain(tokenizer)
-    code = f"""
-from keras_transformer.text.tokenizer import load_tokenizer
-tokenizer = load_tokenizer({str(tmp_path / "t")!r})
-print(tokenizer.sampler(0.2)({ids!r}, 7, 100))
-"""
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert json.loads(found.stdout) == sample(tokenizer, ids, 0.2, 7, 100)
-
-
-def test_long_words_are_drawn_as_often_but_not_kept(tokenizers):
-    tokenizer = tokenizers["unigram"]
-    ids = plain(tokenizer, ["walking" * 20])
-    sampler = tokenizer.sampler(0.2)
-    drawn = [sampler(ids, seed, 200)[0] for seed in range(5)]
-    assert len({*map(tuple, drawn)}) == 5
-    assert texts(tokenizer, drawn) == ["walking" * 20] * 5
-    assert sampler._draw._lattice.cache_info().currsize == 0
-
-
-def test_leaving_out_all_merges_leaves_characters(tokenizers):
-    tokenizer = tokenizers["bpe"]
-    (drawn,) = sample(tokenizer, plain(tokenizer, LINES[:1]), 1.0)
-    assert len(drawn) == len(LINES[0]) + 1
-
-
-def test_no_dropout_gives_the_models_own_pieces(tokenizers):
-    tokenizer = tokenizers["bpe"]
-    ids = plain(tokenizer)
-    assert sample(tokenizer, ids, 0.0) == ids
-    assert sample(tokenizer, sample(tokenizer, ids, 0.7), 0.0) == ids
-
-
-def test_a_large_exponent_gives_the_best_pieces(tokenizers):
-    tokenizer = tokenizers["unigram"]
-    ids = plain(tokenizer)
-    assert sample(tokenizer, ids, 1e4) == ids
-    assert sample(tokenizer, sample(tokenizer, ids, 0.1), 1e4) == ids
-
-
 @pytest.mark.parametrize("alpha", [1.0, 0.3])
 def test_segmentations_come_as_often_as_they_should(tokenizers, alpha):
     tokenizer = tokenizers["unigram"]
@@ -183,13 +134,6 @@ def test_what_is_unknown_stays_in_its_place(tokenizers, model_type):
     assert {*texts(tokenizer, drawn)} == {*texts(tokenizer, ids)}
 
 
-def test_a_model_of_another_type_is_left_alone():
-    model = train_sentencepiece(LINES, 120, model_type="char")
-    tokenizer = SentencePieceTokenizer(model)
-    ids = plain(tokenizer)
-    assert sample(tokenizer, ids, 0.3) == ids
-
-
 @MODELS
 def test_texts_that_would_be_too_long_keep_their_ids(tokenizers, model_type):
     tokenizer, alpha = tokenizers[model_type], ALPHAS[model_type]
@@ -200,10 +144,3 @@ def test_texts_that_would_be_too_long_keep_their_ids(tokenizers, model_type):
     assert max(map(len, free)) > limit >= max(map(len, bound))
     for own, new, kept in zip(ids, free, bound, strict=True):
         assert kept == (new if len(new) <= limit else own)
-
-
-@MODELS
-def test_no_text_and_empty_texts_are_no_trouble(tokenizers, model_type):
-    tokenizer = tokenizers[model_type]
-    assert sample(tokenizer, [], 0.1) == []
-    assert sample(tokenizer, [[]], 0.1) == [[]]

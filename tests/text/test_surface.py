@@ -53,12 +53,6 @@ def test_words_keep_their_case_and_quotes():
     )
 
 
-def test_words_that_case_splits_otherwise_are_lowered():
-    assert surfaces(WordTokenizer(SPECIAL_TOKENS), "We'Ll See") == (
-        ["we", "'ll", "see"]
-    )
-
-
 def test_characters_but_no_space():
     tokenizer = CharacterTokenizer(SPECIAL_TOKENS)
     assert surfaces(tokenizer, "Né a你 好") == ["N", "é", "", "a", "你", "好"]

@@ -78,17 +78,6 @@ def test_anywhere_else_it_is_text(pair, text):
     assert texts_of(tagged, ids) == known
 
 
-def test_surface_is_one_for_one(pair):
-    tagged, plain = pair
-    batch = ["<BT> the Cat", "<2de>", "", "cat <BT>"]
-    surface = tagged.surface(batch)
-    assert surface.row_lengths().numpy().tolist() == (
-        tagged.tokenize(batch).row_lengths().numpy().tolist()
-    )
-    own = plain.surface(["the Cat"]).to_list()[0]
-    assert surface.to_list()[0] == [b"<BT>", *own]
-
-
 def test_detokenized_text_has_the_tag_and_gives_the_same_ids(pair):
     tagged, _ = pair
     ids = tagged.tokenize(["<BT> the cat saw a star", "<2de>"])

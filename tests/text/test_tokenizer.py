@@ -7,7 +7,6 @@ import tensorflow as tf
 from keras_transformer.constants import END_ID, PAD_ID, SPECIAL_TOKENS, START_ID
 from keras_transformer.errors import InputError
 from keras_transformer.text import (
-    WordTokenizer,
     frame,
     load_tokenizer,
 )
@@ -145,12 +144,6 @@ def refused(folder, change, message):
     with pytest.raises(InputError, match="tokenizer.json: " + message) as error:
         load_tokenizer(folder)
     assert "\n" not in str(error.value)
-
-
-def test_options_of_a_kind_are_checked(tmp_path):
-    WordTokenizer([*SPECIAL_TOKENS, "a"]).save(tmp_path)
-    message = "option lowercase is 'no'. Accepted: true"
-    refused(tmp_path, {"lowercase": "no"}, message)
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tokenizer, tmp_path):

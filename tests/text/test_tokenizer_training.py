@@ -13,16 +13,8 @@ from keras_transformer.text import (
     build_tokenizer,
 )
 from keras_transformer.text.vocabulary_training import (
-    count_tokens,
     frequent_tokens,
 )
-
-
-def test_tokens_are_counted_over_all_lines():
-    tokenizer = WordTokenizer(SPECIAL_TOKENS)
-    lines = (f"word{n % 2}." for n in range(10_001))
-    counts = count_tokens(lines, tokenizer.split)
-    assert counts == {"word0": 5001, "word1": 5000, ".": 10_001}
 
 
 def test_ties_are_broken_by_code_points():

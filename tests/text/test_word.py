@@ -8,66 +8,6 @@ from nltk.tokenize import word_tokenize
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.text import WordTokenizer
 
-HARD_CASES = [
-    "",
-    " ",
-    " \t  ",
-    "  leading and trailing  ",
-    "a\tb\nc",
-    'He said, "Hello there."',
-    '"Quoted," she said, "twice."',
-    "('single' and \"double\")",
-    "``backticks'' and `one'",
-    "''double single''",
-    "“curly” ‘single’ «chevrons» „low“ don’t",
-    "I can't, won't, shan't, it's, I'd, we'll, they've, you're, I'm.",
-    "CAN'T WON'T IT'S I'D WE'LL THEY'VE YOU'RE I'M",
-    "o'clock 'tis 'twas d'ye gimme gonna wanna lemme gotta whaddya more'n",
-    "cannot cannot-cannot cannot",
-    "wanna wanna wanna",
-    "I wanna.",
-    " 'tis 'tis 'tis,'twas'tis",
-    "gonna'tis'twas'tis",
-    "the boys' books and James's",
-    "'em 'n' rock 'n' roll 's 't",
-    "...",
-    "wait.. wait... wait....",
-    "ellipsis… here…",
-    "$3.88 and 50% of #1, @home & away*",
-    "Mr. Smith met Dr. Who.",
-    "the U.S. and u.s.a.",
-    "U.S.",
-    "1,000 and 1,a and ,b,",
-    "3:30, a:b and so on:",
-    "dash -- dash --- dash—dash – dash ‒ ―",
-    "well-known e-mail",
-    "(round) [square] {curly} <angle>",
-    'It ends.")',
-    "It ends.' ",
-    "It ends.”",
-    "It ends.»  ",
-    "Ends. Twice.",
-    "http://example.com/a?b=c&d=e#f",
-    "someone@example.com",
-    "what?! really?!?",
-    "semi;colon",
-    "`",
-    "``",
-    "'",
-    '"',
-    "''",
-    "a'b'c ''a'' '''",
-    "x²'s ½'s 'é' 'École' E\u0301t 'İ ı ſ 'ſ",
-    "tabs\tand\u00a0no-break\u3000wide spaces",
-    "zero\u200bwidth",
-    "emoji 😀's",
-    "你好, 'world'。",
-    "_underscore_ 'and_this'",
-    "a.b.c. d",
-    "5.",
-    "no . space . here .",
-]
-
 _PIECES = [
     *"abtsdmn'\" .,:;!?()[]{}<>`-$%&@#*/_=\\123",
     *"…“”‘’«»„—–İıſßÉé²½Ⅳ你😀\u0301\u200d\u200b\u3000\xa0\t\n\x1c\ufdd0",
@@ -99,10 +39,6 @@ def _differences(lines, lowercase):
         if [token.decode() for token in tokens] != expected:
             differences.append((text, tokens, expected))
     return differences
-
-
-def test_splits_hard_cases_as_nltk(lowercase):
-    assert _differences(HARD_CASES, lowercase) == []
 
 
 def test_splits_random_text_as_nltk(lowercase):
@@ -138,27 +74,6 @@ def test_without_removal_of_control_characters_white_space_still_separates():
     assert tokens == [[b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h"]]
 
 
-READABLE = [
-    "i can't see it, but it's here: he'd left.",
-    "they've said we'll go; i'm sure you're right!",
-    'he said, "hello (you)!" then "left".',
-    '("hi!")',
-    "it costs $3.88, or 50% of #1 -- really... isn't it?",
-    "[a] {b} “c” ‘d’ «e» doesn’t",
-    "cannot gimme gonna wanna gotta lemme more'n d'ye",
-    "the boys' books",
-    "tell 'em 'tis 'twas '80s.",
-    "he asked 'why?'.",
-    "'why?' he asked.",
-    "where is the accent on the word 'australia?'",
-    "mr. smith's u.s. trip at 3:30 cost 1,000.",
-    "write to someone@example.com, see http://example.com/a",
-    "wait...... what?!",
-    "well-known, o'clock",
-    "",
-]
-
-
 def _restored(lines):
     tokenizer = WordTokenizer(SPECIAL_TOKENS)
     pieces = tokenizer.split(lines)
@@ -168,10 +83,6 @@ def _restored(lines):
     )
     text = tokenizer.detokenize(tokenizer.tokenize(lines)).numpy()
     return [line.decode() for line in text]
-
-
-def test_detokenizing_restores_spacing():
-    assert _restored(READABLE) == READABLE
 
 
 def test_detokenizing_restores_real_sentences(sentence_pairs):
