@@ -31,3 +31,10 @@ def browser():
         )
         yield launched
         launched.close()
+
+
+def expect(locator):
+    """Playwright's, imported where there is a browser."""
+    from playwright.sync_api import expect
+
+    return expect(locator)

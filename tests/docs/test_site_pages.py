@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.chromium import PATIENCE_MS
+from tests.chromium import PATIENCE_MS, expect
 from tests.docs.pages import DOCS
 
 CONF = f"""
@@ -52,12 +52,6 @@ First words of it.
 | {wide} | 2 |
 """
 NUMBERS = range(10, 70)
-
-
-def expect(locator):
-    from playwright.sync_api import expect
-
-    return expect(locator)
 
 
 @pytest.fixture(scope="module")

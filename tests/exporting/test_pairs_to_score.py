@@ -1,7 +1,5 @@
 """As many translations as texts are scored; everyone refuses others."""
 
-import json
-
 import pytest
 import tensorflow as tf
 
@@ -34,44 +32,6 @@ def test_a_session_refuses(session, texts, translations):
         assert WORDS in error.message
         assert f"[{len(texts)}] [{len(translations)}]" in error.message
         assert "\n" not in error.message
-
-
-@pytest.mark.medium
-def test_a_server_that_joins_requests_refuses(report):
-    reason = "needs the extra [serving]"
-    pytest.importorskip("uvicorn", reason=reason)
-    pytest.importorskip("tensorflow_serving", reason=reason)
-    from keras_transformer.serving.server.config_files import ModelConfig
-    from keras_transformer.serving.server.server import Server, ServerOptions
-    from tests.serving.asking import ask
-
-    server = Server(
-        ServerOptions(
-            (ModelConfig("en-zh", report.path.parent),),
-            port=0,
-            rest_port=0,
-            batching=True,
-            access_log=False,
-        )
-    )
-    server.start()
-    try:
-        for texts, translations in UNEQUAL:
-            inputs = {
-                "text": [text.decode() for text in texts],
-                "translation": [text.decode() for text in translations],
-            }
-            body = {"signature_name": "score", "inputs": inputs}
-            answer = ask(
-                f"127.0.0.1:{server.rest_port}",
-                "/v1/models/en-zh:predict",
-                json.dumps(body).encode(),
-            )
-            message = json.loads(answer.body)["error"]
-            assert answer.status == 400, message
-            assert "must have equal 0th-dimension size" in message
-    finally:
-        server.stop(1)
 
 
 def test_a_saved_translator_refuses(report):

@@ -54,6 +54,12 @@ def serve():
         server.stop(1)
 
 
+@pytest.fixture(scope="session")
+def server(serve, toy_configs):
+    """A server of the toy models with the usual settings."""
+    return serve(models=toy_configs)
+
+
 # The page in a browser.
 
 browser = chromium.browser

@@ -154,15 +154,6 @@ def test_a_request_waits_for_others_for_a_time(batcher, servable):
         alone.submit(servable, "", {"x": np.ones((), np.float32)})
 
 
-def test_without_batching_each_request_is_alone(batcher, servable):
-    one, _ = held_up(batcher, servable, together=False)
-    futures = [one.submit(servable, "", x(i)) for i in range(3)]
-    scalar = one.submit(servable, "", {"x": np.array(5, np.float32)})
-    servable.gate.set()
-    assert [f.result(SECONDS)["y"].tolist() for f in futures] == [[1], [2], [3]]
-    assert scalar.result(SECONDS)["y"] == 6
-
-
 def test_a_bad_request_does_not_fail_its_neighbours(batcher, servable):
     one, _ = held_up(batcher, servable)
     good, bad = one.submit(servable, "", x(1)), one.submit(servable, "", x(-1))
@@ -171,21 +162,6 @@ def test_a_bad_request_does_not_fail_its_neighbours(batcher, servable):
     with pytest.raises(ServingError, match="negative") as raised:
         bad.result(SECONDS)
     assert raised.value.code is Code.OUT_OF_RANGE
-
-
-def test_a_full_queue_refuses(batcher, servable):
-    one, _ = held_up(
-        batcher, servable, max_batch_size=2, max_enqueued_batches=2
-    )
-    futures = [one.submit(servable, "", x(i, i)) for i in range(2)]
-    with pytest.raises(ServingError, match="queue .* is full") as raised:
-        one.submit(servable, "", x(1))
-    assert raised.value.code is Code.UNAVAILABLE
-    assert raised.value.http_status == 503
-    futures[0].cancel()
-    third = one.submit(servable, "", x(7))
-    servable.gate.set()
-    assert third.result(SECONDS)["y"].tolist() == [8]
 
 
 def test_what_nobody_waits_for_is_dropped(batcher, servable):
@@ -200,31 +176,3 @@ def test_what_nobody_waits_for_is_dropped(batcher, servable):
         late.result(SECONDS)
     assert raised.value.code is Code.DEADLINE_EXCEEDED
     assert servable.batches == [("", [0]), ("", [3])]
-
-
-def test_outputs_without_a_row_for_each_of_the_inputs(batcher, servable):
-    one, _ = held_up(batcher, servable)
-    servable.outputs = lambda values: {"y": values.sum(keepdims=True)}
-    futures = [one.submit(servable, "", x(i, i)) for i in range(2)]
-    servable.gate.set()
-    # Alone nothing has to be split.
-    assert [f.result(SECONDS)["y"].tolist() for f in futures] == [[0], [2]]
-
-
-def test_closing_answers_what_waits_and_takes_no_more(batcher, servable):
-    one = batcher(max_batch_size=2, batch_timeout_micros=10**9)
-    waiting = one.submit(servable, "", x(1))
-    one.close(SECONDS)
-    assert waiting.result(0)["y"].tolist() == [2]
-    with pytest.raises(ServingError, match="stopping") as raised:
-        one.submit(servable, "", x(1))
-    assert raised.value.code is Code.UNAVAILABLE
-
-
-def test_closing_gives_up_in_the_end(batcher, servable):
-    one, _ = held_up(batcher, servable)
-    waiting = one.submit(servable, "", x(1))
-    one.close(0.05)
-    with pytest.raises(ServingError, match="stopping"):
-        waiting.result(SECONDS)
-    servable.gate.set()

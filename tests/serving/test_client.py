@@ -26,11 +26,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEXTS = ["a", "", "狗 barks", "x" * 300, "two\nlines", '"', "\x00"]
 
 
-@pytest.fixture(scope="module")
-def server(serve, toy_configs):
-    return serve(models=toy_configs)
-
-
 def url_of(server, scheme):
     port = server.rest_port if scheme == "http" else server.port
     return f"{scheme}://127.0.0.1:{port}"

@@ -1,7 +1,6 @@
 """Servers that are hostile or broken: what a client makes of their answers."""
 
 import gzip
-import json
 import time
 
 import pytest
@@ -14,7 +13,7 @@ from keras_transformer.serving import (
     OverloadedError,
     ServerFailedError,
 )
-from keras_transformer.serving.client import grpc_transport, rest_transport
+from keras_transformer.serving.client import grpc_transport
 from keras_transformer.serving.client.grpc_transport import GrpcTransport
 from keras_transformer.serving.client.remote_translator import RemoteTranslator
 from keras_transformer.serving.client.rest_transport import RestTransport
@@ -144,42 +143,6 @@ def test_an_answer_without_measure_is_not_read_whole(
         assert client.predict({"text": ["a"]}) == {"text": ["a"]}
     assert len(server.requests) == 2
     assert server.connections == connections
-
-
-@pytest.mark.parametrize("encoding", ["identity", "gzip"])
-@pytest.mark.parametrize("status", [200, 502])
-def test_an_answer_of_just_the_length_is_read(
-    scripted, monkeypatch, encoding, status
-):
-    body = json.dumps({"outputs": {"text": ["a" * 999]}, "error": "no"})
-    sent = body.encode()
-    if encoding == "gzip":
-        sent = gzip.compress(sent)
-    answer = status, sent, ("Content-Encoding", encoding)
-    server = scripted(ScriptedRest, lambda _: answer)
-    asked = []
-
-    def limit(texts):
-        asked.append(texts)
-        return len(body) - (len(asked) == 3)
-
-    monkeypatch.setattr(rest_transport, "longest_answer", limit)
-
-    def ask():
-        with Client(server.url, "m") as client:
-            for _ in range(3):
-                try:
-                    found = client.predict({"text": ["a"]})
-                    assert found == {"text": ["a" * 999]}
-                except ServerFailedError as error:
-                    yield error.message
-
-    no = [] if status == 200 else ["no"] * 2
-    *said, too_long = ask()
-    assert said == no
-    assert too_long.startswith("the answer is longer than")
-    assert asked == [1] * 3
-    assert server.connections == 1
 
 
 def test_nor_is_more_read_over_grpc(scripted, monkeypatch):

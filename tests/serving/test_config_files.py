@@ -81,11 +81,6 @@ def test_files_that_say_no_models(file, text, says):
         read_model_configs(file(text))
 
 
-def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="No such file"):
-        read_model_configs(tmp_path / "none")
-
-
 def test_batching_parameters(file):
     path = file(
         "max_batch_size { value: 32 }\nbatch_timeout_micros { value: 5000 }\n"

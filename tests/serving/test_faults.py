@@ -48,7 +48,7 @@ def test_bodies_by_grammar(server):
     check_alive(server)
 
 
-@pytest.mark.parametrize("depth", [40, 500, 990, 1000, 100_000])
+@pytest.mark.parametrize("depth", [40, 1000, 100_000])
 @pytest.mark.parametrize("ends", [b"[]", b"{}"], ids=["lists", "objects"])
 def test_deep_nesting(server, depth, ends):
     opening = b"[" if ends == b"[]" else b'{"a":'

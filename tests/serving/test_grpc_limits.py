@@ -2,10 +2,8 @@
 
 import json
 import threading
-import time
 
 import grpc
-import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import (
@@ -16,10 +14,9 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from keras_transformer.contract.status import Code, ServingError
+from keras_transformer.contract.status import ServingError
 from keras_transformer.serving.server import grpc_server
 from keras_transformer.serving.server.admission import Limits
-from keras_transformer.serving.server.batching import Task
 from keras_transformer.serving.server.signature_tensors import (
     array_of_proto,
 )
@@ -154,37 +151,6 @@ def test_a_call_whose_deadline_has_passed_is_not_begun(server, monkeypatch):
     grpc_server.PredictionService(server.core).Predict(request, context)
     assert context.aborted == [(grpc.StatusCode.DEADLINE_EXCEEDED, "Timed out")]
     assert acquired == []
-
-
-class SlowToFail:
-    """Fails when there are several rows, after the time of one."""
-
-    name = "slow"
-
-    def __init__(self):
-        self.ran = []
-
-    def run_batch(self, signature, inputs, outputs):
-        self.ran.append(inputs["x"].tolist())
-        time.sleep(0.3)
-        if len(inputs["x"]) > 1:
-            raise ServingError(Code.OUT_OF_RANGE, "one of them is wrong")
-        return inputs
-
-
-def test_what_is_tried_alone_has_its_deadline_too(server):
-    servable = SlowToFail()
-    now = time.monotonic()
-    tasks = [
-        Task({"x": np.array([value])}, (), 1, deadline)
-        for value, deadline in ((1, None), (2, now + 0.1), (3, now + 60))
-    ]
-    for task in tasks:
-        task.future.set_running_or_notify_cancel()
-    server.core.batcher._run(servable, "", tasks)
-    assert servable.ran == [[1, 2, 3], [1], [3]]
-    assert tasks[1].future.exception().code is Code.DEADLINE_EXCEEDED
-    assert tasks[2].future.result()["x"].tolist() == [3]
 
 
 # Names.

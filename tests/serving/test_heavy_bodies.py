@@ -33,11 +33,6 @@ HEAVY = {
 }
 
 
-@pytest.fixture(scope="module")
-def server(serve, toy_configs):
-    return serve(models=toy_configs)
-
-
 @pytest.mark.parametrize("kind", HEAVY)
 def test_many_values_are_refused_before_they_are_parsed(
     server, kind, monkeypatch

@@ -18,11 +18,6 @@ from keras_transformer.serving.server.server import ServerOptions
 from tests.serving.asking import ONE, PREDICT, ask, host
 
 
-@pytest.fixture(scope="module")
-def server(serve, toy_configs):
-    return serve(models=toy_configs, port=None)
-
-
 def status(server, name):
     return ask(host(server), PREDICT, ONE, headers={"Host": name}).status
 

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -50,24 +49,6 @@ def test_lines_are_written_whole_and_in_order(pipe):
     assert os.read(reader, 2**16).decode().splitlines() == expected
 
 
-def test_lines_of_many_threads_are_not_mixed(pipe):
-    reader, writer = pipe
-    stream = LogStream(writer)
-
-    def say(number):
-        for _ in range(50):
-            print(str(number) * 20, file=stream)
-
-    threads = [threading.Thread(target=say, args=[n]) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert stream.wait(SECONDS)
-    lines = os.read(reader, 2**16).decode().splitlines()
-    assert sorted(lines) == sorted([str(n) * 20 for n in range(4)] * 50)
-
-
 def test_what_does_not_fit_is_dropped_and_told_at_its_place(pipe):
     reader, writer = pipe
     os.set_blocking(writer, False)
@@ -92,16 +73,6 @@ def test_what_does_not_fit_is_dropped_and_told_at_its_place(pipe):
         "log: 5 lines dropped, as stderr was not read",
     ]
     assert os.read(reader, 2**16) == b"later\n"
-
-
-def test_a_reader_that_has_gone_costs_lines_only(pipe):
-    reader, writer = pipe
-    stream = LogStream(writer)
-    os.close(reader)
-    for number in range(3):
-        print(number, file=stream)
-        assert stream.wait(SECONDS)
-    assert stream.dropped() == 3
 
 
 def test_a_full_disk_is_told_once_it_is_not_full(tmp_path):

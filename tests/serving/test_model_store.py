@@ -1,6 +1,7 @@
 import dataclasses
 import shutil
 import threading
+import time
 
 import pytest
 
@@ -11,18 +12,37 @@ from keras_transformer.serving.server.config_files import ModelConfig
 from keras_transformer.serving.server.model_store import ModelStore
 from tests.serving.asking import wait_for
 
+SECONDS = 60
+made = []
+
 
 class FakeServable:
-    """Loaded unless a file `broken` lies in its folder."""
+    """Fails, or waits for its gate, by a file `broken` or `blocked`."""
+
+    gates = {}
 
     def __init__(self, name, version, folder):
         if (folder / "broken").exists():
             raise OSError(f"{folder} is broken")
+        if (folder / "blocked").exists():
+            gate = self.gates.setdefault(version, threading.Event())
+            gate.wait(SECONDS)
         self.version = version
         self.closed = False
+        made.append(self)
 
     def close(self):
         self.closed = True
+
+
+@pytest.fixture(autouse=True)
+def gates():
+    """Opened in the end, so that no thread is left."""
+    made.clear()
+    FakeServable.gates = {}
+    yield FakeServable.gates
+    for gate in FakeServable.gates.values():
+        gate.set()
 
 
 @pytest.fixture
@@ -33,12 +53,11 @@ def base(tmp_path):
     return base
 
 
-def add(base, version, broken=False):
+def add(base, version, kind="whole"):
     folder = base / str(version)
     folder.mkdir()
     (folder / "saved_model.pb").write_text("graph")
-    if broken:
-        (folder / "broken").touch()
+    (folder / kind).touch()
     return folder
 
 
@@ -108,7 +127,7 @@ def test_a_request_in_flight_keeps_its_version(base):
 
 def test_a_broken_version_leaves_the_old_one(base):
     store = store_of(ModelConfig("m", base))
-    folder = add(base, 2, broken=True)
+    folder = add(base, 2, kind="broken")
     store.poll()
     assert states(store) == {1: "AVAILABLE", 2: "END"}
     (_, _, error), _ = store.states("m")
@@ -125,7 +144,7 @@ def test_a_broken_version_leaves_the_old_one(base):
 def test_a_version_that_failed_is_loaded_from_a_corrected_path(base, tmp_path):
     wrong = tmp_path / "wrong"
     wrong.mkdir()
-    add(wrong, 1, broken=True)
+    add(wrong, 1, kind="broken")
     configs = [ModelConfig("m", wrong)]
     store = ModelStore(lambda: configs, FakeServable)
     store.poll()
@@ -196,7 +215,7 @@ def test_a_label_moves_when_its_version_can_answer(base, monkeypatch):
 
     store = ModelStore(lambda: configs, load)
     store.poll()
-    broken = add(base, 2, broken=True) / "broken"
+    broken = add(base, 2, kind="broken") / "broken"
     configs[0] = dataclasses.replace(configs[0], labels=(("stable", 2),))
     store.poll()
     assert answered == [1]
@@ -257,3 +276,114 @@ def test_polling_in_a_thread_finds_a_new_version(base):
     store.close()
     assert set(states(store).values()) == {"END"}
     assert set(threading.enumerate()) <= before
+
+
+# Versions whose files never answer hold up nothing but themselves.
+
+
+def test_a_version_that_blocks_ends_and_later_ones_load(base, gates):
+    store = ModelStore(
+        lambda: [ModelConfig("m", base)], FakeServable, load_seconds=0.3
+    )
+    store.poll()
+    add(base, 2, kind="blocked")
+    store.poll()
+    assert states(store) in (
+        {1: "AVAILABLE", 2: "LOADING"},
+        {1: "AVAILABLE", 2: "END"},
+    )
+    wait_for(lambda: states(store)[2] == "END")
+    _, _, error = store.states("m", 2)[0]
+    assert error.code is Code.DEADLINE_EXCEEDED
+    assert error.message == "It wasn't loaded after 0.3 s"
+    with store.acquire("m") as handle:
+        assert handle.servable.version == 1
+    store.poll()  # no second thread hangs
+    assert len(gates) == 1
+    assert states(store)[2] == "END"
+    add(base, 3)
+    store.poll()
+    assert states(store) == {1: "END", 2: "END", 3: "AVAILABLE"}
+    # What comes late is nobody's any more.
+    gates[2].set()
+    wait_for(lambda: made[-1].version == 2 and made[-1].closed)
+    store.close()
+
+
+def test_a_version_loads_while_another_one_blocks(base):
+    """Also at the start, and where the next poll comes soon."""
+    (base / "1/blocked").touch()
+    add(base, 2)
+    store = ModelStore(
+        lambda: [ModelConfig("m", base, all_versions=True)],
+        FakeServable,
+        load_seconds=1.0,
+        poll_seconds=0.05,
+    )
+    store.start()
+    assert states(store)[2] == "AVAILABLE"
+    wait_for(lambda: states(store)[1] == "END")
+    began = time.monotonic()
+    store.close(1)
+    assert time.monotonic() - began < 5
+
+
+def test_one_look_waits_for_all_versions(base, monkeypatch):
+    monkeypatch.setattr(model_store, "_PATIENCE", 0.05)
+    add(base, 2, kind="blocked")
+    config = ModelConfig("m", base, latest=2, labels=(("new", 2),))
+    store = ModelStore(lambda: [config], FakeServable, poll_seconds=0)
+    timer = threading.Timer(0.5, lambda: FakeServable.gates[2].set())
+    timer.start()
+    store.start()
+    assert states(store) == {1: "AVAILABLE", 2: "AVAILABLE"}
+    with store.acquire("m", label="new") as handle:
+        assert handle.servable.version == 2
+    store.close()
+
+
+def test_a_version_that_nobody_wants_any_more_is_closed(base, monkeypatch):
+    monkeypatch.setattr(model_store, "_PATIENCE", 0.05)
+    (base / "1/blocked").touch()
+    store = ModelStore(lambda: [ModelConfig("m", base)], FakeServable)
+    store.poll()
+    add(base, 2)
+    store.poll()
+    assert states(store) == {1: "LOADING", 2: "AVAILABLE"}
+    FakeServable.gates[1].set()
+    wait_for(lambda: states(store)[1] == "END")
+    wait_for(lambda: made[-1].version == 1 and made[-1].closed)
+    store.close()
+
+
+def test_a_base_folder_that_blocks_leaves_the_other_models(
+    base, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(model_store, "_LOOK_PATIENCE", 0.1)
+    gone = tmp_path / "n"
+    gone.mkdir()
+    add(gone, 1)
+    answers = threading.Event()
+    look = ModelConfig.version_folders
+
+    def version_folders(self):
+        if self.name == "n":
+            answers.wait(SECONDS)
+        return look(self)
+
+    monkeypatch.setattr(ModelConfig, "version_folders", version_folders)
+    log = []
+    store = ModelStore(
+        lambda: [ModelConfig("n", gone), ModelConfig("m", base)],
+        FakeServable,
+        log=log.append,
+    )
+    store.poll()
+    assert states(store) == {1: "AVAILABLE"}
+    assert f"{gone}: no answer after 0.1 s" in log
+    add(base, 2)
+    store.poll()
+    assert states(store)[2] == "AVAILABLE"
+    answers.set()
+    wait_for(lambda: (store.poll(), store.is_available("n"))[1])
+    store.close()

@@ -3,17 +3,10 @@
 import json
 import re
 
-import pytest
-
 from keras_transformer.contract.layout import OPENAPI, OPENAPI_PATH
 from keras_transformer.system.files import read_yaml
 from tests.serving.asking import ask
 from tests.serving.described import described
-
-
-@pytest.fixture(scope="module")
-def server(serve, toy_configs):
-    return serve(models=toy_configs, port=None)
 
 
 def test_the_server_has_it(server):
@@ -21,24 +14,6 @@ def test_the_server_has_it(server):
     assert answer.status == 200
     assert answer.headers["content-type"] == "application/json"
     assert json.loads(answer.body) == read_yaml(OPENAPI)
-
-
-def test_every_reference_names_something():
-    text = OPENAPI.read_text("utf-8")
-    for name in re.findall(r'\$ref: "#/([^"]+)"', text):
-        part = read_yaml(OPENAPI)
-        for key in name.split("/"):
-            part = part[key]
-
-
-def test_every_parameter_of_a_path_is_described():
-    document = described().document
-    for path, item in document["paths"].items():
-        names = re.findall(r"\{(\w+)\}", path)
-        given = [
-            p["$ref"].rpartition("/")[2] for p in item.get("parameters", [])
-        ]
-        assert names == given, path
 
 
 def test_every_operation_answers(server):

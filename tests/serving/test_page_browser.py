@@ -2,9 +2,10 @@
 
 import json
 import re
-import time
 
 import pytest
+
+from tests.chromium import expect
 
 # How long the page waits for the next key.
 PAUSE_MS = 350
@@ -14,12 +15,6 @@ PREDICT = "**/*:predict"
 @pytest.fixture
 def page(open_page):
     return open_page()
-
-
-def expect(locator):
-    from playwright.sync_api import expect
-
-    return expect(locator)
 
 
 def translation(page):
@@ -151,104 +146,7 @@ def test_a_text_that_is_too_long_for_the_model_says_truncated(page):
     expect(notice).to_have_text(re.compile("^Truncated"))
 
 
-@pytest.mark.slow
-def test_an_example_is_a_click_away(page):
-    example = page.get_by_role("button", name="Example: She has two cats.")
-    example.click()
-    expect(page.locator("#source")).to_have_value("She has two cats.")
-    expect(page.locator("#source")).to_be_focused()
-    expect(translation(page)).to_have_text("SHE HAS TWO CATS.")
-    expect(example).to_be_hidden()
-    page.get_by_role("button", name="Clear").click()
-    expect(translation(page)).to_be_empty()
-    expect(page.locator("#details")).to_be_hidden()
-    expect(page.locator("#source")).to_be_focused()
-    expect(example).to_be_visible()
-    page.keyboard.type("a")
-    expect(example).to_be_hidden()
-
-
-def have_log_probabilities(page, *values):
-    """Answers for the model: the texts "a", "b", ... have these per token."""
-    by_text = {chr(ord("a") + i): value for i, value in enumerate(values)}
-
-    def answer(route):
-        body = json.loads(route.request.post_data)
-        if body["signature_name"] != "score":
-            route.continue_()
-            return
-        texts = body["inputs"]["text"]
-        outputs = {
-            "log_probability": [2 * by_text[text] for text in texts],
-            "tokens": [2] * len(texts),
-            "score": [0] * len(texts),
-        }
-        route.fulfill(json={"outputs": outputs})
-
-    page.route(PREDICT, answer)
-
-
-@pytest.mark.slow
-def test_sentences_of_a_low_probability_are_marked_and_numbered(page):
-    asked = requests_of(page)
-    have_log_probabilities(page, -0.5, -2.0, -0.4, -3.0)
-    translate(page, "a\nb\nc\nd")
-    unsure = page.locator("#unsure")
-    expect(unsure).to_contain_text("sentence 2 (14%), sentence 4 (5%).")
-    marked = translation(page).locator("li.unsure")
-    expect(marked).to_have_text(["B", "D"])
-    texts = [inputs["text"] for inputs in inputs_of(asked, "score")]
-    assert texts == [["a", "a"], ["b", "c", "d"]]
-    # Its best translation's is known; that of the other one is asked for.
-    with page.expect_request(lambda sent: '"score"' in (sent.post_data or "")):
-        page.get_by_label("Details of sentence").select_option("2. b")
-    expect(page.locator("#hypotheses")).to_contain_text("14%")
-    texts = [inputs["text"] for inputs in inputs_of(asked, "score")]
-    assert texts[2:] == [["b"]]
-    page.get_by_label("Language of this page").select_option("zh")
-    expect(unsure).to_contain_text("第 2 句 (14%)、第 4 句 (5%)")
-
-
-@pytest.mark.slow
-def test_languages_of_models_and_their_examples(page):
-    models = page.get_by_label("Model").locator("option")
-    expect(models).to_have_text(["en → zh", "toy"])
-    labels, examples = page.evaluate(
-        """async () => {
-          const { languagesOf, modelLabel } = await import(
-            "/assets/languages.js");
-          const { exampleFor } = await import("/assets/examples.js");
-          const stated = { demo: ["en", "pt_BR"], "de-en": ["de", "en"] };
-          const names = ["demo", "de-en", "en_fr-big", "constructor", "x-y"];
-          const sources = ["zh-Hant", "DE", "xx", "constructor"];
-          const languages = sources.map((source) => ({ source }));
-          return [
-            names.map((name) => modelLabel(name, languagesOf(name, stated))),
-            [...languages, null].map((one) => exampleFor(one)?.lang),
-          ];
-        }"""
-    )
-    assert labels == [
-        *("demo (en → pt-BR)", "de → en", "en_fr-big (en → fr)"),
-        *("constructor", "x-y"),
-    ]
-    assert examples == ["zh", "de", None, None, "en"]
-
-
 # Details.
-
-
-@pytest.mark.slow
-def test_alternatives_have_scores(page):
-    translate(page, "good day")
-    expect(page.locator("#hypotheses")).to_contain_text("50%")
-    assert rows_of(page.locator("#hypotheses")) == [
-        ["Rank", "Translation", "Score", "Per token"],
-        ["1", "GOOD DAY", "-0.800", "50%"],
-        ["2", "GOOD DAY!", "-1.300", "50%"],
-    ]
-    meaning = page.get_by_text("The score is the log-probability")
-    expect(meaning).to_be_visible()
 
 
 @pytest.mark.slow
@@ -267,33 +165,6 @@ def test_the_heat_map_is_a_table_with_headers_and_values(page):
     assert table.locator("th[lang=zh]").all_inner_texts() == ["GOOD", "DAY"]
     strongest = table.locator("td.strongest")
     assert strongest.all_inner_texts() == ["85", "85", "85"]
-
-
-@pytest.mark.slow
-def test_a_closed_alignment_is_not_asked_for(page):
-    page.evaluate("document.getElementById('alignment-part').open = false")
-    asked = requests_of(page)
-    translate(page, "good day")
-    expect(page.locator("#hypotheses")).to_contain_text("50%")
-    assert inputs_of(asked, "score")
-    assert not inputs_of(asked, "align")
-    page.locator("summary").click()
-    expect(page.locator("#alignment")).to_contain_text("GOOD")
-    page.locator("summary").click()
-    remembered(page, "alignment", "closed")
-    page.reload()
-    closed = page.locator("#alignment-part")
-    assert not closed.evaluate("part => part.open")
-
-
-def remembered(page, key, value):
-    """Waits until the browser has stored it: it tells of a toggle later."""
-    for _ in range(100):
-        name = f"keras-transformer-page.{key}"
-        if page.evaluate(f"localStorage.getItem('{name}')") == value:
-            return
-        time.sleep(0.05)
-    pytest.fail(f"{key} isn't remembered as {value}")
 
 
 # Models and versions.
@@ -316,14 +187,6 @@ def test_a_version_can_be_chosen(page):
     page.get_by_label("Version").select_option("1")
     expect(translation(page)).to_have_text("one A")
     expect(page.locator("#about")).to_contain_text("toy, version 1, ")
-
-
-@pytest.mark.slow
-def test_a_language_is_guessed_where_the_model_s_name_tells_none(page):
-    page.get_by_label("Model").select_option("toy")
-    for text, lang in (("你好", "zh"), ("ねこ", "ja"), ("cat", "")):
-        translate(page, text)
-        expect(translation(page).locator("p")).to_have_attribute("lang", lang)
 
 
 # Errors.

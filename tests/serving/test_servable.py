@@ -25,10 +25,6 @@ def servable(toy_base):
     servable.close()
 
 
-def texts(*values):
-    return np.array([value.encode() for value in values], dtype=object)
-
-
 def test_a_graph_that_lacks_a_function_is_refused_at_once(toy_base, tmp_path):
     """TensorFlow's error quotes all the graph: it isn't searched for nodes."""
     folder = tmp_path / "3"
@@ -51,20 +47,6 @@ def test_a_graph_that_lacks_a_function_is_refused_at_once(toy_base, tmp_path):
     error = as_serving_error(caught.value)
     assert error.message.startswith("Restoring from checkpoint failed")
     assert len(error.message) < 2000
-
-
-@pytest.mark.parametrize(
-    ("signature", "inputs", "says"),
-    [
-        ("__saved_model_init_op", {}, "no signature"),
-        ("", {"text": texts("a").reshape(1, 1)}, r"\[\?\]. Received: \[1,1\]"),
-    ],
-    ids=["initializer", "shape"],
-)
-def test_inputs_that_are_not_the_signatures(servable, signature, inputs, says):
-    with pytest.raises(ServingError, match=says) as raised:
-        servable.run(signature, inputs)
-    assert raised.value.http_status == 400
 
 
 def test_an_input_with_a_default_may_be_left_out(servable):

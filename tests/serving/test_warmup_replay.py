@@ -11,7 +11,6 @@ from keras_transformer.serving.server.config_files import (
 )
 from keras_transformer.serving.server.servable import (
     Servable,
-    replay,
     replay_full_batches,
 )
 from tests.fake_models import write_version
@@ -52,14 +51,6 @@ def records(tmp_path):
                 request.inputs[key].CopyFrom(tf.make_tensor_proto(value))
             writer.write(log.SerializeToString())
     return path
-
-
-def test_records_are_replayed_in_order(records):
-    recorder = Recorder()
-    assert replay(records, recorder) == 5
-    names = [name for name, _ in recorder.calls]
-    assert names == ["one", "one", "one", "two", "scalar"]
-    assert recorder.calls[1][1]["text"].tolist() == [b"long", b"longer"]
 
 
 def test_the_largest_records_are_repeated_to_full_batches(records):
