@@ -44,13 +44,6 @@ def test_tokens_are_never_read_as_formulas(weights):
     assert not any(text.get_parse_math() for text in last.get_xticklabels())
 
 
-def test_one_layer_with_labels(weights):
-    figure = plot_attention(weights, ROWS, COLUMNS, layers=[2], language="zh")
-    assert list(maps(figure)) == [f"层 2 · 头 {head}" for head in (1, 2, 3)]
-    assert figure.get_supxlabel() == "键：被读取的词元"
-    assert figure.get_supylabel() == "查询：词元"
-
-
 def test_tokens_and_layers_that_do_not_fit_are_refused(weights):
     with pytest.raises(InputError, match=r"\(layers, heads, 2, 4\)"):
         plot_attention(weights, ROWS[:2], COLUMNS)

@@ -7,7 +7,9 @@ from keras_transformer.errors import InputError
 from keras_transformer.plots import (
     padding_shares,
     plot_lengths,
+    plot_padding_share,
 )
+from tests.plots.reading import texts, ticks
 
 
 @pytest.fixture
@@ -57,3 +59,12 @@ def test_buckets_pad_less_than_the_notebooks(lengths):
     both = {name: sum(v) for name, v in padding_shares(lengths, 16).items()}
     assert both["buckets"] < both["sorted by source (notebook)"]
     assert both["sorted by source (notebook)"] < both["in any order"]
+
+
+def test_bars_say_the_percentages():
+    figure = plot_padding_share(
+        {"buckets": (0.031, 0.004), "in any order": (0.4, 0.5)}, language="zh"
+    )
+    axes = figure.axes[0]
+    assert texts(axes) == ["3.1", "40.0", "0.4", "50.0"]
+    assert ticks(axes.yaxis) == ["按长度分桶", "不排序"]

@@ -3,7 +3,7 @@
 import pytest
 
 from keras_transformer.errors import InputError
-from keras_transformer.plots import plot_training_curves
+from keras_transformer.plots import plot_learning_rates, plot_training_curves
 from keras_transformer.plots.training_curves import rates_of
 
 HISTORY = [
@@ -38,15 +38,6 @@ def test_what_was_measured_of_each_epoch():
     assert rate.get_xlabel() == speed.get_xlabel() == "Epoch"
 
 
-def test_bleu_where_it_was_measured():
-    history = [dict(epoch) for epoch in HISTORY]
-    history[1]["val_bleu"] = 17.5
-    quality = plot_training_curves(history).axes[1]
-    (line,) = quality.lines
-    assert (list(line.get_xdata()), list(line.get_ydata())) == ([2], [17.5])
-    assert quality.get_ylabel() == "Dev BLEU"
-
-
 def test_without_a_dev_set_there_is_one_line():
     history = [
         {key: value for key, value in epoch.items() if "val_" not in key}
@@ -68,3 +59,17 @@ def test_rates_are_the_papers_with_the_peak():
     assert rate[4000] == pytest.approx((512 * 4000) ** -0.5)
     assert rate[4000] == max(rates)
     assert rate[20_000] == pytest.approx((512 * 20_000) ** -0.5)
+
+
+def test_a_curve_for_each_setting(language):
+    figure = plot_learning_rates(
+        [(256, 100), (512, 200)], num_steps=50, language=language
+    )
+    axes = figure.axes[0]
+    word = {"en": "warm-up", "zh": "预热"}[language]
+    names = [line.get_label() for line in axes.lines]
+    assert names == [f"D = 256, {word} 100", f"D = 512, {word} 200"]
+    assert all(len(line.get_xdata()) == 50 for line in axes.lines)
+    assert (
+        axes.get_ylabel() == {"en": "Learning rate", "zh": "学习率"}[language]
+    )

@@ -176,3 +176,12 @@ def test_what_nobody_waits_for_is_dropped(batcher, servable):
         late.result(SECONDS)
     assert raised.value.code is Code.DEADLINE_EXCEEDED
     assert servable.batches == [("", [0]), ("", [3])]
+
+
+def test_outputs_without_a_row_for_each_of_the_inputs(batcher, servable):
+    one, _ = held_up(batcher, servable)
+    servable.outputs = lambda values: {"y": values.sum(keepdims=True)}
+    futures = [one.submit(servable, "", x(i, i)) for i in range(2)]
+    servable.gate.set()
+    # Alone nothing has to be split.
+    assert [f.result(SECONDS)["y"].tolist() for f in futures] == [[0], [2]]
