@@ -1,12 +1,9 @@
 import pytest
 import tensorflow as tf
 
-from keras_transformer.compat import is_operation
 from keras_transformer.contract import layout
 from keras_transformer.exporting.verification.checks import CheckFailed
 from keras_transformer.exporting.verification.graph_checks import (
-    LATER_TEXT_OPERATIONS,
-    TEXT_OPERATIONS,
     graph_is_readable,
     nothing_must_be_compiled,
     operations_are_allowed,
@@ -36,15 +33,6 @@ from tests.exporting.broken import all_changed
 )
 def test_refusal(operation, reason):
     assert refusal(operation) == reason
-
-
-def test_text_operations_are_those_of_the_old_server():
-    import tensorflow_text  # noqa: F401
-
-    assert len(TEXT_OPERATIONS) == 35
-    assert not TEXT_OPERATIONS & LATER_TEXT_OPERATIONS
-    for name in TEXT_OPERATIONS | LATER_TEXT_OPERATIONS:
-        assert is_operation(name), name
 
 
 @pytest.fixture

@@ -6,9 +6,7 @@ import pytest
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.registry import labels
 from keras_transformer.exporting.registry.labels import (
-    Labels,
     read_labels,
-    remove_label,
     roll_back,
     set_label,
 )
@@ -29,26 +27,6 @@ def add(base, version):
     (folder / "saved_model.pb").touch()
 
 
-def test_labels_are_read_as_they_were_set(base):
-    assert read_labels(base) == Labels({}, {})
-    set_label(base, "stable", 2)
-    set_label(base, "canary", 4)
-    found = set_label(base, "stable", 3)
-    assert found == read_labels(base)
-    assert found.versions == {"canary": 4, "stable": 3}
-    assert found.earlier == {"stable": [2]}
-    assert set_label(base, "stable", 3) == found
-
-
-def test_rolling_back_goes_the_way_back(base):
-    for version in (1, 4, 2):
-        set_label(base, "stable", version)
-    assert roll_back(base).versions == {"stable": 4}
-    assert roll_back(base).versions == {"stable": 1}
-    with pytest.raises(InputError, match="none to go back to"):
-        roll_back(base)
-
-
 def test_rolling_back_skips_what_is_gone_and_what_is_named(base):
     for version in (2, 3, 2, 4):
         set_label(base, "stable", version)
@@ -66,41 +44,10 @@ def test_first_label_rolls_back_to_the_next_lower_version(base):
     assert read_labels(base).versions == {"stable": 0}
 
 
-def test_removed_label_is_forgotten(base):
-    set_label(base, "canary", 1)
-    set_label(base, "canary", 2)
-    assert remove_label(base, "canary") == Labels({}, {})
-    assert (base / "2").is_dir()
-
-
-@pytest.mark.parametrize("name", ["", "1st", "a b", "a/b", "x" * 64, "é"])
-def test_name_that_is_no_label_is_refused(base, name):
-    with pytest.raises(InputError, match="a label is a letter"):
-        set_label(base, name, 1)
-    assert not (base / labels.FILE).exists()
-
-
 def test_folder_without_a_model_is_no_version(base):
     (base / "5").mkdir()
     with pytest.raises(InputError, match="5: no saved_model.pb"):
         set_label(base, "stable", 5)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "{",
-        "[]",
-        '{"versions": 3, "earlier": {}}',
-        '{"versions": {"stable": "3"}, "earlier": {}}',
-        '{"versions": {"stable": true}, "earlier": {}}',
-        '{"versions": {}, "earlier": {"stable": 3}}',
-    ],
-)
-def test_damaged_file_is_refused(base, content):
-    (base / labels.FILE).write_text(content)
-    with pytest.raises(InputError, match="labels.json: damaged"):
-        read_labels(base)
 
 
 def test_failed_change_leaves_the_labels_as_they_were(base, monkeypatch):

@@ -1,6 +1,4 @@
-import json
 import os
-import re
 import shutil
 
 import pytest
@@ -13,7 +11,6 @@ from keras_transformer.exporting.registry.releases import (
     list_releases,
     prune,
     publish,
-    require_stable,
     served_versions,
 )
 from keras_transformer.exporting.registry.version_folders import version_folders
@@ -60,47 +57,6 @@ def test_labelled_versions_and_those_before_are_served(base):
     assert served_versions(base) == [2, 3, 5]
     roll_back(base)
     assert served_versions(base) == [2, 5]
-
-
-def test_a_first_label_takes_no_requests_unnoticed(base):
-    says = (
-        "version 7 would get all requests, and version 6 would be unloaded. "
-        f"Accepted: first `keras-transformer versions {base} label stable 6`"
-    )
-    with pytest.raises(InputError, match=re.escape(says)):
-        require_stable(base, "canary")
-    require_stable(base, "stable")
-    require_stable(base.parent / "new", "canary")
-    with pytest.raises(InputError, match="6 exists"):
-        require_stable(base, "canary", 6)
-    set_label(base, "stable", 6)
-    require_stable(base, "canary")
-
-
-def test_releases_are_listed_with_what_they_say_of_themselves(base):
-    set_label(base, "stable", 2)
-    path = base / "2" / layout.DESCRIPTION
-    path.parent.mkdir()
-    path.write_text('{"created": "2026-01-02T03:04:05+00:00"}')
-    found = list_releases(base)
-    assert [release.version for release in found] == [1, 2, 3, 4, 5, 6]
-    assert found[1].labels == ["stable"]
-    assert found[1].created == "2026-01-02T03:04:05+00:00"
-    assert found[0].created == ""
-    assert found[0].size == 1
-    assert [release.version for release in found if release.served] == [2]
-    assert json.loads(json.dumps(found[0].to_dict()))["path"] == str(base / "1")
-
-
-def test_pruning_keeps_the_highest_the_labelled_and_the_served(base):
-    set_label(base, "stable", 1)
-    set_label(base, "canary", 2)
-    set_label(base, "canary", 4)
-    assert prune(base, keep=1, dry_run=True) == [3, 5]
-    assert len(version_folders(base)) == 6
-    assert prune(base, keep=1) == [3, 5]
-    assert sorted(os.listdir(base)) == ["1", "2", "4", "6", "labels.json"]
-    assert prune(base, keep=1) == []
 
 
 def test_pruning_keeps_as_many_as_asked_and_what_is_no_version(base):

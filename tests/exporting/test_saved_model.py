@@ -191,13 +191,3 @@ def test_a_string_is_not_taken_for_its_letters(run, tmp_path):
     with pytest.raises(InputError, match="warmup_texts"):
         export_run(run, tmp_path, warmup_texts="one two")
     assert os.listdir(tmp_path) == []
-
-
-def test_module_tracks_each_variable_once(served):
-    used = {
-        variable.ref()
-        for function in served.functions.values()
-        for variable in function.variables
-    }
-    assert served.variable_count == len(used)
-    assert {v.ref() for v in served.module.variables} == used

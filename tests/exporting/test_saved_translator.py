@@ -9,7 +9,6 @@ from keras_transformer.contract import layout
 from keras_transformer.errors import InputError
 from keras_transformer.exporting.saved_translator import (
     SavedTranslator,
-    find_saved_model,
 )
 from keras_transformer.exporting.session import SavedModelSession
 from keras_transformer.system.files import read_json, write_json
@@ -132,16 +131,6 @@ def test_alignment_belongs_to_the_translation(translator, texts):
     assert alignment.dtype == np.float32
 
 
-def test_truncated_texts_are_told_and_warned_of(translator):
-    texts = ["A dog.", "dog " * 40, "dog " * 50]
-    for n_best in (None, 2):
-        with pytest.warns(
-            UserWarning, match=r"2 truncated texts \(number 2, 3"
-        ):
-            found = translator.translate(texts, n_best, details=True)
-        assert [one.truncated for one in found] == [False, True, True]
-
-
 def test_an_export_of_another_format_is_refused(report, tmp_path):
     folder = shutil.copytree(report.path, tmp_path / "1")
     path = folder / layout.DESCRIPTION
@@ -182,24 +171,8 @@ def test_other_signatures_are_refused(served, report, tmp_path, name, kept):
         SavedTranslator(tmp_path)
 
 
-def test_no_text_gives_no_translation(translator):
-    assert translator.translate([]) == []
-
-
 def test_text_that_utf8_cannot_hold_is_translated(translator):
     assert isinstance(translator.translate("a dog \udcff"), str)
-
-
-def test_description_is_read(translator):
-    assert translator.description["languages"]["source"] == "en"
-
-
-def test_highest_version_is_opened(tmp_path):
-    for name in ("2", "10", ".tmp-11-5"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / layout.SAVED_MODEL).write_bytes(b"")
-    assert find_saved_model(tmp_path) == tmp_path / "10"
-    assert find_saved_model(tmp_path / "2") == tmp_path / "2"
 
 
 @pytest.mark.parametrize(
