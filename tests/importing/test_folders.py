@@ -1,6 +1,5 @@
 """Folders that somebody else made: what of them is read, and what is not."""
 
-import os
 import re
 
 import pytest
@@ -8,10 +7,7 @@ import pytest
 from keras_transformer.errors import InputError
 from keras_transformer.importing.folders import (
     LARGEST_YAML,
-    check_files,
-    check_name,
     inside,
-    is_own,
     read_head,
     yaml_mapping,
 )
@@ -48,16 +44,6 @@ def test_yaml_of_any_size_is_refused_unread():
         yaml_mapping(b"#" * (LARGEST_YAML + 1), "x.yml")
 
 
-@pytest.mark.parametrize("name", ["a\0.yml", "a\ud800.yml"])
-def test_names_that_no_file_has(name, tmp_path):
-    with pytest.raises(InputError, match="here, which isn't text"):
-        check_name(name, "here")
-    path = tmp_path / "x.yml"
-    with pytest.raises(InputError, match="model is 'a.*which isn't text"):
-        inside(tmp_path, path, "model", {"model": name})
-    check_name("文.yml", "here")
-
-
 def test_names_lead_to_files_within_the_folder(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -69,46 +55,6 @@ def test_names_lead_to_files_within_the_folder(tmp_path):
     for name in ("../b", "/b", "link/b", "", 3, None):
         with pytest.raises(InputError, match=r"x.yml: a is .*Accepted"):
             inside(folder, path, "a", {"a": name})
-
-
-def test_pipes_are_refused(tmp_path):
-    check_files(tmp_path / "nowhere")
-    check_files(tmp_path)
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe: neither a file nor a folder"):
-        check_files(tmp_path)
-
-
-def test_links_to_another_folder_are_not_its_own(tmp_path):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (tmp_path / "secret").write_text("key")
-    (folder / "README").write_text("text")
-    (folder / "inner").symlink_to("README")
-    (folder / "outer").symlink_to("../secret")
-    (folder / "nowhere").symlink_to("nothing")
-    (folder / "circle").symlink_to("circle")
-    names = ("README", "inner", "outer", "nowhere", "circle", "nothing")
-    own = [name for name in names if is_own(folder / name)]
-    assert own == ["README", "inner"]
-
-
-def test_the_cache_of_hugging_face_has_links_to_its_own(tmp_path):
-    snapshot = tmp_path / "models--x" / "snapshots" / "123"
-    snapshot.mkdir(parents=True)
-    blob = snapshot.parents[1] / "blobs" / f"{456:040x}"
-    blob.parent.mkdir()
-    blob.write_text("text")
-    (tmp_path / "secret").write_text("key")
-    (snapshot / "README.md").symlink_to(blob)
-    (snapshot / "NOTICE").symlink_to("../../../secret")
-    (blob.parent / "secret").write_text("key")
-    (snapshot / "LICENSE").symlink_to("../../blobs/secret")
-    (blob.parents[1] / "refs").write_text("key")
-    (snapshot / "CITATION").symlink_to("../../refs")
-    assert is_own(snapshot / "README.md")
-    for name in ("NOTICE", "LICENSE", "CITATION"):
-        assert not is_own(snapshot / name), name
 
 
 def test_the_head_of_a_file(tmp_path):

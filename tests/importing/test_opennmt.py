@@ -16,8 +16,6 @@ from keras_transformer.cli.main import main
 from keras_transformer.errors import InputError
 from keras_transformer.importing.opennmt import read_opennmt
 from keras_transformer.importing.run import import_run
-from keras_transformer.inference.incremental import IncrementalTransformer
-from keras_transformer.text.tokenizer import frame
 from keras_transformer.training.run import Run
 from keras_transformer.translation.translator import Translator
 from tests.importing.conftest import FIXTURES, LANGUAGES
@@ -51,22 +49,6 @@ def test_log_probabilities_are_those_of_opennmt(kind, import_of):
     )
     np.testing.assert_allclose(
         result["log_probability"], expected["log_probabilities"], atol=1e-4
-    )
-
-
-@KINDS
-def test_the_functional_model_says_the_same(kind, import_of):
-    run, expected = import_of(kind), references_of(kind)
-    source = frame(run.source_tokenizer.tokenize(expected["sources"]))
-    target = frame(run.target_tokenizer.tokenize(expected["targets"]))
-    inputs = source.to_tensor(), target[:, :-1].to_tensor()
-    model = run.load_model()
-    names = ("source_ids", "target_ids")
-    whole = model(dict(zip(names, inputs, strict=True)), training=False)
-    steps, _ = IncrementalTransformer(model).predict(*inputs)
-    real = (inputs[1] != 0).numpy()
-    np.testing.assert_allclose(
-        np.array(whole)[real], np.array(steps)[real], atol=1e-4
     )
 
 

@@ -93,26 +93,6 @@ def test_searches_end_where_those_of_transformers_do(
     assert same >= 43, f"{same} of {len(reference.sources)}"
 
 
-def test_the_manifest_tells_origin_and_licence(import_of, folders):
-    run = Run.load(import_of("base").folder)
-    imported = run.manifest["imported"]
-    assert imported["from"] == str(folders["base"])
-    assert imported["kind"] == "Hugging Face Marian"
-    assert imported["license"] == "apache-2.0"
-    assert {file["name"] for file in imported["files"]} == {
-        "config.json",
-        "model.safetensors",
-        "vocab.json",
-        "source.spm",
-        "target.spm",
-    }
-    assert all(len(file["sha256"]) == 64 for file in imported["files"])
-    copied = run.folder / "imported" / "README.md"
-    assert copied.read_text() == (folders["base"] / "README.md").read_text()
-    assert run.config.decoding.beam_size == 4
-    assert import_of("original").manifest["imported"]["license"] is None
-
-
 def test_a_source_prefix_goes_before_texts_without_a_code(import_of):
     run = import_of("big", source_prefix=">>cmn_Hans<<")
     tokenizer = Run.load(run.folder).source_tokenizer
@@ -196,27 +176,6 @@ def test_punctuation_is_normalised_if_the_pipeline_did(copy, tmp_path):
     tokenizer = Run.load(run.folder).source_tokenizer
     odd, plain = tokenizer.tokenize(["“I” – go…", '"I" - go...']).to_list()
     assert odd == plain
-
-
-def test_separate_vocabularies_keep_their_own_ids(import_of):
-    run = import_of("separate")
-    assert run.config.model.tied_embeddings == "target"
-    sizes = [
-        getattr(run, f"{side}_tokenizer").vocabulary_size
-        for side in ("source", "target")
-    ]
-    assert sizes[0] < sizes[1]
-    paths = {weight.path for weight in run.load_model().weights}
-    assert "target_embedding/output_bias" in paths
-
-
-def test_dropout_is_that_of_the_training(copy, tmp_path):
-    folder = copy()
-    change(folder, dropout=0.3, attention_dropout=0.2, activation_dropout=0.1)
-    model = import_run(folder, tmp_path / "run", **LANGUAGES).config.model
-    assert model.dropout == 0.3
-    assert model.attention_dropout == 0.2
-    assert model.feedforward_dropout == 0.1
 
 
 @pytest.mark.parametrize("rate", [1, -0.1, "0.1", None, True])
