@@ -323,16 +323,6 @@ class Whereabouts:
         return lambda lines: [(os.getpid(), threads) for _ in lines]
 
 
-def set_up():
-    """What a worker may do first."""
-    os.environ["SET_UP"] = "yes"
-
-
-def tell_set_up():
-    """A translator that tells whether `set_up` was called."""
-    return lambda lines: [os.environ.get("SET_UP")] * len(lines)
-
-
 @dataclasses.dataclass(frozen=True)
 class SmallTranslator:
     """Translates letters greedily with a random Transformer."""

@@ -6,7 +6,6 @@ import errno
 import os
 import pathlib
 import pickle
-import shutil
 import threading
 import typing
 
@@ -114,13 +113,6 @@ def test_all_shards_by_one_translator(make):
     assert work.result() == expected("abcdefgh")
 
 
-def test_one_shard(make):
-    work = make()
-    assert work.finish([2]) is None
-    assert work.folder.unfinished(range(4)) == [0, 1, 3]
-    assert work.folder.shard_path(2).read_text() == "5 E\n6 F\n"
-
-
 def test_finished_shards_are_skipped(make):
     work = make()
     work.finish([1, 3])
@@ -132,21 +124,6 @@ def test_finished_shards_are_skipped(make):
     assert sorted(seen) == ["a", "b", "e", "f"]
     assert sorted(set(work.progress)) == [5, 6, 7, 8]
     assert work.result() == expected("abcdefgh")
-
-
-def test_nothing_left_opens_no_translator(make):
-    work = make()
-    work.finish()
-    work.opened.clear()
-    assert work.finish() is None
-    assert work.opened == []
-
-
-def test_an_empty_text_opens_no_translator(make):
-    work = make("")
-    assert work.finish() is None
-    assert work.opened == []
-    assert work.result() == ""
 
 
 def test_a_failed_shard_is_tried_again_after_the_others(make):
@@ -162,28 +139,6 @@ def test_a_failed_shard_is_tried_again_after_the_others(make):
     assert work.opened == ["begin", "end"] * 3
 
 
-def test_what_fails_once_is_mended(make):
-    work = make(["a", "b", "kill", "d", "e", "f", "g", "h"])
-    times = []
-
-    def once(lines):
-        if "kill" in lines and not times:
-            times.append(1)
-            raise InputError("dead")
-        return shout([line.replace("kill", "c") for line in lines])
-
-    work.translate = once
-    assert work.finish() is None
-    assert work.said == ["shard 1 failed (try 1 of 3): dead"]
-    assert work.result() == expected("abcdefgh")
-
-
-def test_no_retries(make):
-    work = make(["kill"] + ["a"] * 7)
-    assert "are left: 0 (" in work.finish(retries=0)
-    assert len(work.said) == 1
-
-
 def test_a_text_that_changes_meanwhile_spares_other_shards(make):
     work = make()
     content = work.input.read_bytes().replace(b"c", b"\xff")
@@ -193,33 +148,6 @@ def test_a_text_that_changes_meanwhile_spares_other_shards(make):
     assert "line 3: invalid UTF-8" in left
     assert len(work.said) == 2
     assert work.folder.unfinished(range(4)) == [1]
-
-
-def test_a_damaged_shard_is_translated_again(make):
-    work = make()
-    work.finish()
-    path = work.folder.shard_path(2)
-    path.write_text("5 E\n")
-    assert work.finish() is None
-    [said] = work.said
-    assert said.startswith(f"shard 2 failed (try 1 of 3): {path}: damaged, 4 b")
-    assert work.opened == ["begin", "end"] * 2
-    assert work.result() == expected("abcdefgh")
-
-
-def test_a_shard_that_is_damaged_each_time_is_left(make, monkeypatch):
-    work = make()
-    monkeypatch.setattr(
-        work.folder, "_problem", lambda n: "damaged" if n == 1 else None
-    )
-    assert "are left: 1 (damaged)" in work.finish(retries=1)
-    assert len(work.said) == 2
-
-
-def test_truncated_lines_have_their_numbers_in_the_text(make):
-    work = make(["a", "long", "c", "d", "e", "f", "long", "h"])
-    work.finish()
-    assert sorted(work.truncated) == [2, 7]
 
 
 def test_a_full_disk_ends_it_at_once(make, monkeypatch):
@@ -232,26 +160,6 @@ def test_a_full_disk_ends_it_at_once(make, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         work.finish()
     assert work.said == []
-
-
-def test_a_model_that_cannot_be_loaded_ends_it_at_once(make):
-    work = make()
-
-    @contextlib.contextmanager
-    def damaged():
-        raise InputError("weights: damaged")
-        yield
-
-    work.open = damaged
-    with pytest.raises(InputError, match="damaged"):
-        work.finish()
-
-
-def test_an_error_of_the_code_is_not_a_shards(make):
-    work = make()
-    work.translate = lambda lines: {}["bug"]
-    with pytest.raises(KeyError):
-        work.finish()
 
 
 def test_waits_for_what_others_do(make, monkeypatch):
@@ -277,17 +185,6 @@ def test_waits_for_what_others_do(make, monkeypatch):
     result = work.result().splitlines()
     assert result[2:4] == ["3 theirs", "4 theirs"]
     assert result[6:] == ["7 G", "8 H"]
-
-
-def test_another_process_that_has_joined_ends_it(make):
-    work = make()
-
-    def joined(lines):
-        shutil.rmtree(work.job.folder)
-        return shout(lines)
-
-    work.translate = joined
-    assert work.finish() is None
 
 
 class Loads:

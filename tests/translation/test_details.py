@@ -6,7 +6,6 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.constants import UNK_ID
-from keras_transformer.search.scoring import most_attended
 from keras_transformer.translation.details import (
     align,
     details,
@@ -123,13 +122,6 @@ def test_every_hypothesis_is_replaced():
     assert "⁇" not in "".join(first + second)
 
 
-def test_no_pass_and_no_surface_where_nothing_is_replaced(monkeypatch):
-    subject = scripted(4, UNK_ID)
-    monkeypatch.setattr(subject, "score_ids", None)
-    monkeypatch.setattr(subject, "surface", None)
-    assert best(subject, ["alpha"]) == ["a⁇"]
-
-
 def test_a_model_that_does_not_align_is_refused():
     subject = scripted(4, UNK_ID, replace_unknown=True)
     score = subject.score_ids
@@ -140,12 +132,6 @@ def test_a_model_that_does_not_align_is_refused():
     subject.score_ids = without_attention
     with pytest.raises(ValueError, match="align=True"):
         best(subject)
-
-
-def test_only_text_is_attended_to():
-    attention = tf.constant([[[0.7, 0.1, 0.2, 0.0]]] * 2)
-    surface = tf.constant([["", "x", "y", ""], ["", "", "", ""]])
-    assert text(most_attended(attention, surface).numpy()) == [["y"], [""]]
 
 
 def test_details_agree_with_translate_and_nbest(trained):
@@ -328,10 +314,3 @@ def test_alignment_is_that_of_the_best_hypothesis(translator):
     )
     assert found["truncated"].tolist() == [False, True]
     assert found["source_tokens"].shape[1] == 12
-
-
-@pytest.mark.parametrize("texts", [[], ["", " "]], ids=["none", "blank"])
-def test_alignment_of_no_text(translator, texts):
-    found = numpy(traced(align, translator)(tf.constant(texts, tf.string)))
-    assert found["alignment"].shape[:2] == (len(texts), 1)
-    assert not found["alignment"].any()

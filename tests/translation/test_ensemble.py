@@ -9,7 +9,6 @@ import tensorflow as tf
 import yaml
 
 from keras_transformer import distill, evaluate, load
-from keras_transformer.api import evaluation
 from keras_transformer.cli.main import main
 from keras_transformer.config import DecodingConfig
 from keras_transformer.data.prepared import PreparedData
@@ -222,22 +221,6 @@ def test_references_are_cut_at_the_positions_that_all_have(runs, first):
     pairs = [("one four six", " ".join(["six"] * 9)), ("two", "two")]
     result = evaluate(runs / first, pairs, ensemble=[runs / second])
     assert result.tokens == 6 + 2
-
-
-def test_one_other_run_may_be_given_by_itself(runs, monkeypatch):
-    one, two = runs / "run-1", runs / "run-2"
-    given = []
-
-    def note(run, *_):
-        given.append(run.ensemble)
-        raise InputError("enough")
-
-    monkeypatch.setattr(evaluation, "_measure_run", note)
-    for other in (two, str(two)):
-        with pytest.raises(InputError, match="enough"):
-            evaluate(str(one), [("one four", "four one")], ensemble=other)
-        assert load(one, ensemble=other).ensemble == (other,)
-    assert given == [(two,), (str(two),)]
 
 
 def test_refuses_runs_of_other_tokens(runs, capsys):

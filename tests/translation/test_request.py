@@ -7,26 +7,8 @@ from keras_transformer.errors import InputError
 from keras_transformer.translation.request import (
     Hypothesis,
     Translation,
-    TranslationRequest,
     translations_of,
 )
-
-
-@pytest.mark.parametrize(
-    ("options", "count", "is_plain"),
-    [
-        ({}, 1, True),
-        ({"scores": True}, 1, True),
-        ({"n_best": 1}, 1, False),
-        ({"n_best": 3}, 3, False),
-        ({"json": True}, 1, False),
-        ({"prefixes": True, "scores": True}, 1, False),
-    ],
-)
-def test_what_is_more_than_plain(options, count, is_plain):
-    request = TranslationRequest(**options)
-    assert request.count == count
-    assert request.is_plain == is_plain
 
 
 def test_rows_that_are_left_over_are_no_hypotheses():

@@ -16,7 +16,6 @@ import pytest
 from keras_transformer.errors import InputError
 from keras_transformer.translation.shard_folder import (
     Claims,
-    ShardFolder,
     open_folder,
     ranges,
 )
@@ -67,17 +66,6 @@ def test_shards_are_joined_in_order_and_the_folder_goes(job):
     assert not job.folder.exists()
 
 
-def test_files_are_named_by_number(job):
-    with open_folder(job) as folder:
-        fill(folder, [1])
-    assert sorted(os.listdir(job.folder)) == [
-        "00001-of-00003",
-        "00001-of-00003.json",
-        "claims",
-        "manifest.json",
-    ]
-
-
 def test_missing_shards_are_named(job):
     job = dataclasses.replace(job, count=12)
     with open_folder(job) as folder:
@@ -88,52 +76,6 @@ def test_missing_shards_are_named(job):
     assert not pathlib.Path(job.output).exists()
 
 
-def test_numbers_as_ranges():
-    assert ranges([3, 7, 8, 9, 11, 12]) == "3, 7-9, 11-12"
-    assert ranges([]) == ""
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"model": "x"}, "another model"),
-        ({"count": 4}, "3 shards and not 4"),
-        ({"options": {"beam_size": 1}}, "banned .* and not None"),
-        (
-            {"options": {"beam_size": 1, "banned": ["a"]}},
-            "beam_size 4 and not 1",
-        ),
-    ],
-    ids=["model", "count", "option gone", "option"],
-)
-def test_another_job_is_refused(job, change, says):
-    open_folder(job).__exit__()
-    with pytest.raises(InputError, match=f"begun with {says}"):
-        open_folder(dataclasses.replace(job, **change))
-    open_folder(job).__exit__()
-
-
-def test_another_input_is_refused_and_a_copy_is_not(job, tmp_path):
-    open_folder(job).__exit__()
-    copy = tmp_path / "copy.txt"
-    shutil.copyfile(job.input, copy)
-    os.utime(copy, (1, 1))
-    moved = dataclasses.replace(job, input=str(copy))
-    open_folder(moved).__exit__()
-    for text in ("0\n1\n2\n3\n4\n5\n6\n7\n8\n8\n", "0\n"):
-        copy.write_text(text)
-        with pytest.raises(InputError, match="begun with another input"):
-            open_folder(moved)
-
-
-def test_prefixes_belong_to_the_job(job, tmp_path):
-    path = tmp_path / "prefixes.txt"
-    path.write_text("x\n" * 10)
-    open_folder(job).__exit__()
-    with pytest.raises(InputError, match="begun with another prefix"):
-        open_folder(dataclasses.replace(job, prefixes=str(path)))
-
-
 @pytest.mark.parametrize("count", [9, 11])
 def test_a_prefix_for_each_line(job, tmp_path, count):
     path = tmp_path / "prefixes.txt"
@@ -141,14 +83,6 @@ def test_a_prefix_for_each_line(job, tmp_path, count):
     shorter = "prefixes.txt" if count == 9 else "input"
     with pytest.raises(InputError, match=f"no line 1[01] in .*{shorter}$"):
         open_folder(dataclasses.replace(job, prefixes=str(path)))
-
-
-def test_a_line_that_is_not_utf8_is_refused_at_the_start(job):
-    """A shard of it could never be translated, and the rest in vain."""
-    with pathlib.Path(job.input).open("ab") as file:
-        file.write(b"\xff\n")
-    with pytest.raises(InputError, match=r"in.txt, line 11: invalid UTF-8"):
-        open_folder(job)
 
 
 @pytest.mark.parametrize(
@@ -218,19 +152,6 @@ def test_what_is_no_file_is_refused(job, tmp_path):
         open_folder(dataclasses.replace(job, input=str(tmp_path / "no")))
 
 
-def test_a_failed_shard_leaves_nothing(job):
-    def write_half(file):
-        file.write("half")
-        raise KeyError
-
-    with open_folder(job) as folder:
-        with pytest.raises(KeyError):
-            with folder.writing_shard(0) as file:
-                write_half(file)
-        assert folder.unfinished([0]) == [0]
-        assert sorted(os.listdir(job.folder)) == ["claims", "manifest.json"]
-
-
 def test_what_killed_processes_left_is_removed(job, tmp_path):
     with open_folder(job) as folder:
         left = job.folder / f".tmp-{'0' * 20}-00000-of-00003"
@@ -289,16 +210,10 @@ def test_a_kill_while_joining_loses_nothing(job, monkeypatch, moment):
     assert not job.folder.exists()
 
 
+# Others: tests/cli/test_translate_shards.py.
 DAMAGES = {
-    "cut": lambda path: path.write_bytes(path.read_bytes()[:3]),
-    "extended": lambda path: path.write_bytes(path.read_bytes() * 2),
     "emptied": lambda path: path.write_bytes(b""),
-    "changed": lambda path: path.write_text("Shard 1\n"),
     "another": lambda path: shutil.copyfile(path.with_name(OTHER), path),
-    "link": lambda path: (
-        path.rename(path.with_name("x")).touch() or path.symlink_to("x")
-    ),
-    "pipe": lambda path: path.unlink() or os.mkfifo(path),
     "device": lambda path: path.unlink() or path.symlink_to("/dev/zero"),
     "record gone": lambda path: path.with_name(f"{path.name}.json").unlink(),
     "record cut": lambda path: path.with_name(f"{path.name}.json").write_text(
@@ -347,18 +262,6 @@ def test_a_shard_of_another_text_is_not_this_ones(job, tmp_path):
         for file in job.folder.glob("*-of-*"):
             shutil.copyfile(file, folder.path / file.name)
         assert list(folder.join()) == [0, 1, 2]
-
-
-def test_files_of_others_stay(job):
-    others = ["joined.json", "notes.txt", "00001-of-00003.bak", ".tmp-mine"]
-    with open_folder(job) as folder:
-        fill(folder, range(3))
-        for name in others:
-            (folder.path / name).write_text("{}")
-        (folder.path / "folder").mkdir()
-        assert folder.join() == {}
-    assert pathlib.Path(job.output).read_text() == "shard 0\nshard 1\nshard 2\n"
-    assert sorted(os.listdir(job.folder)) == sorted([*others, "folder"])
 
 
 def test_another_process_has_joined_meanwhile(job):
@@ -424,13 +327,6 @@ def test_a_claim_lasts_as_long_as_its_process(job, claiming):
             assert time.monotonic() < deadline
 
 
-def test_a_finished_shard_is_not_claimed(job):
-    with open_folder(job) as folder:
-        fill(folder, [0])
-        with folder.claim(0) as is_ours:
-            assert not is_ours
-
-
 def test_without_locks_everyone_gets_every_claim(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(37, "No locks available")
@@ -441,16 +337,3 @@ def test_without_locks_everyone_gets_every_claim(tmp_path, monkeypatch):
     assert one.claim(3)
     assert not one.are_kept
     one.close()
-
-
-def test_a_manifest_tells_what_was_begun(job):
-    with open_folder(job) as folder:
-        content = json.loads((folder.path / "manifest.json").read_text())
-        with ShardFolder(job) as again:
-            assert again.shards == folder.shards
-    text = content["texts"]["input"]
-    assert text["bytes"] == 20
-    assert text["offsets"] == [0, 4, 12, 20]
-    assert len(text["sha256"]) == 64
-    assert content["lines"] == [0, 2, 6, 10]
-    assert content["options"] == {"batch_size": 1, **job.options}

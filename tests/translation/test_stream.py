@@ -72,18 +72,6 @@ def test_reads_no_more_than_a_window_ahead():
     assert read == 8
 
 
-def test_progress_counts_every_line():
-    counts = []
-    lines = ["a", "", "b", "c", " ", "d"]
-    list(translate_lines(lines, shout, 2, window=4, progress=counts.append))
-    assert sum(counts) == 6
-
-
-def test_a_translator_that_loses_a_line_is_noticed():
-    with pytest.raises(ValueError, match="zip"):
-        list(translate_lines(["a", "b"], lambda lines: lines[:1]))
-
-
 def test_texts_that_belong_together_stay_together():
     pairs = [("a", "x"), ("", " "), ("bbb", ""), ("", "y")]
 
@@ -108,13 +96,6 @@ def test_text_translator_calls_a_graph_function():
     translate = text_translator(function)
     assert translate(["é", "b"]) == ["É", "B"]
     assert translate([]) == []
-
-
-def test_text_translator_repairs_what_is_not_unicode():
-    def function(text):
-        return {"translation": tf.strings.join([text, b"\xff"])}
-
-    assert text_translator(function)(["a\udcff"]) == ["a?\ufffd"]
 
 
 def test_a_blank_line_is_answered_before_the_next_is_read():

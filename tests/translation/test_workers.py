@@ -14,8 +14,6 @@ from keras_transformer.translation.workers import (
 from tests.toy_models import (
     Shout,
     Whereabouts,
-    set_up,
-    tell_set_up,
 )
 
 
@@ -29,11 +27,6 @@ def test_every_worker_translates_with_the_threads_asked_for():
         found = set(through(workers, ["x"] * 200, batch_size=1))
         assert found == {(pid, 1) for pid in workers.process_ids}
         assert os.getpid() not in workers.process_ids
-
-
-def test_what_is_to_be_done_first_is_done():
-    with translation_workers(tell_set_up, 1, prepare=set_up) as workers:
-        assert through(workers, ["x"]) == ["yes"]
 
 
 @pytest.mark.parametrize("options", [{"count": 0}, {"count": 1, "threads": 0}])
