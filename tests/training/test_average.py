@@ -69,14 +69,6 @@ def test_the_mean_is_scored_on_dev(averaged, prepared):
 
 
 @pytest.mark.slow
-def test_training_goes_on_as_without(averaged, config, prepared, tmp_path):
-    run = Run.create(tmp_path / "run", config, prepared)
-    assert_same_weights((averaged[1], fit(run, prepared)), 1e-4)
-    with pytest.raises(InputError, match="with training.average_epochs"):
-        run.load_model("average")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("stop_after", [20, 27])
 def test_a_resumed_run_has_the_same_mean(
     averaged, averaging, prepared, tmp_path, stop_after

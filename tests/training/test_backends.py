@@ -5,9 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from keras_transformer.config import DataConfig
-from keras_transformer.config.presets import preset
-from keras_transformer.data.prepare import prepare
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import fit
 from keras_transformer.training.run import Run
@@ -139,32 +136,3 @@ def test_a_run_goes_on_on_the_other_backend(
     np.testing.assert_allclose(losses(steps), losses(whole), rtol=1e-4)
     # Weights differ: Adam makes steps of a full rate of what is rounding alone,
     # such as the gradient of a key's bias, to which a softmax is blind.
-
-
-@pytest.mark.slow
-def test_200_steps_on_a_corpus_agree(corpus_files, tmp_path):
-    prepared = prepare([corpus_files[0]], tmp_path / "data", DataConfig())
-    config = preset("demo").updated(
-        {
-            "model": {**NO_DROPOUT, "max_length": 128},
-            "training": {
-                "epochs": 1,
-                "threads": 1,
-                "batch_sentences": 32,
-                # Few programs: compiling takes longer than the steps.
-                "length_buckets": "geometric",
-            },
-        }
-    )
-    first = Run.create(tmp_path / "first", config, prepared)
-    first.save_weights(first.build_model(), "best", 1, {})
-    steps = []
-    for backend in ("tensorflow", "jax"):
-        run = Run.create(tmp_path / backend, config, prepared, first)
-        steps.append(train(backend, run, prepared, stop=200))
-    assert len(steps[0]) == len(steps[1]) == 200
-    ours, theirs = map(losses, steps)
-    assert ours[-1] < ours[0] - 1
-    difference = np.abs(np.array(ours) / theirs - 1).max()
-    print(f"largest relative difference: {difference:.2g}")
-    assert difference < 1e-4

@@ -13,14 +13,12 @@ from keras_transformer.errors import InputError
 from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.text.subword_sampler import SubwordSampler
 from keras_transformer.training.checkpoint import Interrupted
-from keras_transformer.training.compiling import compile_model
 from keras_transformer.training.fit import callback_list, fit
 from keras_transformer.training.run import Run
 from tests.toy_models import (
     Recorder,
     assert_same_weights,
     fit_watched,
-    weights_of,
     write_corpus,
 )
 
@@ -61,39 +59,6 @@ def test_best_weights_are_those_of_the_lowest_dev_loss(whole, prepared):
     loss, _ = cross_entropy(Run.load(run.folder).load_model("best"), dev)
     lowest = min(line["val_cross_entropy"] for line in run.history())
     assert loss == pytest.approx(lowest, rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    "stop_after",
-    [
-        pytest.param(1, marks=pytest.mark.slow),
-        # In processes of their own: tests/cli/test_interruption.py.
-        pytest.param(14, marks=pytest.mark.slow),
-        pytest.param(30, marks=pytest.mark.slow),
-    ],
-)
-def test_an_interrupted_run_goes_on_as_if_never_stopped(
-    prepared, config, whole, tmp_path, stop_after
-):
-    run = Run.create(tmp_path / "run", config, prepared)
-    recorder = Recorder(stop_after)
-    with pytest.raises(Interrupted):
-        fit(run, prepared, observer=recorder, stop_requested=recorder.stop)
-    resumed = Recorder()
-    model = fit(Run.load(run.folder), prepared, resume=True, observer=resumed)
-    _, expected_model, expected = whole
-    steps = recorder.steps + resumed.steps
-    assert [s[:2] for s in steps] == [s[:2] for s in expected.steps]
-    np.testing.assert_allclose(
-        [s[2] for s in steps], [s[2] for s in expected.steps], atol=1e-4
-    )
-    for ours, theirs in zip(
-        weights_of(model), weights_of(expected_model), strict=True
-    ):
-        np.testing.assert_allclose(ours, theirs, atol=1e-4)
-    losses = [line["loss"] for line in run.history()]
-    expected_losses = [line["loss"] for line in whole[0].history()]
-    np.testing.assert_allclose(losses, expected_losses, atol=1e-4)
 
 
 @pytest.mark.medium
@@ -231,29 +196,6 @@ def test_a_training_without_an_update_is_refused(prepared, config, tmp_path):
     run = Run.create(tmp_path / "run", config, prepared)
     with pytest.raises(InputError, match="or less, the batches of all epochs"):
         fit(run, prepared)
-
-
-def test_gradients_reach_every_weight(prepared, config, tmp_path):
-    import tensorflow as tf
-
-    run = Run.create(tmp_path / "run", config, prepared)
-    model = run.build_model()
-    compile_model(model, config.training, config.model.d_model)
-    rng = np.random.default_rng(1)
-    ids = {
-        name: rng.integers(4, 9, size=(2, 4))
-        for name in ("source_ids", "target_ids")
-    }
-    labels = rng.integers(4, 9, size=(2, 4))
-    with tf.GradientTape() as tape:
-        logits = model(ids, training=True)
-        loss = model.compute_loss(None, labels, logits)
-    variables = [w.value for w in model.trainable_weights]
-    for weight, gradient in zip(
-        model.trainable_weights, tape.gradient(loss, variables), strict=True
-    ):
-        values = tf.convert_to_tensor(gradient).numpy()
-        assert np.isfinite(values).all(), weight.path
 
 
 @pytest.fixture(scope="module")

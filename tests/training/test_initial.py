@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.config import DataConfig
-from keras_transformer.data.batching import evaluation_batches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
-from keras_transformer.evaluation.run_evaluation import cross_entropy
 from keras_transformer.training.checkpoint import Interrupted
 from keras_transformer.training.fit import fit
 from keras_transformer.training.observer import Observer
@@ -17,7 +15,6 @@ from tests.toy_models import (
     assert_same_weights,
     difference,
     weights_of,
-    write_corpus,
 )
 
 
@@ -68,32 +65,6 @@ def test_training_starts_from_the_best_weights(
     assert manifest["initial"]["weights"] == "best"
     assert manifest["initial"]["epoch"] == 1
     assert len(manifest["initial"]["sha256"]) == 64
-
-
-@pytest.mark.slow
-def test_a_run_killed_before_its_first_checkpoint_starts_there_again(
-    parent, prepared, config, tmp_path
-):
-    config = config.updated({"training": {"epochs": 2}})
-    run = Run.create(tmp_path / "whole", config, prepared, parent)
-    whole = fit(run, prepared)
-    # It has its own copy.
-    folder = tmp_path / "killed"
-    killed = Run.create(folder, config, prepared, parent)
-    first = First()
-    fit(Run.load(folder), prepared, resume=True, observer=first)
-    assert difference(first.weights, weights_of(parent.load_model())) == 0
-    assert_same_weights((killed.load_model("last"), whole), 1e-4)
-
-
-def test_other_models_are_refused(parent, prepared, config, tmp_path):
-    wider = config.updated({"model": {"d_ff": 64, "norm": "post"}})
-    with pytest.raises(InputError, match="d_ff is 32 there, 64 here; .*norm"):
-        Run.create(tmp_path / "run", wider, prepared, parent)
-    learned = config.updated({"model": {"positions": "learned"}})
-    with pytest.raises(InputError, match="positions is sinusoidal there"):
-        Run.create(tmp_path / "run", learned, prepared, parent)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture(scope="module")
@@ -196,15 +167,6 @@ def test_layers_normalised_after_their_sum_are_copied_whole(
         assert kernel.any()
 
 
-def test_other_tokenizers_are_refused(parent, config, tmp_path):
-    write_corpus(tmp_path, train=12)
-    data = DataConfig(target_language="en", target_tokenizer="word")
-    other = prepare([tmp_path / "train.tsv"], tmp_path / "data", data)
-    with pytest.raises(InputError, match="source tokenizer isn't the one of"):
-        Run.create(tmp_path / "run", config, other, parent)
-    assert not (tmp_path / "run").exists()
-
-
 def test_damaged_weights_start_nothing(prepared, config, tmp_path):
     parent = Run.create(tmp_path / "parent", config, prepared)
     with pytest.raises(InputError, match="best.weights.h5: no such weights"):
@@ -214,20 +176,6 @@ def test_damaged_weights_start_nothing(prepared, config, tmp_path):
     with pytest.raises(InputError, match="best.weights.h5: damaged"):
         Run.create(tmp_path / "run", config, prepared, parent)
     assert not (tmp_path / "run").exists()
-
-
-@pytest.fixture(scope="module")
-def interpolated(config):
-    """Of a run of three epochs, whose last two are averaged as well."""
-    return config.updated(
-        {
-            "training": {
-                "epochs": 3,
-                "initial_fraction": 0.75,
-                "average_epochs": 2,
-            }
-        }
-    )
 
 
 class LastSteps(Recorder):
@@ -240,14 +188,6 @@ class LastSteps(Recorder):
     def step(self, epoch, batch, logs):
         super().step(epoch, batch, logs)
         self.ends[epoch] = weights_of(self.model)
-
-
-@pytest.fixture(scope="module")
-def between(parent, prepared, interpolated, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("between") / "run"
-    run = Run.create(folder, interpolated, prepared, parent)
-    observer = LastSteps()
-    return run, fit(run, prepared, observer=observer), observer
 
 
 @pytest.mark.medium
@@ -278,33 +218,10 @@ def test_kept_weights_lie_between_the_initial_and_the_trained_ones(
     assert difference(initial, expected) > 1e-4
 
 
-@pytest.mark.slow
-def test_scores_are_those_of_the_weights_between(between, prepared):
-    run, _, _ = between
-    dev = evaluation_batches(prepared, "dev")
-    line = run.history()[-1]
-    for which, score in (("last", ""), ("average", "average_")):
-        loss, _ = cross_entropy(run.load_model(which), dev)
-        assert line[f"val_{score}cross_entropy"] == pytest.approx(loss, 1e-4)
-
-
-@pytest.mark.slow
-def test_a_resumed_run_has_the_same_weights_between(
-    between, parent, prepared, interpolated, tmp_path
-):
-    run = Run.create(tmp_path / "run", interpolated, prepared, parent)
-    stopping = Recorder(20)
-    with pytest.raises(Interrupted):
-        fit(run, prepared, observer=stopping, stop_requested=stopping.stop)
-    run = Run.load(run.folder)
-    model = fit(run, prepared, resume=True)
-    assert_same_weights((model, between[1]), 1e-4)
-    assert_same_weights((model, run.load_model("last")))
-
-
 def test_a_fraction_of_no_initial_weights_is_refused(
-    prepared, interpolated, tmp_path
+    prepared, config, tmp_path
 ):
+    interpolated = config.updated({"training": {"initial_fraction": 0.75}})
     with pytest.raises(InputError, match="goes with --from") as caught:
         Run.create(tmp_path / "run", interpolated, prepared)
     assert "Received: 0.75 without. Accepted without: 0" in str(caught.value)

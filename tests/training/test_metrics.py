@@ -59,14 +59,6 @@ def test_accuracy_counts_real_tokens():
     assert measured(TokenAccuracy()) == pytest.approx(expected_mean(values))
 
 
-def test_reset_forgets():
-    metric = CrossEntropy()
-    measured(metric)
-    metric.reset_state()
-    assert float(metric.count) == 0
-    assert float(metric.result()) == 0
-
-
 def test_padding_may_be_impossible():
     logits = LOGITS[1].copy()
     logits[..., 0] = -np.inf

@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.training import optimizer
 from keras_transformer.training.optimizer import DenseAdam
 
 SLICES = np.array([[1, 1], [2, -1], [0.5, 3]], "float32")
@@ -33,38 +32,6 @@ def test_equals_the_algorithm_also_for_repeated_rows(sparse):
         dense.append(tf.convert_to_tensor(gradient).numpy())
         optimizer.apply([gradient if sparse else dense[-1]], [weight])
     np.testing.assert_allclose(weight.numpy(), adam(dense), atol=1e-5)
-
-
-def test_a_tensor_with_methods_named_as_slices_have_fields_is_no_slices():
-    class Tensor:
-        """As PyTorch's."""
-
-        def indices(self):
-            raise AssertionError
-
-        values = indices
-
-    gradient = Tensor()
-    assert optimizer._summed(gradient) is gradient
-
-
-def test_an_embedding_learns_the_same_as_by_a_matrix_product():
-    ids = np.array([[1, 1, 2, 1]])
-    target = np.linspace(-1, 1, 8, dtype="float32").reshape(1, 4, 2)
-    tables = []
-    for by_product in (False, True):
-        table = keras.Variable(np.full((4, 2), 0.3, "float32"))
-        optimizer = DenseAdam(0.05)
-        for _ in range(5):
-            with tf.GradientTape() as tape:
-                if by_product:
-                    rows = tf.tensordot(tf.one_hot(ids, 4), table.value, 1)
-                else:
-                    rows = tf.gather(table.value, ids)
-                loss = tf.reduce_sum((rows - target) ** 2)
-            optimizer.apply([tape.gradient(loss, table.value)], [table])
-        tables.append(table.numpy())
-    np.testing.assert_allclose(*tables, atol=1e-5)
 
 
 @pytest.mark.parametrize("amsgrad", [False, True])

@@ -1,5 +1,4 @@
 import errno
-import json
 import os
 import shutil
 
@@ -82,23 +81,6 @@ def _only_notes(killed):
         return killed()
 
     return replace_notes
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda manifest: manifest.pop("data"),
-        lambda manifest: manifest.update(tokenizers=[]),
-        lambda manifest: manifest.update(format=99),
-    ],
-)
-def test_a_damaged_manifest_is_named(run, damage):
-    path = run.folder / "manifest.json"
-    manifest = json.loads(path.read_text())
-    damage(manifest)
-    path.write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match="manifest.json"):
-        Run.load(run.folder)
 
 
 def test_a_full_disk_is_told_before_weights_are_written(
@@ -193,22 +175,6 @@ def test_weights_of_another_shape_are_named(
     model = other.build_model()
     with pytest.raises(InputError, match="best.weights.h5: damaged weights"):
         load_weights(run.weights_path("best"), model)
-
-
-def test_a_checksum_inside_that_is_no_text(saved):
-    path = saved.weights_path("best")
-    path.with_name("best.json").unlink()
-    with h5py.File(path, "r+") as file:
-        file.attrs["sha256"] = [1, 2]
-    with pytest.raises(InputError, match="best.weights.h5: damaged weights"):
-        saved.load_model("best")
-
-
-@pytest.mark.parametrize("line", ['{"epo', '{"epocg": 2}', '{"epoch": ""}'])
-def test_damaged_history_is_named(run, line):
-    (run.folder / "history.jsonl").write_text('{"epoch": 1}\n' + line)
-    with pytest.raises(InputError, match="history.jsonl: damaged"):
-        run.history()
 
 
 def test_tensors_that_claim_more_than_their_file_has_are_refused(tmp_path):

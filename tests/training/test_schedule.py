@@ -63,15 +63,6 @@ def test_a_cooldown_below_1_is_a_fraction_of_the_epochs():
     assert of(0, 5)["cooldown_steps"] == 0
 
 
-def test_drives_an_optimizer_from_its_first_update():
-    optimizer = keras.optimizers.SGD(WarmupSchedule(4, 2))
-    weight = keras.Variable([0.0])
-    for _ in range(2):
-        optimizer.apply([np.ones(1, "float32")], [weight])
-    expected = 0.5 * (2**-1.5 + 2 * 2**-1.5)
-    assert float(weight.numpy()[0]) == pytest.approx(-expected, rel=1e-5)
-
-
 def test_counts_updates_where_gradients_are_accumulated():
     rates = []
     for steps in (1, 3):
@@ -90,11 +81,6 @@ def test_counts_updates_where_gradients_are_accumulated():
         [float(WarmupSchedule(4, 2)(step)) for step in range(4)], rel=1e-3
     )
     assert rates[1] == pytest.approx(rates[0], rel=1e-3)
-
-
-def test_a_configuration_counts_updates_too():
-    training = TrainingConfig(warmup_steps=10, accumulate_steps=4)
-    assert schedule(training, 64).accumulation_steps == 4
 
 
 def test_wrong_values_are_refused():

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_transformer.training.step_logs import StepLogs, UnreadLogs
+from keras_transformer.training.step_logs import UnreadLogs
 
 
 class OnDevice:
@@ -42,14 +42,3 @@ def test_steps_are_handed_out_ahead_of_the_device():
         ("waited", 1),
         ("ended", 5),
     ]
-
-
-def test_logs_are_read_when_they_are_looked_at_and_once():
-    events = []
-    readings = {"rate": 0.5}
-    logs = StepLogs({"loss": OnDevice(3, events)}, lambda: readings)
-    assert events == []
-    assert dict(logs) == {"loss": 3.0, "rate": 0.5}
-    assert logs["loss"] == 3.0
-    assert len(logs) == 2
-    assert events == [("read", 3)]
