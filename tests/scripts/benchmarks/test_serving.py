@@ -1,68 +1,14 @@
 """Measuring the server under load, at a size that measures nothing."""
 
-import http.server
 import json
 import shutil
-import threading
 
 import pytest
 
 from scripts.benchmarks.models import export_forced
 from scripts.benchmarks.serving import __main__ as benchmark
-from scripts.benchmarks.serving import load
 
 needs_wrk = pytest.mark.skipif(not shutil.which("wrk"), reason="needs wrk")
-
-
-@pytest.fixture
-def answering():
-    """Starts a server that answers by a function of the number of requests."""
-    servers = []
-
-    def start(answer):
-        bodies = []
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                length = int(self.headers["Content-Length"])
-                bodies.append(json.loads(self.rfile.read(length)))
-                status, body = answer(len(bodies))
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"127.0.0.1:{server.server_port}", bodies
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-
-
-@needs_wrk
-def test_sentences_vary_and_statuses_are_counted(answering, tmp_path):
-    host, seen = answering(lambda n: (503 if n % 4 == 0 else 200, b"{}"))
-    bodies = load.write_bodies(tmp_path / "bodies", ["a", 'b "', "狗"])
-    found = load.load(f"http://{host}/", bodies, connections=3, seconds=1)
-    assert {body["instances"][0] for body in seen} == {"a", 'b "', "狗"}
-    statuses = found["statuses"]
-    assert statuses.keys() == {"200", "503"}
-    assert statuses["200"] == pytest.approx(3 * statuses["503"], abs=9)
-    # What was under way at the end isn't counted.
-    assert 0 <= len(seen) - sum(statuses.values()) <= 3
-    assert 0 < found["p50_ms"] <= found["p95_ms"] <= found["p99_ms"]
-    assert found["p99_ms"] <= found["max_ms"] < 1000 * found["seconds"]
-    assert found["connection_errors"] == found["timeouts"] == 0
 
 
 def test_ratios_and_table():

@@ -1,6 +1,6 @@
 import pytest
 
-from scripts.morphology_corpus.__main__ import main, pairs
+from scripts.morphology_corpus.__main__ import pairs
 from scripts.morphology_corpus.suffixes import inflect
 
 
@@ -30,12 +30,3 @@ def test_parts_share_no_sentence():
     train, dev = pairs(3000), pairs(300, part=1)
     assert len(set(train)) == 3000
     assert not {other for _, other in train} & {other for _, other in dev}
-
-
-def test_the_command_prints_the_same_pairs_again(capsys):
-    main(["--size", "20"])
-    lines = capsys.readouterr().out
-    main(["--size", "20"])
-    assert capsys.readouterr().out == lines
-    assert all(line.count("\t") == 1 for line in lines.splitlines())
-    assert len(lines.splitlines()) == 20

@@ -4,6 +4,8 @@ import http.server
 import re
 import threading
 
+_ETAG = '"first"'
+
 
 class CorpusServer:
     """Serves `files` (path -> bytes) and notes the requests.
@@ -12,19 +14,12 @@ class CorpusServer:
         files: What is there, by path without the query.
         requests: Path, Range and User-Agent of each request.
         cut_after: Bytes after which the next answers end, one by one.
-        statuses: Statuses that the next answers have, one by one.
-        honours_range: Answers 206 to Range; otherwise always the whole file.
-        etag: The validator sent, or None for none.
     """
 
     def __init__(self):
         self.files: dict[str, bytes] = {}
         self.requests: list[tuple[str, str | None, str]] = []
         self.cut_after: list[int] = []
-        self.statuses: list[int] = []
-        self.honours_range = True
-        self.shift_range = 0
-        self.etag: str | None = '"first"'
         self._server = http.server.ThreadingHTTPServer(
             ("127.0.0.1", 0), self._handler()
         )
@@ -62,17 +57,13 @@ class CorpusServer:
         agent = handler.headers.get("User-Agent", "")
         self.requests.append((handler.path, asked, agent))
         content = self.files.get(handler.path.partition("?")[0])
-        if self.statuses:
-            return self._refuse(handler, self.statuses.pop(0))
         if agent.startswith("Python-urllib"):
             return self._refuse(handler, 406)
         if content is None:
             return self._refuse(handler, 404)
         start = 0
-        same = handler.headers.get("If-Range") == self.etag
-        if asked and self.honours_range and same:
+        if asked and handler.headers.get("If-Range") == _ETAG:
             start = int(re.fullmatch(r"bytes=(\d+)-", asked)[1])
-            start -= self.shift_range
             handler.send_response(206)
             last = len(content) - 1
             handler.send_header(
@@ -80,8 +71,7 @@ class CorpusServer:
             )
         else:
             handler.send_response(200)
-        if self.etag:
-            handler.send_header("ETag", self.etag)
+        handler.send_header("ETag", _ETAG)
         body = content[start:]
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
