@@ -1,10 +1,8 @@
 """Chapters as notebooks: the cells of the page, which run in a kernel."""
 
-import re
-
 import pytest
 
-from tests.docs.pages import DOCS, assert_same_output, examples, headings
+from tests.docs.pages import DOCS, assert_same_output, examples
 from tests.kernels import executed, output_of
 
 CHAPTERS = [
@@ -37,11 +35,6 @@ def code_of(notebook):
     return cells[1:]
 
 
-def markdown_of(notebook):
-    cells = notebook["cells"]
-    return "\n".join(c["source"] for c in cells if c["cell_type"] != "code")
-
-
 # The cells.
 
 
@@ -58,20 +51,6 @@ def test_notebook_has_the_very_cells_of_the_page(make, chapter):
         (one.code.text, one.output and one.output.text)
         for one in examples(chapter)
     ]
-
-
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=name)
-def test_text_around_the_cells_is_all_there(make, chapter):
-    text = chapter.read_text(encoding="utf-8")
-    markdown = markdown_of(make(text))
-    shown = re.findall(r"^(#+) (.+)$", markdown, flags=re.M)
-    assert [(len(marks), title) for marks, title in shown if marks] == [
-        *headings(chapter)
-    ]
-    assert markdown.count("<img ") == text.count("{picture}") + text.count(
-        ".svg)"
-    )
-    assert not re.search(r"\{\w+\}`|\.md\)|^% ", markdown, flags=re.M)
 
 
 def test_answers_are_folded(make):

@@ -57,12 +57,6 @@ def test_bad_links_are_named_with_their_page(links, text, problem):
     assert problem in found
 
 
-# Search in Chinese.
-
-
-# Formulas.
-
-
 # Options.
 
 
