@@ -6,7 +6,6 @@ breaks with it.
 
 import argparse
 import ast
-import asyncio
 import gc
 import pathlib
 import weakref
@@ -137,32 +136,6 @@ def test_operations_are_known_by_name():
     assert not compat.is_operation("NoSuchOperation")
 
 
-@pytest.mark.skipif(
-    not compat.is_operation("_QuantizedMatMul"), reason="another TensorFlow"
-)
-def test_integers_are_multiplied():
-    """Exact where nothing has to be rounded."""
-    inputs = np.array([[0, 1, 255], [3, 2, 1]], np.uint8)
-    kernel = np.array([[1, -127], [127, 5], [0, 127]], np.int8)
-
-    @tf.function(autograph=False)
-    def product(rows, addend):
-        return compat.quantized_matmul(
-            tf.bitcast(rows, tf.quint8),
-            tf.bitcast(tf.constant(kernel), tf.qint8),
-            tf.constant([1.0, -2.0]),
-            tf.constant([127.0, 254.0]),
-            addend=addend,
-        )
-
-    addend = np.array([[10, 20], [30, 40]], np.float32)
-    expected = inputs.astype(int) @ (kernel * [1, 2]) + [1, -2] + addend
-    np.testing.assert_array_equal(product(inputs, addend), expected)
-    assert product.get_concrete_function(
-        tf.TensorSpec([None, 3], tf.uint8), tf.TensorSpec([None, 2])
-    ).graph.get_operations()
-
-
 def test_a_dismantled_graph_is_freed_at_once():
     graph = tf.Graph()
     with graph.as_default():
@@ -175,31 +148,6 @@ def test_a_dismantled_graph_is_freed_at_once():
         assert operation() is None
     finally:
         gc.enable()
-
-
-def test_uvicorn_s_protocol_has_what_its_subclass_uses():
-    uvicorn = pytest.importorskip(
-        "uvicorn", reason="needs the extra [serving]: no uvicorn"
-    )
-    kind = compat.uvicorn_protocol()
-    state = uvicorn.Server(uvicorn.Config(None)).server_state
-    loop = asyncio.new_event_loop()
-    try:
-        protocol = kind(uvicorn.Config(None), state, {}, loop)
-    finally:
-        loop.close()
-    assert isinstance(protocol, asyncio.Protocol)
-    assert type(protocol.conn).__name__ == "Connection"
-    assert protocol.conn.their_state is protocol.conn.our_state
-    assert protocol.conn.trailing_data == (b"", False)
-    assert protocol.loop is loop
-    assert protocol.transport is None
-    assert protocol.app_state == {}
-    assert protocol.connections == set()
-    assert protocol.cycle is protocol.scope is protocol.flow is None
-    assert callable(protocol.send_400_response)
-    for name in ("pause_writing", "resume_writing", "connection_lost"):
-        assert getattr(kind, name) is not getattr(asyncio.Protocol, name)
 
 
 def test_arguments_of_a_parser_are_all_of_them():

@@ -3,31 +3,11 @@
 import re
 from pathlib import Path
 
-import yaml
-
-import keras_transformer
-
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def text_of(name):
     return (ROOT / name).read_text(encoding="utf-8")
-
-
-def test_citation_has_what_its_format_wants():
-    citation = yaml.safe_load(text_of("CITATION.cff"))
-    assert citation["cff-version"] == "1.2.0"
-    assert citation["type"] == "software"
-    assert citation["title"] == "keras_transformer"
-    assert citation["version"] == keras_transformer.__version__
-    assert citation["license"] == "Apache-2.0"
-    assert citation["message"]
-    assert citation["abstract"]
-    for entry in (citation, *citation["references"]):
-        for author in entry["authors"]:
-            assert set(author) in ({"name"}, {"family-names", "given-names"})
-    for reference in citation["references"]:
-        assert {"type", "title", "authors"} <= set(reference)
 
 
 def test_paths_that_contributing_names_exist():

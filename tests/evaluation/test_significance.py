@@ -128,25 +128,6 @@ def test_without_resamples_there_is_no_interval(systems, references):
     assert "seed" not in compared.bleu_signature
 
 
-def test_tokenizer_and_case_are_as_asked(systems, references):
-    system = {"base": [text.upper() for text in references]}
-    plain = compare(system, references, "en", resampling=FEW)
-    lower = compare(
-        system,
-        references,
-        "en",
-        tokenize="none",
-        lowercase=True,
-        resampling=FEW,
-    )
-    assert plain.systems[0].bleu < 50
-    assert lower.systems[0].bleu == pytest.approx(100)
-    assert lower.systems[0].chrf == pytest.approx(100)
-    assert "case:lc" in lower.bleu_signature
-    assert "tok:none" in lower.bleu_signature
-    assert "case:lc" in lower.chrf_signature
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -163,16 +144,6 @@ def test_what_is_unknown_is_refused(
     monkeypatch.setattr(bleu_chrf, "SACREBLEU_DIR", tmp_path)
     with pytest.raises(InputError, match=says):
         compare(systems, references, "en", **options)
-
-
-def test_a_model_of_sacrebleus_is_used_where_it_lies(monkeypatch, tmp_path):
-    from keras_transformer.evaluation import bleu_chrf
-
-    monkeypatch.setattr(bleu_chrf, "SACREBLEU_DIR", tmp_path)
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "flores200sacrebleuspm").touch()
-    assert "flores200" in bleu_chrf.tokenizers()
-    assert "flores101" not in bleu_chrf.tokenizers()
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,3 @@ def test_a_narrow_screen_scrolls_in_one_direction_only(open_page, locale):
     assert page.locator("#hypotheses").bounding_box()["width"] <= 328
     for button in page.get_by_role("button").all():
         assert button.bounding_box()["height"] >= 44
-
-
-# Colours and motion.
