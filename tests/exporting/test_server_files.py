@@ -82,8 +82,7 @@ def test_labels_are_served_and_named(base):
     set_label(base, "canary", 7)
     model = _model(base)
     assert model.model_version_policy.specific.versions == [1, 7]
-    labels = {label.key: label.value for label in model.version_labels}
-    assert labels == {"stable": 1, "canary": 7}
+    assert dict(model.version_labels) == {"stable": 1, "canary": 7}
 
 
 def test_label_of_a_version_that_is_gone_is_refused(base):
