@@ -28,8 +28,6 @@ import time
 import grpc
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
-from scripts.benchmarks import page_parts
-from scripts.benchmarks.command import environment, say
 from tests.attack.raw_client import RawClient
 from tests.attack.rest_grammar import Request
 from tests.attack.served import Served
@@ -279,34 +277,6 @@ def _settled(memory):
     ]
 
 
-def table(report: dict) -> str:
-    """The report in Markdown."""
-    counts = report["counts"]
-    rows = [
-        ("answers over REST, all right", f"{counts.get('REST', 0):,}"),
-        ("answers over gRPC, all right", f"{counts.get('gRPC', 0):,}"),
-        ("refused, as the server was full", f"{counts.get('refused', 0):,}"),
-        ("wrong or lost", f"{counts.get('faults', 0):,}"),
-        ("versions that came and went", counts.get("versions", 0)),
-        ("damaged versions", counts.get("damaged versions", 0)),
-        ("slow clients", f"{counts.get('slow clients', 0):,}"),
-        (
-            f"pauses of the log's reader, {PAUSE:g} s each",
-            counts.get("pauses of the log's reader", 0),
-        ),
-        ("worst wait", f"{report['worst']:.2f} s"),
-        (
-            "memory after a sixth of the time, and at its end",
-            "{} and {} MiB".format(*report["memory"]),
-        ),
-    ]
-    machine = page_parts.machine_said(environment())
-    return (
-        f"{report['minutes']:g} minutes on {machine}, "
-        "clients included.\n\n" + page_parts.table(("", ""), rows)
-    )
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog=NAME,
@@ -318,13 +288,8 @@ def main() -> int:
     add("--clients", type=int, default=8, help="of REST and gRPC, each")
     options = parser.parse_args()
     report = measure(options.minutes, options.clients)
-    print(json.dumps(report))
-    for fault in report["faults"]:
-        say(f"{NAME}: fault: {fault}")
-    if report["faults"]:
-        return 1
-    say(table(report))
-    return 0
+    print(json.dumps(report, indent=2))
+    return bool(report["faults"])
 
 
 if __name__ == "__main__":

@@ -66,18 +66,28 @@ def taken_or_refused(load):
     assert len(said) < LONGEST
 
 
-def attack_files(attack, paths, load, count, most=HANG):
-    """Damages files, one at a time, and loads what they belong to."""
+def damaged(data, path, content):
+    """A file's bytes after some damage."""
+    kinds = [damages()]
+    if path.suffix == ".json":
+        kinds.append(json_damages())
+    return data.draw(st.one_of(kinds))(content)
+
+
+def claiming(data, path, content):
+    """A file's bytes that claim another size."""
+    return data.draw(claims())(path.name, content)
+
+
+def attack_files(attack, paths, load, count, change=damaged, most=HANG):
+    """Changes files, one at a time, and loads what they belong to."""
     whole = {path: path.read_bytes() for path in paths}
     load()
 
     @attacking(count)
     @given(st.data(), st.sampled_from(paths))
     def attacked(data, path):
-        kinds = [damages()]
-        if path.suffix == ".json":
-            kinds.append(json_damages())
-        path.write_bytes(data.draw(st.one_of(kinds))(whole[path]))
+        path.write_bytes(change(data, path, whole[path]))
         try:
             with attack.one(most):
                 taken_or_refused(load)
@@ -120,24 +130,6 @@ def test_damaged_runs(run, tmp_path, share, attack):
     attack_files(attack, paths, load, share(80))
 
 
-def claim_sizes(attack, paths, load, count):
-    """Has files claim other sizes, one at a time, and loads all."""
-    whole = {path: path.read_bytes() for path in paths}
-    load()
-
-    @attacking(count)
-    @given(claims(), st.sampled_from(paths))
-    def attacked(claim, path):
-        path.write_bytes(claim(path.name, whole[path]))
-        try:
-            with attack.one(4 * HANG):
-                taken_or_refused(load)
-        finally:
-            path.write_bytes(whole[path])
-
-    attacked()
-
-
 KINDS = {
     "base": ("config.json", "generation_config.json", "model.safetensors"),
     "original": ("decoder.yml", "model.npz"),
@@ -166,7 +158,7 @@ def test_claimed_sizes_of_imports(kind, tmp_path, share, attack):
                 folder, out, source_language=source, target_language=target
             )
 
-    claim_sizes(attack, paths, load, share(40))
+    attack_files(attack, paths, load, share(40), claiming, 4 * HANG)
 
 
 def test_claimed_sizes_of_runs(run, tmp_path, share, attack):
@@ -176,7 +168,7 @@ def test_claimed_sizes_of_runs(run, tmp_path, share, attack):
         Run.load(folder).load_model("best")
 
     paths = files(folder, "config.yaml", "manifest.json", "**/tokenizer.json")
-    claim_sizes(attack, paths, load, share(60))
+    attack_files(attack, paths, load, share(60), claiming, 4 * HANG)
 
 
 def test_claimed_sizes_of_checkpoints(

@@ -9,7 +9,6 @@ import itertools
 import json
 import resource
 import socket
-import time
 
 import grpc
 import pytest
@@ -21,7 +20,7 @@ from tests.attack.examples import attacking
 from tests.attack.report import HANG
 from tests.attack.served import Served
 from tests.fake_models import write_version
-from tests.serving.asking import ask
+from tests.serving.asking import ask, wait_for
 
 pytestmark = pytest.mark.slow
 FILES, CROWD = 512, 700
@@ -82,13 +81,6 @@ def available(server):
     assert answer.status == 200
     rows = json.loads(answer.body)["model_version_status"]
     return [int(r["version"]) for r in rows if r["state"] == "AVAILABLE"]
-
-
-def wait_for(condition, seconds):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def is_healthy(server):
