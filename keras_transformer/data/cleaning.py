@@ -32,6 +32,7 @@ from keras_transformer.blank import is_blank
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import Pair
 from keras_transformer.data.keys import without_tags
+from keras_transformer.errors import InputError
 from keras_transformer.languages import (
     fraction_in_scripts,
     is_simplified_chinese,
@@ -96,6 +97,19 @@ class CleaningReport:
 
     def __str__(self) -> str:
         return ", ".join(f"{k} {v}" for k, v in self.to_dict().items())
+
+
+def require_pairs(report: CleaningReport, name: str) -> None:
+    """Refuses a text of which nothing is left.
+
+    Raises:
+        InputError: no pair was read, or none was kept; then with the counts.
+    """
+    if report.kept:
+        return
+    if not report.read:
+        raise InputError(f"{name}: no sentence pair. Accepted: one or more")
+    raise InputError(f"{name}: no sentence pair is left ({report})")
 
 
 # Checks of text.

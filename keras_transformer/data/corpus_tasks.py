@@ -1,15 +1,17 @@
-"""Tasks of preparation: what is done to one part of a corpus at a time.
+"""Tasks of preparation: what is done to one block or shard at a time.
 
 They run in this process or in worker processes; what they hand to each other
-are files. TensorFlow is imported by those that tokenize, so that workers which
-only clean text do without its memory.
+are Parquet files. TensorFlow is imported by those that tokenize, so that
+workers which only clean text do without its memory.
 """
+
+from __future__ import annotations
 
 import functools
 import itertools
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,26 +24,17 @@ from keras_transformer.data.cleaning import (
     keep_by_length,
 )
 from keras_transformer.data.corpus import Pair
-from keras_transformer.data.ids import Ids
-from keras_transformer.data.keys import pair_keys
-from keras_transformer.data.mixing import copies, repetitions, tagged
-from keras_transformer.data.partitions import (
-    CHUNK,
-    add_to_partitions,
-    take_partition,
-)
-from keras_transformer.data.pieces import (
-    Piece,
-    merged_lines,
-    read_pieces,
-    reading_order,
-    write_pieces,
-)
+from keras_transformer.data.database import CHUNK, Database
+from keras_transformer.data.keys import key_range, pair_keys
+from keras_transformer.data.mixing import tagged
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.system.machine import set_threads
 
-# What a side's tokens are counted by: (tokens, int64 counts); None: nothing.
-SideCounts = tuple[list[str], np.ndarray] | None
+if TYPE_CHECKING:
+    from keras_transformer.data.records import Ids
+
+# Ids of pairs that a corpus may have.
+_IDS = 1 << 40
 
 
 class CleanedBlock(NamedTuple):
@@ -51,43 +44,11 @@ class CleanedBlock(NamedTuple):
         corpus: that it is of, an index.
         read: pairs.
         dropped: of them, by reason.
-        keys: the columns of the table `pairs`, each int64 `(N,)`.
     """
 
     corpus: int
     read: int
     dropped: dict[str, int]
-    keys: dict[str, np.ndarray]
-
-
-class KeptPairs(NamedTuple):
-    """Which pairs of a partition go to a split.
-
-    Attributes:
-        keys: their shuffle keys, int64 `(N,)`, ascending; the text of a key
-            that stands there again does so, too.
-        corpora: int64 `(N,)`, the index of the corpus of each; None: of one.
-        weights: of each corpus, see `mixing.repetitions`; None: all 1.
-    """
-
-    keys: np.ndarray
-    corpora: np.ndarray | None = None
-    weights: Sequence[float] | None = None
-
-
-class SortedPartition(NamedTuple):
-    """What sorting made of a partition.
-
-    Attributes:
-        counts: for each counted side, how often tokens stand in training.
-        trained: int64 `(number of corpora,)`, training pairs, if there are
-            weights.
-        not_sampled: pairs that the weights leave out.
-    """
-
-    counts: list["SideCounts"]
-    trained: np.ndarray | int = 0
-    not_sampled: int = 0
 
 
 class EncodedShard(NamedTuple):
@@ -105,13 +66,12 @@ class EncodedShard(NamedTuple):
 
 
 class CorpusTasks:
-    """Does tasks: tuples of the name of a method and its arguments.
+    """Does tasks: a method of this class and its arguments.
 
     Args:
         folder: where the prepared data will be; `work` in it is for files
             that go again.
         config: of the data.
-        partitions: of the text.
         set_up: called before TensorFlow is used, perhaps again; anything that
             can be pickled by its name.
     """
@@ -120,111 +80,121 @@ class CorpusTasks:
         self,
         folder: pathlib.Path,
         config: DataConfig,
-        partitions: int,
         set_up: Callable[[], None] = lambda: None,
     ) -> None:
         self._folder = folder
         self._work = folder / "work"
         self._config = config
-        self._partitions = partitions
         self._set_up = set_up
 
     def __call__(self, task: tuple) -> Any:
-        """Does a task: the name of a method, and its arguments."""
-        name, *arguments = task
-        return getattr(self, name)(*arguments)
+        """Does a task."""
+        method, *arguments = task
+        return method(self, *arguments)
 
-    def clean(self, block: Block, tag: str | None) -> CleanedBlock:
-        """Cleans pairs; adds their text to the partitions.
+    def write_cleaned(
+        self, number: int, block: Block, tag: str | None
+    ) -> CleanedBlock:
+        """Cleans a block; writes what is left to a file.
 
         Args:
+            number: of the block.
             block: some lines of a corpus.
             tag: that its sources get; None: none.
         """
+        cleaned, rows = self.clean(block, tag)
+        if rows["source"]:
+            path = self._work / "pairs" / f"{number:06d}.parquet"
+            self._database.write(path, rows)
+        return cleaned
+
+    def clean(
+        self, block: Block, tag: str | None
+    ) -> tuple[CleanedBlock, dict[str, Any]]:
+        """Cleans a block; also returns the rows of the table `pairs`."""
         report = CleaningReport()
-        pairs = list(tagged(block.pairs(), tag))
-        pairs = self._cleaner(pairs, report)
+        pairs = self._cleaner(list(tagged(block.pairs(), tag)), report)
         report.drop_long_lines(len(block.long))
-        keys = key_columns(pairs, block.corpus, self._config)
-        add_to_partitions(
-            self._work, self._partitions, pairs, keys["shuffle_key"]
-        )
-        return CleanedBlock(
-            block.corpus, report.read, dict(report.dropped), keys
-        )
+        keys = pair_keys(pairs, self._config.seed)._asdict()
+        first = block.corpus * _IDS + block.first_line
+        rows = {
+            **{f"{name}_key": values for name, values in keys.items()},
+            "corpus": np.full(len(pairs), block.corpus),
+            "id": first + np.arange(len(pairs)),
+            "source": [source for source, _ in pairs],
+            "target": [target for _, target in pairs],
+        }
+        dropped = dict(report.dropped)
+        return CleanedBlock(block.corpus, report.read, dropped), rows
 
-    def sort(
-        self,
-        partition: int,
-        kept: Mapping[str, KeptPairs],
-        shards: Mapping[str, int],
-        counted: tuple[str, ...],
-    ) -> SortedPartition:
-        """Sorts a partition; writes what is kept of it, by split and shard.
+    def write_counts(self, side: str, shard: int, shards: int) -> None:
+        """Counts the tokens of a side of a training shard, into a file.
 
-        Args:
-            partition: its number.
-            kept: for each split, what is kept.
-            shards: of each split.
-            counted: the sides whose tokens are to be counted.
+        Beside it are the sentences as numbers of these tokens, so that text
+        is split only once.
         """
-        keys, lines = take_partition(self._work, partition)
-        numbering = self._numbering(counted)
-        for split, (wanted, corpora, weights) in kept.items():
-            indices = np.searchsorted(keys, wanted)
-            if weights is not None and corpora is not None:
-                times = repetitions(wanted, np.asarray(weights)[corpora])
-                of, wanted = copies(wanted, times)
-                order = np.argsort(wanted, kind="stable")
-                wanted, indices = wanted[order], indices[of[order]]
-            piece = Piece(
-                partition, wanted, [lines[i] for i in indices.tolist()], {}
-            )
-            for side in counted:
-                texts = _side(piece.lines, side)
-                piece.numbers[side] = numbering[side].number(texts)
-            write_pieces(self._work / split, piece, shards[split])
-            if split == "train":
-                counts = [
-                    _counts(numbering[side].tokens, piece.numbers[side].values)
-                    for side in counted
-                ]
-                result = SortedPartition(counts)
-                if weights is not None and corpora is not None:
-                    trained = np.bincount(corpora[of], minlength=len(weights))
-                    left_out = int((times == 0).sum())
-                    result = SortedPartition(counts, trained, left_out)
-        for side in counted:
-            numbering[side].save(self._tokens_path(partition, side))
-        return result
+        rows = self.texts("train", shard, shards, side)
+        counts, ids = self.count(
+            side, ([text for (text,) in part] for part in rows)
+        )
+        path = self._counts_path(side, shard)
+        self._database.write(path, counts)
+        np.savez(path.with_suffix(".npz"), *ids)
 
-    def _numbering(self, counted):
-        if not counted:
-            return {}
-        self._set_up()
-        from keras_transformer.data.partition_tokens import PartitionTokens
+    def count(
+        self, side: str, texts: Iterable[list[str]]
+    ) -> tuple[dict[str, Any], Ids]:
+        """Counts the tokens of a side: rows of `token` and `n`.
 
-        return {side: PartitionTokens(self._splits[side]) for side in counted}
+        Returns:
+            these, and each sentence as numbers of tokens.
+        """
+        from keras_transformer.data.corpus_tokenizers import number_tokens
 
-    def _tokens_path(self, partition, side):
-        return self._work / f"tokens-{partition:06d}.{side}"
+        tokens, ids = number_tokens(texts, self._splits[side])
+        counts = np.bincount(ids.values, minlength=len(tokens))
+        return {"token": tokens, "n": counts}, ids
+
+    def _counts_path(self, side, shard):
+        return self._work / f"{side}_tokens" / f"{shard:06d}.parquet"
 
     def encode(self, split: str, shard: int, shards: int) -> EncodedShard:
-        """Writes the records of a shard, their lengths, and dev's text.
+        """Writes the records of a shard, their lengths, and dev's text."""
+        texts = self.texts(split, shard, shards)
+        return self.encode_texts(split, shard, shards, texts)
+
+    def encode_texts(
+        self,
+        split: str,
+        shard: int,
+        shards: int,
+        texts: Iterable[Sequence[Pair]],
+    ) -> EncodedShard:
+        """Does the same with text that is given.
 
         Only training pairs are checked for their length ratio.
         """
         self._set_up()
-        from keras_transformer.data.records import shard_name, write_shard
+        from keras_transformer.data.records import Ids, shard_name, write_shard
 
         is_dev = split == "dev"
         report = CleaningReport()
         tokens = np.zeros((2, 2), np.int64)
-        texts: list = []
+        lines: list[str] = []
         unknown = [each.unknown_ids() for each in self._tokenizers]
+        numbered = [self._numbered(split, side, shard) for side in SIDES]
 
         def batches():
-            for lines, *sides in self._encoded(split, shard):
+            for pairs in texts:
+                sides = [
+                    next(ids) if ids else Ids.of(tokenizer.tokenize(side))
+                    for tokenizer, ids, side in zip(
+                        self._tokenizers,
+                        numbered,
+                        zip(*pairs, strict=True),
+                        strict=True,
+                    )
+                ]
                 source, target = (side.lengths for side in sides)
                 kept = keep_by_length(
                     source, target, self._config, report, not is_dev
@@ -235,49 +205,51 @@ class CorpusTasks:
                     for side, ids in zip(sides, unknown, strict=True)
                 ]
                 if is_dev:
-                    texts.extend(itertools.compress(lines, kept))
+                    kept_pairs = itertools.compress(pairs, kept)
+                    lines.extend(f"{a}\t{b}\n" for a, b in kept_pairs)
                 yield sides
 
         path = self._folder / shard_name(split, shard, shards)
         lengths = write_shard(path, batches())
         np.save(self._work / f"{split}-{shard:06d}.npy", lengths)
         if is_dev:
-            content = b"".join(line + b"\n" for line in texts)
+            content = "".join(lines).encode()
             (self._work / f"dev-{shard:06d}.tsv").write_bytes(content)
         description = describe_file(path) | {"pairs": len(lengths)}
         return EncodedShard(description, dict(report.dropped), tokens)
 
-    def _encoded(self, split, shard):
-        """Yields chunks of a shard: lines, source `Ids`, target `Ids`."""
-        pieces = read_pieces(self._work / split, shard)
-        order = reading_order(pieces)
-        lines = merged_lines(pieces, order)
-        bounds = [*range(0, len(lines), CHUNK), len(lines)]
-        sides = [
-            Ids.joined([self._ids(piece, side) for piece in pieces])
-            .take(order)
-            .parts(bounds)
-            for side in SIDES
-        ]
-        for n, ids in enumerate(zip(*sides, strict=True)):
-            yield lines[bounds[n] : bounds[n + 1]], *ids
+    def _numbered(self, split, side, shard):
+        """The ids of what `write_counts` has split, some at a time; or None."""
+        path = self._counts_path(side, shard)
+        if split != "train" or not path.exists():
+            return None
+        import tensorflow as tf
 
-    def _ids(self, piece, side):
-        """The `Ids` of a piece's side."""
-        tokenizer = self._tokenizers[SIDES.index(side)]
-        if side in piece.numbers:
-            from keras_transformer.data.partition_tokens import load_ids
+        from keras_transformer.data.records import Ids
 
-            path = self._tokens_path(piece.partition, side)
-            values, lengths = piece.numbers[side]
-            return Ids(load_ids(path, tokenizer)[values], lengths)
-        texts = _side(piece.lines, side)
-        return Ids.joined(
-            [
-                Ids.of(tokenizer.tokenize(texts[start : start + CHUNK]))
-                for start in range(0, len(texts), CHUNK)
-            ]
+        (tokens,) = self._database.arrays(
+            f"SELECT token FROM read_parquet('{path}')"
         )
+        tokenizer = self._tokenizers[SIDES.index(side)]
+        ids = tokenizer.ids_of(tf.constant(tokens.tolist(), tf.string)).numpy()
+        with np.load(path.with_suffix(".npz")) as arrays:
+            values, lengths = arrays.values()
+        bounds = [*range(0, len(lengths), CHUNK), len(lengths)]
+        return Ids(ids[values], lengths).parts(bounds)
+
+    def texts(
+        self, split: str, shard: int, shards: int, sides: str = "source, target"
+    ) -> Iterator[list[tuple]]:
+        """Yields the pairs of a shard, or a side, in order, some at a time."""
+        first, last = key_range(shard, shards)
+        return self._database.rows(
+            f"SELECT {sides} FROM read_parquet('{self._work}/{split}.parquet') "
+            f"WHERE place BETWEEN {first} AND {last}"
+        )
+
+    @functools.cached_property
+    def _database(self):
+        return Database(self._work, threads=1)
 
     @functools.cached_property
     def _cleaner(self):
@@ -287,19 +259,16 @@ class CorpusTasks:
     def _splits(self):
         """For each side with a vocabulary, what splits its text."""
         self._set_up()
-        from keras_transformer.data.corpus_tokenizers import counting_tokenizer
-        from keras_transformer.data.partition_tokens import split_function
+        from keras_transformer.data.corpus_tokenizers import split_function
 
-        config = self._config
         return {
-            side: split_function(counting_tokenizer(config, side))
+            side: split_function(self._config, side)
             for side in SIDES
-            if getattr(config, f"{side}_kind") not in SUBWORD_KINDS
+            if getattr(self._config, f"{side}_kind") not in SUBWORD_KINDS
         }
 
     @functools.cached_property
     def _tokenizers(self):
-        self._set_up()
         from keras_transformer.data.prepared import (
             SOURCE_TOKENIZER,
             TARGET_TOKENIZER,
@@ -319,31 +288,3 @@ def use_one_thread(load: Callable[[], None] | None) -> None:
     if load is not None:
         load()
     set_threads(1)
-
-
-def _side(lines, side):
-    """One side of pairs, as bytes."""
-    index = SIDES.index(side)
-    return [line.split(b"\t")[index] for line in lines]
-
-
-def _counts(tokens, numbers):
-    """How often each token occurs: (tokens, int64 counts)."""
-    counts = np.bincount(numbers, minlength=len(tokens))
-    return [token.decode() for token in tokens], counts
-
-
-def key_columns(
-    pairs: Sequence[Pair], corpus: int, config: DataConfig
-) -> dict[str, np.ndarray]:
-    """The columns of the table `pairs`, each int64 `(N,)`.
-
-    Args:
-        pairs: N of them, cleaned.
-        corpus: that they are of, an index.
-        config: says the seed.
-    """
-    keys = pair_keys(pairs, config.seed)
-    table = {f"{name}_key": values for name, values in keys._asdict().items()}
-    table["corpus"] = np.full(len(pairs), corpus)
-    return table

@@ -6,8 +6,12 @@ import functools
 import itertools
 import os
 import pathlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.compat import graph_function
 from keras_transformer.config import Config
 from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.constants import SIDES, SPECIAL_TOKENS
@@ -16,6 +20,7 @@ from keras_transformer.data.prepared import (
     TARGET_TOKENIZER,
     PreparedData,
 )
+from keras_transformer.data.records import Ids
 from keras_transformer.errors import InputError
 from keras_transformer.languages import (
     is_chinese,
@@ -102,6 +107,15 @@ def existing_tokenizers(
     )
 
 
+def save_tokenizers(
+    tokenizers: tuple[Tokenizer, Tokenizer], folder: pathlib.Path
+) -> None:
+    """Puts both tokenizers into prepared data."""
+    names = (SOURCE_TOKENIZER, TARGET_TOKENIZER)
+    for name, tokenizer in zip(names, tokenizers, strict=True):
+        tokenizer.save(folder / name)
+
+
 def build_tokenizers(
     config: DataConfig,
     sentences: Callable[[int], Iterator[str]],
@@ -163,10 +177,52 @@ def side_tokenizer(
     return tokenizer(tokens, **options)
 
 
-def counting_tokenizer(config: DataConfig, side: str) -> LookupTokenizer:
-    """The same without tokens: splitting needs no vocabulary."""
+def split_function(
+    config: DataConfig, side: str
+) -> tf.types.experimental.Callable:
+    """What splits the text of a side that has a vocabulary.
+
+    Returns:
+        a function from strings `(B,)` to different tokens `(U,)`, the index
+        among them of each token int32 `(M,)`, and tokens of each string int64
+        `(B,)`.
+    """
+    # Splitting needs no vocabulary.
     tokens = [*SPECIAL_TOKENS, *side_tags(config, side)]
-    return side_tokenizer(config, side, tokens)
+    tokenizer = side_tokenizer(config, side, tokens)
+
+    def split(strings):
+        tokens = tokenizer.split(strings)  # (B, None)
+        different, indices = tf.unique(tokens.flat_values)
+        return different, indices, tokens.row_lengths()
+
+    return graph_function(split, [tf.TensorSpec([None], tf.string)])
+
+
+def number_tokens(
+    texts: Iterable[list[str]], split: tf.types.experimental.Callable
+) -> tuple[list[str], Ids]:
+    """Numbers the tokens of text as they come.
+
+    Args:
+        texts: sentences, some at a time.
+        split: of `split_function`.
+
+    Returns:
+        the tokens in the order of their numbers, and the sentences as numbers.
+    """
+    numbers: dict[bytes, int] = {}
+    parts = []
+    for part in texts:
+        different, indices, lengths = (
+            x.numpy() for x in split(tf.constant(part))
+        )
+        found = [
+            numbers.setdefault(token, len(numbers))
+            for token in different.tolist()
+        ]
+        parts.append(Ids(np.array(found, np.int32)[indices], lengths))
+    return [token.decode() for token in numbers], Ids.joined(parts)
 
 
 def side_tags(config: DataConfig, side: str) -> tuple[str, ...]:

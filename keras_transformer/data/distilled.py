@@ -17,18 +17,22 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.constants import PAD_ID
-from keras_transformer.data.cleaning import CleaningReport, keep_by_length
-from keras_transformer.data.encoded_text import save_tokenizers
-from keras_transformer.data.ids import Ids
+from keras_transformer.data.cleaning import (
+    CleaningReport,
+    keep_by_length,
+    require_pairs,
+)
+from keras_transformer.data.corpus_tokenizers import save_tokenizers
 from keras_transformer.data.mixing import Mix, repetitions
+from keras_transformer.data.pipeline import Progress
 from keras_transformer.data.prepared import PreparedData, sealed
 from keras_transformer.data.records import (
+    Ids,
     join_lengths,
     parse,
     shard_name,
     write_shard,
 )
-from keras_transformer.data.sorted_text import Progress, require_pairs
 from keras_transformer.system.checksums import describe_file, digest
 from keras_transformer.system.files import replacing
 from keras_transformer.text.tokenizer import Tokenizer

@@ -1,25 +1,30 @@
 """Engines: what does the work of `prepare`, on one machine or on many.
 
-An engine knows how to bring a corpus into the text of shards, how to read that
-text, and how to do a task for each shard. What is done is the same: the tasks
-of `data.corpus_tasks`, the queries of `data.selection`.
+What is done is the same: the tasks of `data.corpus_tasks`, the queries of
+`data.selection`.
 """
 
 import contextlib
 import functools
+import itertools
 import pathlib
-from collections.abc import Callable, Iterable, Iterator
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+import numpy as np
+
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.blocks import corpus_bytes
-from keras_transformer.data.corpus import Pair
-from keras_transformer.data.corpus_tasks import CorpusTasks, use_one_thread
-from keras_transformer.data.key_tables import KeyTables
+from keras_transformer.data.blocks import corpus_bytes, read_blocks
+from keras_transformer.data.corpus_tasks import (
+    CleanedBlock,
+    CorpusTasks,
+    EncodedShard,
+    use_one_thread,
+)
+from keras_transformer.data.database import Database, plain_path
 from keras_transformer.data.mixing import WeightedCorpus
-from keras_transformer.data.partitions import PARTITION_BYTES
-from keras_transformer.data.pieces import read_pairs_of
-from keras_transformer.data.sorted_text import Do, Progress, SortedText
+from keras_transformer.data.selection import PAIRS, TRAIN, Step
 from keras_transformer.errors import InputError
 from keras_transformer.system.machine import usable_cores
 from keras_transformer.system.workers import Workers
@@ -29,61 +34,130 @@ ENGINES = ("local", "spark")
 _WORTH_WORKERS = 16 << 20
 
 
+class Tables(Protocol):
+    """Tables of pairs: a `Database` or `SparkTables`."""
+
+    def fill(
+        self,
+        table: str,
+        types: Mapping[str, str],
+        chunks: Iterable[Mapping[str, Sequence]],
+    ) -> None:
+        """Makes a table of rows, in chunks of columns."""
+
+    def make(self, step: Step) -> int:
+        """Makes a table by a query; the number of its rows."""
+
+    def drop(self, table: str) -> None:
+        """Removes a table."""
+
+    def number(self, query: str) -> int:
+        """The one number that a query gives."""
+
+    def arrays(self, query: str) -> list[np.ndarray]:
+        """The columns that a query gives, each `(N,)`."""
+
+
 class Engine(Protocol):
-    """What `prepare` asks of an engine, in this order."""
+    """What `Pipeline` asks of an engine, in this order."""
 
-    def sorted_text(self, progress: Progress) -> SortedText:
-        """The steps from the corpora to the text of the shards."""
+    tables: Tables
 
-    def training_text(self, shard: int) -> Iterator[Pair]:
-        """The pairs of a shard of the training split, in order."""
+    def clean(self, corpora: list[WeightedCorpus]) -> Iterator[CleanedBlock]:
+        """Cleans the corpora, part by part, and makes the table `pairs`."""
 
-    def do(self, tasks: Iterable[tuple]) -> Iterator:
-        """Does tasks of `CorpusTasks`, one for each shard of a split.
+    def sort(self, split: str, query: str) -> None:
+        """Keeps the text of a split, in the order that the query gives."""
 
-        Yields their results, in order.
+    def remove_tables(self) -> None:
+        """Removes all tables, but not what `sort` has kept."""
+
+    def count(self, side: str, shards: int) -> Iterator[object]:
+        """Makes the table `source_tokens` or `target_tokens` of training.
+
+        Yields something after each shard. The rows have `token` and `n`.
         """
+
+    def training_text(self, side: str) -> Iterator[str]:
+        """A side of the training text, in its order."""
+
+    def encode(self, split: str, shards: int) -> Iterator[EncodedShard]:
+        """Writes the shards of a split, in order."""
 
 
 class LocalEngine:
     """This machine: the process that asks, or workers on its cores.
 
-    Attributes:
-        do: see `Engine`.
-
     Args:
         folder: where the prepared data will be, with a folder `work`.
         config: of the data.
-        partitions: of the text, see `data.partitions`.
-        do: see `sorted_text.Do`.
+        do: does tasks of `CorpusTasks`; gives their results in order.
     """
 
     def __init__(
         self,
         folder: pathlib.Path,
         config: DataConfig,
-        partitions: int,
-        do: Do,
+        do: Callable[[Iterable[tuple]], Iterator],
     ) -> None:
-        self.do = do
-        self._folder = folder
+        self._work = folder / "work"
         self._config = config
-        self._partitions = partitions
+        self._do = do
+        self.tables = Database(self._work, usable_cores())
 
-    def sorted_text(self, progress: Progress) -> SortedText:
-        """See `Engine.sorted_text`."""
-        return SortedText(
-            self._folder,
-            self._config,
-            self.do,
-            self._partitions,
-            progress,
-            lambda: KeyTables(self._folder / "work", usable_cores()),
+    def clean(self, corpora: list[WeightedCorpus]) -> Iterator[CleanedBlock]:
+        """See `Engine.clean`."""
+        pairs = self._work / "pairs"
+        pairs.mkdir()
+        files = [corpus.file for corpus in corpora]
+        blocks = read_blocks(files, line_bytes=self._config.max_line_bytes)
+        yield from self._do(
+            (
+                CorpusTasks.write_cleaned,
+                number,
+                block,
+                corpora[block.corpus].tag,
+            )
+            for number, block in enumerate(blocks)
+        )
+        if any(pairs.iterdir()):
+            self.tables.view(PAIRS, pairs / "*.parquet")
+
+    def sort(self, split: str, query: str) -> None:
+        """See `Engine.sort`."""
+        self.tables.copy(query, self._work / f"{split}.parquet")
+
+    def remove_tables(self) -> None:
+        """See `Engine.remove_tables`."""
+        self.tables.close()
+        self.tables.open()
+        shutil.rmtree(self._work / "pairs")
+
+    def count(self, side: str, shards: int) -> Iterator[object]:
+        """See `Engine.count`."""
+        tokens = self._work / f"{side}_tokens"
+        tokens.mkdir()
+        yield from self._do(
+            (CorpusTasks.write_counts, side, shard, shards)
+            for shard in range(shards)
+        )
+        self.tables.view(tokens.name, tokens / "*.parquet")
+
+    def training_text(self, side: str) -> Iterator[str]:
+        """See `Engine.training_text`."""
+        parts = CorpusTasks(self._work.parent, self._config).texts(
+            TRAIN, 0, 1, side
+        )
+        return itertools.chain.from_iterable(
+            itertools.chain.from_iterable(parts)
         )
 
-    def training_text(self, shard: int) -> Iterator[Pair]:
-        """See `Engine.training_text`."""
-        return read_pairs_of(self._folder / "work" / "train", shard)
+    def encode(self, split: str, shards: int) -> Iterator[EncodedShard]:
+        """See `Engine.encode`."""
+        return self._do(
+            (CorpusTasks.encode, split, shard, shards)
+            for shard in range(shards)
+        )
 
 
 @contextlib.contextmanager
@@ -109,16 +183,19 @@ def local_engine(
     """
     size = corpus_bytes(corpus.file for corpus in corpora)
     workers = choose_workers(workers, size)
-    partitions = max(1, -(-size // PARTITION_BYTES))
-    tasks = functools.partial(CorpusTasks, folder, config, partitions)
-    if workers == 1:
-        do = functools.partial(map, tasks())
-        yield LocalEngine(folder, config, partitions, do)
-        return
-    set_up = functools.partial(use_one_thread, load)
-    factory = functools.partial(tasks, set_up=set_up)
-    with Workers(factory, workers, doing="preparing") as pool:
-        yield LocalEngine(folder, config, partitions, pool.map)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(plain_path(folder))
+        tasks = functools.partial(CorpusTasks, folder, config)
+        if workers == 1:
+            do = functools.partial(map, tasks())
+        else:
+            set_up = functools.partial(use_one_thread, load)
+            factory = functools.partial(tasks, set_up=set_up)
+            pool = Workers(factory, workers, doing="preparing")
+            do = stack.enter_context(pool).map
+        engine = LocalEngine(folder, config, do)
+        stack.callback(engine.tables.close)
+        yield engine
 
 
 def choose_workers(requested: int | None, size: int) -> int:

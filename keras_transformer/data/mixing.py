@@ -19,7 +19,7 @@ import math
 import os
 import pathlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from keras_transformer.config.data import DataConfig
 from keras_transformer.constants import TAG, TAG_NAME
 from keras_transformer.data.bounded_lines import LINE_BYTES
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec, Pair
+from keras_transformer.data.keys import KEY_BITS
 from keras_transformer.errors import InputError
 from keras_transformer.system.remote import RemotePath
 
@@ -35,8 +36,8 @@ _LARGEST_WEIGHT = 1000
 # Of splitmix64 (Steele, Lea and Flood 2014, Fast Splittable Pseudorandom Number
 # Generators).
 _MULTIPLIERS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
-_LARGEST_KEY = np.uint64(2**63 - 1)
-_STEP = np.uint64(int(2**63 * (math.sqrt(5) - 1) / 2))
+_KEYS = 1 << KEY_BITS
+_STEP = np.uint64(int(_KEYS * (math.sqrt(5) - 1) / 2))
 _TAG_SUFFIX = re.compile(rf"(?s)(.+)#(?:({TAG})|({TAG_NAME}))")
 _WEIGHT_SUFFIX = re.compile(r"(?s)(.+)\*([^*]+)")
 
@@ -271,30 +272,38 @@ class Mixture:
         self.left = [0] * len(corpora)
         self.trained = [0] * len(corpora)
 
-    @property
-    def is_weighted(self) -> bool:
-        """True if an epoch has a pair more than once or not at all."""
-        return any(weight != 1 for weight in self.weights)
-
-    def weigh(self, left: Mapping[int, int], temperature: float) -> int:
-        """Settles the weights; returns about how many pairs an epoch has.
+    def weigh(self, left: list[int], temperature: float) -> None:
+        """Settles the weights.
 
         Args:
-            left: pairs of each corpus that has any, by its index.
+            left: pairs of each corpus.
             temperature: see `effective_weights`.
         """
-        self.left = [left.get(i, 0) for i in range(len(self._corpora))]
-        self.weights = effective_weights(self._corpora, self.left, temperature)
-        if not self.is_weighted:
-            self.trained = self.left
-        pairs = zip(self.left, self.weights, strict=True)
-        return round(sum(count * weight for count, weight in pairs))
+        self.left = left
+        self.weights = effective_weights(self._corpora, left, temperature)
 
-    def add(self, trained: Sequence[int] | int) -> None:
-        """Adds training pairs of each corpus, of a part of the data."""
-        if self.is_weighted:
-            added = np.add(self.trained, trained)
-            self.trained = added.tolist()
+    def copies(self) -> Iterator[dict[str, np.ndarray]]:
+        """Yields rows of the table `copies`, for `selection.places_query`.
+
+        A corpus of weight 2.3 has three: `copy` is their number. Two are of
+        all its pairs, the third is of those whose key isn't above `last`. A
+        copy's place is `shift` further on than that of the one before, a
+        golden section of the range of keys.
+        """
+        for corpus, (weight, left) in enumerate(
+            zip(self.weights, self.left, strict=True)
+        ):
+            numbers = np.arange(math.ceil(weight) if left else 0)
+            last = np.full(len(numbers), _KEYS - 1)
+            if weight % 1:
+                last[-1:] = int(weight % 1 * _KEYS) - 1
+            shifts = numbers.astype(np.uint64) * _STEP & np.uint64(_KEYS - 1)
+            yield {
+                "corpus": np.full(len(numbers), corpus),
+                "copy": numbers,
+                "last": last,
+                "shift": shifts.astype(np.int64),
+            }
 
     def describe(self) -> list[dict]:
         """The corpora as the report of prepared data lists them."""
@@ -309,27 +318,3 @@ class Mixture:
             }
             for i, corpus in enumerate(self._corpora)
         ]
-
-
-def copies(
-    keys: np.ndarray, times: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of an epoch, each with a shuffle key of its own.
-
-    The first copy of a pair keeps the key of the pair. The others are far
-    from it and from each other, so that a batch hardly has two of them: key
-    number n is n golden sections of the range further on.
-
-    Args:
-        keys: the shuffle keys of N pairs, int64 `(N,)`, ascending or not.
-        times: copies of each in an epoch, int64 `(N,)`.
-
-    Returns:
-        Indices into the pairs and the keys, both int64 `(times.sum(),)`, the
-        copies of a pair side by side.
-    """
-    indices = np.repeat(np.arange(len(keys)), times)
-    starts = np.cumsum(times) - times
-    number = np.arange(len(indices)) - starts[indices]
-    moved = keys[indices].astype(np.uint64) + number.astype(np.uint64) * _STEP
-    return indices, (moved & _LARGEST_KEY).astype(np.int64)

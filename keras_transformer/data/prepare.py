@@ -1,8 +1,6 @@
 """Preparation: a parallel corpus to a folder of ids.
 
-`data.sorted_text` cleans the corpus and brings it into the order of the
-shards, `data.encoded_text` makes tokenizers, which see training text only, and
-records of it. What is done to parts of the corpus are `data.corpus_tasks`.
+The steps are those of `data.pipeline`; tokenizers see training text only.
 """
 
 import dataclasses
@@ -14,14 +12,16 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterable
 
-from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
-from keras_transformer.constants import SIDES
+from keras_transformer.config.data import DataConfig
 from keras_transformer.data.cleaning import script_hint
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
-from keras_transformer.data.corpus_tokenizers import existing_tokenizers
-from keras_transformer.data.encoded_text import EncodedText, save_tokenizers
+from keras_transformer.data.corpus_tokenizers import (
+    existing_tokenizers,
+    save_tokenizers,
+)
 from keras_transformer.data.engines import ENGINES, local_engine
 from keras_transformer.data.mixing import WeightedCorpus, with_tags
+from keras_transformer.data.pipeline import Pipeline, Progress
 from keras_transformer.data.prepared import (
     FORMAT,
     FORMAT_VERSION,
@@ -34,7 +34,6 @@ from keras_transformer.data.prepared import (
     fingerprint,
     sealed,
 )
-from keras_transformer.data.sorted_text import Progress
 from keras_transformer.errors import InputError, require_kind
 from keras_transformer.system.files import write_json
 from keras_transformer.system.remote import (
@@ -151,13 +150,9 @@ def prepare(
         with _open_engine(
             engine, folder, out, config, inputs, workers, load, master
         ) as opened:
-            text = opened.sorted_text(progress)
-            overlap, counts = _sort(text, inputs, config, existing)
-            parts = _encode(
-                opened, text, folder, config, progress, existing, counts
-            )
+            pipeline = Pipeline(opened, folder, config, progress)
+            parts = _run(pipeline, inputs, existing, folder)
         shutil.rmtree(folder / "work")
-        parts["report"]["dev_overlap"] = overlap
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -294,46 +289,27 @@ def _open_engine(name, folder, out, config, inputs, workers, load, master):
     return spark_engine(folder, out, config, master, load)
 
 
-def _sort(text, inputs, config, existing):
-    """Reads, cleans, selects and sorts; dev's overlap, counts of tokens."""
-    counted = [
-        side
-        for side in SIDES
-        if not existing and getattr(config, f"{side}_kind") not in SUBWORD_KINDS
-    ]
-    with text:
-        text.hold_out(inputs.held_out, inputs.dev_file)
-        text.read(inputs.train)
-        overlap = text.select(inputs.dev_fraction)
-        return overlap, text.sort(counted)
-
-
-def _encode(engine, text, folder, config, progress, tokenizers, counts):
-    """Makes tokenizers, if None are given, and records; parts of the manifest.
+def _run(pipeline, inputs, tokenizers, folder):
+    """Takes all steps, those to tokenizers if None are given.
 
     Returns:
-        `counts`, `report` and `splits`.
+        `counts`, `report` and `splits` of the manifest.
     """
-    encoded = EncodedText(
-        folder,
-        config,
-        engine.do,
-        engine.training_text,
-        text.shards,
-        text.reports,
-        progress,
-    )
-    tokenizers = tokenizers or encoded.build_tokenizers(counts)
+    pipeline.hold_out(inputs.held_out, inputs.dev_file)
+    pipeline.read(inputs.train)
+    overlap = pipeline.select(inputs.dev_fraction)
+    pipeline.sort()
+    tokenizers = tokenizers or pipeline.build_tokenizers()
     save_tokenizers(tokenizers, folder)
     source, target = (tokenizer.vocabulary_size for tokenizer in tokenizers)
-    splits, unknown = encoded.encode()
-    reports = text.reports.items()
+    splits, unknown = pipeline.encode()
+    reports = pipeline.reports.items()
     return {
         "counts": {split: report.kept for split, report in reports},
         "report": {
             "cleaning": {split: report.to_dict() for split, report in reports},
-            "corpora": text.mixture.describe(),
-            "dev_overlap": None,
+            "corpora": pipeline.mixture.describe(),
+            "dev_overlap": overlap,
             "vocabulary_sizes": {"source": source, "target": target},
             "train_unknown_share": unknown["train"],
             "dev_unknown_share": unknown.get("dev"),

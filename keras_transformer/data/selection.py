@@ -1,17 +1,19 @@
-"""Selection: which of the cleaned pairs are trained on, said in SQL.
+"""Selection: which of the cleaned pairs are trained on, in SQL.
 
-A pair is a row of numbers (see `data.keys`); its text isn't looked at. The
-queries keep to what DuckDB and Spark both understand, so that one machine and
-many keep the same pairs. Every query makes a table of the one before:
+A pair is a row of its text and of numbers, which alone are looked at (see
+`data.keys`). The queries keep to what DuckDB and Spark both understand, so
+that one machine and many keep the same pairs. Every query makes a table of the
+one before:
 
 1. `leaked`: a held-out file has the pair too, or a side of it (option).
 2. `duplicate`: one of equal pairs stays (option).
 3. The dev split, where it is a fraction of the corpus: whole sources, in the
    order of their keys. `shared_with_dev`: what has a target of dev isn't
    trained on.
+4. `not_sampled`: weights of corpora leave it out, or repeat it (option).
 
-The pairs are in no order but that of their keys: what stays doesn't depend on
-the order of the corpus.
+At last the text of what is left is sorted by its places. What stays, and where,
+follows from the keys and not from the order of the corpus.
 """
 
 import dataclasses
@@ -19,12 +21,14 @@ import dataclasses
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.keys import KEY_BITS
 
-# Of the table `pairs`, 64-bit integers; `corpus` numbers the training files.
-COLUMNS = ("shuffle_key", "source_key", "target_key", "corpus")
 PAIRS, HELD_OUT, DEV, TRAIN = "pairs", "held_out", "dev", "train"
+# Of the table `pairs`, 64-bit integers, beside `source` and `target`, its text.
+# `corpus` numbers the training files, `id` is the pair's alone.
+COLUMNS = ("shuffle_key", "source_key", "target_key", "corpus", "id")
 # A source is not taken for dev if one of its targets is in more pairs than
 # this: training would lose each of them, and with them every "Yes.".
 _MOST_SHARED = 10
+_LAST_KEY = 2**KEY_BITS - 1
 _CANDIDATES_PER_PAIR = 4
 _FEWEST_CANDIDATES = 100_000
 
@@ -56,9 +60,11 @@ def cleaning_steps(config: DataConfig) -> list[Step]:
         steps.append(Step("unleaked", _not_leaked(config, table), "leaked"))
         table = "unleaked"
     if config.remove_duplicates:
-        keys = ", ".join(name for name in COLUMNS if name != "corpus")
+        keys = "shuffle_key, source_key, target_key"
+        # Ids are ascending with the number of the corpus.
         query = (
-            f"SELECT {keys}, min(corpus) AS corpus FROM {table} GROUP BY {keys}"
+            f"SELECT {keys}, min(corpus) AS corpus, min(id) AS id FROM {table} "
+            f"GROUP BY {keys}"
         )
         steps.append(Step("distinct_pairs", query, "duplicate"))
         table = "distinct_pairs"
@@ -66,7 +72,7 @@ def cleaning_steps(config: DataConfig) -> list[Step]:
 
 
 def _not_leaked(config, table):
-    select = f"SELECT {table}.* FROM {table}"
+    select = f"SELECT {_columns(table)} FROM {table}"
     same = {
         side: f"{table}.{side}_key = {HELD_OUT}_{side}s.{side}_key"
         for side in ("source", "target")
@@ -84,6 +90,10 @@ def _not_leaked(config, table):
         f"ON {table}.source_key = {HELD_OUT}.source_key "
         f"AND {table}.target_key = {HELD_OUT}.target_key"
     )
+
+
+def _columns(table):
+    return ", ".join(f"{table}.{name}" for name in COLUMNS)
 
 
 def dev_steps(table: str, pairs: int, fraction: float) -> list[Step]:
@@ -123,9 +133,10 @@ def dev_steps(table: str, pairs: int, fraction: float) -> list[Step]:
         f"AS totals WHERE total <= {wanted}"
     )
     same_source = f"ON {table}.source_key = dev_sources.source_key"
-    dev = f"SELECT {table}.* FROM {table} SEMI JOIN dev_sources {same_source}"
+    select = f"SELECT {_columns(table)} FROM {table}"
+    dev = f"{select} SEMI JOIN dev_sources {same_source}"
     train = (
-        f"SELECT {table}.* FROM {table} ANTI JOIN dev_sources {same_source} "
+        f"{select} ANTI JOIN dev_sources {same_source} "
         f"ANTI JOIN {DEV} ON {table}.target_key = {DEV}.target_key"
     )
     return [
@@ -150,3 +161,38 @@ def overlap_query(train: str, dev: str) -> str:
         for side in ("source", "target")
     )
     return f"SELECT count(*) FROM {dev} WHERE {matches}"
+
+
+def places_query(table: str) -> str:
+    """The pairs of an epoch: `id`, `corpus`, `copy`, its number, and `place`.
+
+    Of `copies`, a pair has those that its draw, a random number that follows
+    from its keys, doesn't exceed. The first copy's place is the shuffle key;
+    the others are far from it and from each other, so that a batch hardly has
+    two of them.
+
+    Args:
+        table: of the pairs; there has to be a table `copies`, see
+            `Mixture.copies`.
+    """
+    # Both keys, exclusive or.
+    draw = "(source_key | target_key) - (source_key & target_key)"
+    return (
+        f"SELECT id, {table}.corpus AS corpus, copy, "
+        f"CASE WHEN shuffle_key > {_LAST_KEY} - shift "
+        f"THEN shuffle_key - ({_LAST_KEY} - shift) - 1 "
+        f"ELSE shuffle_key + shift END AS place FROM {table} "
+        f"JOIN copies ON {table}.corpus = copies.corpus WHERE {draw} <= last"
+    )
+
+
+def text_query(places: str) -> str:
+    """The text of pairs in the order of their places.
+
+    Args:
+        places: a query that gives `id` and `place`.
+    """
+    return (
+        f"SELECT place, source, target FROM {PAIRS} "
+        f"JOIN ({places}) AS places ON {PAIRS}.id = places.id ORDER BY place"
+    )

@@ -1,0 +1,171 @@
+"""Database: DuckDB, which sorts and joins in bounded memory.
+
+Each process has its own; what doesn't fit in memory it writes beside the
+Parquet files that the processes hand to each other.
+"""
+
+import contextlib
+import errno
+import os
+import pathlib
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import duckdb
+import numpy as np
+
+from keras_transformer.data.selection import Step
+
+CHUNK = 4096  # rows that are handled together
+# Rows of a Parquet file that are read or passed over together.
+_ROW_GROUP = 16_384
+_THREAD_MEMORY = 128 << 20  # bytes, what DuckDB advises at least
+_LEAST_MEMORY = 512 << 20
+_MOST_THREADS = 8
+
+
+class Database:
+    """Tables and views in memory, or spilled to a folder.
+
+    Args:
+        folder: for what doesn't fit in memory; of `plain_path`.
+        threads: that DuckDB uses, at most.
+
+    Raises:
+        OSError: of all methods, the disk is full or fails.
+    """
+
+    def __init__(self, folder: pathlib.Path, threads: int) -> None:
+        threads = min(threads, _MOST_THREADS)
+        memory = max(_LEAST_MEMORY, threads * _THREAD_MEMORY)
+        self._options = {
+            "memory_limit": f"{memory}B",
+            "threads": threads,
+            # Files of two databases have the same names.
+            "temp_directory": tempfile.mkdtemp(prefix="spill-", dir=folder),
+        }
+        self.open()
+
+    def open(self) -> None:
+        """Begins without tables."""
+        self._connection = duckdb.connect(config=self._options)
+        # Where it can't have one, as in Jupyter without ipywidgets, it
+        # refuses to be told so.
+        with contextlib.suppress(duckdb.InvalidInputException):
+            self._connection.execute("SET enable_progress_bar = false")
+
+    def close(self) -> None:
+        """Closes the database, which has no tables afterwards."""
+        self._connection.close()
+
+    def fill(
+        self,
+        table: str,
+        types: Mapping[str, str],
+        chunks: Iterable[Mapping[str, Sequence]],
+    ) -> None:
+        """Makes a table of rows.
+
+        Args:
+            table: its name.
+            types: of its columns.
+            chunks: of some rows, for each column, its `(N,)` values.
+        """
+        columns = ", ".join(f"{name} {kind}" for name, kind in types.items())
+        self._execute(f"CREATE TABLE {table} ({columns})")
+        for chunk in chunks:
+            with self._registered(chunk):
+                self._execute(
+                    f"INSERT INTO {table} SELECT {', '.join(types)} FROM chunk"
+                )
+
+    def write(self, path: pathlib.Path, rows: Mapping[str, Sequence]) -> None:
+        """Writes rows, for each column `(N,)` values, to a Parquet file."""
+        with self._registered(rows):
+            self.copy("SELECT * FROM chunk", path)
+
+    def copy(self, query: str, path: pathlib.Path) -> None:
+        """Writes the rows that a query gives to a Parquet file, in order."""
+        self._execute(
+            f"COPY ({query}) TO '{path}' "
+            f"(FORMAT parquet, ROW_GROUP_SIZE {_ROW_GROUP})"
+        )
+
+    def view(self, table: str, files: pathlib.Path) -> None:
+        """Has Parquet files, whose names may have a *, be a table."""
+        query = f"SELECT * FROM read_parquet('{files}')"
+        self._execute(f"CREATE VIEW {table} AS {query}")
+
+    def make(self, step: Step) -> int:
+        """Makes a table by a query; the number of its rows."""
+        self._execute(f"CREATE TABLE {step.table} AS {step.query}")
+        return self.number(f"SELECT count(*) FROM {step.table}")
+
+    def drop(self, table: str) -> None:
+        """Removes a table."""
+        self._execute(f"DROP TABLE {table}")
+
+    def number(self, query: str) -> int:
+        """The one number that a query gives."""
+        return self._execute(query).fetchall()[0][0]
+
+    def arrays(self, query: str) -> list[np.ndarray]:
+        """The columns that a query gives, each `(N,)`."""
+        return list(self._execute(query).fetchnumpy().values())
+
+    def rows(self, query: str) -> Iterator[list[tuple]]:
+        """Yields the rows that a query gives, some at a time."""
+        result = self._execute(query)
+        while rows := result.fetchmany(CHUNK):
+            yield rows
+
+    def _execute(self, query):
+        with _system_errors():
+            return self._connection.execute(query)
+
+    @contextlib.contextmanager
+    def _registered(self, rows):
+        """Has rows be the table `chunk`."""
+        arrays = {
+            name: values
+            if isinstance(values, np.ndarray)
+            else np.array(values, object)
+            for name, values in rows.items()
+        }
+        self._connection.register("chunk", arrays)
+        yield
+        self._connection.unregister("chunk")
+
+
+@contextlib.contextmanager
+def plain_path(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """Yields a path without signs that mean something to DuckDB.
+
+    It is that of a link to the folder where its own has any, such as * or ?,
+    or isn't UTF-8.
+    """
+    path = os.path.realpath(folder)
+    if re.fullmatch(r"[\w/. -]+", path):
+        yield pathlib.Path(path)
+        return
+    with tempfile.TemporaryDirectory() as links:
+        link = pathlib.Path(links) / "link"
+        link.symlink_to(path)
+        yield link
+
+
+@contextlib.contextmanager
+def _system_errors() -> Iterator[None]:
+    """Turns DuckDB's errors of a disk into the system's."""
+    try:
+        yield
+    except duckdb.Error as error:
+        text = str(error).partition("\n")[0]
+        # It runs out of memory when it may write no more beside it.
+        out_of_memory = isinstance(error, duckdb.OutOfMemoryException)
+        if out_of_memory or "No space left" in text:
+            raise OSError(errno.ENOSPC, text) from error
+        if isinstance(error, duckdb.IOException):
+            raise OSError(errno.EIO, text) from error
+        raise
