@@ -1,18 +1,18 @@
-"""Blocks: splits a corpus into byte chunks of about 4 MB.
+"""Blocks: splits a corpus into chunks of lines of about 4 MB.
 
-One process reads files, plain or gzip, and hands blocks of whole lines to
-those that make pairs of them.
+One process reads files, plain or gzip, and hands blocks to those that make
+pairs of them; on a cluster, each worker reads parts of files.
 """
 
+import contextlib
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from keras_transformer.data.bounded_lines import (
     LINE_BYTES,
-    Lines,
-    bounded_lines,
-    count_lines,
-    next_lines,
+    is_over_long,
+    lines_of_block,
 )
 from keras_transformer.data.corpus import (
     BYTE_ORDER_MARK,
@@ -83,6 +83,28 @@ class Block(NamedTuple):
         return lines
 
 
+class Part(NamedTuple):
+    """Some lines of a corpus that are read together.
+
+    Attributes:
+        corpus: its index.
+        file: it.
+        line: the number of the first line, from 0.
+        begin: where the file of sources is read from, in bytes.
+        end: before which the last line begins; None: the file's end.
+        target: where the other file is read from, in bytes.
+        skipped: lines that are passed over there.
+    """
+
+    corpus: int
+    file: CorpusFile
+    line: int = 0
+    begin: int = 0
+    end: int | None = None
+    target: int = 0
+    skipped: int = 0
+
+
 def read_blocks(
     files: Iterable[CorpusFile],
     size: int = BLOCK_BYTES,
@@ -99,8 +121,75 @@ def read_blocks(
         InputError: as `CorpusFile.pairs`, but for what `Block.pairs` raises.
     """
     for corpus, file in enumerate(files):
-        one = _table_blocks if file.target is None else _aligned_blocks
-        yield from one(corpus, file, size, line_bytes)
+        yield from read_part(Part(corpus, file), size, line_bytes)
+
+
+def read_part(
+    part: Part, size: int = BLOCK_BYTES, line_bytes: int = LINE_BYTES
+) -> Iterator[Block]:
+    """Yields the lines of a part in blocks. Raises as `read_blocks`."""
+    _, file, number, begin, end, target, skipped = part
+    ends = [(begin, end), (target, None)]
+    with contextlib.ExitStack() as stack:
+        readings, sides = [], []
+        for path, (first, last) in zip(file.paths, ends, strict=False):
+            readings.append(stack.enter_context(read_errors(path)))
+            opened = stack.enter_context(open_bytes(path))
+            sides.append(lines_of_block(opened, first, last, line_bytes))
+        sources, *others = sides
+        for other in others:
+            next(itertools.islice(other, skipped, skipped), None)
+        for lines in _some(sources, size):
+            count = number + len(lines)
+            some = [lines]
+            for other in others:
+                some.append(list(itertools.islice(other, len(lines))))
+                if len(some[-1]) < len(lines):
+                    count += sum(1 for _ in sources)
+                    refuse_unequal_files(file, count, number + len(some[-1]))
+            if number == 0:
+                for each in some:
+                    each[0] = each[0].removeprefix(BYTE_ORDER_MARK)
+            yield _block(part, number, some, line_bytes)
+            number = count
+            for reading in readings:
+                reading.line = number
+        if end is None:
+            for other in others:
+                if rest := sum(1 for _ in other):
+                    refuse_unequal_files(file, number, number + rest)
+            if number == 1:
+                refuse_old_line_ends(lines[0], file.source)
+
+
+def _some(lines, size):
+    """Yields lists of lines, of so many bytes or somewhat more."""
+    part, read = [], 0
+    for line in lines:
+        part.append(line)
+        read += len(line)
+        if read >= size:
+            yield part
+            part, read = [], 0
+    if part:
+        yield part
+
+
+def _block(part, number, sides, limit):
+    """A block of the lines of one file or two; over-long ones are emptied."""
+    long: set[int] = set()
+    for lines in sides:
+        if max(map(len, lines)) > limit:
+            for n, line in enumerate(lines):
+                if is_over_long(line, limit):
+                    lines[n] = b"\n"
+                    long.add(n)
+    contents = [b"".join(lines) for lines in sides]
+    target = contents[1] if len(contents) > 1 else None
+    long_lines = tuple(sorted(long))
+    return Block(
+        part.corpus, part.file, number + 1, contents[0], target, long_lines
+    )
 
 
 def corpus_bytes(files: Iterable[CorpusFile]) -> int:
@@ -109,57 +198,3 @@ def corpus_bytes(files: Iterable[CorpusFile]) -> int:
     return sum(
         size_of(path) * (4 if path.suffix == ".gz" else 1) for path in paths
     )
-
-
-def _table_blocks(corpus, file, size, line_bytes):
-    number = 1
-    for lines in _contents(file.source, size, line_bytes):
-        yield Block(corpus, file, number, lines.content, None, lines.long)
-        number += _count_lines(lines.content)
-
-
-def _aligned_blocks(corpus, file, size, line_bytes):
-    number = 1
-    sources = _contents(file.source, size, line_bytes)
-    with read_errors(file.target) as reading, open_bytes(file.target) as lines:
-        for source in sources:
-            count = _count_lines(source.content)
-            target = count_lines(lines, count, line_bytes)
-            target = _without_mark(target, number)
-            read = _count_lines(target.content)
-            reading.line = number + read - 1
-            if read < count:
-                count += sum(_count_lines(rest.content) for rest in sources)
-                refuse_unequal_files(
-                    file, number - 1 + count, number - 1 + read
-                )
-            long = tuple(sorted({*source.long, *target.long}))
-            yield Block(
-                corpus, file, number, source.content, target.content, long
-            )
-            number += count
-        if rest := sum(1 for _ in bounded_lines(lines, line_bytes)):
-            refuse_unequal_files(file, number - 1, number - 1 + rest)
-
-
-def _contents(path, size, line_bytes) -> Iterator[Lines]:
-    """The content of a file, cut at ends of lines; without a mark."""
-    with read_errors(path) as reading, open_bytes(path) as file:
-        while lines := next_lines(file, size, line_bytes):
-            lines = _without_mark(lines, reading.line + 1)
-            reading.line += _count_lines(lines.content)
-            yield lines
-            last = lines.content
-        if reading.line == 1:
-            refuse_old_line_ends(last, path)
-
-
-def _without_mark(lines, number):
-    if number > 1:
-        return lines
-    return lines._replace(content=lines.content.removeprefix(BYTE_ORDER_MARK))
-
-
-def _count_lines(content):
-    """Lines in some bytes; the last may have no end."""
-    return content.count(b"\n") + (content[-1:] not in (b"\n", b""))

@@ -5,28 +5,12 @@ what is read of a damaged file or a gzip bomb stays in bounded memory.
 """
 
 import functools
-import itertools
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO, NamedTuple
-
-import numpy as np
+from collections.abc import Iterator
+from typing import BinaryIO
 
 LINE_BYTES = 1 << 20  # of a line, its end not counted; the default
-_LINE_FEED = ord("\n")
 _SKIPPED = 1 << 16  # bytes of an over-long line that are read at a time
 _COUNTED = 1 << 20  # bytes that are read at a time where lines are counted
-
-
-class Lines(NamedTuple):
-    """Some whole lines of a file.
-
-    Attributes:
-        content: the lines, undecoded; empty ones in place of over-long ones.
-        long: the numbers of these, from 0, ascending.
-    """
-
-    content: bytes
-    long: tuple[int, ...] = ()
 
 
 def bounded_lines(
@@ -107,59 +91,9 @@ def count_lines_of_block(file: BinaryIO, begin: int, end: int | None) -> int:
     return count
 
 
-def next_lines(file: BinaryIO, size: int, limit: int) -> Lines | None:
-    """The next lines of a file, of so many bytes or somewhat more.
-
-    Args:
-        file: a binary file.
-        size: bytes, at least, unless the file ends.
-        limit: bytes of a line.
-
-    Returns:
-        whole lines; None at the end of the file.
-    """
-    content = file.read(size)
-    if not content:
-        return None
-    if not content.endswith(b"\n"):
-        begin = content.rfind(b"\n") + 1
-        content += file.readline(max(0, limit - len(content) + begin) + 1)
-        if is_over_long(content[begin:], limit):
-            _skip_line(file)
-            content += b"\n"
-    return _without_long(content, limit)
-
-
-def count_lines(file: BinaryIO, count: int, limit: int) -> Lines:
-    """The next lines of a file, so many, unless the file ends."""
-    pieces = list(itertools.islice(_pieces(file, limit), count))
-    if max(map(len, pieces), default=0) <= limit:
-        return Lines(b"".join(pieces))
-    rest = _pieces(file, limit)
-    return _joined(itertools.chain(pieces, rest), count, limit)
-
-
 def _pieces(file, limit) -> Iterator[bytes]:
     """Lines, or parts of `limit + 1` bytes of a line that has more."""
     return iter(functools.partial(file.readline, limit + 1), b"")
-
-
-def _joined(pieces: Iterable[bytes], count, limit) -> Lines:
-    """So many lines of their pieces."""
-    lines: list[bytes] = []
-    long: list[int] = []
-    inside = False
-    for piece in pieces:
-        if inside:  # An over-long line goes on.
-            inside = not piece.endswith(b"\n")
-        else:
-            inside = is_over_long(piece, limit)
-            if inside:
-                long.append(len(lines))
-            lines.append(b"\n" if inside else piece)
-        if len(lines) == count and not inside:
-            break
-    return Lines(b"".join(lines), tuple(long))
 
 
 def _skip_line(file) -> int:
@@ -170,20 +104,3 @@ def _skip_line(file) -> int:
         if part.endswith(b"\n"):
             break
     return size
-
-
-def _without_long(content, limit) -> Lines:
-    """Whole lines, over-long ones emptied."""
-    if len(content) <= limit:
-        return Lines(content)
-    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == _LINE_FEED)
-    if not content.endswith(b"\n"):
-        ends = np.append(ends, len(content))
-    lengths = np.diff(ends, prepend=-1) - 1
-    long = np.flatnonzero(lengths > limit).tolist()
-    if not long:
-        return Lines(content)
-    lines = content.split(b"\n")
-    for number in long:
-        lines[number] = b""
-    return Lines(b"\n".join(lines), tuple(long))

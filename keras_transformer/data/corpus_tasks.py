@@ -11,7 +11,7 @@ import functools
 import itertools
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from keras_transformer.data.keys import key_range, pair_keys
 from keras_transformer.data.mixing import tagged
 from keras_transformer.system.checksums import describe_file
 from keras_transformer.system.machine import set_threads
-
-if TYPE_CHECKING:
-    from keras_transformer.data.records import Ids
 
 # Ids of pairs that a corpus may have.
 _IDS = 1 << 40
@@ -133,27 +130,16 @@ class CorpusTasks:
         Beside it are the sentences as numbers of these tokens, so that text
         is split only once.
         """
-        rows = self.texts("train", shard, shards, side)
-        counts, ids = self.count(
-            side, ([text for (text,) in part] for part in rows)
-        )
-        path = self._counts_path(side, shard)
-        self._database.write(path, counts)
-        np.savez(path.with_suffix(".npz"), *ids)
-
-    def count(
-        self, side: str, texts: Iterable[list[str]]
-    ) -> tuple[dict[str, Any], Ids]:
-        """Counts the tokens of a side: rows of `token` and `n`.
-
-        Returns:
-            these, and each sentence as numbers of tokens.
-        """
+        self._set_up()
         from keras_transformer.data.corpus_tokenizers import number_tokens
 
+        rows = self.texts("train", shard, shards, side)
+        texts = ([text for (text,) in part] for part in rows)
         tokens, ids = number_tokens(texts, self._splits[side])
-        counts = np.bincount(ids.values, minlength=len(tokens))
-        return {"token": tokens, "n": counts}, ids
+        path = self._counts_path(side, shard)
+        n = np.bincount(ids.values, minlength=len(tokens))
+        self._database.write(path, {"token": tokens, "n": n})
+        np.savez(path.with_suffix(".npz"), *ids)
 
     def _counts_path(self, side, shard):
         return self._work / f"{side}_tokens" / f"{shard:06d}.parquet"
@@ -258,7 +244,6 @@ class CorpusTasks:
     @functools.cached_property
     def _splits(self):
         """For each side with a vocabulary, what splits its text."""
-        self._set_up()
         from keras_transformer.data.corpus_tokenizers import split_function
 
         return {

@@ -177,6 +177,12 @@ def side_tokenizer(
     return tokenizer(tokens, **options)
 
 
+def counting_tokenizer(config: DataConfig, side: str) -> LookupTokenizer:
+    """The same without tokens: splitting needs no vocabulary."""
+    tokens = [*SPECIAL_TOKENS, *side_tags(config, side)]
+    return side_tokenizer(config, side, tokens)
+
+
 def split_function(
     config: DataConfig, side: str
 ) -> tf.types.experimental.Callable:
@@ -187,9 +193,7 @@ def split_function(
         among them of each token int32 `(M,)`, and tokens of each string int64
         `(B,)`.
     """
-    # Splitting needs no vocabulary.
-    tokens = [*SPECIAL_TOKENS, *side_tags(config, side)]
-    tokenizer = side_tokenizer(config, side, tokens)
+    tokenizer = counting_tokenizer(config, side)
 
     def split(strings):
         tokens = tokenizer.split(strings)  # (B, None)

@@ -14,11 +14,9 @@ from keras_transformer.config import DataConfig
 from keras_transformer.data.blocks import read_blocks
 from keras_transformer.data.bounded_lines import (
     bounded_lines,
-    count_lines,
     count_lines_of_block,
     is_over_long,
     lines_of_block,
-    next_lines,
     shortened,
 )
 from keras_transformer.data.corpus import CorpusFile, read_pairs
@@ -47,18 +45,17 @@ def content_of(seed):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("size", [1, 7, 50, 10_000])
-@pytest.mark.parametrize("read", [next_lines, count_lines])
-def test_parts_have_all_lines_but_long_ones(read, size, seed):
+def test_blocks_have_all_lines_but_long_ones(tmp_path, size, seed):
     content, wanted, long = content_of(seed)
-    file, lines, emptied = io.BytesIO(content), [], []
-    while (part := read(file, size, LIMIT)) and part.content:
-        emptied += [len(lines) + n for n in part.long]
-        found = part.content.removesuffix(b"\n").split(b"\n")
-        assert read is next_lines or len(found) <= size
-        lines += found
+    (tmp_path / "a").write_bytes(content)
+    file = CorpusFile(tmp_path / "a", tmp_path / "a")
+    lines, emptied = [], []
+    for block in read_blocks([file], size, LIMIT):
+        emptied += [len(lines) + n for n in block.long]
+        lines += block.pairs()
     while len(lines) < len(wanted):
-        lines.append(b"")  # After the last line's end.
-    assert lines == wanted
+        lines.append(("", ""))  # After the last line's end.
+    assert lines == [(line.decode(), line.decode()) for line in wanted]
     assert emptied == long
 
 
@@ -97,9 +94,9 @@ def test_memory_is_bounded():
         finally:
             tracemalloc.stop()
 
-    assert peak(lambda file: next_lines(file, 1 << 20, 1 << 20)) < 8 << 20
-    assert peak(lambda file: count_lines(file, 3, 1 << 20)) < 8 << 20
     assert peak(lambda file: list(bounded_lines(file))) < 8 << 20
+    whole = 0, None, 1 << 20
+    assert peak(lambda file: list(lines_of_block(file, *whole))) < 8 << 20
 
 
 BAD = "x" * 30

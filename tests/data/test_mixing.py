@@ -6,7 +6,6 @@ import pytest
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.data.mixing import (
     WeightedCorpus,
-    copies,
     effective_weights,
     repetitions,
 )
@@ -119,14 +118,3 @@ def test_languages_are_weighed(tags, pairs, temperature, expected):
     doubled = [WeightedCorpus(c.file, 2.0, c.tag) for c in corpora(*tags)]
     weights = effective_weights(doubled, pairs, temperature)
     np.testing.assert_allclose(weights, 2 * np.array(expected))
-
-
-def test_copies_have_keys_far_from_each_other():
-    times = np.arange(4000) % 5
-    indices, keys = copies(KEYS, times)
-    assert np.bincount(indices, minlength=4000).tolist() == times.tolist()
-    assert keys.min() >= 0
-    first = np.flatnonzero(np.diff(indices, prepend=-1))
-    np.testing.assert_array_equal(keys[first], KEYS[times > 0])
-    four = np.sort(keys[indices == 4])
-    assert np.diff(four).min() > 2**63 // 10

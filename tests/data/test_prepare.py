@@ -1,17 +1,16 @@
-import errno
+import collections
 import hashlib
-import importlib
 import json
 import os
 import subprocess
 import types
 
+import duckdb
 import pytest
 import tensorflow as tf
 
 from keras_transformer.config import Config, DataConfig
 from keras_transformer.constants import UNK_ID
-from keras_transformer.data import corpus_tasks
 from keras_transformer.data.batching import TrainingBatches
 from keras_transformer.data.corpus import read_pairs
 from keras_transformer.data.keys import pair_keys
@@ -309,6 +308,8 @@ def test_progress_reaches_the_total_of_each_stage(corpus, tmp_path):
     assert calls == {
         "reading train": (400, None),
         "sorting": (360, 360),
+        "source vocabulary": (360, 360),
+        "target vocabulary": (360, 360),
         "writing train": (360, 360),
         "writing dev": (40, 40),
     }
@@ -389,12 +390,27 @@ def test_goal_that_holds_something_is_refused_and_untouched(corpus, tmp_path):
     assert os.listdir(tmp_path) == ["mine"]
 
 
-@pytest.mark.parametrize("name", ["add_to_partitions", "write_pieces"])
-def test_full_disk(corpus, tmp_path, monkeypatch, name):
-    def fail(*arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
+@pytest.mark.parametrize(
+    "files", ["pairs/000000", "source_tokens/000000", "train"]
+)
+def test_full_disk(corpus, tmp_path, monkeypatch, files):
+    connect = duckdb.connect
 
-    monkeypatch.setattr(corpus_tasks, name, fail)
+    class Full:
+        """A connection that can't write some files."""
+
+        def __init__(self, **options):
+            self._connection = connect(**options)
+
+        def __getattr__(self, name):
+            return getattr(self._connection, name)
+
+        def execute(self, query):
+            if query.startswith("COPY") and f"/{files}.parquet'" in query:
+                raise duckdb.IOException("IO Error: No space left on device")
+            return self._connection.execute(query)
+
+    monkeypatch.setattr(duckdb, "connect", Full)
     refused([corpus], tmp_path, "out: the disk is full; nothing was written")
 
 
@@ -543,26 +559,35 @@ def test_fingerprint_follows_content_weights_and_configuration(write, tmp_path):
     assert found[3].manifest["input"]["train"][0]["weight"] == 2
 
 
-def test_copies_are_the_same_in_any_number_of_partitions(
-    write, tmp_path, monkeypatch
-):
+def test_no_shard_is_full_of_copies(write, tmp_path):
     lines = "".join(f"a {n}\t字{n}\n" for n in range(500))
     path = write("a.tsv", lines)
     config = DataConfig(shard_size=200)
-    one = prepare([f"{path}*3.5"], tmp_path / "one", config)
-    module = importlib.import_module("keras_transformer.data.engines")
-    monkeypatch.setattr(module, "PARTITION_BYTES", 700)
-    many = prepare([f"{path}*3.5"], tmp_path / "many", config)
-    assert one.manifest["splits"] == many.manifest["splits"]
-    assert one.report == many.report
-    # No batch is full of copies.
+    prepared = prepare([f"{path}*3.5"], tmp_path / "out", config)
     shards = [
         tf.data.TFRecordDataset(str(file)).batch(1000).get_single_element()
-        for file in one.files("train")
+        for file in prepared.files("train")
     ]
     assert len(shards) > 5
     for records in shards:
         assert len(set(records.numpy())) > 0.6 * len(records)
+
+
+def test_a_larger_weight_keeps_the_sample_and_adds_to_it(write, tmp_path):
+    path = write("a.tsv", "".join(f"a {n}\t字{n}\n" for n in range(2000)))
+    samples = [
+        texts(prepare([f"{path}*{weight}"], tmp_path / weight), "train")
+        for weight in ("0.3", "0.5", "1.3")
+    ]
+    small, large, more = map(collections.Counter, samples)
+    assert abs(small.total() - 600) < 60
+    assert abs(large.total() - 1000) < 60
+    assert small <= large
+    assert more == small + collections.Counter(map(numbered, range(2000)))
+
+
+def numbered(number):
+    return f"a {number}", f"字{number}"
 
 
 def test_swapped_columns_are_told_with_the_command_that_swaps_them(

@@ -50,12 +50,8 @@ CONFIGS = {
 
 @pytest.mark.medium
 @pytest.mark.parametrize("name", CONFIGS)
-def test_workers_and_partitions_change_nothing(
-    corpus, tmp_path, monkeypatch, name
-):
+def test_workers_and_blocks_change_nothing(corpus, tmp_path, monkeypatch, name):
     whole = prepare.prepare(corpus, tmp_path / "1", CONFIGS[name], 0.03)
-    # In small parts, here and elsewhere.
-    monkeypatch.setattr(engines, "PARTITION_BYTES", 30_000)
     defaults = (10_000, *blocks.read_blocks.__defaults__[1:])
     monkeypatch.setattr(blocks.read_blocks, "__defaults__", defaults)
     for workers in (1, 2):
@@ -128,11 +124,11 @@ def preparing(corpus, tmp_path):
         text=True,
     )
     deadline = time.monotonic() + 120
-    parts = tmp_path.glob("goal/.tmp-*/*/partition-*/*")
+    parts = tmp_path.glob("goal/.tmp-*/work/pairs/*")
     while process.poll() is None and not next(parts, None):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-        parts = tmp_path.glob("goal/.tmp-*/*/partition-*/*")
+        parts = tmp_path.glob("goal/.tmp-*/work/pairs/*")
     yield process, children(process.pid), out.parent
     process.kill()
     process.communicate()

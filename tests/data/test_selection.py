@@ -7,7 +7,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from keras_transformer.data.key_tables import KeyTables
+from keras_transformer.data.database import Database, plain_path
 from keras_transformer.data.keys import pair_keys
 from keras_transformer.data.selection import (
     COLUMNS,
@@ -19,7 +19,7 @@ from keras_transformer.data.selection import (
 
 @pytest.fixture
 def tables(tmp_path):
-    tables = KeyTables(tmp_path, 2)
+    tables = Database(tmp_path, 2)
     yield tables
     tables.close()
 
@@ -44,8 +44,8 @@ def test_a_notebook_without_widgets_has_tables(tmp_path, monkeypatch):
     monkeypatch.setattr(
         duckdb, "connect", lambda *a, **k: WithoutProgressBar(connect(*a, **k))
     )
-    tables = KeyTables(tmp_path, 1)
-    tables.create("numbers", one="BIGINT")
+    tables = Database(tmp_path, 1)
+    assert tables.number("SELECT 1") == 1
     tables.close()
 
 
@@ -54,8 +54,8 @@ def fill(tables, table, pairs):
     keys = pair_keys(pairs)
     rows = {f"{name}_key": values for name, values in keys._asdict().items()}
     rows["corpus"] = np.zeros(len(pairs), np.int64)
-    tables.create(table, **dict.fromkeys(COLUMNS, "BIGINT"))
-    tables.insert(table, {name: rows[name] for name in COLUMNS})
+    rows["id"] = np.arange(len(pairs))
+    tables.fill(table, dict.fromkeys(COLUMNS, "BIGINT"), [rows])
     return dict(zip(keys.shuffle.tolist(), pairs, strict=True))
 
 
@@ -124,18 +124,23 @@ ODD_NAMES = [
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_any_folder_may_have_the_database(tmp_path, name):
+def test_any_folder_may_have_the_files(tmp_path, name):
     folder = tmp_path / os.fsdecode(name)
     folder.mkdir()
-    tables = KeyTables(folder, 1)
-    tables.create("keys", key="BIGINT")
-    tables.insert("keys", {"key": np.arange(5)})
-    assert tables.make(Step("twice", "SELECT 2 * key AS key FROM keys")) == 5
-    tables._connection.execute("SET memory_limit='128MB'")
-    tables.make(Step("texts", SPILLED))
-    assert (folder / "spill").is_dir()
-    tables.close()
-    assert (folder / "keys.duckdb").is_file() == (b"?" not in name)
+    with plain_path(folder) as path:
+        tables = Database(path, 1)
+        for number in range(2):
+            rows = {"key": np.arange(5), "text": [f"{n}文" for n in range(5)]}
+            tables.write(path / f"{number}.parquet", rows)
+        tables.view("keys", path / "*.parquet")
+        tables.fill("two", {"key": "BIGINT"}, [{"key": np.array([2, 4])}])
+        kept = "SELECT text FROM keys SEMI JOIN two ON keys.key = two.key"
+        assert tables.make(Step("kept", kept)) == 4
+        assert {*tables.arrays("SELECT text FROM kept")[0]} == {"2文", "4文"}
+        tables._connection.execute("SET memory_limit='128MB'")
+        tables.make(Step("texts", SPILLED))
+        assert any(folder.glob("spill-*/*"))
+        tables.close()
     assert os.listdir(tmp_path) == [folder.name]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from keras_transformer.config import DataConfig
 from keras_transformer.data.prepare import prepare
-from keras_transformer.data.spark import session, tables
+from keras_transformer.data.spark import parts, session
 from keras_transformer.errors import InputError
 from tests.data.conftest import contents, pair
 
@@ -143,7 +143,7 @@ def test_files_of_unequal_length_are_refused(spark, write, tmp_path):
 @needs_spark
 def test_the_same_data_of_many_blocks(spark, files, tmp_path, monkeypatch):
     """Lines begin and end anywhere in a block; some are longer than one."""
-    monkeypatch.setattr(tables, "_BLOCK_BYTES", 397)
+    monkeypatch.setattr(parts, "_PART_BYTES", 397)
     config = DataConfig(shard_size=100, max_line_bytes=150)
     long = files / "_hidden.tsv"
     lines = ["\t".join(pair(n)) + "\n" for n in range(20)]

@@ -9,25 +9,31 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import pathlib
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from keras_transformer.config.data import DataConfig
-from keras_transformer.data.corpus import Pair
-from keras_transformer.data.corpus_tasks import CorpusTasks, use_one_thread
-from keras_transformer.data.engines import Engine
+from keras_transformer.data.corpus_tasks import (
+    CleanedBlock,
+    CorpusTasks,
+    EncodedShard,
+    use_one_thread,
+)
+from keras_transformer.data.keys import KEY_BITS
+from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.data.prepared import SOURCE_TOKENIZER, TARGET_TOKENIZER
-from keras_transformer.data.selection import TRAIN
-from keras_transformer.data.sorted_text import Progress
+from keras_transformer.data.selection import PAIRS, TRAIN
+from keras_transformer.data.spark.parts import corpus_parts
 from keras_transformer.data.spark.session import spark_session
-from keras_transformer.data.spark.sorted_text import SparkSortedText
 from keras_transformer.data.spark.tables import SparkTables
+from keras_transformer.errors import InputError
 from keras_transformer.system.remote import RemotePath
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @contextlib.contextmanager
@@ -57,7 +63,7 @@ def spark_engine(
         yield SparkEngine(spark, folder, out, config, set_up)
 
 
-class SparkEngine(Engine):
+class SparkEngine:
     """An `Engine`; see `data.engines`.
 
     Args:
@@ -76,71 +82,108 @@ class SparkEngine(Engine):
         config: DataConfig,
         set_up: Callable[[], None],
     ) -> None:
+        self.tables = SparkTables(spark)
         self._spark = spark
         self._set_up = set_up
         self._out = out if isinstance(out, RemotePath) else None
         self._folder = folder
         self._config = config
-        self._text: dict = {}
+        self._cleaned: DataFrame
+        self._text: dict[str, DataFrame] = {}
 
-    def sorted_text(self, progress: Progress) -> SparkSortedText:
-        """See `Engine.sorted_text`."""
-        return SparkSortedText(
-            self._spark,
-            self._folder,
-            self._config,
-            progress,
-            functools.partial(SparkTables, self._spark),
-            self._text,
-            self._set_up,
-        )
+    def clean(self, corpora: list[WeightedCorpus]) -> Iterator[CleanedBlock]:
+        """See `Engine.clean`."""
+        from pyspark import StorageLevel
 
-    def training_text(self, shard: int) -> Iterator[Pair]:
-        """See `Engine.training_text`."""
-        rows = (
-            self._text[TRAIN]
-            .where(f"shard = {shard}")
-            .orderBy("shuffle_key")
-            .select("source", "target")
-            .collect()
-        )
-        yield from map(tuple, rows)
-
-    def do(self, tasks: Iterable[tuple]) -> Iterator:
-        """See `Engine.do`."""
-        tasks = list(tasks)
-        if not tasks:
-            return
-        _, split, *_ = tasks[0]
-        here = CorpusTasks(self._folder, self._config, partitions=1)
-        if split not in self._text:
-            # A dev file, which this process has read.
-            yield from map(here, tasks)
-            return
-        by_shard = {task[2]: task for task in tasks}
-        done = self._done(split, by_shard)
-        for shard, task in by_shard.items():
-            # An empty shard has no rows that a worker could meet.
-            yield done[shard] if shard in done else here(task)
-
-    def _done(self, split, by_shard):
-        """The results of tasks, by shard."""
         from keras_transformer.data.spark import tasks
 
-        do = functools.partial(
-            tasks.do_tasks,
+        files = [corpus.file for corpus in corpora]
+        parts = corpus_parts(self._spark, files, self._config.max_line_bytes)
+        clean = functools.partial(
+            tasks.clean, parts=parts, corpora=corpora, config=self._config
+        )
+        self._cleaned = (
+            self._spark.range(0, len(parts), 1, len(parts))
+            .mapInArrow(clean, tasks.CLEANED_SCHEMA)
+            .persist(StorageLevel.DISK_ONLY)
+        )
+        rows = self._cleaned.where("report IS NOT NULL").select("report")
+        reports = [json.loads(report) for (report,) in rows.collect()]
+        if errors := [report for report in reports if report[-1] is not None]:
+            raise InputError(min(errors, key=lambda each: each[:2])[-1])
+        self.tables.view(
+            PAIRS, self._cleaned.where("report IS NULL").drop("report")
+        )
+        for corpus, _, read, dropped, _ in reports:
+            yield CleanedBlock(corpus, read, dropped)
+
+    def sort(self, split: str, query: str) -> None:
+        """See `Engine.sort`."""
+        from pyspark import StorageLevel
+
+        text = self._spark.sql(query).persist(StorageLevel.DISK_ONLY)
+        text.count()  # Computed now, as the tables go.
+        self._text[split] = text
+
+    def remove_tables(self) -> None:
+        """See `Engine.remove_tables`."""
+        self.tables.close()
+        self._cleaned.unpersist()
+
+    def count(self, side: str, shards: int) -> Iterator[object]:
+        """See `Engine.count`; they are counted when the table is used."""
+        from keras_transformer.data.spark import tasks
+
+        count = functools.partial(
+            tasks.count_tokens,
             config=self._config,
-            tasks=by_shard,
-            split=split,
-            tokenizers=self._tokenizer_files(),
-            out=str(self._out or self._folder),
+            side=side,
             set_up=self._set_up,
         )
-        rows = self._text[split].mapInArrow(do, tasks.DONE_SCHEMA).collect()
+        text = self._text[TRAIN].select(side)
+        tokens = text.mapInArrow(count, tasks.COUNTED_SCHEMA)
+        self.tables.view(f"{side}_tokens", tokens)
+        yield from range(shards)
+
+    def training_text(self, side: str) -> Iterator[str]:
+        """See `Engine.training_text`."""
+        for (text,) in self._text[TRAIN].select(side).toLocalIterator():
+            yield text
+
+    def encode(self, split: str, shards: int) -> Iterator[EncodedShard]:
+        """See `Engine.encode`."""
+        from keras_transformer.data.spark import tasks
+
+        encoder = tasks.Encoder(
+            self._config,
+            split,
+            shards,
+            self._tokenizer_files(),
+            str(self._out or self._folder),
+            self._set_up,
+        )
+        # As in `keys.shard_of`.
+        shard = (
+            f"shiftright(shiftright(place, 31) * {shards}L, {KEY_BITS - 31}) "
+            "AS shard"
+        )
+        rows = (
+            self._text[split]
+            .selectExpr(shard, "place", "source", "target")
+            .groupBy("shard")
+            .applyInArrow(lambda table: encoder(table), tasks.ENCODED_SCHEMA)
+            .collect()
+        )
         if self._out:
             (self._out / "work").fetch(self._folder / "work")
             (self._out / "work").remove()
-        return {shard: pickle.loads(result) for shard, result in rows}
+        done = {number: pickle.loads(result) for number, result in rows}
+        here = CorpusTasks(self._folder, self._config)
+        for number in range(shards):
+            # An empty shard has no rows that a worker could meet.
+            yield done.get(number) or here.encode_texts(
+                split, number, shards, []
+            )
 
     def _tokenizer_files(self):
         return {
