@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from keras_transformer.api.evaluation import evaluate
     from keras_transformer.api.exporting import export
     from keras_transformer.api.loading import load
+    from keras_transformer.api.preparing import prepare
     from keras_transformer.api.training import train
     from keras_transformer.config import (
         Config,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
         TrainingConfig,
     )
     from keras_transformer.config.presets import preset
-    from keras_transformer.data.prepare import prepare
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.errors import InputError
     from keras_transformer.evaluation.run_evaluation import Evaluation
@@ -102,7 +102,7 @@ _PUBLIC = {
     "frame": "text.tokenizer",
     "load_tokenizer": "text.tokenizer",
     "PreparedData": "data.prepared",
-    "prepare": "data.prepare",
+    "prepare": "api.preparing",
     "train": "api.training",
     "TrainedRun": "translation.trained_run",
     "load": "api.loading",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from keras_transformer.config import Config
+from keras_transformer.config.presets import AUTO, chosen, resolved
 from keras_transformer.errors import InputError, shown
-from keras_transformer.system.files import read_json, read_yaml
+from keras_transformer.system.files import read_json, read_yaml, write_json
 
 if TYPE_CHECKING:
     from keras_transformer.data.prepared import PreparedData
@@ -24,20 +26,83 @@ class TrainingRequest:
     """The training that is requested.
 
     Attributes:
-        config: all of it, preset and defaults included.
-        is_whole: whether a preset or a configuration was named, which a run
-            that goes on then has to have.
-        values: of the training section, those that were named by themselves.
+        preset: its name, "auto" for one by the data; None: no preset.
+        changes: `{section: {key: value}}` and where it comes from.
+        taken_over: sections in place of what neither a preset that is named
+            nor a change sets.
     """
 
-    config: Config
-    is_whole: bool
-    values: Mapping
+    preset: str | None = None
+    changes: Sequence[tuple[dict, str]] = ()
+    taken_over: dict | None = None
+
+    @classmethod
+    def of(
+        cls,
+        preset: str | None,
+        changes: Sequence[tuple[dict, str]],
+        out: str | os.PathLike | None,
+        initial: str | os.PathLike | None,
+        resume: bool,
+    ) -> TrainingRequest:
+        """The request that is made in the words of `train`.
+
+        Raises:
+            InputError: `initial`, or `out` of a run that goes on, is no run.
+        """
+        goes_on = resume and preset in (None, AUTO)
+        origin = out if resume else initial
+        taken_over = (
+            None if origin is None else taken_over_from(origin, goes_on)
+        )
+        return cls(None if goes_on else preset or AUTO, changes, taken_over)
 
     @property
-    def epochs(self) -> int | None:
-        """The number of epochs, if it was asked for."""
-        return self.values.get("epochs")
+    def values(self) -> dict:
+        """Of the training section, those that were named by themselves."""
+        return {
+            key: value
+            for change, _ in self.changes
+            for key, value in change.get("training", {}).items()
+        }
+
+    @functools.cached_property
+    def config(self) -> Config:
+        """All of it, but for a preset that the data decides."""
+        return self._config(self.preset)
+
+    def _config(self, preset, default=None, taken_over=None):
+        return resolved(
+            None if preset == AUTO else preset,
+            self.changes,
+            default=default,
+            taken_over=taken_over or self.taken_over,
+        )
+
+    def config_for(
+        self, data: PreparedData, initial: str | os.PathLike | None
+    ) -> tuple[Config, str | None]:
+        """The configuration for prepared data.
+
+        Args:
+            data: what is trained on.
+            initial: folder of the run that training starts from, or None.
+
+        Returns:
+            the configuration, and the preset's name, of "auto" with the
+            reason; None without a preset.
+        """
+        if self.preset != AUTO:
+            return self.config, self.preset
+        if initial is not None:
+            reason = f"{AUTO}: starts from {initial}: finetune"
+            return self._config(None, "finetune"), reason
+        name, reason = chosen(data.counts["train"], _has_accelerator())
+        taken_over = None
+        if data.config.shared_vocabulary:
+            taken_over = {"model": {"tied_embeddings": "all"}}
+            reason += ", one vocabulary"
+        return self._config(None, name, taken_over), f"{AUTO}: {reason}"
 
 
 def taken_over_from(folder: str | os.PathLike, goes_on: bool = False) -> dict:
@@ -115,7 +180,7 @@ def open_run(
     if not resume:
         created = hosts.together(
             lambda: hosts.by_chief(_create_run)(
-                load_data, out, request.config, initial, say
+                load_data, out, request, initial, say
             )
         )
 
@@ -142,7 +207,18 @@ def open_run(
     return run
 
 
-def _create_run(load_data, out, config, initial, say):
+def _has_accelerator():
+    from keras_transformer.system.machine import has_gpu
+    from keras_transformer.training import hosts
+
+    if hosts.on_jax():
+        import jax
+
+        return jax.default_backend() != "cpu"
+    return has_gpu()
+
+
+def _create_run(load_data, out, request, initial, say):
     from keras_transformer.data.prepared import few_pairs
     from keras_transformer.training.preflight import for_this_machine
     from keras_transformer.training.run import Run
@@ -154,11 +230,17 @@ def _create_run(load_data, out, config, initial, say):
             f"{out}: a run that has begun. Accepted: --resume (in Python "
             "resume=True) to go on with it, or a new or empty folder"
         )
+    data = load_data()
+    config, preset = request.config_for(data, initial)
+    if request.preset == AUTO:
+        say(f"preset {preset}")
     config = for_this_machine(config)
     _use_threads(config)
     initial = initial and Run.load(initial)
-    data = load_data()
     run = TrainedRun.create(out, config, data, initial)
+    if preset:
+        run.manifest["preset"] = preset
+        write_json(run.folder / "manifest.json", run.manifest)
     if not initial and (few := few_pairs(data)):
         say(few)
     if initial and initial.config.model.depths != config.model.depths:
@@ -197,21 +279,16 @@ def _continue_with(run, request, initial, say, load_data):
         )
     own = run.config
     opened = left_open(request.config)
-    if request.is_whole:
-        kept = {name: getattr(own.training, name) for name in opened}
-        requested = request.config.updated({"training": kept})
-    else:
-        given = {k: v for k, v in request.values.items() if k not in opened}
-        requested = own.updated({"training": given})
-    requested = requested.updated({"training": {"epochs": own.training.epochs}})
+    kept = {name: getattr(own.training, name) for name in (*opened, "epochs")}
+    requested = request.config.updated({"training": kept})
     _refuse_changes(run, requested)
     for name in opened:
         if name in request.values:
             kept = getattr(own.training, name)
             say(f"--resume: training.{name} stays {kept}, not taken")
     require_same_data(run, load_data())
-    epochs = request.epochs
-    if epochs is not None:
+    if "epochs" in request.values:
+        epochs = request.config.training.epochs
         trained = len(run.history())
         if epochs < trained:
             raise InputError(

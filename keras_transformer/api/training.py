@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.api.runs import (
+    SECTIONS,
     TrainingRequest,
     open_run,
-    taken_over_from,
 )
 from keras_transformer.config import Config
-from keras_transformer.config.presets import resolved
+from keras_transformer.config.presets import settings_of
 from keras_transformer.errors import InputError
-from keras_transformer.system.files import read_yaml
 from keras_transformer.training.observer import Observer
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.training.run import Run
     from keras_transformer.translation.trained_run import TrainedRun
-
-DEFAULT_PRESET = "small"
 
 
 def train(
@@ -54,7 +51,9 @@ def train(
     Args:
         data: what `prepare` gave, or its folder.
         out: the run's folder, new or empty unless `resume` is set.
-        preset: a recipe; None: "small".
+        preset: a recipe; None or "auto": by the number of pairs, the
+            vocabulary and the machine, said in a line; "finetune" with
+            `initial`.
         config: what differs from it: a `Config`, in the preset's stead;
             `{section: {key: value}}`; or a YAML file of that.
         initial: a run's folder, from whose best weights training starts, with
@@ -76,8 +75,8 @@ def train(
         Interrupted: training was stopped; a checkpoint is written.
 
     Example:
-        >>> data = prepare("train.tsv", "data/en-zh", dev="dev.tsv")
-        >>> run = train(data, "runs/en-zh", preset="small", epochs=20)
+        >>> data = prepare("train.en-zh.tsv", "data/en-zh", dev="dev.tsv")
+        >>> run = train(data, "runs/en-zh", epochs=20)
         >>> run.translate("I like tea.")
         '我喜欢茶。'
     """
@@ -85,7 +84,7 @@ def train(
     run = train_run(
         data,
         out,
-        _request(preset, config, training, out if resume else initial, resume),
+        _request(preset, config, training, out, initial, resume),
         initial=initial,
         resume=resume,
         callbacks=callbacks,
@@ -96,46 +95,21 @@ def train(
     return run
 
 
-def _request(preset, config, values, origin, resume) -> TrainingRequest:
-    """The request that arguments of `train` make.
-
-    Args:
-        origin: the run that it continues or starts from, if any.
-        resume: whether it continues that.
-    """
-    taken_over = None
-    if origin is not None:
-        goes_on = resume and preset is None
-        taken_over = taken_over_from(origin, goes_on)
-    name = "config"
-    if isinstance(config, str | os.PathLike):
-        name, config = os.fspath(config), read_yaml(config)
-    if isinstance(config, Config):
-        if preset is not None:
-            raise InputError(
-                f"train takes a preset or a Config. Received: {preset!r} and a "
-                "Config. Accepted beside a preset: config={section: {key: "
-                "value}}"
-            )
-        values = {"epochs": config.training.epochs, **values}
-        return TrainingRequest(
-            config.updated({"training": values}, "train"), True, values
+def _request(preset, config, values, out, initial, resume) -> TrainingRequest:
+    """The request that arguments of `train` make."""
+    own = ({"training": values}, "train")
+    if not isinstance(config, Config):
+        changes = [*settings_of(config), own]
+        return TrainingRequest.of(preset, changes, out, initial, resume)
+    if preset is not None:
+        raise InputError(
+            f"train takes a preset or a Config. Received: {preset!r} and a "
+            "Config. Accepted beside a preset: config={section: {key: "
+            "value}}"
         )
-    changes = [] if config is None else [(config, name)]
-    is_whole = bool(preset or config)
-    own = config.get("training") if isinstance(config, Mapping) else None
-    if isinstance(own, Mapping) and "epochs" in own:
-        values = {"epochs": own["epochs"], **values}
-    return TrainingRequest(
-        resolved(
-            preset,
-            [*changes, ({"training": values}, "train")],
-            default=DEFAULT_PRESET,
-            taken_over=taken_over,
-        ),
-        is_whole,
-        values,
-    )
+    sections = {name: config.to_dict()[name] for name in SECTIONS}
+    epochs = {"training": {"epochs": config.training.epochs}}
+    return TrainingRequest(None, [(epochs, "config"), own], sections)
 
 
 def train_run(

@@ -61,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     started = time.monotonic()
-    config = _config(arguments.epochs)
+    request = _request(arguments.epochs)
+    _ = request.config  # What isn't accepted is refused at once.
     load_tensorflow()
     from keras_transformer.evaluation.significance import score_text
     from keras_transformer.exporting.registry.version_folders import (
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
     corpus = _write_corpus(work, arguments.sentences)
     prepared = _prepare(work)
     say(f"prepared {prepared.counts['train']:,} pairs")
-    run = _train(work, prepared, config)
+    run = _train(work, prepared, request)
     evaluation = _evaluate(run, corpus.test)
     page = _write_report(work, run, evaluation, prepared)
     report = _export(run, arguments.out, corpus.dev)
@@ -173,18 +174,16 @@ def _prepare(work):
         )
 
 
-def _config(epochs):
-    config = preset("demo")
-    if epochs is not None:
-        config = config.updated({"training": {"epochs": epochs}}, "--epochs")
-    return config
+def _request(epochs):
+    change = {} if epochs is None else {"training": {"epochs": epochs}}
+    return TrainingRequest("demo", [(change, "--epochs")])
 
 
-def _train(work, prepared, config):
+def _train(work, prepared, request):
     run = train_run(
         prepared,
         work / "run",
-        TrainingRequest(config, True, {}),
+        request,
         observe=training_progress,
         say=say,
     )

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from keras_transformer.config import Config, DecodingConfig
-from keras_transformer.config.presets import resolved
+from keras_transformer.config.presets import AUTO, PRESETS, settings_of
 from keras_transformer.config.validation import field_types
 from keras_transformer.errors import InputError, shown
-from keras_transformer.system.files import read_yaml
 from keras_transformer.system.yaml_text import NotYaml, load_yaml
 
 # What does the work.
@@ -17,11 +16,12 @@ Options: TypeAlias = "argparse.ArgumentParser | argparse._ArgumentGroup"
 LOCAL, SPARK = "local", "spark"
 # Keys of the configuration that have an option of their own.
 _OWN = {
-    "source_language": "language code (default: en)",
-    "target_language": "language code (default: zh)",
-    "source_tokenizer": "word, character, space, sentencepiece, mixed "
+    "source_language": "code such as en; may be left out where files have it "
+    "in their names, as train.en-de.tsv has",
+    "target_language": "the same",
+    "source_tokenizer": "sentencepiece, word, character, space, mixed "
     "(characters of Chinese and Japanese, else sentencepiece), or auto "
-    "(default): by language",
+    "(default): mixed or sentencepiece, by language",
     "target_tokenizer": "the same",
     "epochs": "passes over the data",
     "beam_size": "1 is greedy",
@@ -292,16 +292,18 @@ def add_config_options(
     parser: argparse.ArgumentParser,
     sections: Sequence[str],
     own: Sequence[str],
-    preset_help: str,
+    auto: str,
 ) -> None:
     """`--preset`, `--config`, and the options of `add_settings`.
 
     Args:
         parser, sections, own: see `add_settings`.
-        preset_help: what `--preset` accepts.
+        auto: the help on what "auto" does.
     """
     parser.add_argument(
-        "--preset", metavar="NAME", help=f"a recipe: {preset_help}"
+        "--preset",
+        metavar="NAME",
+        help=f"a recipe: {', '.join(PRESETS)}, or {AUTO} (default): {auto}",
     )
     parser.add_argument(
         "--config", metavar="FILE", help="YAML file with any of the keys below"
@@ -309,43 +311,24 @@ def add_config_options(
     add_settings(parser, sections, own)
 
 
-def config_file(arguments: argparse.Namespace) -> dict:
-    """Content of the file of `--config`, read once: it may be a pipe."""
-    if not hasattr(arguments, "config_file"):
-        path = arguments.config
-        arguments.config_file = read_yaml(path) if path else {}
-    return arguments.config_file
-
-
-def resolve_config(
-    arguments: argparse.Namespace,
-    sections: Sequence[str],
-    default_preset: str | None = None,
-    taken_over: dict | None = None,
-) -> Config:
-    """Preset, then file, then settings.
+def config_changes(
+    arguments: argparse.Namespace, sections: Sequence[str]
+) -> list[tuple[dict, str]]:
+    """What changes a preset: the file, then the settings.
 
     Args:
         arguments: parsed, with the options of `add_config_options`.
         sections: those that the command uses; `--set` takes no others.
-        default_preset: where none is named; None: the fields' defaults.
-        taken_over: `{section: {key: value}}` from elsewhere, in place of
-            what neither the named preset nor an option says.
+
+    Returns:
+        `{section: {key: value}}` and where it comes from, each.
 
     Raises:
-        InputError: an unknown preset, key, or a value that isn't accepted.
+        InputError: a setting isn't SECTION.KEY=VALUE, or a file isn't YAML.
     """
-    changes = []
-    if arguments.config:
-        changes.append((config_file(arguments), arguments.config))
-    # Together, since two settings may only fit in company.
-    changes.append((settings(arguments, sections), setting_options(arguments)))
-    return resolved(
-        arguments.preset,
-        changes,
-        default=default_preset,
-        taken_over=taken_over,
-    )
+    # Settings together, since two may only fit in company.
+    own = settings(arguments, sections), setting_options(arguments)
+    return [*settings_of(arguments.config), own]
 
 
 def add_weights_option(parser: argparse.ArgumentParser) -> None:

@@ -5,14 +5,14 @@ by line written as SOURCE,TARGET; .gz too; several after one --train or more.
 What exists under the whole name, * and # included, is a file.
 
 example:
-  keras-transformer prepare --train train.tsv --dev dev.tsv --out data/en-zh
-  keras-transformer prepare --train a.de.gz,a.en.gz b.tsv --dev 0.01 \\
-      --source-language de --target-language en --out data/de-en
-  keras-transformer prepare --train real.tsv 'made.tsv*0.3#BT' --dev dev.tsv \\
-      --out data/mixed
+  keras-transformer prepare --train train.tsv --dev dev.tsv --out data/de-en \\
+      --source-language de --target-language en
+  keras-transformer prepare --train a.de.gz,a.en.gz --dev 0.01 --out data/de-en
+  keras-transformer prepare --train a.de-en.tsv 'made.de-en.tsv*0.3#BT' \\
+      --dev dev.tsv --out data/mixed
   keras-transformer prepare --train news.tsv --tokenizers runs/en-zh \\
       --out data/news
-  keras-transformer prepare --train web.tsv --dev 0.001 --out data/web \\
+  keras-transformer prepare --train web.de-en.tsv --dev 0.001 --out data/web \\
       --engine spark --master spark://cluster:7077
 """
 
@@ -22,6 +22,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
+from keras_transformer.api.preparing import data_config
 from keras_transformer.cli.console import (
     Stages,
     load_tensorflow,
@@ -33,9 +34,8 @@ from keras_transformer.cli.options import (
     add_engine_options,
     add_number,
     check_engine_options,
-    resolve_config,
+    config_changes,
 )
-from keras_transformer.config.presets import PRESETS
 from keras_transformer.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             *("source_language", "target_language"),
             *("source_tokenizer", "target_tokenizer"),
         ),
-        f"{', '.join(PRESETS)}; its data section (default: none)",
+        "SentencePiece, one vocabulary where both languages have one script",
     )
 
 
@@ -106,22 +106,18 @@ def run(arguments: argparse.Namespace) -> None:
             f"--dev is given {len(arguments.dev)} times. Accepted: one file, "
             "or a fraction"
         )
-    taken_over = None
-    if arguments.tokenizers is not None:
-        load_tensorflow()
-        from keras_transformer.data.corpus_tokenizers import tokenizer_settings
-
-        taken_over = {"data": tokenizer_settings(arguments.tokenizers)}
-    config = resolve_config(arguments, ("data",), taken_over=taken_over)
+    changes = config_changes(arguments, ("data",))
     load_tensorflow()
-    from keras_transformer.data.prepare import prepare
+    from keras_transformer.data.prepare import as_corpora, prepare
     from keras_transformer.data.prepared import few_pairs
 
+    train = as_corpora(arguments.train)
+    config = data_config(train, arguments.preset, changes, arguments.tokenizers)
     with Stages("pairs") as stages:
         prepared = prepare(
-            arguments.train,
+            train,
             arguments.out,
-            config.data,
+            config,
             dev=dev,
             progress=stages,
             tokenizers=arguments.tokenizers,
@@ -149,8 +145,14 @@ def describe(prepared: PreparedData, folder: str | os.PathLike) -> None:
     corpora = report["corpora"]
     if len(corpora) > 1 or any(c["weight"] != 1 or c["tag"] for c in corpora):
         rows += [("corpus", _corpus(corpus)) for corpus in corpora]
+    config = prepared.config
+    rows.append(
+        ("languages", f"{config.source_language} to {config.target_language}")
+    )
     for side, size in report["vocabulary_sizes"].items():
-        kind = getattr(prepared.config, f"{side}_kind")
+        kind = getattr(config, f"{side}_kind")
+        if config.shared_vocabulary:
+            kind = f"shared {kind}"
         unknown = ""
         if report["dev_unknown_share"]:
             fraction = report["dev_unknown_share"][side]

@@ -5,11 +5,10 @@ from it (or from the last one before a kill) as if nothing had happened, on JAX
 with any number of devices and hosts.
 
 example:
-  keras-transformer train --data data/en-zh --preset notebook --out runs/en-zh
+  keras-transformer train --data data/en-zh --out runs/en-zh
   keras-transformer train --data data/en-zh --out runs/en-zh --resume
-  keras-transformer train --preset small --epochs 20 --print-config
-  keras-transformer train --data data/news --preset finetune \\
-      --from runs/en-zh --out runs/news
+  keras-transformer train --preset tatoeba --epochs 20 --print-config
+  keras-transformer train --data data/news --from runs/en-zh --out runs/news
   srun keras-transformer train --backend jax --hosts --data data/en-zh \\
       --out runs/en-zh
 """
@@ -26,10 +25,8 @@ import yaml
 from keras_transformer.api.runs import (
     SECTIONS,
     TrainingRequest,
-    taken_over_from,
 )
 from keras_transformer.api.training import (
-    DEFAULT_PRESET,
     TrainingNotes,
     best_epoch,
     train_run,
@@ -44,11 +41,9 @@ from keras_transformer.cli.console import (
 from keras_transformer.cli.hosts import add_host_options, joined, meeting
 from keras_transformer.cli.options import (
     add_config_options,
-    config_file,
-    resolve_config,
-    settings,
+    config_changes,
 )
-from keras_transformer.config.presets import PRESETS
+from keras_transformer.config.presets import AUTO, PRESETS
 from keras_transformer.errors import InputError, shown
 from keras_transformer.training import jax_runtime
 
@@ -94,7 +89,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         SECTIONS,
         ("epochs",),
-        f"{', '.join(PRESETS)} (default: {DEFAULT_PRESET})",
+        "by the number of pairs, the vocabulary and the machine; with --from "
+        "finetune",
     )
 
 
@@ -104,17 +100,16 @@ def run(arguments: argparse.Namespace) -> None:
             "nothing to train. Accepted: --data FOLDER and --out FOLDER, or "
             "--print-config"
         )
-    taken_over = None
-    if arguments.resume and arguments.out and not arguments.preset:
-        taken_over = taken_over_from(arguments.out, goes_on=True)
-    elif arguments.initial is not None:
-        # A resumed run has it from there.
-        folder = arguments.out if arguments.resume else arguments.initial
-        taken_over = taken_over_from(folder)
-    config = resolve_config(arguments, SECTIONS, DEFAULT_PRESET, taken_over)
+    request = TrainingRequest.of(
+        arguments.preset,
+        config_changes(arguments, SECTIONS),
+        arguments.out,
+        arguments.initial,
+        arguments.resume,
+    )
+    _ = request.config  # What isn't accepted is refused at once.
     if arguments.print_config:
-        sections = {name: config.to_dict()[name] for name in SECTIONS}
-        print(yaml.safe_dump(sections, sort_keys=False), end="")
+        _print_config(arguments, request)
         return
     backend = arguments.backend or os.environ.get("KERAS_BACKEND")
     if backend and backend not in BACKENDS:
@@ -131,7 +126,7 @@ def run(arguments: argparse.Namespace) -> None:
         run = train_run(
             arguments.data,
             arguments.out,
-            _request(arguments, config),
+            request,
             initial=arguments.initial,
             resume=arguments.resume,
             observe=training_progress,
@@ -143,14 +138,21 @@ def run(arguments: argparse.Namespace) -> None:
             print(visible(f"{arguments.out}: {best}"))
 
 
-def _request(arguments, config):
-    """The training that the options ask for."""
-    given = settings(arguments, SECTIONS)
-    values = dict(given.get("training", {}))
-    if "epochs" in (config_file(arguments).get("training") or {}):
-        values["epochs"] = config.training.epochs
-    is_whole = bool(arguments.preset or arguments.config or given)
-    return TrainingRequest(config, is_whole, values)
+def _print_config(arguments, request):
+    config = request.config
+    if request.preset == AUTO:
+        if arguments.data is None:
+            raise InputError(
+                "--print-config: the preset auto goes by the data. Accepted: "
+                f"--data FOLDER, or --preset {', '.join(PRESETS)}"
+            )
+        load_tensorflow()
+        from keras_transformer.data.prepared import PreparedData
+
+        data = PreparedData.load(arguments.data)
+        config, _ = request.config_for(data, arguments.initial)
+    sections = {name: config.to_dict()[name] for name in SECTIONS}
+    print(yaml.safe_dump(sections, sort_keys=False), end="")
 
 
 def training_progress(run: Run) -> TrainingProgress:

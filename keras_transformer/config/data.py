@@ -16,7 +16,6 @@ from keras_transformer.constants import SPECIAL_TOKENS, TAG
 from keras_transformer.languages import (
     code_of_name,
     is_chinese,
-    is_english,
     is_japanese,
     is_tag,
 )
@@ -36,15 +35,15 @@ _TEMPERATURE = Rule("at least 1", lambda value: value >= 1)
 class DataConfig(Section):
     """Text to ids: languages, normalisation, tokens, cleaning."""
 
-    source_language: str = "en"  # code of the language to translate from
-    target_language: str = "zh"  # code of the language to translate into
+    source_language: str = ""  # code of the language to translate from
+    target_language: str = ""  # code of the language to translate into
     # auto: mixed for zh and ja (a token for each of their characters,
-    # sentencepiece for what else is in the text), words for an English
-    # source, sentencepiece for everything else; space: text split before
+    # sentencepiece for what else is in the text), sentencepiece for
+    # everything else; space: text split before
     source_tokenizer: TokenizerKind = "auto"
     target_tokenizer: TokenizerKind = "auto"
-    # None: 50,000 for words and characters, 16,000 for mixed, 8,000 for
-    # SentencePiece
+    # None: 50,000 for words and characters, 16,000 for mixed, for
+    # SentencePiece by the training text, see `vocabulary_training.pieces_of`
     source_vocabulary_size: Annotated[int, _SIZE, _MOST_TOKENS] | None = None
     target_vocabulary_size: Annotated[int, _SIZE, _MOST_TOKENS] | None = None
     # unigram or bpe: how SentencePiece finds its pieces
@@ -56,7 +55,7 @@ class DataConfig(Section):
     # Tokens that may stand before a source, such as <BT>; those of `FILE#TAG`
     # are added
     source_tags: tuple[str, ...] = ()
-    lowercase: bool = True  # word tokenizers only, as in the notebooks
+    lowercase: bool = False  # word tokenizers only; the notebooks do
     # OpenCC t2s on the sides that are zh, unless the tag is of traditional
     # characters: zh-Hant, zh-TW, zh-HK, zh-MO, yue
     simplify_chinese: bool = True
@@ -84,7 +83,7 @@ class DataConfig(Section):
             accepted = "a language tag such as en, zh or pt-BR"
             if code := code_of_name(tag):
                 accepted = f"a language tag; {tag} is {code}"
-            self.require(name, accepted, is_tag(tag))
+            self.require(name, accepted, not tag or is_tag(tag))
         kinds = {self.source_kind, self.target_kind}
         self.require(
             "shared_vocabulary",
@@ -108,14 +107,11 @@ class DataConfig(Section):
     @property
     def source_kind(self) -> str:
         """The source's tokenizer, "auto" resolved by language."""
-        if self.source_tokenizer == "auto" and is_english(self.source_language):
-            return "word"
         return _kind(self.source_tokenizer, self.source_language)
 
     @property
     def target_kind(self) -> str:
         """The target's tokenizer, "auto" resolved by language."""
-        # Lower-cased English words serve as a source, not as a result.
         return _kind(self.target_tokenizer, self.target_language)
 
 

@@ -2,14 +2,18 @@
 
 import contextlib
 import difflib
+import os
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from keras_transformer.config import Config
 from keras_transformer.config.validation import mapping
 from keras_transformer.errors import InputError
 from keras_transformer.system.files import read_yaml
 
+AUTO = "auto"  # a preset by the data and the machine
+# Pairs from which the paper's model is taken where there is a GPU.
+_MANY_PAIRS = 300_000
 PRESETS = read_yaml(pathlib.Path(__file__).with_suffix(".yaml"))
 
 
@@ -23,9 +27,30 @@ def preset(name: str) -> Config:
         close = difflib.get_close_matches(str(name), PRESETS, n=1)
         hint = f", did you mean {close[0]!r}?" if close else "."
         raise InputError(
-            f"unknown preset {name!r}{hint} Accepted: {', '.join(PRESETS)}"
+            f"unknown preset {name!r}{hint} Accepted: "
+            f"{', '.join((AUTO, *PRESETS))}"
         )
     return Config().updated(PRESETS[name], f"preset {name}")
+
+
+def chosen(pairs: int, gpu: bool) -> tuple[str, str]:
+    """The preset for a corpus and a machine, and the reason.
+
+    `tatoeba`, which is measured on up to 29,000 pairs, but for many pairs on a
+    GPU `base`, whose paper has measured it on millions. No figure says that
+    more cores want another model.
+
+    Args:
+        pairs: of training.
+        gpu: whether the machine has one, or a TPU.
+    """
+    name = "base" if gpu and pairs >= _MANY_PAIRS else "tatoeba"
+    model = preset(name).model
+    return name, (
+        f"{pairs:,} pairs, {'a' if gpu else 'no'} GPU: {name}, "
+        f"{model.num_encoder_layers} + {model.num_decoder_layers} layers of "
+        f"width {model.d_model}"
+    )
 
 
 def resolved(
@@ -65,6 +90,18 @@ def resolved(
         with contextlib.suppress(InputError):
             return config.updated(_together(changes), "all settings")
         raise
+
+
+def settings_of(
+    given: Mapping | str | os.PathLike | None,
+) -> list[tuple[dict, str]]:
+    """Settings given in Python, or in a YAML file, as a change of a preset."""
+    if given is None:
+        return []
+    if isinstance(given, str | os.PathLike):
+        return [(read_yaml(given), os.fspath(given))]
+    mapping(given, "config")
+    return [(dict(given), "config")]
 
 
 def _updated(config, changes):

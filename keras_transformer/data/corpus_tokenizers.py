@@ -29,10 +29,9 @@ from keras_transformer.languages import (
     is_simplified_chinese,
 )
 from keras_transformer.system.files import read_yaml
-from keras_transformer.text.lookup import LookupTokenizer
+from keras_transformer.text.lookup import DEFAULT_SIZE, LookupTokenizer
 from keras_transformer.text.tokenizer import Tokenizer, load_tokenizer
 from keras_transformer.text.tokenizer_training import (
-    DEFAULT_SIZES,
     build_tokenizer,
     lookup_class,
 )
@@ -139,17 +138,18 @@ def build_tokenizers(
     tokenizers = []
     for index, side in enumerate(SIDES):
         kind = getattr(config, f"{side}_kind")
-        size = vocabulary_size(config, side)
         tags = side_tags(config, side)
         if kind in SUBWORD_KINDS:
             first = functools.partial(
                 itertools.islice, sentences(index), MAX_SENTENCES
             )
             language = getattr(config, f"{side}_language")
+            size = getattr(config, f"{side}_vocabulary_size")
             tokenizer = build_tokenizer(
                 kind, first, config, language, size, tags=tags
             )
         else:
+            size = vocabulary_size(config, side)
             tokens = frequent_tokens(counts[side], size, kind, tags)
             tokenizer = side_tokenizer(config, side, tokens)
         tokenizers.append(tokenizer)
@@ -158,9 +158,8 @@ def build_tokenizers(
 
 
 def vocabulary_size(config: DataConfig, side: str) -> int:
-    """The number of tokens of a side's vocabulary, at most."""
-    size = getattr(config, f"{side}_vocabulary_size")
-    return size or DEFAULT_SIZES[getattr(config, f"{side}_kind")]
+    """The number of words or characters of a side's vocabulary, at most."""
+    return getattr(config, f"{side}_vocabulary_size") or DEFAULT_SIZE
 
 
 def side_tokenizer(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from keras_transformer.config.data import DataConfig
 from keras_transformer.data.cleaning import script_hint
 from keras_transformer.data.corpus import CorpusFile, CorpusSpec
+from keras_transformer.data.corpus_languages import with_languages
 from keras_transformer.data.corpus_tokenizers import (
     existing_tokenizers,
     save_tokenizers,
@@ -87,8 +88,8 @@ def prepare(
             a list: `[("train.en", "train.zh")]`.
         out: the target path, a folder that doesn't exist or is empty; or an
             address, see `remote`.
-        config: languages, tokenizers, cleaning; None: English to Chinese,
-            see `DataConfig`.
+        config: languages, tokenizers, cleaning; None: the defaults. Names
+            of files may say the languages, see `with_languages`.
         dev: a corpus file; or the fraction of the pairs to hold out, above 0
             and below 1; or None.
         progress: called with (stage, done, total or None), in pairs.
@@ -117,21 +118,19 @@ def prepare(
         `tokenizers` that know too few tokens.
 
     Raises:
-        InputError: `out` is taken or can't be written, a corpus file or the
-            tokenizers can't be used, no pair is left, or `held_out` is given
-            and `config.remove_leaked` is "none"; or a worker was killed.
-            Nothing is left behind then.
+        InputError: a language isn't said, `out` is taken or can't be written,
+            a corpus file or the tokenizers can't be used, no pair is left, or
+            `held_out` is given and `config.remove_leaked` is "none"; or a
+            worker was killed. Nothing is left behind then.
     """
-    if isinstance(train, str | os.PathLike | CorpusFile | WeightedCorpus):
-        train = [train]
     require_kind(config, DataConfig, "config")
     config = config or DataConfig()
     inputs = _Inputs(
-        [WeightedCorpus.parse(spec) for spec in train],
+        as_corpora(train),
         parse_dev(dev),
         [WeightedCorpus(CorpusFile.parse(spec)) for spec in held_out],
     )
-    config = with_tags(config, inputs.tagged)
+    config = with_tags(with_languages(config, inputs.train), inputs.tagged)
     inputs.check(config)
     out = any_path(out)
     check_target(out)
@@ -180,6 +179,15 @@ def prepare(
     if isinstance(out, RemotePath):
         return PreparedData(out, manifest, config)
     return PreparedData.load(out)
+
+
+def as_corpora(
+    specs: WeightedCorpus | CorpusSpec | Iterable[WeightedCorpus | CorpusSpec],
+) -> list[WeightedCorpus]:
+    """The corpora that are named, one or several."""
+    if isinstance(specs, str | os.PathLike | CorpusFile | WeightedCorpus):
+        specs = [specs]
+    return [WeightedCorpus.parse(spec) for spec in specs]
 
 
 def _hint(corpus, config):

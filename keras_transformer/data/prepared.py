@@ -14,6 +14,7 @@ from keras_transformer.config.data import DataConfig
 from keras_transformer.data.corpus import read_pairs, unreadable
 from keras_transformer.data.mixing import WeightedCorpus
 from keras_transformer.errors import InputError, shown
+from keras_transformer.languages import base_language
 from keras_transformer.system.checksums import (
     check_file,
     describe_file,
@@ -228,11 +229,16 @@ def few_pairs(data: PreparedData) -> str | None:
     pairs = data.counts["train"]
     if pairs >= _FEW_PAIRS:
         return None
+    bases = map(
+        base_language,
+        (data.config.source_language, data.config.target_language),
+    )
     return (
-        f"{pairs:,} training pairs are too few for a model of its own, of "
-        f"which some {_FEW_PAIRS:,} are the least: train one that exists (a "
-        "run, or what `import` makes one of) on them, by `prepare --tokenizers "
-        "RUN` and `train --from RUN --preset finetune`"
+        f"{pairs:,} training pairs are too few to learn a language pair from, "
+        f"{_FEW_PAIRS:,} are the least. Fine-tune a model that exists: "
+        f"keras-transformer import Helsinki-NLP/opus-mt-{'-'.join(bases)} "
+        "--out runs/opus, then prepare ... --tokenizers runs/opus, then "
+        "train ... --from runs/opus"
     )
 
 

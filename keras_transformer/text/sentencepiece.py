@@ -24,7 +24,6 @@ from keras_transformer.text.tags import check_tags
 from keras_transformer.text.tokenizer import LARGEST_CONTENT, UNKNOWN, Tokenizer
 from keras_transformer.text.vocabulary_training import train_sentencepiece
 
-DEFAULT_SIZE = 8_000
 # A language code, as text and as a piece.
 _CODE_TEXT = r">>[^<>\s]+<<"
 _CODE = re.compile(SPACE + _CODE_TEXT)
@@ -86,7 +85,7 @@ class SentencePieceTokenizer(Tokenizer):
     def train(
         cls,
         lines: Iterable[str],
-        size: int = DEFAULT_SIZE,
+        size: int | None = None,
         *,
         model_type: str = "unigram",
         seed: int = 1,
@@ -98,7 +97,8 @@ class SentencePieceTokenizer(Tokenizer):
 
         Args:
             lines: the text, streamed.
-            size: pieces at most, the reserved ones included.
+            size: pieces at most, the reserved ones included; None: as many as
+                `vocabulary_training.pieces_of` a text.
             model_type: "unigram" or "bpe".
             seed: chooses the sentences of a text of millions.
             characters: True makes each Chinese or Japanese character a piece

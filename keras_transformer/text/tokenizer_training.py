@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from keras_transformer.config.data import SUBWORD_KINDS, DataConfig
 from keras_transformer.errors import InputError
 from keras_transformer.languages import is_simplified_chinese
-from keras_transformer.text import lookup, sentencepiece
+from keras_transformer.text import lookup
 from keras_transformer.text.character import CharacterTokenizer
 from keras_transformer.text.lookup import LookupTokenizer
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
@@ -13,12 +13,9 @@ from keras_transformer.text.space import SpaceTokenizer
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.text.word import WordTokenizer
 
-DEFAULT_SIZES = {
-    **dict.fromkeys(("word", "character", "space"), lookup.DEFAULT_SIZE),
-    "sentencepiece": sentencepiece.DEFAULT_SIZE,
-    # Chinese has some thousand characters, each of them a piece.
-    "mixed": 2 * sentencepiece.DEFAULT_SIZE,
-}
+_LOOKUPS = ("word", "character", "space")
+# Chinese has some thousand characters, each of them a piece.
+_MIXED_SIZE = 16_000
 
 
 def build_tokenizer(
@@ -42,24 +39,26 @@ def build_tokenizer(
         language: of the text, for instance "en"; text of "zh", but not of
             "zh-TW", is simplified if `config.simplify_chinese` says so.
         vocabulary_size: at most, the reserved tokens included. None:
-            `DEFAULT_SIZES`.
+            50,000, 16,000 of "mixed", and of "sentencepiece" by the text, see
+            `vocabulary_training.pieces_of`.
         simplify: overrides what follows from `language`.
         tags: tokens that may stand before a text, see `tags`.
 
     Raises:
         InputError: unknown kind, or no text.
     """
-    if kind not in DEFAULT_SIZES:
+    if kind not in (*_LOOKUPS, *SUBWORD_KINDS):
         raise InputError(
-            f"unknown tokenizer {kind!r}. Accepted: {', '.join(DEFAULT_SIZES)}"
+            f"unknown tokenizer {kind!r}. Accepted: "
+            f"{', '.join((*_LOOKUPS, *SUBWORD_KINDS))}"
         )
     if simplify is None:
         simplify = config.simplify_chinese and is_simplified_chinese(language)
-    size = vocabulary_size or DEFAULT_SIZES[kind]
     if kind in SUBWORD_KINDS:
+        default = _MIXED_SIZE if kind == "mixed" else None
         return SentencePieceTokenizer.train(
             lines(),
-            size,
+            vocabulary_size or default,
             model_type=config.sentencepiece_model,
             seed=config.seed,
             characters=kind == "mixed",
@@ -68,6 +67,7 @@ def build_tokenizer(
             simplify=simplify,
         )
     tokenizer, options = lookup_class(kind, config, simplify, tags)
+    size = vocabulary_size or lookup.DEFAULT_SIZE
     return tokenizer.train(lines(), size, **options)
 
 

@@ -1,0 +1,112 @@
+"""Languages of a corpus: as they are configured, or as its files are named."""
+
+import collections
+import dataclasses
+import itertools
+import pathlib
+import re
+from collections.abc import Iterable, Sequence
+
+from keras_transformer.config.data import DataConfig
+from keras_transformer.data.corpus import CorpusFile
+from keras_transformer.data.keys import without_tags
+from keras_transformer.data.mixing import WeightedCorpus
+from keras_transformer.errors import InputError
+from keras_transformer.languages import (
+    script_of_character,
+    scripts_of_language,
+)
+
+_LOOKED_AT = 1000  # pairs
+_LEAST_SHARE = 0.05  # of a column's letters, for a script to be named
+# As in train.en-de.tsv, en-de.tsv.gz and news_en-de.tsv.
+_PAIR = re.compile(r"(?:^|[._-])([a-z]{2,3})-([a-z]{2,3})(?=[._]|$)")
+
+
+def with_languages(
+    config: DataConfig, corpora: Sequence[WeightedCorpus]
+) -> DataConfig:
+    """A configuration that has both languages.
+
+    What it doesn't say is taken from the names of files: `train.en-de.tsv`, or
+    `train.en` and `train.de`, if they all say the same.
+
+    Args:
+        config: of the data.
+        corpora: those of training.
+
+    Raises:
+        InputError: a language is said by neither.
+    """
+    said = config.source_language, config.target_language
+    if all(said):
+        return config
+    named = {_named(corpus.file) for corpus in corpora}
+    source, target = named.pop() or said if len(named) == 1 else said
+    differs = any(
+        mine and mine != theirs
+        for mine, theirs in zip(said, (source, target), strict=True)
+    )
+    if differs or not (source and target):
+        raise InputError(_unsaid(config, [corpus.file for corpus in corpora]))
+    return dataclasses.replace(
+        config, source_language=source, target_language=target
+    )
+
+
+def _named(file: CorpusFile) -> tuple[str, str] | None:
+    """The two languages that the names of a corpus file say, or None."""
+    names = [path.name.lower().removesuffix(".gz") for path in file.paths]
+    if len(names) == 2:
+        source, target = (pathlib.PurePath(n).suffix[1:] for n in names)
+    elif found := _PAIR.findall(names[0]):
+        source, target = found[-1]
+    else:
+        return None
+    known = all(map(scripts_of_language, (source, target)))
+    return (source, target) if known and source != target else None
+
+
+def _unsaid(config, files):
+    """The message about languages that neither option nor name says."""
+    missing = [
+        side
+        for side in ("source", "target")
+        if not getattr(config, f"{side}_language")
+    ]
+    options = " and ".join(f"--{side}-language" for side in missing)
+    values = ", ".join(f'{side}_language="..."' for side in missing)
+    message = (
+        f"the {' and the '.join(missing)} language must be named. Accepted: "
+        f"{options} with a code such as en ({values} in Python), or a file "
+        "name such as train.en-de.tsv"
+    )
+    if not files:
+        return message
+    file = files[0]
+    pairs = list(itertools.islice(file.pairs(long=[]), _LOOKED_AT))
+    sources = _scripts(without_tags(source) for source, _ in pairs)
+    targets = _scripts(target for _, target in pairs)
+    return (
+        f"{message}. The first lines of {file} have {sources} letters as "
+        f"sources, {targets} as targets"
+    )
+
+
+def _scripts(texts: Iterable[str]) -> str:
+    """The scripts of most letters, the most frequent first."""
+    counts = collections.Counter(
+        filter(None, map(script_of_character, itertools.chain(*texts)))
+    )
+    least = _LEAST_SHARE * counts.total()
+    names = [script for script, n in counts.most_common() if n > least]
+    return " and ".join(map(str.capitalize, names)) or "no"
+
+
+def share_script(config: DataConfig) -> bool:
+    """True if both languages are of one script, whose words have spaces."""
+    scripts = map(
+        scripts_of_language, (config.source_language, config.target_language)
+    )
+    kinds = {config.source_kind, config.target_kind}
+    return bool(frozenset.intersection(*scripts)) and kinds == {"sentencepiece"}
