@@ -7,7 +7,11 @@ keras_transformer` is instant, and the layers need no TensorFlow. Afterwards
 
 from typing import TYPE_CHECKING
 
-from keras_transformer.lazy import importer, register_with_keras
+from keras_transformer.lazy import (
+    hush_tensorflow,
+    importer,
+    register_with_keras,
+)
 from keras_transformer.version import __version__
 
 if TYPE_CHECKING:
@@ -243,6 +247,7 @@ __all__ = [
 if not TYPE_CHECKING:  # Checkers would believe any name to be there.
     __getattr__ = importer(__name__, _PUBLIC, _PACKAGES)
 register_with_keras(__name__, _REGISTERED)
+hush_tensorflow()
 
 
 def __dir__() -> list[str]:

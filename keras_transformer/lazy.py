@@ -4,7 +4,9 @@ import contextlib
 import gc
 import importlib
 import importlib.util
+import os
 import sys
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
@@ -45,16 +47,53 @@ def register_with_keras(package: str, classes: Mapping[str, str]) -> None:
         classes: for each class, the module in the package that registers it.
     """
 
-    def register(keras):
-        registered = keras.saving.get_custom_objects()
+    def register():
+        registered = sys.modules["keras"].saving.get_custom_objects()
         for name, module in classes.items():
             stand_in = _Deferred(f"{package}.{module}", name)
             registered.setdefault(f"{package}>{name}", stand_in)
 
+    @contextlib.contextmanager
+    def registering():
+        yield
+        register()
+
     if "keras" in sys.modules:
-        register(sys.modules["keras"])
+        register()
     else:
-        sys.meta_path.insert(0, _KerasFinder(register))
+        sys.meta_path.insert(0, _Finder("keras", registering))
+
+
+def hush_tensorflow() -> None:
+    """Has TensorFlow be imported without the chatter of its C++ start-up.
+
+    In this process and in those that it starts. `TF_CPP_MIN_LOG_LEVEL=0` in
+    the environment lets it chat.
+    """
+    level = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if level != "0" and "tensorflow" not in sys.modules:
+        sys.meta_path.insert(0, _Finder("tensorflow", _quiet_stderr))
+
+
+@contextlib.contextmanager
+def _quiet_stderr():
+    """Keeps what C++ code writes to stderr to itself, unless it fails."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # It is closed.
+        yield
+        return
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            said.seek(0)
+            os.write(kept, said.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 @contextlib.contextmanager
@@ -99,15 +138,16 @@ class _Deferred:
         )
 
 
-class _KerasFinder:
-    """Finds Keras as other finders do; calls a function once it is loaded."""
+class _Finder:
+    """Finds a module as other finders do, and loads it in a context."""
 
-    def __init__(self, register):
-        self._register = register
+    def __init__(self, name, context):
+        self._name = name
+        self._context = context
         self._searching = False
 
     def find_spec(self, name, path=None, target=None):
-        if name != "keras" or self._searching:
+        if name != self._name or self._searching:
             return None
         self._searching = True
         try:
@@ -119,9 +159,9 @@ class _KerasFinder:
             execute = loader.exec_module
 
             def exec_module(module):
-                execute(module)
-                sys.meta_path.remove(self)
-                self._register(module)
+                with self._context():
+                    execute(module)
+                    sys.meta_path.remove(self)
 
             loader.exec_module = exec_module
         return spec

@@ -3,6 +3,8 @@
 import gc
 import importlib.util
 import inspect
+import os
+import pathlib
 import subprocess
 import sys
 
@@ -14,6 +16,7 @@ from keras_transformer.lazy import quick_imports
 from tests.test_public_names import NEEDING, SOURCES, import_all
 
 PACKAGE = "keras_transformer"
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -48,6 +51,32 @@ def test_keras_gets_the_classes_whichever_is_imported_first(code):
         [sys.executable, "-c", code], capture_output=True, text=True
     )
     assert result.stdout == "True True []\n", result.stderr
+
+
+PREPARING = """
+import sys
+import keras_transformer as kt
+with open("a.en-de.tsv", "w") as file:
+    file.writelines(f"one {n}\\teins {n}\\n" for n in range(40))
+kt.prepare("a.en-de.tsv", "data", workers=2)
+print("of the user", file=sys.stderr)
+"""
+
+
+def test_nothing_but_the_users_is_on_the_screen(tmp_path):
+    """Neither TensorFlow's start here nor that of workers."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
+    said = subprocess.run(
+        [sys.executable, "-c", PREPARING],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout == ""
+    assert said.stderr == "of the user\n"
 
 
 def test_what_is_not_used_is_not_imported(module):

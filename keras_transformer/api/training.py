@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from keras_transformer.data.prepared import PreparedData
     from keras_transformer.training.run import Run
     from keras_transformer.translation.trained_run import TrainedRun
+
+
+_FIRST_SECONDS = 60.0  # of training, before its time is told
 
 
 def train(
@@ -260,7 +264,10 @@ def best_epoch(run: Run) -> str:
 
 
 class TrainingNotes(Observer):
-    """An `Observer` that says how large the training is.
+    """An `Observer` that says how large the training is, and how long.
+
+    The time is said once, a minute after the first step, or after the first
+    epoch if that is shorter.
 
     Args:
         training: `TrainingConfig` of the run.
@@ -272,10 +279,14 @@ class TrainingNotes(Observer):
     ) -> None:
         self._training = training
         self._say = say
+        self._steps = 0  # of an epoch
+        # Time and steps done after the first step, which is slow.
+        self._first: tuple[float, int] | None = None
+        self._told = False
 
     def start(self, model: keras.Model, batches: TrainingBatches) -> None:
         """See `Observer.start`."""
-        steps = batches.batches_per_epoch
+        steps = self._steps = batches.batches_per_epoch
         self._say(
             f"{model.count_params():,} parameters, {steps} steps an "
             f"epoch, {batches.padding_share():.1%} padding"
@@ -290,6 +301,39 @@ class TrainingNotes(Observer):
                 "training.warmup_steps"
             )
 
+    def step(self, epoch: int, batch: int, logs: Mapping) -> None:
+        """See `Observer.step`."""
+        done = (epoch - 1) * self._steps + batch
+        now = time.monotonic()
+        if self._first is None:
+            self._first = now, done
+        elif not self._told and now - self._first[0] >= _FIRST_SECONDS:
+            self._tell_time(now, done)
+
+    def epoch(self, epoch: int, logs: Mapping) -> None:
+        """See `Observer.epoch`."""
+        if not self._told:
+            self._tell_time(time.monotonic(), epoch * self._steps)
+
+    def _tell_time(self, now, done):
+        """Says when the training is done, and when the next checkpoint is."""
+        training = self._training
+        left = training.epochs * self._steps - done
+        if self._first is None or done == self._first[1] or not left:
+            return
+        self._told = True
+        seconds = (now - self._first[0]) / (done - self._first[1])
+        batch = done % self._steps
+        every = training.checkpoint_every
+        checkpoint = min(every - batch % every, self._steps - batch)
+        day = "%H:%M" if left * seconds < 43_200 else "%Y-%m-%d %H:%M"
+        clock = time.strftime(day, time.localtime(time.time() + left * seconds))
+        by = "by" if training.early_stopping else "about"
+        self._say(
+            f"done {by} {clock}, in {_duration(left * seconds)}; the next "
+            f"checkpoint, for --resume, in {_duration(checkpoint * seconds)}"
+        )
+
     def vectors(self, side: str, fraction: float) -> None:
         """See `Observer.vectors`."""
         tokens = f"{fraction:.1%} of the tokens"
@@ -302,6 +346,14 @@ class TrainingNotes(Observer):
             f"ended after epoch {epochs} of {training.epochs}: no better "
             f"score, and training.early_stopping is {training.early_stopping}"
         )
+
+
+def _duration(seconds):
+    """A time as people say it."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def _tell(line):

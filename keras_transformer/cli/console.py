@@ -6,7 +6,6 @@ import io
 import os
 import pathlib
 import sys
-import tempfile
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -205,19 +204,18 @@ class Stages(contextlib.AbstractContextManager):
 
 
 def load_tensorflow(backend: str = "tensorflow") -> None:
-    """Imports TensorFlow without the chatter of its C++ start-up.
+    """Imports TensorFlow, quicker than `import` does.
 
     Args:
         backend: what Keras is to compute on.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # Text, data and export are TensorFlow's, so most of the command line is.
     os.environ["KERAS_BACKEND"] = backend
     if "tensorflow" in sys.modules:
         return
     # TensorFlow Lite takes JAX if it is installed, Keras' pictures Matplotlib.
     unused = {"jax", "matplotlib"} - {backend}
-    with _quiet_stderr(), quick_imports(*unused):
+    with quick_imports(*unused):
         import tensorflow  # noqa: F401
 
 
@@ -242,24 +240,6 @@ def load_jax() -> None:
     load_tensorflow("jax")
     jax_runtime.leave_devices_to_jax()
     jax_runtime.keep_programs()
-
-
-@contextlib.contextmanager
-def _quiet_stderr():
-    """Keeps what C++ code writes to stderr to itself, unless it fails."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as said:
-        os.dup2(said.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            said.seek(0)
-            os.write(kept, said.read())
-            raise
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

@@ -189,6 +189,7 @@ class TrainingProgress(TrainingNotes):
             title = f"epoch {epoch}/{self._epochs}"
             self._progress = Progress(title, self._total, "steps")
         self._progress.update(batch, lambda: _short(logs))
+        super().step(epoch, batch, logs)
 
     def epoch(self, epoch: int, logs: Mapping) -> None:
         self.close()
@@ -203,6 +204,7 @@ class TrainingProgress(TrainingNotes):
         )
         if self._compilations is not None:
             self._tell_compiled(*self._compilations.taken())
+        super().epoch(epoch, logs)
 
     def _tell_compiled(self, programs, loaded, seconds):
         """Reports the programs compiled for new shapes of batches."""

@@ -49,7 +49,6 @@ def spark_session(master: str | None = None) -> Iterator:
     _require_java()
     # Workers on this machine run this very Python.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # Its children and theirs inherit what is set while Java starts.
     with safe_path():
         session = _start(master)

@@ -189,5 +189,4 @@ def _environment():
         # The exporting process may hold all of the accelerator's memory.
         "CUDA_VISIBLE_DEVICES": "-1",
         "KERAS_BACKEND": "tensorflow",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
     }
