@@ -12,7 +12,7 @@ from keras_transformer.config import (
     ModelConfig,
     TrainingConfig,
 )
-from keras_transformer.config.presets import PRESETS, preset, resolved
+from keras_transformer.config.presets import PRESETS, chosen, preset, resolved
 from keras_transformer.errors import InputError
 
 
@@ -32,6 +32,10 @@ def test_notebook_preset_is_the_notebooks():
     assert model.norm == "pre"
     assert training.batch_sentences == 128
     assert training.warmup_steps == 2000
+    data = config.data
+    assert (data.source_language, data.target_language) == ("en", "zh")
+    assert (data.source_kind, data.target_kind) == ("word", "mixed")
+    assert data.lowercase
 
 
 def test_base_preset_is_the_papers():
@@ -40,14 +44,6 @@ def test_base_preset_is_the_papers():
     assert config.model.norm == "post"
     assert config.training.label_smoothing == 0.1
     assert config.training.warmup_steps == 4000
-
-
-def test_big_preset_is_the_papers():
-    model = preset("big").model
-    assert (model.d_model, model.d_ff, model.num_heads) == (1024, 4096, 16)
-    assert model.dropout == 0.3
-    assert model.norm == "post"
-    assert model.num_encoder_layers == model.num_decoder_layers == 6
 
 
 def test_tiny_preset_is_the_published_recipe():
@@ -75,7 +71,7 @@ def test_tiny_has_one_vocabulary_for_any_pair(pair):
 
 
 def test_unknown_preset_lists_those_there_are():
-    with pytest.raises(InputError, match="'huge'.*notebook, base, big"):
+    with pytest.raises(InputError, match="'huge'.*auto, notebook, base"):
         preset("huge")
 
 
@@ -128,7 +124,10 @@ def test_settings_of_several_kinds_are_taken_together():
         ({"data": {"max_length_ratio": 0.5}}, "at least 1. Received: 0.5"),
         ({"data": {"remove_leaked": "all"}}, "none, pair, source, side"),
         ({"data": {"source_vocabulary_size": 4}}, "more than the 4 reserved"),
-        ({"data": {"shared_vocabulary": True}}, "sentencepiece"),
+        (
+            {"data": {"shared_vocabulary": True, "source_tokenizer": "word"}},
+            "sentencepiece",
+        ),
         ({"training": {"precision": "int8"}}, "mixed_bfloat16"),
         ({"training": {"seed": -1}}, "training.seed.*Received: -1"),
         ({"training": {"subword_sampling": 1.5}}, "at most 1. Received: 1.5"),
@@ -197,7 +196,7 @@ def test_numbers_as_people_write_them():
 @pytest.mark.parametrize(
     ("source", "target", "kinds"),
     [
-        ("en", "zh", ("word", "mixed")),
+        ("en", "zh", ("sentencepiece", "mixed")),
         ("zh-TW", "en", ("mixed", "sentencepiece")),
         ("de", "fr", ("sentencepiece", "sentencepiece")),
         ("ja", "cmn", ("mixed", "mixed")),
@@ -206,6 +205,22 @@ def test_numbers_as_people_write_them():
 def test_tokenizers_follow_the_languages(source, target, kinds):
     config = DataConfig(source_language=source, target_language=target)
     assert (config.source_kind, config.target_kind) == kinds
+    assert not config.lowercase
+
+
+@pytest.mark.parametrize(
+    ("pairs", "gpu", "name", "reason"),
+    [
+        (26_679, False, "tatoeba", "26,679 pairs, no GPU: tatoeba"),
+        (300_000, False, "tatoeba", "no GPU"),
+        (299_999, True, "tatoeba", "a GPU"),
+        (300_000, True, "base", "300,000 pairs, a GPU: base"),
+    ],
+)
+def test_a_preset_is_chosen_by_pairs_and_machine(pairs, gpu, name, reason):
+    chosen_name, why = chosen(pairs, gpu)
+    assert chosen_name == name
+    assert reason in why
 
 
 def test_a_chosen_tokenizer_wins_over_the_language():

@@ -102,7 +102,12 @@ class TrainingRequest:
         if data.config.shared_vocabulary:
             taken_over = {"model": {"tied_embeddings": "all"}}
             reason += ", one vocabulary"
-        return self._config(None, name, taken_over), f"{AUTO}: {reason}"
+        config = self._config(None, name, taken_over)
+        encoder, decoder = config.model.depths
+        return config, (
+            f"{AUTO}: {reason}, {encoder} + {decoder} layers of width "
+            f"{config.model.d_model}"
+        )
 
 
 def taken_over_from(folder: str | os.PathLike, goes_on: bool = False) -> dict:

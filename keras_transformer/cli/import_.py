@@ -1,6 +1,7 @@
 """Makes a run of a model of OPUS-MT, Marian, M2M100, NLLB or OpenNMT-tf.
 
-FOLDER is one of Hugging Face's on this machine, with config.json,
+MODEL is a name on Hugging Face's hub, where huggingface_hub is installed, or
+a folder: one of Hugging Face's, with config.json,
 model.safetensors or pytorch_model.bin (or shards of them), vocab.json,
 source.spm and target.spm; or Marian's own, with decoder.yml, model.npz,
 vocab.yml and both .spm files; or one of Hugging Face's with M2M100, SMaLL-100
@@ -10,7 +11,8 @@ that a trained one can: translate, evaluate, score, prepare --tokenizers, train
 --from with --preset finetune, export.
 
 example:
-  keras-transformer import --from opus-mt-en-zh --out runs/en-zh \\
+  keras-transformer import Helsinki-NLP/opus-mt-en-de --out runs/en-de
+  keras-transformer import opus-mt-en-zh --out runs/en-zh \\
       --source-prefix '>>cmn_Hans<<'
 """
 
@@ -21,11 +23,9 @@ from keras_transformer.cli.console import load_tensorflow, table
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--from",
-        dest="folder",
-        required=True,
-        metavar="FOLDER",
-        help="of the model's files",
+        "folder",
+        metavar="MODEL",
+        help="the folder of its files, or its name on Hugging Face's hub",
     )
     parser.add_argument(
         "--out", required=True, metavar="FOLDER", help="the run's folder"

@@ -45,12 +45,7 @@ def chosen(pairs: int, gpu: bool) -> tuple[str, str]:
         gpu: whether the machine has one, or a TPU.
     """
     name = "base" if gpu and pairs >= _MANY_PAIRS else "tatoeba"
-    model = preset(name).model
-    return name, (
-        f"{pairs:,} pairs, {'a' if gpu else 'no'} GPU: {name}, "
-        f"{model.num_encoder_layers} + {model.num_decoder_layers} layers of "
-        f"width {model.d_model}"
-    )
+    return name, f"{pairs:,} pairs, {'a' if gpu else 'no'} GPU: {name}"
 
 
 def resolved(

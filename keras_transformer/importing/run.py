@@ -5,7 +5,6 @@ manifest under `imported`, licence and model card are in its folder `imported/`.
 """
 
 import os
-import pathlib
 import re
 import uuid
 import warnings
@@ -21,6 +20,7 @@ from keras_transformer.importing.folders import (
     require_own,
 )
 from keras_transformer.importing.foreign import ForeignModel, weights_of
+from keras_transformer.importing.hub import model_folder
 from keras_transformer.importing.hugging_face import CONFIG, read_hugging_face
 from keras_transformer.importing.opennmt import find_settings, read_opennmt
 from keras_transformer.importing.original import DECODER, read_original
@@ -41,18 +41,17 @@ _NOTICES = ("README*", "LICEN[CS]E*", "NOTICE*", "CITATION*")
 # Of several, the first.
 _LICENSE = re.compile(r"^license:[ \t]*(?:\n[ \t]*-)?(.*)$", re.M)
 _LONGEST_LICENSE = 100
-_HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 
 
 def read_model(folder: str | os.PathLike) -> ForeignModel:
     """Model of a folder of Hugging Face's, Marian's or OpenNMT-tf's.
 
+    A name on Hugging Face's hub is a folder, too, see `model_folder`.
+
     Raises:
         InputError: it is none of them, damaged, or not understood.
     """
-    folder = pathlib.Path(folder)
-    if not folder.is_dir():
-        raise InputError(_no_folder(folder))
+    folder = model_folder(folder)
     check_files(folder)
     if (folder / DECODER).is_file():
         return read_original(folder)
@@ -64,20 +63,6 @@ def read_model(folder: str | os.PathLike) -> ForeignModel:
         f"{folder}: no {CONFIG}, no {DECODER} and no .yml with "
         "source_vocabulary. Accepted: a folder of a model of Hugging Face's, "
         "of Marian or of OpenNMT-tf"
-    )
-
-
-def _no_folder(folder):
-    """Message of a folder that is missing; it may be a hub's name."""
-    said = (
-        f"{folder}: no such folder. Accepted: a model's folder on this machine"
-    )
-    name = str(folder)
-    if not _HUB_NAME.fullmatch(name):
-        return said
-    return (
-        f"{said}, as `hf download {name} --local-dir {folder.name}` makes it "
-        "(`huggingface-cli download` before huggingface_hub 0.34)"
     )
 
 
@@ -94,7 +79,7 @@ def import_run(
 
     Args:
         folder: of a MarianMTModel, M2M100 or NLLB, of Marian itself or of
-            OpenNMT-tf.
+            OpenNMT-tf; or a name on Hugging Face's hub.
         out: folder that doesn't exist yet or is empty.
         positions: "tensor2tensor": computes as Marian does, which trained the
             model; "sinusoidal": as transformers does, for models that were
@@ -150,7 +135,7 @@ def import_run(
     sizes = len(orders[0]), len(orders[1])
     keras_model = build_transformer(config.model, *sizes)
     _assign(keras_model, weights)
-    manifest = _manifest(model, tokenizers)
+    manifest = _manifest(model, tokenizers, folder)
     manifest[IMPORTED] |= {
         "positions": positions,
         "source_prefix": prefixes[0],
@@ -234,7 +219,7 @@ def _assign(model, values):
         raise ValueError(f"values of no weight: {', '.join(values)}")
 
 
-def _manifest(model, tokenizers):
+def _manifest(model, tokenizers, name):
     return {
         "format": FORMAT,
         "id": uuid.uuid4().hex,
@@ -249,7 +234,7 @@ def _manifest(model, tokenizers):
         },
         "scores": {},
         IMPORTED: {
-            "from": str(model.folder),
+            "from": os.fspath(name),
             "kind": model.kind,
             "license": _license(model.folder),
             "unread": list(model.unread),

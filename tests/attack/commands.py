@@ -125,7 +125,7 @@ def every_command(corpus, data, run, export, folder) -> dict[str, Command]:
         ),
         "import": Command(
             [
-                *("import", "--from", str(marian), "--out", "{out}"),
+                *("import", str(marian), "--out", "{out}"),
                 *("--source-language=eng", "--target-language=zho"),
             ],
             _whole_run,

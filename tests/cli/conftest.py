@@ -25,8 +25,13 @@ runpy.run_module("keras_transformer", run_name="__main__", alter_sys=True)
 """
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-DATA_OPTIONS = ["--target-language", "en", "--target-tokenizer", "word"]
+DATA_OPTIONS = [
+    *("--source-language=en", "--source-tokenizer=word"),
+    *("--target-language=en", "--target-tokenizer=word"),
+    "--set=data.lowercase=true",
+]
 TRAIN_OPTIONS = [
+    "--preset=demo",
     *(f"--set=model.{key}={value}" for key, value in MODEL.items()),
     "--set=training.warmup_steps=20",
     "--set=training.checkpoint_every=2",

@@ -137,7 +137,7 @@ def test_sentencepiece_and_origin_travel(
     translate,
 ):
     run, out = tmp_path / "run", tmp_path / "out"
-    words = ["--from", str(folders["big"]), "--out", str(run)]
+    words = [str(folders["big"]), "--out", str(run)]
     assert main(["import", *words, "--source-prefix=>>cmn_Hans<<"]) == 0
     assert export(run, out) == 0
     lines = ["I go.", "", "He wants to go to Shanghai."]

@@ -22,14 +22,14 @@ from tests.importing.conftest import (  # noqa: F401
 @pytest.fixture(scope="module")
 def imported(folders, tmp_path_factory):  # noqa: F811
     out = tmp_path_factory.mktemp("cli") / "big"
-    options = ["--from", str(folders["big"]), "--out", str(out)]
+    options = [str(folders["big"]), "--out", str(out)]
     assert main(["import", *options, "--source-prefix=>>cmn_Hans<<"]) == 0
     return out
 
 
 def test_what_was_imported_is_told(folders, tmp_path, succeed):  # noqa: F811
     out = tmp_path / "run"
-    said = succeed("import", "--from", folders["big"], "--out", out).out
+    said = succeed("import", folders["big"], "--out", out).out
     assert "apache-2.0" in said
     assert "eng to zho" in said
     assert "2 + 2 layers, width 16, tensor2tensor positions" in said
@@ -89,7 +89,7 @@ def test_training_keeps_how_the_model_is_searched(
     """Of a new run only the configuration is looked at here."""
     text, data, imported = (tmp_path / n for n in ("t.tsv", "data", "original"))
     text.write_text("".join(f"I go {i}.\t我去{i}次。\n" for i in range(9)))
-    words = ["--from", str(folders["original"]), "--out", str(imported)]
+    words = [str(folders["original"]), "--out", str(imported)]
     languages = ["--source-language=en", "--target-language=zh"]
     assert main(["import", *words, *languages]) == 0
     words = ["--train", str(text), "--out", str(data)]
@@ -314,8 +314,6 @@ def test_damaged_folders_are_refused(
     damage(folder)
     out = tmp_path / "run"
     languages = ["--source-language=en", "--target-language=zh"]
-    line = refuses(
-        *("import", "--from", folder, "--out", out, *languages), says=[]
-    )
+    line = refuses(*("import", folder, "--out", out, *languages), says=[])
     assert re.search(says, line), line
     assert not out.exists()

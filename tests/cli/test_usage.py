@@ -19,6 +19,7 @@ def test_the_configuration_is_printed_and_taken(tmp_path, capsys):
     assert config == {name: expected[name] for name in config}
     (tmp_path / "config.yaml").write_text(printed)
     options = ["--config", str(tmp_path / "config.yaml"), "--print-config"]
+    options += ["--preset", "tatoeba"]  # of which the file leaves nothing
     assert main(["train", *options]) == 0
     assert capsys.readouterr().out == printed
 

@@ -12,7 +12,7 @@ from keras_transformer.cli.main import main
 from keras_transformer.errors import InputError
 from keras_transformer.importing.generation import search_settings
 from keras_transformer.importing.hugging_face import read_hugging_face
-from keras_transformer.importing.run import import_run, read_model
+from keras_transformer.importing.run import import_run
 from tests.importing import safetensors
 from tests.importing.conftest import FIXTURES, LANGUAGES, change, retensor
 
@@ -56,7 +56,7 @@ def test_keys_that_transformers_never_reads_are_listed(
     folder = request.getfixturevalue(kind)
     change(folder, **UNREAD)
     out = tmp_path / "run"
-    words = ["import", "--from", str(folder), "--out", str(out)]
+    words = ["import", str(folder), "--out", str(out)]
     assert main(words) == 0
     lines = capsys.readouterr().out.splitlines()
     (said,) = [line for line in lines if "extra_pos_embeddings" in line]
@@ -309,7 +309,7 @@ def test_a_run_searches_as_its_folder_says(base, tmp_path, capsys):
     assert config.no_repeat_ngram_size == 2
     assert config.repetition_penalty == 1.5
     assert config.min_length == 2
-    words = ["import", "--from", str(base), "--out", str(tmp_path / "other")]
+    words = ["import", str(base), "--out", str(tmp_path / "other")]
     assert main(words) == 0
     (said,) = capsys.readouterr().err.splitlines()
     assert "warning: " in said
@@ -367,23 +367,6 @@ def test_a_table_of_many_rows_and_no_columns_is_refused(m2m100):
     path.write_bytes(length.to_bytes(8, "little") + content[8:])
     with pytest.raises(InputError, match="weight is 999999999 x 0, where"):
         read_hugging_face(m2m100)
-
-
-@pytest.mark.parametrize(
-    "name", ["Helsinki-NLP/opus-mt-en-de", "facebook/m2m100_418M"]
-)
-def test_a_name_of_the_hub_is_told_how_to_get_it(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="(?!.*download).*no such folder"):
-        read_model(tmp_path / "nothing")
-    with pytest.raises(InputError) as error:
-        read_model(name)
-    said = str(error.value)
-    assert f"{name}: no such folder" in said
-    assert "folder on this machine" in said
-    assert f"hf download {name} --local-dir {name.split('/')[1]}" in said
-    assert "huggingface-cli download" in said
-    assert "\n" not in said
 
 
 def linked(folder, name, outside):

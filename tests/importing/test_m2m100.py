@@ -103,7 +103,7 @@ def test_the_command_tells_the_licence(kind, tmp_path, capsys):
     source, target = TAGS[kind]
     arguments = ["--source-language", source, "--target-language", target]
     out = str(tmp_path / "run")
-    main(["import", "--from", str(FIXTURES / kind), "--out", out, *arguments])
+    main(["import", str(FIXTURES / kind), "--out", out, *arguments])
     printed = capsys.readouterr().out
     assert ("not for commercial use" in printed) == (kind == "nllb")
     assert f">>{target}<<" in printed

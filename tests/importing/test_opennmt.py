@@ -89,7 +89,7 @@ def test_a_run_says_what_it_was_made_of(import_of):
 def test_the_command_imports_and_translates(folders, tmp_path, capsys):
     out = str(tmp_path / "run")
     main(
-        ["import", "--from", str(folders["opennmt"]), "--out", out]
+        ["import", str(folders["opennmt"]), "--out", out]
         + ["--source-language", "en", "--target-language", "zh"]
     )
     assert "OpenNMT-tf" in capsys.readouterr().out

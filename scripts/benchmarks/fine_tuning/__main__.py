@@ -128,7 +128,7 @@ def _imported(options):
         command.say(shlex.join(words))
         subprocess.run(words, cwd=_ROOT, check=True)
     if not (out / "imported").exists():
-        words = ["import", "--from", out / "marian", "--out", out / "imported"]
+        words = ["import", out / "marian", "--out", out / "imported"]
         steps.run([*words, "--positions", "sinusoidal"])
     return _scored(out, "imported", "imported, trained on half of the corpus")
 
