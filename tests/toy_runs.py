@@ -36,8 +36,13 @@ def write_run(folder, variant, shape=SHAPE, **training):
     from keras_transformer.training.weights import save_weights, weights_path
     from keras_transformer.version import versions
 
+    languages = {"source_language": "en", "target_language": "zh"}
     config = Config().updated(
-        {"model": {**shape, **VARIANTS[variant]}, "training": training}
+        {
+            "model": {**shape, **VARIANTS[variant]},
+            "data": languages,
+            "training": training,
+        }
     )
     target = CharacterTokenizer([*SPECIAL_TOKENS, *LETTERS])
     source = target

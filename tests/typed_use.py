@@ -12,9 +12,15 @@ from keras_transformer.translation.texts import TextTranslator
 
 
 def the_lines_of_the_readme() -> None:
-    data = kt.prepare("train.tsv", "data/en-zh", dev="dev.tsv")
+    data = kt.prepare(
+        "train.tsv",
+        "data/en-zh",
+        dev="dev.tsv",
+        source_language="en",
+        target_language="zh",
+    )
     assert_type(data, kt.PreparedData)
-    run = kt.train(data, "runs/en-zh", preset="small", epochs=3)
+    run = kt.train(data, "runs/en-zh", epochs=3)
     assert_type(run, kt.TrainedRun)
     assert_type(run.translate("I like tea."), str)
     assert_type(run.translate(["I like tea.", "Hello."]), list[str])

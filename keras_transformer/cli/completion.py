@@ -15,7 +15,7 @@ import argparse
 
 from keras_transformer.cli.main import build_parser
 from keras_transformer.compat import arguments_of
-from keras_transformer.config.presets import PRESETS
+from keras_transformer.config.presets import AUTO, PRESETS
 
 SHELLS = ("bash", "zsh")
 _BY_EVAL = "$zsh_eval_context[-1] == eval"
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
         elif "FILE" in metavar:
             argument.complete = shtab.FILE
         elif argument.dest == "preset":
-            argument.choices = tuple(PRESETS)
+            argument.choices = (AUTO, *PRESETS)
     script = shtab.complete(parser, arguments.shell)
     # Of zsh's `eval` alone it knows that it isn't in a file of `fpath`.
     print(script.replace(_BY_EVAL, _BY_EVAL_OR_SOURCE))

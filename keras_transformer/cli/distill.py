@@ -8,8 +8,8 @@ model learns more from them than from people's translations (Kim and Rush
 example:
   keras-transformer distill --teacher runs/en-zh --data data/en-zh \\
       --out data/en-zh-distilled
-  keras-transformer train --data data/en-zh-distilled --preset fast \\
-      --from runs/en-zh --out runs/en-zh-fast
+  keras-transformer train --data data/en-zh-distilled --preset tatoeba \\
+      --set model.num_decoder_layers=2 --from runs/en-zh --out runs/en-zh-fast
 """
 
 import argparse

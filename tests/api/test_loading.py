@@ -107,7 +107,7 @@ def test_an_address_may_name_the_model_once():
         (lambda run: kt.Scoring(resampling=0), "resampling: takes Resampling"),
         (
             lambda run: kt.prepare("no", "no", {"source_language": "pl"}),
-            "config: takes DataConfig",
+            "config: unknown key source_language",
         ),
         (
             lambda run: kt.load(run, weights="bset"),

@@ -1,5 +1,6 @@
 """The README's lines of Python, as written, on made and on real pairs."""
 
+import gzip
 import pathlib
 import re
 
@@ -9,26 +10,29 @@ from keras_transformer.data.demo import load_demo_corpus
 from tests.conftest import TATOEBA
 from tests.kernels import executed, output_of
 
+LIBREOFFICE = TATOEBA.parent / "libreoffice" / "en-de"
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 
 
-@pytest.fixture(params=["built-in", "tatoeba"])
+@pytest.fixture(params=["built-in", "libreoffice"])
 def corpora(request):
     """The text of each file that the lines read, by its name."""
     if request.param == "built-in":
+        corpus = load_demo_corpus(train_size=3000)._asdict().items()
         return {
-            name: "".join(f"{source}\t{target}\n" for source, target in pairs)
-            for name, pairs in load_demo_corpus(train_size=3000)
-            ._asdict()
-            .items()
+            # Words are what isn't translated there.
+            name: "".join(f"{source}\tDas {source}\n" for source, _ in pairs)
+            for name, pairs in corpus
         }
-    if not TATOEBA.is_dir():
-        pytest.skip("needs Tatoeba's pairs beside the checkout")
+    if not LIBREOFFICE.is_dir():
+        pytest.skip("needs LibreOffice's pairs beside the checkout")
     dev, train = (
-        (TATOEBA / f"{name}.tsv").read_text("utf-8").splitlines(keepends=True)
+        gzip.decompress((LIBREOFFICE / f"{name}.tsv.gz").read_bytes())
+        .decode()
+        .splitlines(keepends=True)
         for name in ("dev", "train")
     )
-    parts = {"train": train[:3000], "dev": dev, "test": train[-200:]}
+    parts = {"train": train[:3000], "dev": dev[:200], "test": train[-200:]}
     return {name: "".join(lines) for name, lines in parts.items()}
 
 

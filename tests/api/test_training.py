@@ -7,15 +7,16 @@ import keras
 import pytest
 
 import keras_transformer as kt
-from keras_transformer.api.training import best_epoch
+from keras_transformer.api import training
 from keras_transformer.errors import InputError
 from tests.toy_models import MODEL, write_corpus
+from tests.word_data import word_data
 
 CONFIG = {
     "model": MODEL,
     "training": {"batch_sentences": 16, "warmup_steps": 20, "threads": 1},
 }
-DATA = kt.DataConfig(
+DATA = word_data(
     target_language="en", target_tokenizer="word", remove_duplicates=False
 )
 
@@ -57,7 +58,7 @@ def trained(folder, data):
     run = kt.train(
         data,
         folder / "run",
-        preset="small",
+        preset="demo",
         config=CONFIG,
         epochs=1,
         callbacks=[seen],
@@ -158,29 +159,66 @@ def test_goes_on_after_an_interruption_and_shows_progress(
     assert (folder / "config.yaml").read_text() == kept
 
 
+def plan(steps):
+    """What an observer sees of a model and of its batches."""
+    batches = types.SimpleNamespace(
+        batches_per_epoch=steps, padding_share=lambda: 0.0
+    )
+    return types.SimpleNamespace(count_params=lambda: 1), batches
+
+
 @pytest.mark.parametrize(
-    ("training", "says"),
+    ("steps", "told_at", "says"),
+    [
+        (100, (1, 31), "in 9 min; the next checkpoint, for --resume, in 38 s"),
+        (10, (1, 10), "in 40 s; the next checkpoint, for --resume, in 20 s"),
+    ],
+    ids=["after a minute", "after an epoch"],
+)
+def test_the_end_and_the_next_checkpoint_are_told_once(
+    steps, told_at, says, monkeypatch
+):
+    at, now, said = None, [0.0], []
+    monkeypatch.setattr(training.time, "monotonic", lambda: now[0])
+    config = kt.TrainingConfig(epochs=3, checkpoint_every=50)
+    notes = training.TrainingNotes(config, lambda line: said.append((at, line)))
+    notes.start(*plan(steps))
+    said.clear()
+    for epoch in (1, 2, 3):
+        for batch in range(1, steps + 1):
+            at = epoch, batch
+            now[0] += 2
+            notes.step(epoch, batch, {})
+        notes.epoch(epoch, {})
+    ((at, line),) = said
+    assert at == told_at
+    assert line.startswith("done about ")
+    assert line.endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
     [({}, "never a number. Try"), ({"best_by": "bleu"}, "--weights last")],
     ids=["by loss", "by BLEU"],
 )
-def test_a_run_without_a_best_epoch_says_why(training, says):
-    training = kt.TrainingConfig(bleu_every=1, **training)
+def test_a_run_without_a_best_epoch_says_why(values, says):
+    config = kt.TrainingConfig(bleu_every=1, **values)
     run = types.SimpleNamespace(
         folder="runs/a",
         manifest={"scores": {}},
-        config=kt.Config(training=training),
+        config=kt.Config(training=config),
     )
     with pytest.raises(InputError, match=says):
-        best_epoch(run)
+        training.best_epoch(run)
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"preset": "smal"}, "unknown preset 'smal', did you mean 'small'"),
+        ({"preset": "tini"}, "unknown preset 'tini', did you mean 'tiny'"),
         ({"epoch": 3}, "train: unknown key training.epoch, did you mean"),
         ({"epochs": "3"}, "train: training.epochs takes an integer"),
-        ({"preset": "small", "config": kt.Config()}, "a preset or a Config"),
+        ({"preset": "tiny", "config": kt.Config()}, "a preset or a Config"),
         ({"config": {"model": 3}}, "config, section model: expected"),
         (
             {"config": types.MappingProxyType({"model": {"d": 3}})},

@@ -54,37 +54,59 @@ FILES = {
     "text.yaml": b"hello world",
     "list.yaml": b"- 1",
 }
-PREPARE = "prepare --out {tmp}/new --train {corpus}/train.tsv"
+LANGUAGES = "--source-language en --target-language zh"
+PREPARE = "prepare --out {tmp}/new --train {corpus}/train.tsv " + LANGUAGES
 TRAIN = "train --data {data} --out {tmp}/new"
 EVALUATE = "evaluate --run {run} --input {corpus}/dev.tsv"
 TRANSLATE = "translate --run {run} --input {tmp}/in.txt"
 OUTPUT = "--output {tmp}/new"
 # A command, and what its one line says, with | between parts.
 REFUSED = [
-    ("prepare --out {tmp}/new --train {tmp}/no.tsv", "no.tsv|No such file"),
-    ("prepare --out {tmp}/new --train {tmp}", "{tmp}"),
-    ("prepare --out {tmp}/new --train {tmp}/alone.tsv", "alone.tsv|line 2"),
-    ("prepare --out {tmp}/new --train {tmp}/latin.tsv", "line 2|UTF-8"),
-    ("prepare --out {tmp}/new --train {tmp}/empty.tsv", "empty.tsv"),
-    ("prepare --out {tmp}/new --train {tmp}/blank.tsv", "empty|2"),
+    (
+        f"prepare {LANGUAGES} --out {{tmp}}/new --train {{tmp}}/no.tsv",
+        "no.tsv|No such file",
+    ),
+    (f"prepare {LANGUAGES} --out {{tmp}}/new --train {{tmp}}", "{tmp}"),
+    (
+        f"prepare {LANGUAGES} --out {{tmp}}/new --train {{tmp}}/alone.tsv",
+        "alone.tsv|line 2",
+    ),
+    (
+        f"prepare {LANGUAGES} --out {{tmp}}/new --train {{tmp}}/latin.tsv",
+        "line 2|UTF-8",
+    ),
+    (
+        f"prepare {LANGUAGES} --out {{tmp}}/new --train {{tmp}}/empty.tsv",
+        "empty.tsv",
+    ),
+    (
+        f"prepare {LANGUAGES} --out {{tmp}}/new --train {{tmp}}/blank.tsv",
+        "empty|2",
+    ),
     (
         "prepare --out {tmp}/new --train {tmp}/xz.tsv",
         "xz.tsv: compressed as xz",
     ),
-    ("prepare --out {tmp}/new --train {tmp}/bzip2.tsv", "compressed as bzip2"),
+    (
+        f"prepare {LANGUAGES} --out {{tmp}}/new --train {{tmp}}/bzip2.tsv",
+        "compressed as bzip2",
+    ),
     (f"{PREPARE} --dev {{corpus}}/dev.tsv --dev 0.1", "given 2 times|one file"),
-    ("prepare --out {tmp}/new --train {corpus}/train.tsv*0", "weight 0. Accep"),
+    (
+        f"prepare {LANGUAGES} --out {{tmp}}/new --train {{corpus}}/train.tsv*0",
+        "weight 0. Accep",
+    ),
     (f"{PREPARE} --dev=200", "or a file; for 200 pairs of a million, 0.0002"),
     (f"{PREPARE} --dev=0", "above 0 and below 1, or a file"),
     (f"{PREPARE} --source-language=English", "language tag; English is en."),
     (f"{PREPARE} --target-language=german", "german is de"),
     (f"{PREPARE} --target-language=klingon", "such as en, zh or pt-BR"),
-    (f"{PREPARE} --preset=smal", "did you mean 'small'?"),
+    (f"{PREPARE} --preset=tini", "did you mean 'tiny'?"),
     ("train --data {data}", "--data FOLDER and --out FOLDER|--print-config"),
     (f"{TRAIN} --set=model.d_model=30", "model.d_model|model.num_heads (4)|30"),
     (f"{TRAIN} --set=model.d_model=wide", "model.d_model takes an integer"),
     (f"{TRAIN} --epochs=many", "--epochs: training.epochs takes an|'many'"),
-    (f"{TRAIN} --preset=huge", "'huge'|notebook|base|small"),
+    (f"{TRAIN} --preset=huge", "'huge'|notebook|base|tiny"),
     (f"{TRAIN} --config {{tmp}}/key.yaml", "key.yaml|mean model.d_model?"),
     (f"{TRAIN} --config {{tmp}}/open.yaml", "open.yaml|line"),
     (f"{TRAIN} --config {{tmp}}/text.yaml", "expected 'key: value' lines"),

@@ -66,7 +66,7 @@ def test_commands_and_their_options_are_offered(offered):
 
 
 def test_values_are_offered(offered):
-    assert offered("train", "--preset", "") == list(PRESETS)
+    assert offered("train", "--preset", "") == ["auto", *PRESETS]
     assert offered("train", "--backend", "ja") == ["jax"]
     assert offered("completion", "") == list(SHELLS)
 

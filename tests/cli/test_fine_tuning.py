@@ -38,7 +38,7 @@ def test_data_settings_come_with_the_tokenizers(
         assert (news / name).read_bytes() == (run / name).read_bytes()
     out = tmp_path / "again"
     train = str(corpus / "news.tsv")
-    options = ["--train", train, "--out", str(out), "--preset", "small"]
+    options = ["--train", train, "--out", str(out), "--preset", "tatoeba"]
     assert main(["prepare", *options, "--tokenizers", str(data)]) == 0
 
 
@@ -101,7 +101,7 @@ def test_another_model_or_no_run_is_refused(run, news, refuses, tmp_path):
         says=[run, "model.d_ff is 32 there, 64 here"],
     )
     refuses(
-        *(*command, run, "--preset=small"),
+        *(*command, run, "--preset=tatoeba"),
         says=["model.d_model is 16 there, 256 here"],
     )
     refuses(*command, news, says=[news, "prepared data, not a run"])

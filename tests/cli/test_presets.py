@@ -45,7 +45,8 @@ def test_tiny_needs_data_with_one_vocabulary(refuses, tmp_path):
     data = tmp_path / "data"
     # As many tokens on both sides, but others.
     options = ["--train", str(path), "--out", str(data)]
-    options += ["--target-language=es", "--target-tokenizer=word"]
+    options += ["--source-language=en", "--target-language=es"]
+    options += ["--source-tokenizer=word", "--target-tokenizer=word"]
     assert main(["prepare", *options]) == 0
     command = ["train", "--data", data, "--out", tmp_path / "run"]
     refuses(

@@ -7,9 +7,9 @@
 
 The teacher translates the training side of the data once (`distill`). A student
 of each shape, encoder layers and decoder layers, is trained on the result, with
-the preset `fast` but for its layers; with `--undistilled` another one on the
-data itself, which says what distillation is worth. All are scored on the dev
-set, teacher included, with their own search and greedily; with `--shortlist`
+`--preset` but for its layers, at a lower rate; with `--undistilled` another one
+on the data itself, which says what distillation is worth. All are scored on the
+dev set, teacher included, with their own search and greedily; with `--shortlist`
 each student also among the tokens that its pairs suggest. Their speed is
 measured as `scripts/benchmarks/decoding` does: exports in a session without
 XLA, 20 tokens for every sentence, one model after the other in each of the
@@ -50,6 +50,14 @@ _QUICK = {
     "cells": ["64-1"],
 }
 _TEACHER = "teacher"
+# A student starts from its teacher's weights, at a lower rate.
+_STUDENT = (
+    "--epochs=14",
+    "--set=training.average_epochs=4",
+    "--set=training.warmup_steps=400",
+    "--set=training.learning_rate=0.0007",
+    "--set=decoding.beam_size=2",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -139,7 +147,7 @@ def _scores(name, run, shortlist, options):
 
 
 def _training(options):
-    words = [f"--preset={options.preset}", *options.training]
+    words = [f"--preset={options.preset}", *_STUDENT, *options.training]
     return words + ([f"--epochs={options.epochs}"] if options.epochs else [])
 
 
@@ -247,7 +255,7 @@ def _parser():
         metavar="FILE",
         help="a TSV: each student also among the tokens that it suggests",
     )
-    add("--preset", default="fast")
+    add("--preset", default="tatoeba")
     add("--epochs", type=int, help="default: the preset's")
     add("--pairs", type=int, help="of --train, a tenth as many scored")
     for name in ("distill", "training"):

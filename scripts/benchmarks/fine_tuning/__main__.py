@@ -252,7 +252,7 @@ def _parser():
         help="of the imported weights in those of the model that was trained "
         "further (default: the preset's)",
     )
-    add("--preset", default="small", help="of the model on few pairs alone")
+    add("--preset", default="tatoeba", help="of the model on few pairs alone")
     add("--alone-epochs", type=int, default=50, help="of that model")
     add("--pairs", type=int, help="of the corpus, a tenth as many scored")
     add("--quick", action="store_true", help=command.QUICK_NOTE)

@@ -19,7 +19,7 @@ measures a preset on JAX and on its accelerator, if there is one: also the share
 of the device's peak in bfloat16, compiling and memory. There the peer is
 PyTorch's `nn.Transformer` on the same batches, left out where that Python has
 no torch. No step counts that had to be compiled first. With `--quick` a few
-steps of `base` and `big` are measured, on batches that a processor can bear.
+steps of `base` are measured, on batches that a processor can bear.
 """
 
 import argparse
@@ -188,7 +188,7 @@ def _parser():
     add("--precision", nargs="+", default=precisions[:2], choices=precisions)
     add("--threads", type=int, nargs="+", default=[usable_cores()])
     add("--backend", choices=["tensorflow", "jax"], default="tensorflow")
-    presets = ["notebook", "base", "big"]
+    presets = ["notebook", "base"]
     add("--preset", choices=presets, default=presets[0], help="on JAX")
     add("--torch-python", default=sys.executable, help="a Python with torch")
     add("--batch-sentences", type=int, default=128)
