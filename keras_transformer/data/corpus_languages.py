@@ -39,7 +39,7 @@ def with_languages(
         InputError: a language is said by neither.
     """
     said = config.source_language, config.target_language
-    if all(said):
+    if all(said) or not corpora:
         return config
     named = {_named(corpus.file) for corpus in corpora}
     source, target = named.pop() or said if len(named) == 1 else said
@@ -81,8 +81,6 @@ def _unsaid(config, files):
         f"{options} with a code such as en ({values} in Python), or a file "
         "name such as train.en-de.tsv"
     )
-    if not files:
-        return message
     file = files[0]
     pairs = list(itertools.islice(file.pairs(long=[]), _LOOKED_AT))
     sources = _scripts(without_tags(source) for source, _ in pairs)

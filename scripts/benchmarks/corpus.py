@@ -10,6 +10,7 @@ is published anew now and then; `--sha256` pins one. A ratio to a peer doesn't
 depend on it: both sides get the same files.
 """
 
+import dataclasses
 import pathlib
 import sys
 
@@ -50,6 +51,10 @@ def prepare_data(scratch: pathlib.Path, config, folder=None):
     if folder is None:
         folder = scratch
         _write_demo_corpus(scratch / "train.tsv", scratch / "dev.tsv")
+    if not config.source_language:
+        config = dataclasses.replace(
+            config, source_language="en", target_language="zh"
+        )
     return prepare(
         [CorpusFile.parse(str(folder / "train.tsv"))],
         scratch / "data",

@@ -472,8 +472,7 @@ def test_a_teacher_of_other_languages_or_tags(
 ):
     other = tmp_path / "other"
     words = ["--train", corpus / "train.tsv", "--out", other]
-    words += ["--target-language=en", *options]
-    words += ["--source-tokenizer=word", "--target-tokenizer=word"]
+    words += [*DATA_OPTIONS, *options]
     assert main(["prepare", *map(str, words)]) == 0
     words = ["--teacher", run, "--data", other, "--out", tmp_path / "out"]
     refuses("distill", *words, says=says)

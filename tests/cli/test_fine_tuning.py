@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from keras_transformer.cli.main import main
-from tests.cli.conftest import TRAIN_OPTIONS
+from tests.cli.conftest import DATA_OPTIONS, TRAIN_OPTIONS
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_data_with_other_tokenizers_is_refused(run, corpus, refuses, tmp_path):
     path.write_text("one two\ttwo one\n")
     other = tmp_path / "other"
     options = ["--train", str(path), "--out", str(other)]
-    options += ["--target-language=en", "--target-tokenizer=word"]
+    options += DATA_OPTIONS
     assert main(["prepare", *options]) == 0
     refuses(
         *("train", "--data", other, "--out", tmp_path / "run", "--from", run),

@@ -61,6 +61,7 @@ def test_three_commands_of_back_translation(tmp_path, monkeypatch):
     for name, part in (("train", pairs[:200]), ("dev", pairs[200:230])):
         write_pairs(tmp_path / f"{name}.tsv", part)
         write_pairs(tmp_path / f"{name}-zh-en.tsv", [(b, a) for a, b in part])
+    (tmp_path / "train.tsv").rename(tmp_path / "train.en-zh.tsv")
     mono = "".join(f"{target}\n" for _, target in pairs[300:400])
     (tmp_path / "mono.zh").write_text(mono, "utf-8")
     sizes = [

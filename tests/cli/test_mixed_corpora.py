@@ -1,6 +1,7 @@
 import json
 
 from keras_transformer.cli.main import main
+from tests.cli.conftest import DATA_OPTIONS
 
 
 def write(folder, name, word, count):
@@ -16,8 +17,7 @@ def test_train_is_repeated_with_weights_and_tags(tmp_path, capsys):
     made = write(tmp_path, "made.tsv", "c", 300)
     out = tmp_path / "out"
     options = ["--train", f"{real}*2", str(odd), "--train", f"{made}*0.5#BT"]
-    options += ["--out", str(out), "--target-language", "en"]
-    options += ["--target-tokenizer", "word"]
+    options += ["--out", str(out), *DATA_OPTIONS]
     assert main(["prepare", *options]) == 0
     said = capsys.readouterr().out
     assert "real.tsv: 100 read, 100 left, times 2 are 200 in an epoch" in said

@@ -10,7 +10,7 @@ from tests.cli.conftest import start
 from tests.data.conftest import contents, pair
 from tests.data.test_spark import needs_spark
 
-OPTIONS = ["--dev=0.05", "--set=data.shard_size=1500"]
+OPTIONS = ["--preset=demo", "--dev=0.05", "--set=data.shard_size=1500"]
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def corpora(tmp_path):
     folder.mkdir()
     paths = []
     for name, numbers in {"a": range(4000), "b": range(3000, 5000)}.items():
-        path = folder / f"{name}.tsv"
+        path = folder / f"{name}.en-zh.tsv"
         lines = ("\t".join(pair(number)) + "\n" for number in numbers)
         path.write_text("".join(lines), encoding="utf-8")
         paths.append(path)
@@ -135,7 +135,7 @@ def test_one_machine_takes_addresses(corpora, tmp_path, refuses):
     assert contents(target) == contents(out)
     manifest = json.loads((target / "manifest.json").read_text())
     assert manifest["input"]["train"][0]["name"] == "a.tsv"
-    command = ["prepare", "--out", tmp_path / "no", "--train"]
+    command = ["prepare", *OPTIONS, "--out", tmp_path / "no", "--train"]
     refuses(*command, (tmp_path / "no.tsv").as_uri(), says=["no.tsv: "])
     refuses(*command, "nonsense://a/b.tsv", says=["nonsense://a/b.tsv: "])
     assert not (tmp_path / "no").exists()

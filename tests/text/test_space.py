@@ -21,7 +21,8 @@ def test_prepare_takes_text_that_was_split(tmp_path):
     out = str(tmp_path / "data")
     main(
         ["prepare", "--train", str(pairs), "--dev", str(pairs), "--out", out]
-        + ["--source-tokenizer", "space", "--target-tokenizer", "space"]
+        + ["--preset", "demo", "--source-tokenizer", "space"]
+        + ["--target-tokenizer", "space"]
     )
     prepared = PreparedData.load(out)
     assert "n't" in prepared.source_tokenizer.tokens()

@@ -9,11 +9,11 @@ The teacher translates the training side of the data once (`distill`). A student
 of each shape, encoder layers and decoder layers, is trained on the result, with
 `--preset` but for its layers, at a lower rate; with `--undistilled` another one
 on the data itself, which says what distillation is worth. All are scored on the
-dev set, teacher included, with their own search and greedily; with `--shortlist`
-each student also among the tokens that its pairs suggest. Their speed is
-measured as `scripts/benchmarks/decoding` does: exports in a session without
-XLA, 20 tokens for every sentence, one model after the other in each of the
-rounds, of which the median counts. Nothing else should run meanwhile. An
+dev set, teacher included, with their own search and greedily; with
+`--shortlist` each student also among the tokens that its pairs suggest. Their
+speed is measured as `scripts/benchmarks/decoding` does: exports in a session
+without XLA, 20 tokens for every sentence, one model after the other in each of
+the rounds, of which the median counts. Nothing else should run meanwhile. An
 interrupted call goes on where it was (`steps.py`), speeds excepted. The last
 thing printed is a table in Markdown.
 
@@ -99,7 +99,7 @@ def _has_teacher(options, train):
         options.dev, options.data = out / "dev.tsv", out / "data"
         options.teacher = out / "teacher-run"
         if not options.data.exists():
-            words = ["prepare", "--train", out / "train.tsv"]
+            words = ["prepare", "--preset=demo", "--train", out / "train.tsv"]
             words += ["--dev", options.dev, "--out", options.data]
             steps.run(words)
         steps.train(options.data, options.teacher, _training(options))

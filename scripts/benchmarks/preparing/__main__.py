@@ -58,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _measure(options, corpus) -> dict:
     out = options.out / "data"
     shutil.rmtree(out, ignore_errors=True)
-    words = ["prepare", "--train", corpus, "--out", out, *options.prepare]
+    words = ["prepare", "--preset=notebook", "--train", corpus, "--out", out]
+    words += options.prepare
     command.say(" ".join(map(str, words)))
     began, used = time.monotonic(), _processor_seconds()
     process = subprocess.Popen(

@@ -40,7 +40,8 @@ def run_folder(tmp_path_factory):
     write_corpus(folder)
     data, run = str(folder / "data"), str(folder / "run")
     pairs = ["--train", str(folder / "train.tsv"), "--dev", "0.1"]
-    kinds = ["--target-language", "en", "--target-tokenizer", "word"]
+    kinds = [f"--{side}-language=en" for side in ("source", "target")]
+    kinds += [f"--{side}-tokenizer=word" for side in ("source", "target")]
     assert main(["prepare", *pairs, *kinds, "--out", data]) == 0
     shape = [f"--set=model.{key}={value}" for key, value in MODEL.items()]
     size = ["--epochs", "1", "--batch-sentences", "16"]
