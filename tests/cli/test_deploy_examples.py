@@ -8,11 +8,11 @@ import sys
 
 import pytest
 import yaml
+from tests.exporting.serving_messages import parse
 
 from keras_transformer.cli.main import build_parser, main
 from keras_transformer.exporting.server_files import FLAGS, batching_config
 from tests.cli.conftest import ROOT
-from tests.exporting.serving_messages import parse
 
 FOLDER = ROOT / "docs" / "deploy"
 MANIFESTS = sorted(FOLDER.glob("*.yaml"))

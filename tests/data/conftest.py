@@ -2,8 +2,8 @@
 
 import pytest
 
-from keras_transformer.config import DataConfig
 from keras_transformer.data.prepare import prepare
+from tests.word_data import word_data
 
 ANIMALS = ["cat", "dog", "bird", "fish", "horse", "cow", "duck", "goat"]
 CHARACTERS = "猫狗鸟鱼马牛鸭羊"
@@ -62,4 +62,4 @@ def prepared(corpus, tmp_path_factory):
     dev = corpus.with_name("dev.tsv")
     dev.write_text(DEV_TEXT, encoding="utf-8")
     out = tmp_path_factory.mktemp("prepared") / "data"
-    return prepare([corpus], out, DataConfig(shard_size=100), dev)
+    return prepare([corpus], out, word_data(shard_size=100), dev)

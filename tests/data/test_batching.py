@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import DataConfig
 from keras_transformer.constants import END_ID, PAD_ID, START_ID
 from keras_transformer.data.batch_plan import geometric_lengths
 from keras_transformer.data.batching import (
@@ -24,6 +23,7 @@ from keras_transformer.data.prepare import prepare
 from keras_transformer.data.prepared import PreparedData
 from keras_transformer.data.records import parse
 from keras_transformer.errors import InputError
+from tests.word_data import word_data
 
 # Four shards of about 100 pairs: each a pool; two of them together; one pool
 # from all; two or more pools from each.
@@ -283,7 +283,7 @@ def test_evaluation_has_every_pair_once_shortest_first(prepared, stored):
 
 
 def test_evaluation_of_a_missing_split_is_refused(corpus, tmp_path):
-    prepared = prepare([corpus], tmp_path / "out", DataConfig())
+    prepared = prepare([corpus], tmp_path / "out", word_data())
     with pytest.raises(InputError, match="has no dev split. Has: train"):
         evaluation_batches(prepared, "dev", batch_tokens=200)
 
@@ -432,7 +432,7 @@ def test_damage_that_left_no_trace_is_told_too(prepared):
 def test_empty_shards_do_no_harm(write, tmp_path):
     pairs = zip("abcdefgh", "一二三四五六七八", strict=True)
     path = write("a.tsv", "".join(f"{s}\t{t}\n" for s, t in pairs))
-    config = DataConfig(shard_size=1)
+    config = word_data(shard_size=1)
     prepared = prepare([path], tmp_path / "out", config)
     assert 0 in prepared.shard_sizes("train")
     batches = training(prepared, shuffle_buffer=2)
@@ -445,7 +445,7 @@ def test_padding_share_on_a_part_of_a_corpus(corpus_files, write, tmp_path):
     with corpus_files[0].open(encoding="utf-8") as lines:
         part = "".join(itertools.islice(lines, 0, None, 5))
     path = write("part.tsv", part)
-    prepared = prepare([path], tmp_path / "out", DataConfig())
+    prepared = prepare([path], tmp_path / "out", word_data())
     # A fifth of the corpus, in batches of a fifth of their size.
     batches = TrainingBatches(prepared, batch_tokens=819)
     assert padding_share(batches.dataset.as_numpy_iterator()) < 0.08

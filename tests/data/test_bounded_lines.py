@@ -10,7 +10,6 @@ import tracemalloc
 import pytest
 
 from keras_transformer.cli.main import main
-from keras_transformer.config import DataConfig
 from keras_transformer.data.blocks import read_blocks
 from keras_transformer.data.bounded_lines import (
     bounded_lines,
@@ -22,9 +21,10 @@ from keras_transformer.data.bounded_lines import (
 from keras_transformer.data.corpus import CorpusFile, read_pairs
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
+from tests.word_data import word_data
 
 LIMIT = 20
-CONFIG = DataConfig(
+CONFIG = word_data(
     target_language="en",
     source_tokenizer="word",
     target_tokenizer="word",

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from keras_transformer.config import DataConfig
 from keras_transformer.data.cleaning import (
     Cleaner,
     CleaningReport,
     keep_by_length,
     script_hint,
 )
+from tests.word_data import word_data
 
 LATIN = {"source_language": "en", "target_language": "de"}
 
@@ -15,7 +15,7 @@ LATIN = {"source_language": "en", "target_language": "de"}
 def cleaned(pairs, check=True, **options):
     """The pairs that are left, and the counts of those that aren't."""
     report = CleaningReport()
-    left = Cleaner(DataConfig(**options), check)(pairs, report)
+    left = Cleaner(word_data(**options), check)(pairs, report)
     assert report.read == len(pairs)
     assert report.kept == len(left)
     return left, {name: n for name, n in report.dropped.items() if n}
@@ -48,7 +48,7 @@ def test_a_pair_counts_under_the_first_check_that_drops_it():
 
 
 def test_a_pair_counts_under_the_first_length_that_drops_it():
-    config = DataConfig(max_length=10, max_length_ratio=2.0)
+    config = word_data(max_length=10, max_length_ratio=2.0)
     report = CleaningReport()
     report.read = 7
     kept = keep_by_length(
@@ -75,7 +75,7 @@ def test_a_pair_counts_under_the_first_length_that_drops_it():
 )
 def test_length_ratio_is_an_option(ratio, check):
     report = CleaningReport()
-    config = DataConfig(max_length_ratio=ratio)
+    config = word_data(max_length_ratio=ratio)
     lengths = np.array([1]), np.array([50])
     assert keep_by_length(*lengths, config, report, check_ratio=check).all()
     assert report.dropped.total() == 0
@@ -159,6 +159,6 @@ EN, ZH, RU = "a red cat", "一只红猫", "рыжий кот"
     ],
 )
 def test_columns_in_scripts_of_other_languages(source, target, pairs, says):
-    config = DataConfig(source_language=source, target_language=target)
+    config = word_data(source_language=source, target_language=target)
     hint = script_hint(pairs, config)
     assert hint == says if says is None else says in hint

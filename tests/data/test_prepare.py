@@ -9,7 +9,7 @@ import duckdb
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import Config, DataConfig
+from keras_transformer.config import Config
 from keras_transformer.constants import UNK_ID
 from keras_transformer.data.batching import TrainingBatches
 from keras_transformer.data.corpus import read_pairs
@@ -19,6 +19,7 @@ from keras_transformer.data.records import parse
 from keras_transformer.errors import InputError
 from keras_transformer.evaluation.scoring import as_references
 from tests.data.conftest import pair
+from tests.word_data import word_data
 
 
 def texts(prepared, split):
@@ -71,7 +72,7 @@ def test_manifest_tells_where_the_data_comes_from(prepared, corpus):
         "sentencepiece",
         "opencc-python-reimplemented",
     }
-    assert prepared.config == DataConfig(shard_size=100)
+    assert prepared.config == word_data(shard_size=100)
 
 
 def test_unknown_tokens_of_dev_are_counted(prepared):
@@ -98,7 +99,7 @@ def test_every_reason_is_counted(write, tmp_path):
         "a b c d\t这個漢字\n"  # kept
         "a b c d\t这个汉字\n",  # duplicate once simplified
     )
-    config = DataConfig(max_length=10, max_length_ratio=3.0)
+    config = word_data(max_length=10, max_length_ratio=3.0)
     prepared = prepare([path], tmp_path / "out", config)
     cleaning = prepared.report["cleaning"]["train"]
     assert {name: count for name, count in cleaning.items() if count} == {
@@ -125,7 +126,7 @@ def test_checks_of_text_are_for_training_only(write, corpus, tmp_path):
         "the cat\t一只猫\n",
     ]
     path = write("a.tsv", "".join(lines))
-    config = DataConfig(
+    config = word_data(
         check_script=True,
         remove_copies=True,
     )
@@ -151,7 +152,7 @@ def test_checks_of_text_are_for_training_only(write, corpus, tmp_path):
 )
 def test_chinese_stays_traditional_where_it_should(write, tmp_path, options):
     path = write("a.tsv", "a b c d\t這個漢字\n")
-    config = DataConfig(**options)
+    config = word_data(**options)
     prepared = prepare([path], tmp_path / "out", config)
     assert texts(prepared, "train") == [("a b c d", "這個漢字")]
     run = types.SimpleNamespace(config=Config(data=config))
@@ -164,7 +165,7 @@ def test_text_of_any_characters_passes(write, tmp_path):
         for n in range(100)
     ]
     path = write("a.tsv", "".join(f"{s}\t{t}\n" for s, t in pairs))
-    config = DataConfig(max_length_ratio=0.0)
+    config = word_data(max_length_ratio=0.0)
     prepared = prepare([path], tmp_path / "out", config, 0.5)
     dev = list(prepared.dev_pairs())
     assert prepared.counts["train"] == len(dev) == 50
@@ -176,7 +177,7 @@ def test_dev_file_keeps_duplicates_and_uneven_pairs(write, corpus, tmp_path):
         "dev.tsv",
         f"the cat\t猫\nthe cat\t猫\nthe\t{'猫' * 50}\n\t猫\nx\t{'猫' * 200}\n",
     )
-    prepared = prepare([corpus], tmp_path / "out", DataConfig(), dev)
+    prepared = prepare([corpus], tmp_path / "out", word_data(), dev)
     cleaning = prepared.report["cleaning"]["dev"]
     assert {name: count for name, count in cleaning.items() if count} == {
         "read": 5,
@@ -206,7 +207,7 @@ def test_leaked_pairs_are_removed_from_training(
         "m\t鼠\n",
     ]
     dev = write("dev.tsv", "".join(lines))
-    config = DataConfig(remove_leaked=match)
+    config = word_data(remove_leaked=match)
     prepared = prepare([corpus], tmp_path / "out", config, dev)
     assert prepared.report["cleaning"]["train"]["leaked"] == leaked
     assert prepared.counts == {"train": 400 - leaked, "dev": 4}
@@ -216,7 +217,7 @@ def test_leaked_pairs_are_removed_from_training(
 
 def test_held_out_files_guard_training_too(write, corpus, pairs, tmp_path):
     lines = ["\t".join(pair) + "\n" for pair in pairs]
-    config = DataConfig(remove_leaked="pair")
+    config = word_data(remove_leaked="pair")
     results = []
     for number, dev in enumerate(
         [None, 0.1, write("dev.tsv", "".join(lines[:2]))]
@@ -238,7 +239,7 @@ def test_held_out_files_guard_training_too(write, corpus, pairs, tmp_path):
 
 
 def test_fraction_is_held_out_of_training(corpus, tmp_path):
-    prepared = prepare([corpus], tmp_path / "out", DataConfig(), 0.1)
+    prepared = prepare([corpus], tmp_path / "out", word_data(), 0.1)
     assert prepared.counts == {"train": 360, "dev": 40}
     assert prepared.report["dev_overlap"] is None
     cleaning = prepared.report["cleaning"]
@@ -254,7 +255,7 @@ def test_fraction_is_held_out_of_training(corpus, tmp_path):
 
 
 def test_shared_vocabulary_is_one_tokenizer(corpus, tmp_path):
-    config = DataConfig(
+    config = word_data(
         source_tokenizer="sentencepiece",
         target_tokenizer="sentencepiece",
         source_vocabulary_size=80,
@@ -282,7 +283,7 @@ def test_a_vocabulary_shared_with_chinese_leaves_others_as_they_are(
 ):
     pairs = zip(sources, ("東京很廣", "貓看見"), strict=True)
     path = write("a.tsv", "".join(f"{a}\t{b}\n" for a, b in pairs) * 3)
-    config = DataConfig(
+    config = word_data(
         source_language=language,
         target_language="zh",
         source_tokenizer="sentencepiece",
@@ -301,7 +302,7 @@ def test_progress_reaches_the_total_of_each_stage(corpus, tmp_path):
     prepare(
         [corpus],
         tmp_path / "out",
-        DataConfig(target_tokenizer="character"),
+        word_data(target_tokenizer="character"),
         0.1,
         lambda stage, done, total: calls.update({stage: (done, total)}),
     )
@@ -363,7 +364,7 @@ def test_bad_input_is_refused(write, tmp_path, monkeypatch, name):
 def refused(train, folder, match, dev=None, **options):
     out = folder / "goal" / "out"
     out.parent.mkdir(exist_ok=True)
-    config = DataConfig(max_length=3, max_length_ratio=1.0)
+    config = word_data(max_length=3, max_length_ratio=1.0)
     with pytest.raises(InputError, match=match) as caught:
         prepare(train, out, config, dev, **options)
     assert "\n" not in str(caught.value)
@@ -386,7 +387,7 @@ def test_fraction_that_gives_an_empty_split(write, corpus, tmp_path):
 def test_goal_that_holds_something_is_refused_and_untouched(corpus, tmp_path):
     (tmp_path / "mine").write_text("x")
     with pytest.raises(InputError, match="exists and isn't empty"):
-        prepare([corpus], tmp_path, DataConfig())
+        prepare([corpus], tmp_path, word_data())
     assert os.listdir(tmp_path) == ["mine"]
 
 
@@ -420,14 +421,14 @@ def test_interrupted_preparation_leaves_nothing(corpus, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        prepare([corpus], tmp_path / "out", DataConfig(), None, interrupt)
+        prepare([corpus], tmp_path / "out", word_data(), None, interrupt)
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.filterwarnings("ignore:.* are unknown to the tokenizers")
 def test_existing_tokenizers_are_used_as_they_are(prepared, write, tmp_path):
     path = write("other.tsv", "the cat saw a mouse\t猫看鼠\nbirds\t鸟\n")
-    config = DataConfig(remove_duplicates=False, max_length=9)
+    config = word_data(remove_duplicates=False, max_length=9)
     own = prepare([path], tmp_path / "own", config)
     other = prepare([path], tmp_path / "data", config, tokenizers=prepared.path)
     for side in ("source", "target"):
@@ -451,7 +452,7 @@ def test_existing_tokenizers_are_used_as_they_are(prepared, write, tmp_path):
 
 
 def test_tokenizers_of_other_settings_are_refused(prepared, corpus, tmp_path):
-    config = DataConfig(source_language="de", lowercase=False)
+    config = word_data(source_language="de", lowercase=False)
     says = "source_language is 'en' there, 'de' here; .*lowercase is True"
     with pytest.raises(InputError, match=says):
         prepare([corpus], tmp_path / "out", config, tokenizers=prepared.path)
@@ -474,7 +475,7 @@ def test_weights_repeat_and_sample_after_deduplication(write, tmp_path):
         "".join(f"b {n}\t字{n}\n" for n in range(1000)) + "a 1\t字1\n",
     )
     prepared = prepare(
-        [f"{real}*2.5", f"{made}*0.3#BT"], tmp_path / "out", DataConfig()
+        [f"{real}*2.5", f"{made}*0.3#BT"], tmp_path / "out", word_data()
     )
     first, second = prepared.report["corpora"]
     assert (first["read"], first["left"]) == (20, 20)
@@ -499,7 +500,7 @@ def test_weights_repeat_and_sample_after_deduplication(write, tmp_path):
 def test_a_pair_of_two_corpora_counts_for_the_first(write, tmp_path):
     first = write("first.tsv", "a\t字\nb\t文\n")
     second = write("second.tsv", "b\t文\nc\t中\n")
-    prepared = prepare([first, f"{second}*3"], tmp_path / "out", DataConfig())
+    prepared = prepare([first, f"{second}*3"], tmp_path / "out", word_data())
     assert [c["left"] for c in prepared.report["corpora"]] == [2, 1]
     assert prepared.counts["train"] == 2 + 3
 
@@ -510,7 +511,7 @@ def test_temperature_repeats_small_languages(write, tmp_path):
     prepared = prepare(
         [f"{large}#2zh", f"{small}#2ja"],
         tmp_path / "out",
-        DataConfig(temperature=2.0),
+        word_data(temperature=2.0),
     )
     trained = [c["trained"] for c in prepared.report["corpora"]]
     assert trained == [400, 200]  # 400^(1/2) to 100^(1/2)
@@ -522,7 +523,7 @@ def test_tags_are_tokens_of_the_source_in_every_split(write, tmp_path):
     prepared = prepare(
         [f"{write('a.tsv', lines)}#2zh"],
         tmp_path / "out",
-        DataConfig(source_tags=("<BT>",)),
+        word_data(source_tags=("<BT>",)),
         f"{dev}#2zh",
     )
     assert prepared.config.source_tags == ("<BT>", "<2zh>")
@@ -538,7 +539,7 @@ def test_tags_are_tokens_of_the_source_in_every_split(write, tmp_path):
 def test_a_tag_hides_no_leak(write, tmp_path, before, tag):
     train = write("train.tsv", f"{before}Hello.\t你好\n{before}Bye.\t再见\n")
     dev = write("dev.tsv", "hello\t你好啊\n")
-    config = DataConfig(remove_leaked="source", source_tags=("<BT>",))
+    config = word_data(remove_leaked="source", source_tags=("<BT>",))
     prepared = prepare([f"{train}{tag}"], tmp_path / "out", config, dev)
     assert prepared.report["cleaning"]["train"]["leaked"] == 1
 
@@ -549,10 +550,10 @@ def test_fingerprint_follows_content_weights_and_configuration(write, tmp_path):
     changed = write("changed.tsv", path.read_text() + "e\t字\n")
     specs = [path, same, changed, *(f"{path}{s}" for s in ("*2", "#x", "#y"))]
     found = [
-        prepare([spec], tmp_path / str(n), DataConfig())
+        prepare([spec], tmp_path / str(n), word_data())
         for n, spec in enumerate(specs)
     ]
-    found.append(prepare([path], tmp_path / "seed", DataConfig(seed=2)))
+    found.append(prepare([path], tmp_path / "seed", word_data(seed=2)))
     prints = [prepared.fingerprint for prepared in found]
     assert prints[0] == prints[1]
     assert len(set(prints)) == len(prints) - 1
@@ -562,7 +563,7 @@ def test_fingerprint_follows_content_weights_and_configuration(write, tmp_path):
 def test_no_shard_is_full_of_copies(write, tmp_path):
     lines = "".join(f"a {n}\t字{n}\n" for n in range(500))
     path = write("a.tsv", lines)
-    config = DataConfig(shard_size=200)
+    config = word_data(shard_size=200)
     prepared = prepare([f"{path}*3.5"], tmp_path / "out", config)
     shards = [
         tf.data.TFRecordDataset(str(file)).batch(1000).get_single_element()
@@ -627,7 +628,7 @@ def test_tokenizers_that_know_few_tokens_are_told(prepared, write, tmp_path):
 
 
 def test_text_that_is_spelled_in_bytes_is_unknown(corpus, write, tmp_path):
-    config = DataConfig(
+    config = word_data(
         source_tokenizer="sentencepiece", source_vocabulary_size=2048
     )
     first = prepare([corpus], tmp_path / "first", config)
@@ -646,7 +647,7 @@ def test_text_that_is_spelled_in_bytes_is_unknown(corpus, write, tmp_path):
 @pytest.mark.parametrize("kind", ["word", "sentencepiece"])
 @pytest.mark.parametrize("name", [b"a?b", b"caf\xe9?", b"%s*'\"[1]"])
 def test_a_folder_of_any_name(corpus, tmp_path, name, kind):
-    config = DataConfig(
+    config = word_data(
         source_tokenizer=kind, source_vocabulary_size=60, shard_size=100
     )
     data = prepare([corpus], tmp_path / os.fsdecode(name) / "data", config, 0.2)
@@ -658,7 +659,7 @@ def test_a_folder_of_any_name(corpus, tmp_path, name, kind):
 def test_many_preparations_in_a_process_are_quiet(write, tmp_path, caplog):
     rows = "".join(f"a cat saw {n}\t猫看{n}次\n" for n in range(40))
     path = write("a.tsv", rows)
-    config = DataConfig(
+    config = word_data(
         target_tokenizer="sentencepiece", target_vocabulary_size=40
     )
     for number in range(6):

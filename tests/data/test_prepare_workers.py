@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from keras_transformer.config import DataConfig
 from keras_transformer.data import blocks, engines, prepare
 from keras_transformer.data.engines import choose_workers
 from keras_transformer.errors import InputError
 from tests.data.conftest import contents
+from tests.word_data import word_data
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -36,10 +36,10 @@ def corpus(tmp_path_factory):
 
 
 CONFIGS = {
-    "words, characters, limits": DataConfig(
+    "words, characters, limits": word_data(
         shard_size=500, remove_duplicates=False
     ),
-    "SentencePiece": DataConfig(
+    "SentencePiece": word_data(
         source_tokenizer="sentencepiece",
         target_tokenizer="sentencepiece",
         source_vocabulary_size=200,
@@ -62,7 +62,7 @@ def test_workers_and_blocks_change_nothing(corpus, tmp_path, monkeypatch, name):
 
 def test_the_order_of_the_corpus_changes_nothing(corpus, tmp_path):
     results = [
-        prepare.prepare(files, tmp_path / str(number), DataConfig(), 0.05)
+        prepare.prepare(files, tmp_path / str(number), word_data(), 0.05)
         for number, files in enumerate([corpus, corpus[::-1]])
     ]
     assert results[0].fingerprint != results[1].fingerprint
@@ -75,7 +75,7 @@ def test_the_order_of_the_corpus_changes_nothing(corpus, tmp_path):
 @pytest.mark.filterwarnings("ignore:.* are unknown to the tokenizers")
 def test_ids_are_those_of_the_tokenizers(corpus, tmp_path):
     # Those of new tokenizers are made of numbered tokens, these of text.
-    config = DataConfig(source_vocabulary_size=300)
+    config = word_data(source_vocabulary_size=300)
     new = prepare.prepare(corpus, tmp_path / "new", config, 0.05)
     again = prepare.prepare(
         corpus, tmp_path / "again", config, 0.05, tokenizers=new.path
@@ -90,7 +90,7 @@ def test_an_error_in_a_worker_is_told_in_one_line(tmp_path):
     path = tmp_path / "bad.tsv"
     path.write_text("a\tb\n" * 100 + "lonely\n")
     with pytest.raises(InputError, match=r"bad\.tsv, line 101: one column"):
-        prepare.prepare([path], tmp_path / "out", DataConfig(), workers=2)
+        prepare.prepare([path], tmp_path / "out", word_data(), workers=2)
     assert os.listdir(tmp_path) == ["bad.tsv"]
 
 
@@ -116,6 +116,7 @@ def preparing(corpus, tmp_path):
     path.write_text(text, encoding="utf-8")
     out = tmp_path / "goal" / "out"
     words = ["prepare", "--train", path, "--out", out, "--workers", "2"]
+    words += ["--preset", "demo"]
     process = subprocess.Popen(
         [sys.executable, "-m", "keras_transformer", *map(str, words)],
         cwd=ROOT,

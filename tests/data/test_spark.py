@@ -6,11 +6,11 @@ import shutil
 
 import pytest
 
-from keras_transformer.config import DataConfig
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.spark import parts, session
 from keras_transformer.errors import InputError
 from tests.data.conftest import contents, pair
+from tests.word_data import word_data
 
 MISSING = [
     name
@@ -73,7 +73,7 @@ def assert_same(train, config, tmp_path, **options):
 @pytest.mark.slow
 @needs_spark
 def test_the_same_data_with_weights_and_a_dev_fraction(spark, files, tmp_path):
-    config = DataConfig(shard_size=150, temperature=1.5)
+    config = word_data(shard_size=150, temperature=1.5)
     train = [
         files / "odd*1[x].tsv",
         f"{files}/more.tsv.gz*2.5#BT",
@@ -88,7 +88,7 @@ def test_the_same_data_with_weights_and_a_dev_fraction(spark, files, tmp_path):
 @pytest.mark.slow
 @needs_spark
 def test_the_same_data_with_a_dev_file_and_all_checks(spark, files, tmp_path):
-    config = DataConfig(
+    config = word_data(
         shard_size=100,
         source_tokenizer="sentencepiece",
         source_vocabulary_size=60,
@@ -106,13 +106,13 @@ def test_the_same_data_with_a_dev_file_and_all_checks(spark, files, tmp_path):
 @pytest.mark.slow
 @needs_spark
 def test_the_same_data_without_deduplication(spark, files, tmp_path):
-    config = DataConfig(shard_size=100, remove_duplicates=False)
+    config = word_data(shard_size=100, remove_duplicates=False)
     assert_same([files / "odd*1[x].tsv"], config, tmp_path)
 
 
 def refusal(train, out, **options):
     with pytest.raises(InputError) as caught:
-        prepare(train, out, DataConfig(), **options)
+        prepare(train, out, word_data(), **options)
     assert not out.exists()
     return str(caught.value)
 
@@ -144,7 +144,7 @@ def test_files_of_unequal_length_are_refused(spark, write, tmp_path):
 def test_the_same_data_of_many_blocks(spark, files, tmp_path, monkeypatch):
     """Lines begin and end anywhere in a block; some are longer than one."""
     monkeypatch.setattr(parts, "_PART_BYTES", 397)
-    config = DataConfig(shard_size=100, max_line_bytes=150)
+    config = word_data(shard_size=100, max_line_bytes=150)
     long = files / "_hidden.tsv"
     lines = ["\t".join(pair(n)) + "\n" for n in range(20)]
     lines[3:3] = [f"a\t{'b' * 900}\n", f"{'c' * 97}\td\n", f"e\t{'f' * 147}\n"]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_transformer.config import Config, DataConfig
+from keras_transformer.config import Config
 from keras_transformer.data.batching import TrainingBatches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.data.subword_sampling import (
@@ -9,12 +9,13 @@ from keras_transformer.data.subword_sampling import (
     subword_sampling,
 )
 from tests.data.test_batching import batches_of, same
+from tests.word_data import word_data
 
 
 @pytest.fixture(scope="module")
 def pieces(corpus, tmp_path_factory):
     """The corpus with a SentencePiece model for its sources only."""
-    config = DataConfig(
+    config = word_data(
         source_tokenizer="sentencepiece",
         target_tokenizer="character",
         source_vocabulary_size=80,
@@ -117,7 +118,7 @@ def test_no_sentence_becomes_longer_than_the_model_takes(pieces):
 
 
 def test_both_sides_are_drawn_where_both_have_pieces(corpus, tmp_path):
-    config = DataConfig(
+    config = word_data(
         source_tokenizer="sentencepiece",
         target_tokenizer="sentencepiece",
         sentencepiece_model="bpe",

@@ -10,6 +10,7 @@ from keras_transformer.evaluation.analysis import (
     rarest_words,
     words,
 )
+from tests.word_data import word_data
 
 
 def test_statistics_of_a_small_case():
@@ -104,14 +105,13 @@ def test_groups_by_rarest_word():
 
 
 def test_rarest_words_in_training_data(tmp_path):
-    from keras_transformer.config import DataConfig
     from keras_transformer.data.corpus import CorpusFile
     from keras_transformer.data.prepare import prepare
 
     train = tmp_path / "train.tsv"
     lines = ["The cat sat.\tx y", "The cat ran.\ty y", "The dog ran.\tz"]
     train.write_text("".join(f"{line}\n" for line in lines))
-    config = DataConfig(
+    config = word_data(
         source_language="en",
         target_language="en",
         source_tokenizer="word",

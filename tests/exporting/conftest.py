@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.config import Config, DataConfig
+from keras_transformer.config import Config
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.exporting.writer import saved_model
 from keras_transformer.exporting.writer.signatures import TracedSignatures
@@ -21,6 +21,7 @@ from keras_transformer.text.word import WordTokenizer
 from keras_transformer.training.run import Run
 from tests.built_once import built_once
 from tests.exporting.broken import all_changed, compiled, reading, save
+from tests.word_data import word_data
 
 SENTENCES = (
     ("Where is the dog?", "狗在哪里？"),
@@ -46,7 +47,7 @@ def run(tmp_path_factory):
     source_tokenizer = _tokenizer(WordTokenizer, 0)
     target_tokenizer = _tokenizer(CharacterTokenizer, 1, simplify=True)
     prepared = types.SimpleNamespace(
-        config=DataConfig(),
+        config=word_data(),
         source_tokenizer=source_tokenizer,
         target_tokenizer=target_tokenizer,
         fingerprint="0" * 64,

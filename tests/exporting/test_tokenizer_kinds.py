@@ -3,10 +3,10 @@ import types
 
 import pytest
 
-from keras_transformer.config import DataConfig
 from keras_transformer.exporting.writer.saved_model import export_run
 from keras_transformer.text.tokenizer_training import build_tokenizer
 from keras_transformer.training.run import Run
+from tests.word_data import word_data
 
 LINES = (
     "Where is the dog?",
@@ -21,7 +21,7 @@ LINES = (
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
 def test_shared_sentencepiece_model_is_exported(run, tmp_path, model):
-    data = DataConfig(
+    data = word_data(
         source_tokenizer="sentencepiece",
         target_tokenizer="sentencepiece",
         sentencepiece_model=model,
@@ -42,7 +42,7 @@ def test_shared_sentencepiece_model_is_exported(run, tmp_path, model):
 
 @pytest.mark.slow
 def test_bytes_and_characters_beside_pieces_are_exported(run, tmp_path):
-    data = DataConfig(source_tokenizer="sentencepiece")
+    data = word_data(source_tokenizer="sentencepiece")
     tokenizers = [
         build_tokenizer(kind, lambda: LINES, data, language, 2048)
         for kind, language in (("sentencepiece", "en"), ("mixed", "zh"))

@@ -1,7 +1,7 @@
 import pytest
 
-from keras_transformer.config import DataConfig
 from keras_transformer.text import build_tokenizer
+from tests.word_data import word_data
 
 LINES = {
     "en": [
@@ -33,7 +33,7 @@ def _make_tokenizer(name, **options):
     return build_tokenizer(
         name,
         lambda: LINES[language] * 5,
-        DataConfig(**options),
+        word_data(**options),
         language,
         size,
         tags=tags,

@@ -1,8 +1,8 @@
 import pytest
 
-from keras_transformer.config import DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.text import CharacterTokenizer, build_tokenizer
+from tests.word_data import word_data
 
 
 def _split(text):
@@ -31,14 +31,14 @@ def test_one_token_per_character(text, tokens):
 def test_text_comes_back():
     lines = ["我用TensorFlow 2和Keras。", "New York City", "“看”…— 3.5%"]
     lines += ["在 Writer 中打开 “文件”", "▁a▁ ▅", "テスト 1 と"]
-    tokenizer = build_tokenizer("character", lambda: lines, DataConfig(), "zh")
+    tokenizer = build_tokenizer("character", lambda: lines, word_data(), "zh")
     text = tokenizer.detokenize(tokenizer.tokenize(lines)).numpy()
     assert [line.decode() for line in text] == lines
 
 
 def test_real_sentences_come_back_but_for_their_spaces(sentence_pairs):
     sentences = [chinese for _, chinese in sentence_pairs]
-    config = DataConfig(simplify_chinese=False)
+    config = word_data(simplify_chinese=False)
     tokenizer = build_tokenizer("character", lambda: sentences, config, "zh")
     text = tokenizer.detokenize(tokenizer.tokenize(sentences)).numpy()
     assert ["".join(line.decode().split()) for line in text] == [

@@ -4,7 +4,6 @@ import re
 import pytest
 import tensorflow as tf
 
-from keras_transformer.config import DataConfig
 from keras_transformer.constants import UNK_ID
 from keras_transformer.errors import InputError
 from keras_transformer.text import (
@@ -14,6 +13,7 @@ from keras_transformer.text import (
     vocabulary_training,
 )
 from keras_transformer.text.vocabulary_training import train_sentencepiece
+from tests.word_data import word_data
 
 LINES = [
     f"the {w}er is {w}ing {n}." for n in range(20) for w in ("walk", "talk")
@@ -161,7 +161,7 @@ def test_mixed_has_a_piece_for_each_chinese_or_japanese_character(model_type):
         "东京とうきょうタワーㄅㄆ，ＡＢ",
         "Writer 文件 writer",
     ] * 9
-    config = DataConfig(sentencepiece_model=model_type)
+    config = word_data(sentencepiece_model=model_type)
     tokenizer = build_tokenizer("mixed", lambda: lines, config, "zh", 120)
     assert _round_trip(tokenizer, lines) == lines
     alone = re.compile(r"[\u3000-\u9fff\uff00-\uffef]")

@@ -1,6 +1,5 @@
 import pytest
 
-from keras_transformer.config import DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS, UNK_ID
 from keras_transformer.data.keys import without_tags
 from keras_transformer.errors import InputError
@@ -11,6 +10,7 @@ from keras_transformer.text import (
 )
 from keras_transformer.text.sentencepiece import SentencePieceTokenizer
 from keras_transformer.text.vocabulary_training import train_sentencepiece
+from tests.word_data import word_data
 
 TAGS = ("<BT>", "<2de>")
 LINES = ["the cat saw a star", "the dog saw BT stars", "2de 3 < 4 > 1"]
@@ -23,7 +23,7 @@ KINDS = {
 
 
 def make(name, tags):
-    config = DataConfig(**KINDS[name])
+    config = word_data(**KINDS[name])
     lines = LINES * 5 + ([f"<BT> {LINES[0]}"] if tags else LINES[:1])
     return build_tokenizer(
         config.source_kind,
@@ -114,9 +114,9 @@ def test_without_tags(text, rest):
 )
 def test_configuration_refuses_what_is_no_tag(tags):
     with pytest.raises(InputError, match="data.source_tags must be different"):
-        DataConfig(source_tags=tags)
+        word_data(source_tags=tags)
 
 
 def test_vocabulary_has_space_beside_the_tags():
     with pytest.raises(InputError, match="more than the 6 reserved tokens and"):
-        DataConfig(source_tags=TAGS, source_vocabulary_size=6)
+        word_data(source_tags=TAGS, source_vocabulary_size=6)

@@ -2,7 +2,6 @@ import collections
 
 import pytest
 
-from keras_transformer.config import DataConfig
 from keras_transformer.constants import SPECIAL_TOKENS
 from keras_transformer.errors import InputError
 from keras_transformer.text import (
@@ -15,6 +14,7 @@ from keras_transformer.text import (
 from keras_transformer.text.vocabulary_training import (
     frequent_tokens,
 )
+from tests.word_data import word_data
 
 
 def test_ties_are_broken_by_code_points():
@@ -28,12 +28,12 @@ def test_ties_are_broken_by_code_points():
 @pytest.mark.parametrize("kind", ["word", "character", "sentencepiece"])
 def test_build_without_text_is_refused(kind):
     with pytest.raises(InputError, match="there is no text"):
-        build_tokenizer(kind, lambda: ["", " "], DataConfig(), "en", 50)
+        build_tokenizer(kind, lambda: ["", " "], word_data(), "en", 50)
 
 
 def test_build_refuses_an_unknown_kind():
     with pytest.raises(InputError, match="'bytes'. Accepted: word, character"):
-        build_tokenizer("bytes", lambda: ["a"], DataConfig(), "en")
+        build_tokenizer("bytes", lambda: ["a"], word_data(), "en")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_build_refuses_an_unknown_kind():
     ],
 )
 def test_build_simplifies_chinese(language, option, simplify, expected):
-    config = DataConfig(simplify_chinese=option)
+    config = word_data(simplify_chinese=option)
     tokenizer = build_tokenizer(
         "character", lambda: ["漢"], config, language, simplify=simplify
     )
@@ -73,7 +73,7 @@ def test_a_class_trains_itself(kind):
     assert "a" in tokenizer.tokens()
     assert tokenizer.vocabulary_size == 6
     built = build_tokenizer(
-        kind.kind, lambda: ["a b a", "c b a"], DataConfig(), "fr", 6
+        kind.kind, lambda: ["a b a", "c b a"], word_data(), "fr", 6
     )
     assert built.fingerprint() == tokenizer.fingerprint()
     assert repr(tokenizer) == f"{kind.__name__}(6 tokens)"

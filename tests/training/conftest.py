@@ -2,16 +2,17 @@
 
 import pytest
 
-from keras_transformer.config import Config, DataConfig
+from keras_transformer.config import Config
 from keras_transformer.data.prepare import prepare
 from tests.toy_models import MODEL, write_corpus
+from tests.word_data import word_data
 
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
     write_corpus(folder)
-    config = DataConfig(
+    config = word_data(
         target_language="en",
         target_tokenizer="word",
         remove_duplicates=False,

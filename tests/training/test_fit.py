@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.config import DataConfig
 from keras_transformer.data.batching import evaluation_batches
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
@@ -21,6 +20,7 @@ from tests.toy_models import (
     fit_watched,
     write_corpus,
 )
+from tests.word_data import word_data
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +203,7 @@ def pieces(tmp_path_factory):
     """The toy corpus in SentencePieces on the target side."""
     folder = tmp_path_factory.mktemp("pieces")
     write_corpus(folder)
-    config = DataConfig(
+    config = word_data(
         target_language="en",
         target_tokenizer="sentencepiece",
         target_vocabulary_size=40,

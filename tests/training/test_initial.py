@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from keras_transformer.config import DataConfig
 from keras_transformer.data.prepare import prepare
 from keras_transformer.errors import InputError
 from keras_transformer.training.checkpoint import Interrupted
@@ -16,6 +15,7 @@ from tests.toy_models import (
     difference,
     weights_of,
 )
+from tests.word_data import word_data
 
 
 class First(Observer):
@@ -244,9 +244,7 @@ def test_other_tokenizers_are_told_before_what_follows_from_them(
     """Data prepared again with the right ones may fit as it is."""
     path = tmp_path / "few.tsv"
     path.write_text("one two one two one\ttwo three\n")
-    other = prepare(
-        [path], tmp_path / "other", DataConfig(target_language="en")
-    )
+    other = prepare([path], tmp_path / "other", word_data(target_language="en"))
     says = f"Accepted: data prepared with --tokenizers {parent.folder}"
     with pytest.raises(InputError, match=says):
         Run.create(tmp_path / "run", config.updated(wrong), other, parent)
