@@ -63,6 +63,15 @@ OUTPUT = "--output {tmp}/new"
 # A command, and what its one line says, with | between parts.
 REFUSED = [
     (
+        "prepare --out {tmp}/new --train {corpus}/train.tsv",
+        "the source and the target language must be named|--source-language|"
+        "Latin letters",
+    ),
+    (
+        "train --print-config",
+        "preset auto goes by the data|--data FOLDER|tatoeba",
+    ),
+    (
         f"prepare {LANGUAGES} --out {{tmp}}/new --train {{tmp}}/no.tsv",
         "no.tsv|No such file",
     ),

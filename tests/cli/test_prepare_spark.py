@@ -134,7 +134,7 @@ def test_one_machine_takes_addresses(corpora, tmp_path, refuses):
     assert main([*command, target.as_uri()]) == 0
     assert contents(target) == contents(out)
     manifest = json.loads((target / "manifest.json").read_text())
-    assert manifest["input"]["train"][0]["name"] == "a.tsv"
+    assert manifest["input"]["train"][0]["name"] == "a.en-zh.tsv"
     command = ["prepare", *OPTIONS, "--out", tmp_path / "no", "--train"]
     refuses(*command, (tmp_path / "no.tsv").as_uri(), says=["no.tsv: "])
     refuses(*command, "nonsense://a/b.tsv", says=["nonsense://a/b.tsv: "])

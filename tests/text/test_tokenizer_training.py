@@ -13,6 +13,7 @@ from keras_transformer.text import (
 )
 from keras_transformer.text.vocabulary_training import (
     frequent_tokens,
+    pieces_of,
 )
 from tests.word_data import word_data
 
@@ -100,3 +101,26 @@ def test_sentencepiece_trains_itself_and_takes_a_path(tmp_path):
         assert read.tokens() == tokenizer.tokens()
     with pytest.raises(InputError, match="none.model: No such file"):
         SentencePieceTokenizer(tmp_path / "none.model")
+
+
+@pytest.mark.parametrize(
+    ("lines", "pieces"),
+    [
+        (["Open File " * 5] * 500, 250),
+        (["The two cats like tea.  "] * 40_000, 8_000),
+        (["a b"] * 1_000_000, 32_000),
+        (["".join(map(chr, range(0xAC00, 0xAC00 + 2000)))], 4_004),
+    ],
+    ids=["few pairs", "enough", "a million", "many characters"],
+)
+def test_a_vocabulary_fits_its_text(lines, pieces):
+    assert pieces_of(lines) == pieces
+
+
+@pytest.mark.parametrize("model", ["unigram", "bpe"])
+@pytest.mark.parametrize("text", [["a"], ["Öl!", "你好"], ["x y z"] * 9])
+def test_the_smallest_text_has_a_vocabulary_that_keeps_case(model, text):
+    config = word_data(sentencepiece_model=model)
+    tokenizer = build_tokenizer("sentencepiece", lambda: text, config, "de")
+    back = tokenizer.detokenize(tokenizer.tokenize(text)).numpy()
+    assert [one.decode() for one in back] == text
