@@ -14,6 +14,7 @@ NEED_A_RUN = {
     "TrainedRun",
     "Translator",
     "export",
+    "prepare",
     "load",
     "train",
 }

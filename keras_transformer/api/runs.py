@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from keras_transformer.config import Config
-from keras_transformer.config.presets import AUTO, chosen, resolved
+from keras_transformer.config.presets import AUTO, CHOICES, chosen, resolved
 from keras_transformer.errors import InputError, shown
 from keras_transformer.system.files import read_json, read_yaml, write_json
 
@@ -68,8 +69,17 @@ class TrainingRequest:
 
     @functools.cached_property
     def config(self) -> Config:
-        """All of it, but for a preset that the data decides."""
-        return self._config(self.preset)
+        """All of it; where the data decides on a preset, with one of those."""
+        if self.preset != AUTO:
+            return self._config(self.preset)
+        first, *others = CHOICES
+        try:
+            return self._config(None, first)
+        except InputError:
+            for other in others:
+                with contextlib.suppress(InputError):
+                    return self._config(None, other)
+            raise
 
     def _config(self, preset, default=None, taken_over=None):
         return resolved(

@@ -12,6 +12,7 @@ from keras_transformer.errors import InputError
 from keras_transformer.system.files import read_yaml
 
 AUTO = "auto"  # a preset by the data and the machine
+CHOICES = "tatoeba", "base"  # of which it is one
 # Pairs from which the paper's model is taken where there is a GPU.
 _MANY_PAIRS = 300_000
 PRESETS = read_yaml(pathlib.Path(__file__).with_suffix(".yaml"))
@@ -44,7 +45,7 @@ def chosen(pairs: int, gpu: bool) -> tuple[str, str]:
         pairs: of training.
         gpu: whether the machine has one, or a TPU.
     """
-    name = "base" if gpu and pairs >= _MANY_PAIRS else "tatoeba"
+    name = CHOICES[gpu and pairs >= _MANY_PAIRS]
     return name, f"{pairs:,} pairs, {'a' if gpu else 'no'} GPU: {name}"
 
 
