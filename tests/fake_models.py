@@ -424,6 +424,7 @@ class ToyTranslator(tf.Module):
             "translation": tf.strings.upper(text),
             "score": _score(text),
             "truncated": _is_truncated(text),
+            "sentences": tf.ones(tf.shape(text), tf.int32),
         }
 
     @tf.function(input_signature=[STRINGS], autograph=False)
@@ -436,6 +437,7 @@ class ToyTranslator(tf.Module):
             "translations": tf.stack(texts, axis=1),
             "scores": tf.stack([score, score - 0.5, left_over], axis=1),
             "truncated": _is_truncated(text),
+            "sentences": tf.ones(tf.shape(text), tf.int32),
         }
 
     @tf.function(

@@ -6,6 +6,7 @@ import os
 import pathlib
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.data.corpus import Pairs, sentence_pairs
@@ -40,6 +41,7 @@ def evaluate(
     progress: Callable[[int], None] | None = None,
     ensemble: Sequence[str | os.PathLike] | str | os.PathLike = (),
     shortlist: Pairs | None = None,
+    sentences: Literal["keep", "split"] = "keep",
 ) -> Evaluation:
     """Cross-entropy, BLEU and chrF of a model on a test set.
 
@@ -58,6 +60,8 @@ def evaluate(
             mean of their probabilities; trained on the same prepared data.
         shortlist: pairs of sentences, or files of them: translations of a run
             are searched among tokens that these suggest; None: among all.
+        sentences: "split": texts of several sentences are translated one by
+            one, as elsewhere; "keep": each is one. In place of the search's.
 
     Returns:
         The scores, in `Evaluation`, with the translations that they are of. A
@@ -76,9 +80,11 @@ def evaluate(
         else:
             model = TrainedRun.load(model)
     if isinstance(model, Run):
-        run = TrainedRun.of(model).translating_by(
-            weights, decoding, ensemble, shortlist
+        run = TrainedRun.of(model)
+        decoding = dataclasses.replace(
+            decoding or run.search, sentences=sentences
         )
+        run = run.translating_by(weights, decoding, ensemble, shortlist)
         measure = functools.partial(_measure_run, run)
     elif isinstance(model, CTranslate2Translator):
         if ensemble:
@@ -87,8 +93,10 @@ def evaluate(
             raise InputError("a shortlist is of a run. Received: an export")
         if weights is not None:
             raise InputError("an export has one set of weights: no `weights`")
-        if decoding is not None:
-            model = model.with_search(decoding)
+        decoding = dataclasses.replace(
+            decoding or model.decoding, sentences=sentences
+        )
+        model = model.with_search(decoding)
         measure = functools.partial(measure_ctranslate2, model)
     else:
         raise InputError(
@@ -126,7 +134,9 @@ def _measure_run(run, columns, scoring, progress):
     )
     return evaluation_of(
         cross_entropy(ensemble_logits(models), batches),
-        detailed_translator(translator),
+        detailed_translator(
+            translator, splitter=translator.splitter(run.config.data)
+        ),
         columns,
         run,
         run.search,

@@ -39,6 +39,7 @@ from keras_transformer.cli.options import (
     add_shortlist_option,
     add_weights_option,
     decoding_config,
+    settings,
 )
 from keras_transformer.data.corpus import CorpusFile
 from keras_transformer.errors import InputError
@@ -58,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_weights_option(parser)
     add_ensemble_option(parser)
     add_shortlist_option(parser)
-    add_search_options(parser)
+    add_search_options(parser, ("sentences",))
     _add_scoring_options(parser)
     _add_comparison_options(parser)
     parser.add_argument(
@@ -365,8 +366,13 @@ def _model(arguments):
     """The model, and arguments of `evaluate` that go with it."""
     from keras_transformer.training.run import Run
 
+    given = settings(arguments, ("decoding",)).get("decoding", {})
+    sentences = given.get("sentences", "keep")
     if arguments.ctranslate2:
-        options = {"shortlist": arguments.shortlist}  # which is refused
+        options = {
+            "shortlist": arguments.shortlist,  # which is refused
+            "sentences": sentences,
+        }
         return _ctranslate2_translator(arguments), options
     run = Run.load(arguments.run)
     decoding = decoding_config(run.config, arguments)
@@ -374,6 +380,7 @@ def _model(arguments):
         "weights": arguments.weights,
         "decoding": decoding,
         "shortlist": arguments.shortlist,
+        "sentences": sentences,
     }
 
 

@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_weights_option(parser)
     add_ensemble_option(parser)
     add_shortlist_option(parser)
-    add_search_options(parser)
+    add_search_options(parser, ("sentences",))
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,

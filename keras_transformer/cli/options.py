@@ -26,6 +26,8 @@ _OWN = {
     "epochs": "passes over the data",
     "beam_size": "1 is greedy",
     "batch_size": "sentences at a time",
+    "sentences": "split: a text of several sentences is translated one by one "
+    "(default; not in evaluate); keep: a line is a sentence",
 }
 _EXAMPLES = {
     "data": "data.max_length=60",
@@ -219,7 +221,7 @@ def add_settings(
                     flag(key),
                     action=_Setting,
                     const=f"{section}.{key}",
-                    metavar="NAME" if kind is str else "N",
+                    metavar={str: "NAME", int: "N"}.get(kind, "HOW"),
                     help=_OWN[key],
                 )
     parser.add_argument(
@@ -341,9 +343,16 @@ def add_weights_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_search_options(parser: argparse.ArgumentParser) -> None:
-    """Options of the search, default as the run was configured."""
-    add_settings(parser, ("decoding",), ("beam_size", "batch_size"))
+def add_search_options(
+    parser: argparse.ArgumentParser, own: Sequence[str] = ()
+) -> None:
+    """Options of the search, default as the run was configured.
+
+    Args:
+        parser: `argparse` parser.
+        own: keys that have an option of their own beside the usual ones.
+    """
+    add_settings(parser, ("decoding",), ("beam_size", "batch_size", *own))
 
 
 def decoding_config(

@@ -116,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_ensemble_option(parser)
     add_shortlist_option(parser)
     add_request_options(parser)
-    add_search_options(parser)
+    add_search_options(parser, ("sentences",))
     add_process_options(parser)
     _add_shard_options(parser)
     of_server = parser.add_argument_group("with --server")

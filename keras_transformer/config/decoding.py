@@ -58,5 +58,8 @@ class DecodingConfig(Section):
     # language code, such as >>cmn_Hans<<, before each source without one, for
     # models that have such tokens; "": as the run was imported
     source_prefix: str = ""
+    # whether a text is split into sentences, which are translated one by one
+    # and joined, or kept as it is
+    sentences: Literal["split", "keep"] = "split"
     # sentences decoded together
     batch_size: Annotated[PositiveInt, at_most(1 << 20)] = 64

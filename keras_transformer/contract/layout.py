@@ -32,6 +32,7 @@ SCORES = "scores"
 LOG_PROBABILITY = "log_probability"
 TOKENS = "tokens"
 TRUNCATED = "truncated"
+SENTENCES = "sentences"
 TRANSLATION_TRUNCATED = "translation_truncated"
 IDS = "ids"
 LENGTH = "length"
@@ -62,6 +63,7 @@ _BEST = Signature(
         TRANSLATION: ("string", 1),
         SCORE: ("float32", 1),
         TRUNCATED: ("bool", 1),
+        SENTENCES: ("int32", 1),
     },
 )
 # The server's own name for the signature of a request that names none.
@@ -80,6 +82,7 @@ SIGNATURES = {
             TRANSLATIONS: ("string", 2),
             SCORES: ("float32", 2),
             TRUNCATED: ("bool", 1),
+            SENTENCES: ("int32", 1),
         },
     ),
     SCORING: Signature(

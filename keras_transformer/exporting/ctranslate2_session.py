@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
+from keras_transformer.blank import is_blank
 from keras_transformer.constants import NO_SCORE
 from keras_transformer.contract import layout
 from keras_transformer.contract.status import invalid_argument
@@ -25,6 +26,7 @@ from keras_transformer.search.scoring import (
     hypothesis_scores,
 )
 from keras_transformer.translation.details import tokenize
+from keras_transformer.translation.request import Hypothesis
 from keras_transformer.translation.translator import greedy
 
 
@@ -98,13 +100,17 @@ class CTranslate2Session:
 
     def _nbest(self, text):
         count = self._translator.decoding.beam_size
-        rows, scores, truncated = self._translator.answer(text, count)
+        results = _results(self._translator, text, count)
         shape = len(text), count
-        texts = [one for row in rows for one in row]
+        left = [Hypothesis("", NO_SCORE)] * count
+        rows = [[*one.hypotheses, *left][:count] for one in results]
+        hypotheses = [one for row in rows for one in row]
+        texts = [one.text for one in hypotheses]
+        scores = [one.score for one in hypotheses]
         return {
             layout.TRANSLATIONS: _strings(texts).reshape(shape),  # (B, K)
             layout.SCORES: np.array(scores, np.float32).reshape(shape),
-            layout.TRUNCATED: np.array(truncated, bool),
+            **_of_texts(results),
         }
 
     def _score(self, text, translation):
@@ -144,11 +150,32 @@ class CTranslate2Session:
 
 
 def _best(translator, text):
-    rows, scores, truncated = translator.answer(text)
+    results = _results(translator, text)
+    best = [one.hypotheses[0] for one in results]
     return {
-        layout.TRANSLATION: _strings([row[0] for row in rows]),
-        layout.SCORE: np.array([row[0] for row in scores], np.float32),
-        layout.TRUNCATED: np.array(truncated, bool),
+        layout.TRANSLATION: _strings([one.text for one in best]),
+        layout.SCORE: np.array([one.score for one in best], np.float32),
+        **_of_texts(results),
+    }
+
+
+def _results(translator, text, count=None):
+    texts = [one.decode("utf-8", "replace") for one in text]
+    return translator.results(texts, count)
+
+
+def _of_texts(results):
+    """Outputs that say something of each text."""
+    sentences = [
+        # Of texts that aren't split.
+        int(not is_blank(one.source))
+        if one.sentences is None
+        else one.sentences
+        for one in results
+    ]
+    return {
+        layout.TRUNCATED: np.array([one.truncated for one in results], bool),
+        layout.SENTENCES: np.array(sentences, np.int32),
     }
 
 

@@ -136,7 +136,7 @@ class CTranslate2Translator(TextTranslator):
     def answer(
         self, texts: Sequence[str], count: int = 1
     ) -> tuple[list[list[str]], list[list[float]], list[bool]]:
-        """The best translations of each text, as a server passes them on.
+        """The best translations of each sentence, which isn't split.
 
         Args:
             texts: B sentences.
@@ -170,7 +170,14 @@ class CTranslate2Translator(TextTranslator):
         """See `TextTranslator.results`."""
         check_n_best(n_best, self.decoding)
         count = n_best or 1
-        return translations_of(texts, *self.answer(texts, count), count)
+
+        def translate(sentences):
+            found = self.answer(sentences, count)
+            return translations_of(sentences, *found, count)
+
+        if self._paragraphs is None:
+            return translate(texts)
+        return self._paragraphs.translate(list(texts), translate)
 
     def search(self, texts: Sequence[str], count: int = 1) -> Hypotheses:
         """As `answer`, to ids. A text without tokens has one hypothesis: []."""
@@ -250,6 +257,10 @@ class CTranslate2Translator(TextTranslator):
 
         from keras_transformer.search.constraints import max_output_lengths
         from keras_transformer.search.from_config import banned_ids
+        from keras_transformer.translation.paragraphs import (
+            Paragraphs,
+            splitter_of,
+        )
         from keras_transformer.translation.translator import with_prefix
 
         require_search(decoding)
@@ -280,6 +291,10 @@ class CTranslate2Translator(TextTranslator):
 
         text = tf.TensorSpec([None], tf.string)
         self._prepare = graph_function(prepare, [text])
+        self._paragraphs = None
+        if decoding.sentences == "split":
+            splitter = splitter_of(self.config.data, source, self._max_length)
+            self._paragraphs = Paragraphs(splitter, decoding.batch_size)
 
     def _sources(self, texts):
         """Tokens of texts, the limits of their outputs, and what was cut."""

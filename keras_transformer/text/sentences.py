@@ -110,6 +110,7 @@ class SentenceSplitter:
         self._rules = _rules(source_language, self._facts)
         self._gap_rules = _gap_rules(source_language, target_language)
         self._gap = _gap(self._facts["ordinals"])
+        self._simple = _simple(source_language)
         self._count_tokens = count_tokens
         self._max_tokens = max_tokens
         self._tags = tags
@@ -117,12 +118,28 @@ class SentenceSplitter:
     def split(self, text: tf.Tensor) -> Sentences:
         """The sentences of texts, string `(B,)` of any bytes."""
         heads, text = self._without_tags(text)
-        pieces, rows = _cut(text, self._rules)
-        pieces, rows = self._shortened(pieces, rows)
+        # Most texts are one sentence, and a look at them is enough.
+        simple = tf.strings.regex_full_match(text, self._simple)
+        if self._count_tokens is not None:
+            simple &= tf.strings.length(text) <= self._max_tokens
+        gaps, texts, rows = tf.cond(
+            tf.reduce_all(simple),
+            lambda: (
+                tf.fill(tf.shape(text), ""),
+                text,
+                tf.range(tf.size(text, tf.int64)),
+            ),
+            lambda: self._parts(text),
+        )
+        return Sentences(heads, gaps, texts, rows)
+
+    def _parts(self, text):
+        """Gaps, sentences and their texts, of texts without tags."""
+        pieces, rows = self._shortened(*_cut(text, self._rules))
         texts = tf.strings.regex_replace(pieces, self._gap, "")
         rest = tf.strings.length(pieces) - tf.strings.length(texts)
         gaps = tf.strings.substr(pieces, tf.zeros_like(rest), rest)
-        return Sentences(heads, gaps, texts, rows)
+        return gaps, texts, rows
 
     def join(self, sentences: Sentences, translations: tf.Tensor) -> tf.Tensor:
         """Texts of translated sentences, with what stands between them.
@@ -365,15 +382,28 @@ def _rules_without_end(language, facts) -> _Rules:
     return rules
 
 
+def _stops(language):
+    """Stops that end a sentence before white space."""
+    if scripts_of_language(language) & {"THAI", "LAO"}:
+        return "!?"  # Others are of abbreviations.
+    more = {"GREEK": ";\u037e", "ARMENIAN": ":"}
+    scripts = scripts_of_language(language)
+    return _STOPS + "".join(more[script] for script in more.keys() & scripts)
+
+
+def _simple(language):
+    """The pattern of texts that are a sentence for sure, with no gap."""
+    ends = f"{_stops(language)}{_FULL_STOPS}"
+    inside = f"{ends}{_LINE_END}{_END}{_NO_END}"
+    return (
+        rf"[^{_BULLETS}{WHITE_SPACE}(\p{{N}}{inside}][^{inside}]*"
+        f"(?:[^{WHITE_SPACE}{inside}]|[{ends}]+[{_CLOSERS}]*)"
+    )
+
+
 def _rules_of_ends(language) -> _Rules:
     """Rules for stops that end a sentence, and for how it goes on if not."""
-    base, stops = base_language(language), _STOPS
-    if scripts_of_language(language) & {"THAI", "LAO"}:
-        stops = "!?"  # Others are of abbreviations.
-    if base in ("el", "ell", "gre"):
-        stops += ";\u037e"
-    if base in ("hy", "hye", "arm"):
-        stops += ":"
+    base, stops = base_language(language), _stops(language)
     closers = rf"(?:[{_CLOSERS}]|[{_NARROW}]»|\[\p{{N}}+\]|</[A-Za-z][^<>]*>)*"
     # Where no space follows, what looks alike on both sides opens the next.
     closing = _CLOSING.translate(_NO_HIGH) + "’"

@@ -14,7 +14,9 @@ from keras_transformer.compat import graph_function
 from keras_transformer.constants import NO_SCORE, PAD_ID
 from keras_transformer.search.loop import SearchResult
 from keras_transformer.search.scoring import one_each
+from keras_transformer.text.sentences import SentenceSplitter
 from keras_transformer.text.tokenizer import Tokenizer, encoded
+from keras_transformer.translation.paragraphs import Paragraphs
 from keras_transformer.translation.request import (
     Hypothesis,
     ScoredPair,
@@ -268,12 +270,16 @@ def detailed_translator(
     prefixed: bool = False,
     tokens: bool = False,
     alignment: bool = False,
+    splitter: SentenceSplitter | None = None,
 ) -> Callable[[list], list[Translation]]:
     """A function from texts to their translations, by the graph of `details`.
 
     Args:
         translator, num_hypotheses, tokens, alignment: see `details`.
-        prefixed: whether the function takes pairs of a text and a prefix.
+        prefixed: whether the function takes pairs of a text and a prefix; a
+            text isn't split then.
+        splitter: splits texts into sentences, see `Translator.splitter`;
+            None: each is one.
     """
     graph = details(translator, num_hypotheses, prefixed, tokens, alignment)
 
@@ -286,7 +292,10 @@ def detailed_translator(
             for i, line in enumerate(columns[0])
         ]
 
-    return translate
+    if splitter is None or prefixed:
+        return translate
+    paragraphs = Paragraphs(splitter, translator.batch_size)
+    return lambda lines: paragraphs.translate(lines, translate)
 
 
 def _translation(source, outputs):

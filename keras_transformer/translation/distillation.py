@@ -193,7 +193,8 @@ class _Job:
         return RunTranslatorFactory(
             str(self.run.folder),
             self.weights,
-            self.decoding,
+            # A line of the training data is a sentence, whatever it contains.
+            dataclasses.replace(self.decoding, sentences="keep"),
             request,
             ensemble=tuple(str(run.folder) for run in self.others),
         )

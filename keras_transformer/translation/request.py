@@ -86,12 +86,15 @@ class Translation(NamedTuple):
         truncated: whether the line lost its end: it had more tokens than the
             model has positions, or its translation reached the limit.
         source_tokens: as they look in the line, "" for its start and end.
+        sentences: of the line, each of which was translated by itself; None:
+            it isn't known.
     """
 
     source: str
     hypotheses: list[Hypothesis]
     truncated: bool = False
     source_tokens: list[str] | None = None
+    sentences: int | None = None
 
 
 def blank_translation(line: str | tuple[str, ...]) -> Translation:
@@ -102,7 +105,7 @@ def blank_translation(line: str | tuple[str, ...]) -> Translation:
     """
     source = line if isinstance(line, str) else line[0]
     nothing = Hypothesis("", 0.0, 0.0, True, [], [], [])
-    return Translation(source, [nothing], False, [])
+    return Translation(source, [nothing], False, [], 0)
 
 
 class ScoredPair(NamedTuple):

@@ -102,7 +102,9 @@ class TextTranslator:
             for a string its translation, for several a list of as many. A
             translation is a string, a list of at most `n_best` strings where
             these are requested, or a `Translation`. That of a blank text is
-            "".
+            "". A text of several sentences is translated one by one, unless
+            the search keeps texts as they are, with white space, line ends
+            and bullets as it has them.
 
         Raises:
             InputError: something is no text, or the translator doesn't give
@@ -135,6 +137,9 @@ class TextTranslator:
                 )
             )
         warn_truncated(result.truncated for result in found)
+        if isinstance(texts, str):
+            # Lines of a file lose their line ends, but a text has its own.
+            found = [_with_end(found[0], texts[len(texts.rstrip("\r\n")) :])]
         results = found if details else [_strings(r, n_best) for r in found]
         return results[0] if isinstance(texts, str) else results
 
@@ -213,6 +218,15 @@ def _refuse_bytes(text, name):
             f"{name} takes text, not bytes. Received: {shown(text)}. Accepted: "
             'what its decode("utf-8") gives'
         )
+
+
+def _with_end(result, end):
+    """A text's result with its line ends; a blank one has none."""
+    hypotheses = [
+        one._replace(text=one.text + end if one.text else "")
+        for one in result.hypotheses
+    ]
+    return result._replace(hypotheses=hypotheses)
 
 
 def _strings(result, n_best):

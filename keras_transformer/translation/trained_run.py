@@ -115,7 +115,9 @@ class TrainedRun(TextTranslator, Run):
             self._functions.clear()
         if count not in self._functions:
             self._functions[count] = detailed_translator(
-                self._translator, count
+                self._translator,
+                count,
+                splitter=self._translator.splitter(self.config.data),
             )
         return self._functions[count](texts)
 

@@ -15,6 +15,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.compat import graph_function
+from keras_transformer.config.data import DataConfig
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.constants import END_ID, NO_SCORE, PAD_ID
 from keras_transformer.errors import InputError
@@ -40,9 +41,11 @@ from keras_transformer.search.shortlist import (
     LexiconTable,
     shortlisted_search,
 )
+from keras_transformer.text.sentences import SentenceSplitter
 from keras_transformer.text.tokenizer import Tokenizer, frame
 from keras_transformer.training.run import Run
 from keras_transformer.translation.ensemble import Ensemble
+from keras_transformer.translation.paragraphs import splitter_of
 
 # Hypotheses that are kept for different texts, in beam sizes.
 _KEPT = 4
@@ -163,6 +166,17 @@ class Translator(tf.Module):
         target = run.target_tokenizer
         table = LexiconTable.of(lexicon, target, decoding)
         return cls(run.source_tokenizer, target, steps, decoding, table)
+
+    @property
+    def batch_size(self) -> int:
+        """Sentences translated together."""
+        return self._config.batch_size
+
+    def splitter(self, data: DataConfig) -> SentenceSplitter | None:
+        """What splits its texts of these languages; None: nothing does."""
+        if self._config.sentences == "keep":
+            return None
+        return splitter_of(data, self.source_tokenizer, self._max_length)
 
     @functools.cached_property
     def translate(self) -> Callable[[tf.Tensor], dict]:

@@ -77,12 +77,14 @@ class RunTranslatorFactory:
         run = TrainedRun.load(self.folder).translating_by(
             self.weights, self.decoding, self.ensemble, self.shortlist
         )
+        translator = run.new_translator(request.alignment)
         return detailed_translator(
-            run.new_translator(request.alignment),
+            translator,
             request.count,
             request.prefixes,
             request.token_scores,
             request.alignment,
+            translator.splitter(run.config.data),
         )
 
     def fingerprint(self) -> str:

@@ -73,7 +73,7 @@ def report(run, request, tmp_path_factory):
         # Only the process that exports has to trace for it.
         served = request.getfixturevalue("served")
         expected = run.source_tokenizer, run.target_tokenizer
-        expected += run.config.decoding, None, [], None
+        expected += run.config.decoding, None, [], None, run.config.data
 
         def traced(model, *arguments):
             assert arguments == expected
@@ -104,6 +104,7 @@ def served(run, model):
         run.source_tokenizer,
         run.target_tokenizer,
         run.config.decoding,
+        data=run.config.data,
     )
 
 

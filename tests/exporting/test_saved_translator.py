@@ -120,6 +120,7 @@ def test_ids_are_the_tokenizers(translator, run, texts):
 
 
 def test_alignment_belongs_to_the_translation(translator, texts):
+    texts = texts[:3]  # Of one sentence, as alignments are.
     translations = translator.translate(texts)
     source, target, alignment = translator.align(texts)
     assert source[0][:6] == ["", "Where", "is", "the", "dog", "?"]
@@ -129,6 +130,13 @@ def test_alignment_belongs_to_the_translation(translator, texts):
     shape = len(texts), len(target[0]), len(source[0])
     assert alignment.shape == shape
     assert alignment.dtype == np.float32
+
+
+def test_texts_too_long_for_the_model_are_split_and_not_cut(translator):
+    texts = ["A dog.", "dog " * 40, "dog " * 50]
+    for n_best in (None, 2):
+        found = translator.translate(texts, n_best, details=True)
+        assert not any(one.truncated for one in found)
 
 
 def test_an_export_of_another_format_is_refused(report, tmp_path):

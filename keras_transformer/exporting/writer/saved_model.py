@@ -152,6 +152,7 @@ def export_run(
         limits,
         others,
         lexicon,
+        config.data,
     )
     reference = traced.reference([*texts, ""])
     with new_folder(target) as folder:

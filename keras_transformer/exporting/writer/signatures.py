@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from keras_transformer.config.data import DataConfig
 from keras_transformer.config.decoding import DecodingConfig
 from keras_transformer.contract import layout
 from keras_transformer.exporting.session import log_level
 from keras_transformer.search.shortlist import Lexicon, LexiconTable
 from keras_transformer.text.tokenizer import Tokenizer
 from keras_transformer.translation.details import align, tokenize
+from keras_transformer.translation.paragraphs import by_sentence
 from keras_transformer.translation.translator import (
     Translator,
     greedy,
@@ -49,6 +51,8 @@ class TracedSignatures:
         limits: see `IncrementalTransformer`.
         others: models that translate together with it, as an `Ensemble`.
         lexicon: for a shortlist, of one model; None: none.
+        data: names the languages, by whose rules texts are split if
+            `decoding` says so; None: none are.
 
     Attributes:
         module: `tf.Module` of what is saved: tokenizers and variables.
@@ -64,6 +68,7 @@ class TracedSignatures:
         limits: dict | None = None,
         others: Sequence[keras.Model] = (),
         lexicon: Lexicon | None = None,
+        data: DataConfig | None = None,
     ) -> None:
         source_tokenizer = with_prefix(source_tokenizer, decoding)
         # Graphs that don't use the alignment don't compute it either.
@@ -76,10 +81,14 @@ class TracedSignatures:
             Translator(source_tokenizer, target_tokenizer, steps, config, table)
             for config in (decoding, greedy(decoding))
         )
+        splitter = beam.splitter(data) if data else None
+        sentences = splitter, decoding.batch_size
+        ranks = 1 if decoding.sampling else decoding.beam_size
+        # The others speak of the tokens of one sentence, and split none.
         graphs: dict[str, Any] = {
-            layout.BEAM: beam.translate,
-            layout.GREEDY: best.translate,
-            layout.NBEST: beam.nbest,
+            layout.BEAM: by_sentence(beam.translate, *sentences),
+            layout.GREEDY: by_sentence(best.translate, *sentences),
+            layout.NBEST: by_sentence(beam.nbest, *sentences, ranks),
             layout.SCORING: beam.score,
             layout.TOKENIZE: tokenize(beam),
             layout.ALIGN: align(beam),

@@ -1,0 +1,187 @@
+"""Texts of several sentences, by what translates one."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import DataConfig
+from keras_transformer.constants import NO_SCORE
+from keras_transformer.text import CharacterTokenizer
+from keras_transformer.text.sentences import SentenceSplitter
+from keras_transformer.translation.paragraphs import (
+    Paragraphs,
+    by_sentence,
+    splitter_of,
+)
+from keras_transformer.translation.request import Hypothesis, Translation
+
+SPLITTER = SentenceSplitter("en", "de", tf.strings.length, 12, ">>de<<")
+TEXT = tf.TensorSpec([None], tf.string, name="text")
+
+
+@tf.function(input_signature=[TEXT], autograph=False)
+def shout(text):
+    """Capitals; the score is the length; "Cut." is cut."""
+    return {
+        "translation": tf.strings.upper(text),
+        "score": -tf.cast(tf.strings.length(text), tf.float32),
+        "truncated": text == "Cut.",
+    }
+
+
+@tf.function(input_signature=[TEXT], autograph=False)
+def shout_twice(text):
+    """Two translations, of "One." one, beside a row that is left over."""
+    best = shout(text)
+    texts, scores = best["translation"], best["score"]
+    has_two = text != "One."
+    return {
+        "translations": tf.stack(
+            [texts, tf.where(has_two, texts + "?", ""), tf.zeros_like(texts)],
+            axis=1,
+        ),
+        "scores": tf.stack(
+            [
+                scores,
+                tf.where(has_two, scores - 1, NO_SCORE),
+                tf.fill(tf.shape(scores), NO_SCORE),
+            ],
+            axis=1,
+        ),
+        "truncated": best["truncated"],
+    }
+
+
+def answers(function, texts):
+    outputs = function(text=tf.constant(texts, tf.string))
+    return {name: np.array(tensor).tolist() for name, tensor in outputs.items()}
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
+def test_texts_are_translated_sentence_by_sentence(batch_size):
+    function = by_sentence(shout, SPLITTER, batch_size)
+    texts = ["Ab cd. Ef.\n\n - Gh  ", "", "Cut. Or not.", " \n", "One."]
+    assert answers(function, texts) == {
+        "translation": [b"AB CD. EF.\n\n - GH  ", b"", b"CUT. OR NOT.", b""]
+        + [b"ONE."],
+        "score": pytest.approx([-11 / 3, 0, -5.5, 0, -4]),
+        "truncated": [False, False, True, False, False],
+        "sentences": [3, 0, 2, 0, 1],
+    }
+
+
+def test_a_batch_of_sentences_is_what_it_was():
+    function = by_sentence(shout, SPLITTER, 64)
+    texts = ["Ab cd.", "Ef?", "Cut."]
+    assert answers(function, texts) == answers(shout, texts) | {
+        "sentences": [1, 1, 1]
+    }
+    assert answers(function, []) == answers(shout, []) | {"sentences": []}
+
+
+def test_what_is_too_long_is_split_and_not_cut():
+    function = by_sentence(shout, SPLITTER, 64)
+    found = answers(function, ["ab cd, ef gh ij kl mn op"])
+    assert found["translation"] == [b"AB CD, EF GH IJ KL MN OP"]
+    assert found["sentences"][0] > 1
+
+
+def test_a_language_code_goes_with_each_sentence():
+    function = by_sentence(shout, SPLITTER, 64)
+    found = answers(function, [">>de<< Ab. Cd."])
+    assert found["translation"] == [b">>DE<< AB. >>DE<< CD."]
+
+
+def test_the_kth_translations_are_joined():
+    function = by_sentence(shout_twice, SPLITTER, 2, ranks=3)
+    found = answers(function, ["Ab. One.", "One.", "", "One. One."])
+    assert found["translations"] == [
+        [b"AB. ONE.", b"AB.? ONE.", b""],
+        [b"ONE.", b"", b""],
+        [b"", b"", b""],
+        [b"ONE. ONE.", b"", b""],
+    ]
+    low = pytest.approx(NO_SCORE)
+    assert found["scores"] == [
+        pytest.approx([-3.5, -4, NO_SCORE]),
+        pytest.approx([-4, NO_SCORE, NO_SCORE]),
+        [0.0, low, low],
+        pytest.approx([-4, NO_SCORE, NO_SCORE]),
+    ]
+    assert found["sentences"] == [2, 1, 0, 2]
+
+
+def test_without_a_splitter_a_text_is_a_sentence():
+    function = by_sentence(shout, None, 64)
+    found = answers(function, ["Ab. Cd.\n", "", " "])
+    assert found["translation"] == [b"AB. CD.\n", b"", b" "]
+    assert found["sentences"] == [1, 0, 0]
+
+
+def sentence_results(lines):
+    """Results with a token for each word, which attends to its own."""
+    return [
+        Translation(
+            line,
+            [
+                Hypothesis(
+                    line.upper() + "!" * k,
+                    -1.0 - k,
+                    -float(len(words)) - k,
+                    True,
+                    words,
+                    [-1.0] * len(words),
+                    np.eye(len(words)).tolist(),
+                )
+                for k in range(1 if line == "One." else 2)
+            ],
+            line == "Cut.",
+            words,
+        )
+        for line in lines
+        for words in [line.split()]
+    ]
+
+
+def test_details_are_those_of_the_sentences_one_after_the_other():
+    paragraphs = Paragraphs(SPLITTER, 2)
+    lines = ["Ab cd. Ef.\r\n", "Cut. One.", ""]
+    first, second, blank = paragraphs.translate(lines, sentence_results)
+    assert [one.text for one in first.hypotheses] == [
+        "AB CD. EF.\r\n",
+        "AB CD.! EF.!\r\n",
+    ]
+    best = first.hypotheses[0]
+    assert first.source == lines[0]
+    assert first.source_tokens == best.tokens == ["Ab", "cd.", "Ef."]
+    assert best.alignment == np.eye(3).tolist()
+    assert best.token_log_probabilities == [-1.0] * 3
+    assert (best.score, best.log_probability, best.finished) == (-1, -3, True)
+    assert first.sentences == 2
+    assert not first.truncated
+    assert second.truncated
+    assert [one.text for one in second.hypotheses] == [
+        "CUT. ONE.",
+        "CUT.! ONE.",
+    ]
+    assert blank.hypotheses[0].text == ""
+    assert blank.sentences == 0
+    assert paragraphs.translate([], sentence_results) == []
+
+
+def test_details_that_nobody_asked_for_stay_unknown():
+    def translate(lines):
+        return [Translation(line, [Hypothesis(line, 0.0)]) for line in lines]
+
+    (found,) = Paragraphs(SPLITTER, 64).translate(["Ab. Cd."], translate)
+    assert found.source_tokens is None
+    assert found.hypotheses == [Hypothesis("Ab. Cd.", 0.0)]
+
+
+def test_a_models_length_and_tags_are_its_splitters():
+    letters = CharacterTokenizer.train(["abcdefgh .,"] * 2, tags=["<BT>"])
+    data = DataConfig(source_language="en", target_language="de")
+    splitter = splitter_of(data, letters, max_length=13)
+    found = splitter.split(tf.constant(["<BT> abcd, efgh abcd"]))
+    assert found.heads.numpy().tolist() == [b"<BT> "]
+    assert found.texts.numpy().tolist() == [b"abcd,", b"efgh abcd"]
