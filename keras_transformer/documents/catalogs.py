@@ -1,0 +1,308 @@
+"""Catalogs of messages: gettext's .po, and .xliff and .tmx of translators.
+
+Only what has no translation yet is translated, unless all is requested. A
+translation whose placeholders aren't those of its source is left out, as the
+program that shows it would fail. What is written is marked for a person to
+check.
+
+References: GNU gettext manual, "PO Files"; XLIFF 1.2 and 2.1 (OASIS); TMX 1.4b.
+"""
+
+import collections
+import pathlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from keras_transformer.documents.document import read_text
+from keras_transformer.errors import InputError
+from keras_transformer.languages import same_language
+
+# Python's and C's formats, braces of several frameworks, tags, entities.
+_PLACEHOLDER = re.compile(
+    r"%(?:\(\w+\)|\d+\$)?[#0\-+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z|j)?[a-zA-Z@]"
+    r"|%\d|%%|\$?\{\{?[^{}]*\}?\}|\$\[\w+\]|</?\w[^<>]*>|&[#\w]+;"
+)
+_HAS_INLINE_MARKUP = "with inline markup"
+_PLACEHOLDERS_CHANGED = "with changed placeholders"
+_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+def keeps_placeholders(source: str, translation: str) -> bool:
+    """True if a translation has the placeholders of its source, any order."""
+    found = [
+        collections.Counter(_PLACEHOLDER.findall(text))
+        for text in (source, translation)
+    ]
+    return found[0] == found[1]
+
+
+class _Catalog:
+    """A `Document` of messages, each with a place for its translation.
+
+    Attributes:
+        texts, skipped: see `Document`.
+    """
+
+    def __init__(self) -> None:
+        self.skipped: collections.Counter = collections.Counter()
+        self._messages: list[tuple[str, Any]] = []
+
+    @property
+    def texts(self) -> list[str]:
+        """See `Document`."""
+        return [text for text, _ in self._messages]
+
+    def translated(self, texts: Sequence[str]) -> bytes:
+        """See `Document.translated`."""
+        for (source, place), text in zip(self._messages, texts, strict=True):
+            if keeps_placeholders(source, text):
+                self._fill(place, text)
+            else:
+                self.skipped[_PLACEHOLDERS_CHANGED] += 1
+        return self._content()
+
+    def _fill(self, place, text):
+        raise NotImplementedError
+
+    def _content(self):
+        raise NotImplementedError
+
+
+class GettextCatalog(_Catalog):
+    """A .po file; what is translated is marked as fuzzy.
+
+    Args:
+        path: of the file.
+        overwrite: whether messages with a translation are translated, too.
+
+    Raises:
+        InputError: polib isn't installed, or the file is damaged.
+    """
+
+    def __init__(self, path: pathlib.Path, overwrite: bool = False) -> None:
+        super().__init__()
+        polib = _installed("polib")
+        try:
+            # A path would be read in the encoding that the file names.
+            self._file = polib.pofile(read_text(path))
+        except (OSError, ValueError) as error:
+            reason = str(error).replace("Syntax error in po file", "").strip()
+            raise InputError(f"{path}: damaged .po file {reason}") from None
+        for entry in self._file:
+            if entry.obsolete or (entry.translated() and not overwrite):
+                continue
+            self._messages.append((entry.msgid, (entry, 0)))
+            if entry.msgid_plural:
+                self._messages.append((entry.msgid_plural, (entry, 1)))
+
+    def _fill(self, place, text):
+        entry, number = place
+        if entry.msgid_plural:
+            # The last forms of a language are those of larger numbers.
+            forms = list(entry.msgstr_plural)[number:] if number else [0]
+            entry.msgstr_plural.update(dict.fromkeys(forms, text))
+        else:
+            entry.msgstr = text
+        if "fuzzy" not in entry.flags:
+            entry.flags.append("fuzzy")
+
+    def _content(self):
+        return str(self._file).encode()
+
+
+class XliffCatalog(_Catalog):
+    """An XLIFF file of version 1.2 or 2; targets are marked for review.
+
+    Args:
+        path: of the file.
+        language: of the translations, None: as the file says.
+        overwrite: whether units with a target are translated, too.
+
+    Raises:
+        InputError: lxml isn't installed, or the file is damaged.
+    """
+
+    def __init__(
+        self,
+        path: pathlib.Path,
+        language: str | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        super().__init__()
+        self._tree = _xml(path)
+        root = self._tree.getroot()
+        if _name(root) != "xliff":
+            raise InputError(
+                f"{path}: no XLIFF file. Received: an element {_name(root)}"
+            )
+        self._is_2 = root.get("version", "1.2").startswith("2")
+        unit_name = "segment" if self._is_2 else "trans-unit"
+        if language and self._is_2 and not root.get("trgLang"):
+            root.set("trgLang", language)
+        for unit in _named(root, unit_name):
+            source, target = _child(unit, "source"), _child(unit, "target")
+            has_target = target is not None and _text(target).strip()
+            if source is None or not _text(source).strip():
+                continue
+            if _is_closed(unit) or (has_target and not overwrite):
+                continue
+            if len(source):
+                self.skipped[_HAS_INLINE_MARKUP] += 1
+                continue
+            self._messages.append((source.text, (unit, source, target)))
+
+    def _fill(self, place, text):
+        unit, source, target = place
+        if target is None:
+            tag = source.tag[: -len("source")] + "target"
+            target = source.makeelement(tag)
+            target.tail = source.tail
+            source.addnext(target)
+        for child in list(target):
+            target.remove(child)
+        target.text = text
+        if self._is_2:
+            unit.set("state", "translated")
+        else:
+            target.set("state", "needs-review-translation")
+
+    def _content(self):
+        return _xml_bytes(self._tree)
+
+
+class TmxCatalog(_Catalog):
+    """A TMX file; units without the target's language get it.
+
+    Args:
+        path: of the file.
+        languages: of the source and of the translations.
+        overwrite: whether units with a translation are translated, too.
+
+    Raises:
+        InputError: lxml isn't installed, or the file is damaged or has no
+            unit in the source's language.
+    """
+
+    def __init__(
+        self,
+        path: pathlib.Path,
+        languages: tuple[str, str],
+        overwrite: bool = False,
+    ) -> None:
+        super().__init__()
+        self._tree = _xml(path)
+        source, self._language = languages
+        units = list(_named(self._tree.getroot(), "tu"))
+        found = {_language(each) for unit in units for each in _variants(unit)}
+        if not any(same_language(source, tag) for tag in found):
+            raise InputError(
+                f"{path}: no text in {source}. Received: a file of "
+                f"{', '.join(sorted(found)) or 'no texts'}"
+            )
+        for unit in units:
+            variants = {_language(each): each for each in _variants(unit)}
+            ours = _of_language(variants, source)
+            theirs = _of_language(variants, self._language)
+            if ours is None or (theirs is not None and not overwrite):
+                continue
+            segment = _child(ours, "seg")
+            if segment is None or not (segment.text or "").strip():
+                continue
+            if len(segment):
+                self.skipped[_HAS_INLINE_MARKUP] += 1
+                continue
+            self._messages.append((segment.text, (unit, ours, theirs)))
+
+    def _fill(self, place, text):
+        unit, ours, theirs = place
+        if theirs is None:
+            theirs = ours.makeelement(ours.tag, {_LANG: self._language})
+            theirs.append(ours.makeelement(_child(ours, "seg").tag))
+            theirs.tail = ours.tail
+            unit.append(theirs)
+        segment = _child(theirs, "seg")
+        for child in list(segment):
+            segment.remove(child)
+        segment.text = text
+
+    def _content(self):
+        return _xml_bytes(self._tree)
+
+
+def _installed(name):
+    """A library of the extra `files`."""
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise InputError(
+            f"{name.partition('.')[0]} isn't installed. Accepted: pip install "
+            "'.[files]' in the project's folder"
+        ) from None
+
+
+def _xml(path):
+    """The tree of an XML file, without entities and other files."""
+    etree = _installed("lxml.etree")
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False
+    )
+    content = read_text(path).encode()
+    try:
+        return etree.ElementTree(etree.fromstring(content, parser))
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise InputError(f"{path}: damaged XML ({error})") from None
+
+
+def _xml_bytes(tree):
+    etree = _installed("lxml.etree")
+    return etree.tostring(tree, xml_declaration=True, encoding="UTF-8") + b"\n"
+
+
+def _name(element):
+    """The name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def _named(element, name) -> Iterator:
+    return (each for each in element.iter("{*}*") if _name(each) == name)
+
+
+def _child(element, name):
+    """The first child of a name; None if there is none."""
+    return next(iter(element.findall(f"{{*}}{name}")), None)
+
+
+def _text(element):
+    return "".join(element.itertext())
+
+
+def _is_closed(element):
+    """True if the element or one around it isn't to be translated."""
+    while element is not None:
+        if element.get("translate"):
+            return element.get("translate") == "no"
+        element = element.getparent()
+    return False
+
+
+def _variants(unit):
+    return unit.findall("{*}tuv")
+
+
+def _language(variant):
+    # TMX before 1.4 has an attribute of its own.
+    return variant.get(_LANG) or variant.get("lang") or ""
+
+
+def _of_language(variants, language):
+    return next(
+        (
+            each
+            for tag, each in variants.items()
+            if same_language(tag, language)
+        ),
+        None,
+    )

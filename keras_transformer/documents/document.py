@@ -1,0 +1,46 @@
+"""Document: the contract of all file formats."""
+
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from keras_transformer.errors import InputError
+from keras_transformer.system.files import read_bytes
+
+# Bytes of a file, which is held in memory with all its texts.
+_LARGEST = 256 << 20
+
+
+class Document(Protocol):
+    """A file's texts, in its order, and how the file is written again.
+
+    What isn't text (time codes, keys, comments, attributes) is kept.
+    """
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts to translate. One may have several lines."""
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """Texts of the file that aren't translated, by reason."""
+
+    def translated(self, texts: Sequence[str]) -> bytes:
+        """The file with translations, as many as `texts`, in their order."""
+
+
+def read_text(path: pathlib.Path) -> str:
+    """The text of a UTF-8 file, its line ends and byte order mark as they are.
+
+    Raises:
+        InputError: it can't be read, is larger than 256 MiB or isn't UTF-8.
+    """
+    content = read_bytes(path, largest=_LARGEST)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}, line {line}: not UTF-8 (byte "
+            f"0x{content[error.start]:02x}). Accepted: the file in UTF-8"
+        ) from None

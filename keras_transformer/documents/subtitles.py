@@ -1,0 +1,229 @@
+"""Subtitles: SubRip (.srt) and WebVTT (.vtt).
+
+A sentence that goes over several cues is one text, so that it is translated
+whole, and its translation is laid out over the same cues by their length. Time
+codes, numbers, cue settings, notes and styles stay as they are.
+
+References: WebVTT, W3C Candidate Recommendation; Netflix' Timed Text Style
+Guide for the 42 columns of a line.
+"""
+
+import dataclasses
+import pathlib
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from keras_transformer.documents.document import read_text
+from keras_transformer.errors import InputError
+
+_TIMES = re.compile(
+    r"\s*((?:\d+:)?\d+:\d+[.,]\d+)\s*-->\s*((?:\d+:)?\d+:\d+[.,]\d+)"
+)
+# `<i>`, `<v Ann>` and `{\an8}`.
+_TAG = re.compile(r"(<[^<>\n]*>|\{\\[^{}\n]*\})")
+_SPEAKER = re.compile(r"\s*[-\u2010-\u2015]\s*(?=\S)")
+_MUSIC = "♪♫#"
+_SENTENCE_END = re.compile(r"[.!?…。！？؟।][\"'”’»」』)）\]]*$")
+_NOT_FIRST = ".,;:!?…%)]}'\"”’»，。、；：！？」』）】》"
+# Cues that a sentence goes over, and seconds between two of them.
+_MOST_CUES, _LONGEST_GAP = 8, 3.0
+_COLUMNS = 42
+
+
+@dataclasses.dataclass
+class _Cue:
+    """What one speaker says in a cue; the text is without its frame."""
+
+    text: str
+    before: str
+    after: str
+    start: float
+    end: float
+    is_whole: bool  # neither a speaker's turn in a dialogue nor music
+
+
+class Subtitles:
+    """A `Document` of subtitles.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        InputError: it isn't UTF-8, or has no time code.
+    """
+
+    def __init__(self, path: pathlib.Path) -> None:
+        content = read_text(path)
+        self._newline = "\r\n" if "\r\n" in content else "\n"
+        lines = content.replace("\r\n", "\n").split("\n")
+        # Lines as they are, and lists of cues in place of their text.
+        self._parts: list[str | list[_Cue]] = list(_parts(lines))
+        cues = [cue for part in self._parts for cue in _cues_of(part)]
+        if not any(map(_TIMES.match, lines)):
+            raise InputError(
+                f"{path}: no time code. Accepted: SubRip or WebVTT, such as "
+                "00:01:02,500 --> 00:01:04,000"
+            )
+        self._groups = list(_groups(cue for cue in cues if cue.text))
+        self.texts = [_joined(cue.text for cue in g) for g in self._groups]
+        self.skipped: dict[str, int] = {}
+
+    def translated(self, texts: Sequence[str]) -> bytes:
+        """See `Document.translated`."""
+        for group, text in zip(self._groups, texts, strict=True):
+            shares = [len(cue.text) for cue in group]
+            for cue, share in zip(group, _spread(text, shares), strict=True):
+                cue.text = share
+        lines: list[str] = []
+        for part in self._parts:
+            if isinstance(part, str):
+                lines.append(part)
+            for cue in _cues_of(part):
+                text = cue.before + "\n".join(_wrapped(cue.text)) + cue.after
+                lines += text.split("\n")
+        return self._newline.join(lines).encode()
+
+
+def _cues_of(part):
+    return [] if isinstance(part, str) else part
+
+
+def _parts(lines) -> Iterator:
+    """Yields lines that stay, and the cues of each time code."""
+    rest = iter(lines)
+    for line in rest:
+        yield line
+        times = _TIMES.match(line)
+        if times is None:
+            continue
+        text = []
+        last = None
+        for last in rest:
+            if not last.strip():
+                break
+            text.append(last)
+        else:
+            last = None
+        yield list(_cues(text, *map(_seconds, times.groups())))
+        if last is not None:
+            yield last
+
+
+def _cues(lines, start, end):
+    """The turns of speakers, if each line is one, or else the whole text."""
+    if not lines:
+        return
+    turns = len(lines) > 1 and all(map(_SPEAKER.match, lines))
+    for text in lines if turns else ["\n".join(lines)]:
+        # Text and tags in turn.
+        pieces = _TAG.split(text)
+        said = [n for n in range(0, len(pieces), 2) if pieces[n].strip()]
+        if not said:
+            yield _Cue("", text, "", start, end, False)
+            continue
+        before = "".join(pieces[: said[0]])
+        inner = "".join(pieces[said[0] : said[-1] + 1 : 2])
+        after = "".join(pieces[said[-1] + 1 :])
+        speaker = _SPEAKER.match(inner)
+        if speaker:
+            before += speaker[0]
+            inner = inner[speaker.end() :]
+        inner = " ".join(inner.split())
+        is_whole = not speaker and not inner.startswith(tuple(_MUSIC))
+        yield _Cue(inner, before, after, start, end, is_whole)
+
+
+def _seconds(code):
+    seconds = 0.0
+    for part in code.replace(",", ".").split(":"):
+        seconds = 60 * seconds + float(part)
+    return seconds
+
+
+def _groups(cues) -> Iterator[list[_Cue]]:
+    """Yields the cues of each sentence or of several in one cue."""
+    group: list[_Cue] = []
+    for cue in cues:
+        if group and not _goes_on(group, cue):
+            yield group
+            group = []
+        group.append(cue)
+    if group:
+        yield group
+
+
+def _goes_on(group, cue):
+    last = group[-1]
+    return (
+        cue.is_whole
+        and not last.text.startswith(tuple(_MUSIC))
+        and not _SENTENCE_END.search(last.text)
+        and 0 <= cue.start - last.end <= _LONGEST_GAP
+        and len(group) < _MOST_CUES
+    )
+
+
+def _is_wide(character):
+    return unicodedata.east_asian_width(character) in "WF"
+
+
+def _joined(texts):
+    """Texts in a row, a space between them where their script has one."""
+    whole = ""
+    for text in texts:
+        wide = whole and _is_wide(whole[-1]) and _is_wide(text[0])
+        whole += text if wide or not whole else f" {text}"
+    return whole
+
+
+def _units(text) -> list[str]:
+    """What a line may not break: words, or characters of East Asia."""
+    units: list[str] = []
+    before = " "
+    for character in text:
+        wide = _is_wide(before) or _is_wide(character)
+        begins = before.isspace() or (wide and character not in _NOT_FIRST)
+        if begins and not character.isspace():
+            units.append("")
+        if units:
+            units[-1] += character
+        before = character
+    return units
+
+
+def _width(text):
+    return sum(2 if _is_wide(character) else 1 for character in text)
+
+
+def _spread(text: str, shares: Sequence[int]) -> list[str]:
+    """A text in as many parts, about in the proportion of these numbers.
+
+    No word is cut; where there are fewer words than parts, parts are empty.
+    """
+    units = _units(text)
+    ends = [0]
+    for unit in units:
+        ends.append(ends[-1] + _width(unit))
+    cuts, done = [0], 0
+    for share in shares[:-1]:
+        done += share
+        wanted = ends[-1] * done / sum(shares)
+        left = range(cuts[-1], len(ends))
+        cuts.append(min(left, key=lambda n: abs(ends[n] - wanted)))
+    cuts.append(len(units))
+    return [
+        "".join(units[start:end]).strip()
+        for start, end in zip(cuts, cuts[1:], strict=False)
+    ]
+
+
+def _wrapped(text):
+    """Lines of at most 42 columns, about equally long."""
+    count = max(1, -(-_width(text) // _COLUMNS))
+    while True:
+        lines = _spread(text, [1] * count)
+        longest = max(map(_width, lines))
+        if longest <= _COLUMNS or count > len(text):
+            return [line for line in lines if line] or [""]
+        count += 1

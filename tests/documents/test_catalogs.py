@@ -1,0 +1,189 @@
+"""Catalogs: gettext, XLIFF, TMX."""
+
+import pytest
+
+from keras_transformer.documents.catalogs import keeps_placeholders
+from keras_transformer.documents.formats import format_of, open_document
+from keras_transformer.errors import InputError
+
+PO = """# Translators
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\\n"
+"Plural-Forms: nplurals=2; plural=(n != 1);\\n"
+
+#: a.c:1
+msgid "Open %s"
+msgstr ""
+
+#: a.c:2
+msgid "Close"
+msgstr "Schließen"
+
+#, fuzzy
+msgid "Save"
+msgstr "Speichrn"
+
+msgid "%d file"
+msgid_plural "%d files"
+msgstr[0] ""
+msgstr[1] ""
+
+#~ msgid "Old"
+#~ msgstr ""
+"""
+
+XLIFF_1 = """<?xml version='1.0' encoding='UTF-8'?>
+<xliff xmlns="urn:oasis:names:tc:xliff:document:1.2" version="1.2">
+  <file original="a" source-language="en" datatype="plaintext"><body>
+    <!-- a comment -->
+    <trans-unit id="1"><source>Open</source></trans-unit>
+    <trans-unit id="2"><source>Close</source><target>Zu</target></trans-unit>
+    <trans-unit id="3" translate="no"><source>No</source></trans-unit>
+    <trans-unit id="4"><source>A <g id="1">bold</g> word</source></trans-unit>
+    <trans-unit id="5"><source>Save</source><target/></trans-unit>
+  </body></file>
+</xliff>
+"""
+OASIS = "urn:oasis:names:tc:xliff:document"
+XLIFF_2 = f"""<?xml version='1.0' encoding='UTF-8'?>
+<xliff xmlns="{OASIS}:2.0" srcLang="en" version="2.0">
+ <file id="f"><unit id="u">
+  <segment><source>Open</source></segment>
+ </unit></file>
+</xliff>
+"""
+TMX = """<?xml version='1.0' encoding='UTF-8'?>
+<tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="en-US"><seg>Open</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>Close</seg></tuv>
+<tuv xml:lang="de"><seg>Zu</seg></tuv></tu>
+<tu><tuv xml:lang="fr"><seg>Ouvrir</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>A <bpt i="1"/>b</seg></tuv></tu>
+</body></tmx>
+"""
+
+
+@pytest.fixture(autouse=True)
+def libraries():
+    for name in ("polib", "lxml"):
+        pytest.importorskip(name, reason=f"{name} isn't installed: [files]")
+
+
+def read(tmp_path, name, content, **options):
+    path = tmp_path / name
+    path.write_bytes(content.encode())
+    options = {"languages": ("en", "de"), **options}
+    return open_document(path, format_of(path), **options)
+
+
+def test_what_is_untranslated_in_a_catalog_is_translated(tmp_path):
+    document = read(tmp_path, "de.po", PO)
+    assert document.texts == ["Open %s", "Save", "%d file", "%d files"]
+    texts = ["%s öffnen", "Speichern", "%d Datei", "%d Dateien"]
+    expected = PO.replace(
+        '"Open %s"\nmsgstr ""', '"Open %s"\nmsgstr "%s öffnen"'
+    )
+    expected = expected.replace("#: a.c:1\n", "#: a.c:1\n#, fuzzy\n")
+    expected = expected.replace("Speichrn", "Speichern")
+    expected = expected.replace('msgid "%d file"', '#, fuzzy\nmsgid "%d file"')
+    expected = expected.replace('[0] ""', '[0] "%d Datei"')
+    expected = expected.replace('[1] ""', '[1] "%d Dateien"')
+    assert document.translated(texts).decode() == expected
+    everything = read(tmp_path, "all.po", PO, overwrite=True)
+    assert "Close" in everything.texts
+
+
+def test_a_lost_placeholder_leaves_the_message_alone(tmp_path):
+    document = read(tmp_path, "de.po", PO)
+    texts = ["öffnen", "Speichern", "%d Datei", "Dateien"]
+    content = document.translated(texts).decode()
+    assert 'msgid "Open %s"\nmsgstr ""' in content
+    assert 'msgstr[0] "%d Datei"\nmsgstr[1] ""' in content
+    assert document.skipped == {"with changed placeholders": 2}
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "kept"),
+    [
+        ("50 % of all", "50 % aller", True),
+        ("%1 of %2", "%2 von %1", True),
+        ("%(name)s", "%(nom)s", False),
+        ("{0} and {0}", "{0}", False),
+        ("${x} {{y}} $[z]", "$[z] {{y}} ${x}", True),
+        ("<b>a</b>", "<b>a", False),
+        ("a &amp; b", "a und b", False),
+        ("%-5.2f %lld %@", "%lld %-5.2f %@", True),
+    ],
+)
+def test_placeholders_are_compared(source, translation, kept):
+    assert keeps_placeholders(source, translation) is kept
+
+
+def test_xliff_1_gets_targets(tmp_path):
+    document = read(tmp_path, "a.xlf", XLIFF_1)
+    assert document.texts == ["Open", "Save"]
+    assert document.skipped == {"with inline markup": 1}
+    state = ' state="needs-review-translation"'
+    expected = XLIFF_1.replace(
+        "Open</source>", f"Open</source><target{state}>Öffnen</target>"
+    ).replace("<target/>", f"<target{state}>Sichern</target>")
+    assert document.translated(["Öffnen", "Sichern"]).decode() == expected
+
+
+def test_xliff_2_gets_targets(tmp_path):
+    document = read(tmp_path, "a.xliff", XLIFF_2)
+    expected = XLIFF_2.replace(
+        "<segment><source>Open</source>",
+        '<segment state="translated"><source>Open</source>'
+        "<target>Öffnen</target>",
+    ).replace('version="2.0"', 'version="2.0" trgLang="de"')
+    assert document.translated(["Öffnen"]).decode() == expected
+
+
+def test_tmx_gets_variants(tmp_path):
+    document = read(tmp_path, "a.tmx", TMX)
+    assert document.texts == ["Open"]
+    expected = TMX.replace(
+        "Open</seg></tuv>",
+        'Open</seg></tuv><tuv xml:lang="de"><seg>Öffnen</seg></tuv>',
+    )
+    assert document.translated(["Öffnen"]).decode() == expected
+    again = read(tmp_path, "b.tmx", expected, overwrite=True)
+    assert again.texts == ["Open", "Close"]
+    assert "Auf" in again.translated(["Auf", "Zu"]).decode()
+
+
+BOMB = (
+    '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
+    '<xliff version="1.2"><file><body><trans-unit><source>&b;</source>'
+    "</trans-unit></body></file></xliff>"
+)
+OTHER_FILE = (
+    '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
+    '<xliff version="1.2"><file><body><trans-unit><source>&a;</source>'
+    "</trans-unit></body></file></xliff>"
+)
+
+
+@pytest.mark.parametrize("content", [BOMB, OTHER_FILE])
+def test_entities_are_not_expanded(tmp_path, content):
+    document = read(tmp_path, "a.xlf", content)
+    assert not document.texts
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "says"),
+    [
+        ("a.po", 'msgid "a\nmsgstr', {}, "damaged .po file"),
+        ("a.xlf", "<xliff", {}, "damaged XML"),
+        ("a.xlf", "", {}, "damaged XML"),
+        ("a.xlf", "<html/>", {}, "an element html"),
+        ("a.tmx", TMX, {"languages": ("pl", "de")}, "no text in pl. .* de, en"),
+        ("a.tmx", TMX, {"languages": (None, None)}, "aren't known"),
+        ("a.csv", "a\n1\n", {"field": "a", "overwrite": True}, "goes with po"),
+    ],
+)
+def test_what_is_wrong_is_refused(tmp_path, name, content, options, says):
+    with pytest.raises(InputError, match=says):
+        read(tmp_path, name, content, **options)

@@ -1,0 +1,136 @@
+"""Subtitles: sentences over several cues, and what stays."""
+
+import pytest
+
+from keras_transformer.documents.subtitles import Subtitles
+from keras_transformer.errors import InputError
+
+SRT = """1
+00:00:01,000 --> 00:00:02,500
+<i>She said that</i>
+
+2
+00:00:02,600 --> 00:00:04,000
+they would come
+tomorrow.
+
+3
+00:00:05,000 --> 00:00:06,000
+- Really?
+- Yes.
+
+4
+00:00:07,000 --> 00:00:08,000
+{\\an8}♪ La la
+
+5
+00:00:08,100 --> 00:00:09,000
+[door]
+"""
+
+
+def read(tmp_path, content, name="a.srt"):
+    path = tmp_path / name
+    path.write_bytes(content.encode())
+    return Subtitles(path)
+
+
+def test_a_sentence_over_cues_is_one_text(tmp_path):
+    texts = read(tmp_path, SRT).texts
+    assert texts == [
+        "She said that they would come tomorrow.",
+        "Really?",
+        "Yes.",
+        "♪ La la",
+        "[door]",
+    ]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_what_is_not_text_stays(tmp_path, newline, mark):
+    content = mark + SRT.replace("\n", newline)
+    document = read(tmp_path, content)
+    translated = document.translated(
+        ["Sie sagte, dass sie morgen kommen.", "Ja?", "Ja.", "♪ Lo", "[Tür]"]
+    ).decode()
+    expected = (
+        SRT.replace("She said that", "Sie sagte,")
+        .replace("they would come\ntomorrow.", "dass sie morgen kommen.")
+        .replace("Really?", "Ja?")
+        .replace("Yes.", "Ja.")
+        .replace("La la", "Lo")
+        .replace("[door]", "[Tür]")
+    )
+    assert translated == mark + expected.replace("\n", newline)
+
+
+def test_the_same_texts_give_the_same_file(tmp_path):
+    document = read(tmp_path, SRT)
+    again = document.translated(document.texts).decode()
+    assert again.replace("come\ntomorrow", "come tomorrow") == SRT.replace(
+        "come\ntomorrow", "come tomorrow"
+    )
+
+
+def test_webvtt_keeps_its_blocks_and_settings(tmp_path):
+    content = (
+        "WEBVTT - a film\n\nSTYLE\n::cue { color: red }\n\nNOTE a note\n\n"
+        "intro\n00:01.000 --> 00:02.000 line:0 align:start\n<v Ann>Hello.\n\n"
+        "00:03.000 --> 00:04.000\nBye.\n"
+    )
+    document = read(tmp_path, content, "a.vtt")
+    assert document.texts == ["Hello.", "Bye."]
+    translated = document.translated(["Hallo.", "Tschüs."]).decode()
+    expected = content.replace("Hello", "Hallo").replace("Bye", "Tschüs")
+    assert translated == expected
+
+
+def test_cues_far_apart_are_apart(tmp_path):
+    content = "\n\n".join(
+        f"{n}\n00:00:{n:02d},000 --> 00:00:{n:02d},500\nand then"
+        for n in (1, 5, 9)
+    )
+    assert len(read(tmp_path, content).texts) == 3
+
+
+def test_a_sentence_goes_over_few_cues(tmp_path):
+    content = "\n\n".join(
+        f"{n}\n00:00:{n:02d},000 --> 00:00:{n:02d},900\nword{n}"
+        for n in range(1, 31)
+    )
+    document = read(tmp_path, content)
+    assert [text.count(" ") + 1 for text in document.texts] == [8, 8, 8, 6]
+
+
+def test_long_translations_are_wrapped(tmp_path):
+    document = read(tmp_path, "00:01,0 --> 00:02,0\nshort\n")
+    text = "a translation that is much longer than one line of subtitles has"
+    lines = document.translated([text]).decode().splitlines()[1:]
+    assert len(lines) == 2
+    assert " ".join(lines) == text
+    assert max(map(len, lines)) <= 42
+
+
+def test_chinese_is_laid_out_by_characters(tmp_path):
+    document = read(tmp_path, SRT)
+    texts = ["她说他们明天会来。", "真的吗？", "是的。", "♪ 啦", "[门]"]
+    lines = document.translated(texts).decode().splitlines()
+    first, second = lines[2], lines[6]
+    assert first.removeprefix("<i>").removesuffix("</i>") + second == texts[0]
+    assert "<i>" in first
+    assert abs(len(first) - 7 - len(second)) <= 5
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"no codes\n", "no time code"),
+        (b"", "no time code"),
+        (b"1\n00:01,0 --> 00:02,0\n\xff\n", "line 3: not UTF-8"),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path, content, says):
+    (tmp_path / "a.srt").write_bytes(content)
+    with pytest.raises(InputError, match=says):
+        Subtitles(tmp_path / "a.srt")

@@ -1,0 +1,70 @@
+"""Columns of .csv and .tsv, keys of .jsonl."""
+
+import json
+
+import pytest
+
+from keras_transformer.documents.formats import format_of, open_document
+from keras_transformer.errors import InputError
+
+
+def read(tmp_path, name, content, field=None):
+    path = tmp_path / name
+    path.write_bytes(content.encode())
+    return open_document(path, format_of(path), field=field)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "field", "expected"),
+    [
+        (
+            "a.csv",
+            'id,text\r\n1,"a, b"\r\n2,\r\n3,"two\r\nlines"\r\n',
+            "text",
+            'id,text\r\n1,"<a, b>"\r\n2,\r\n3,"<two\r\nlines>"\r\n',
+        ),
+        (
+            "a.csv",
+            "\ufeffid,en\n1,a\n\n2\n3,b\n",
+            "en:de",
+            "\ufeffid,en,de\n1,a,<a>\n\n2,,\n3,b,<b>\n",
+        ),
+        ("a.tsv", "en\tde\na\told\n", "en:de", "en\tde\na\t<a>\n"),
+        ("a.csv", "x:y\na\n", "x:y", "x:y\n<a>\n"),
+        (
+            "a.jsonl",
+            '{"k": "é", "n": 1}\n\n{"n": 2}\n{"k": "b"}',
+            "k",
+            '{"k": "<é>", "n": 1}\n\n{"n": 2}\n{"k": "<b>"}\n',
+        ),
+        ("a.ndjson", '{"k": "a"}\n', "k:t", '{"k": "a", "t": "<a>"}\n'),
+    ],
+)
+def test_a_column_is_translated(tmp_path, name, content, field, expected):
+    document = read(tmp_path, name, content, field)
+    texts = [f"<{text}>" for text in document.texts]
+    assert document.translated(texts).decode() == expected
+
+
+def test_lines_without_the_key_are_counted(tmp_path):
+    lines = [{"k": "a"}, {"k": 3}, {}]
+    content = "\n".join(map(json.dumps, lines))
+    assert read(tmp_path, "a.jsonl", content, "k").skipped == {"without k": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "field", "says"),
+    [
+        ("a.csv", "id,text\n", None, "--field NAME of id, text"),
+        ("a.csv", "id,text\n", "txt", "no column 'txt'. Accepted: id, text"),
+        ("a.csv", "", "text", "a file with a header"),
+        ("a.jsonl", '{"k": 1}\n', "k", "no line has a string for 'k'"),
+        ("a.jsonl", '{"k": "a"}\n{\n', "k", "line 2: no JSON"),
+        ("a.jsonl", "[1]\n", "k", r"line 1: a JSON object. Received: \[1\]"),
+        ("a.jsonl", "[" * 100000, "k", "line 1: no JSON"),
+        ("a.srt", "", "k", "--field goes with csv, jsonl, tsv"),
+    ],
+)
+def test_what_is_wrong_is_refused(tmp_path, name, content, field, says):
+    with pytest.raises(InputError, match=says):
+        read(tmp_path, name, content, field)
