@@ -1,0 +1,298 @@
+"""Markup in a text: tags, placeholders, addresses, and where they belong.
+
+A model that hasn't learned of markup is given the text without it. Afterwards
+each mark is placed by the alignment: a pair of tags around the tokens that come
+of those between them, a mark that is alone beside the token that comes of its
+neighbour. Every mark comes out once, and pairs are nested as they were
+whatever the alignment says.
+
+References: Müller 2017, "Treatment of Markup in Statistical Machine
+Translation"; Hanneman and Dinu 2020, "How Should Markup Tags Be Translated?".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+# Of XML and HTML, with attributes, and comments.
+_TAG = r"<!--.*?-->|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
+_ENTITY = r"&(?:\#\d+|\#x[0-9a-fA-F]+|[A-Za-z]\w*);"
+# Of C and Python, gettext, Qt, templates, LibreOffice.
+_PLACEHOLDER = (
+    r"%(?:\(\w+\))?(?:\d+\$)?[#0\-+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z@]\b"
+    r"|%\d+|%[A-Z_]{3,}|\{\{[^{}]*\}\}|[$#]?\{[^{}\s][^{}]*\}|\$\[\w+\]"
+)
+_ADDRESS = (
+    r"\b(?:https?|ftp)://[^\s<>\"]*[^\s<>\".,;:!?)\]}']"
+    r"|\b[\w.+-]+@\w[\w-]*(?:\.\w[\w-]*)+"
+)
+MARKUP = "|".join((_TAG, _ENTITY, _PLACEHOLDER, _ADDRESS))
+# What no space stands before, if a mark between is taken out.
+_CLOSING = tuple(".,;:!?…)]}")
+_NAME = re.compile(r"</?([^\s<>/]+)")
+
+
+class Mark(NamedTuple):
+    """A tag, a placeholder or an address in a text.
+
+    Attributes:
+        start, end: its place in the text, characters.
+        partner: the index among the marks of the tag that closes or opens it;
+            its own for one that is alone.
+    """
+
+    start: int
+    end: int
+    partner: int
+
+
+class Span(NamedTuple):
+    """A token's place in a text, characters; empty where it isn't there."""
+
+    start: int
+    end: int
+
+
+def find_marks(text: str, patterns: Iterable[str] = ()) -> list[Mark]:
+    """The marks in a text, in order.
+
+    Tags are paired by their names. One whose partner is missing, or would
+    close another one first, is alone.
+
+    Args:
+        text: any.
+        patterns: regular expressions of further marks.
+    """
+    pattern = "|".join([*(f"(?:{each})" for each in patterns), MARKUP])
+    found = [m for m in re.finditer(pattern, text, re.DOTALL) if m[0]]
+    partners = list(range(len(found)))
+    opened: list[tuple[str, int]] = []
+    for index, match in enumerate(found):
+        tag = match[0]
+        named = _NAME.match(tag)
+        if not named or tag.endswith("/>"):
+            continue
+        name = named[1]
+        if not tag.startswith("</"):
+            opened.append((name, index))
+            continue
+        names = [each for each, _ in opened]
+        if name in names:
+            # What was opened after it and isn't closed is alone: <br>.
+            while opened[-1][0] != name:
+                opened.pop()
+            _, partner = opened.pop()
+            partners[index], partners[partner] = partner, index
+    return [
+        Mark(*match.span(), partner)
+        for match, partner in zip(found, partners, strict=True)
+    ]
+
+
+class Stripped(NamedTuple):
+    """A text without its marks.
+
+    Attributes:
+        text: what is translated.
+        marks: what was taken out, as written, in order.
+        partners: see `Mark.partner`, of each.
+        places: where each stood, characters of `text`.
+        spaced: of each whether a space stood before and after.
+    """
+
+    text: str
+    marks: list[str]
+    partners: list[int]
+    places: list[int]
+    spaced: list[tuple[bool, bool]]
+
+
+def strip_marks(text: str, marks: Sequence[Mark]) -> Stripped:
+    """Takes marks out of a text, with a space where two would meet."""
+    plain, end = "", 0
+    places: list[int] = []
+    spaced = []
+    for mark in marks:
+        plain = _append(plain, text[end : mark.start], places)
+        places.append(len(plain))
+        before, after = text[: mark.start][-1:], text[mark.end :][:1]
+        spaced.append((before.isspace(), after.isspace()))
+        end = mark.end
+        alone = text[mark.start : mark.end].startswith("<")
+        alone = alone and marks[mark.partner] is mark
+        if alone and _are_words(before, after):
+            plain += " "  # Of <br/> between two words.
+    plain = _append(plain, text[end:], places)
+    return Stripped(
+        plain,
+        [text[mark.start : mark.end] for mark in marks],
+        [mark.partner for mark in marks],
+        places,
+        spaced,
+    )
+
+
+def _are_words(*characters):
+    return all(c.isalnum() and not _is_wide(c) for c in characters)
+
+
+def _append(before, after, places):
+    """Joins two parts of a text; of the space around a mark one is left."""
+    if places and before[-1:].isspace() and after.startswith(_CLOSING):
+        before = before.rstrip()
+        places[:] = [min(place, len(before)) for place in places]
+    if places and (before[-1:].isspace() or not before):
+        after = after.lstrip()
+    return before + after
+
+
+def token_spans(text: str, tokens: Iterable[str]) -> list[Span]:
+    """Where tokens are in a text that they spell, one after another.
+
+    Args:
+        text: the text.
+        tokens: as a vocabulary or a text has them; `▁` is a space. A token
+            that isn't where it would be (a byte, a normalised character) is an
+            empty span.
+    """
+    spans, place = [], 0
+    for token in tokens:
+        surface = token.replace("▁", " ").strip()
+        start = place
+        while start < len(text) and text[start].isspace():
+            start += 1
+        end = start + len(surface)
+        if surface and text[start:end].casefold() == surface.casefold():
+            spans.append(Span(start, end))
+            place = end
+        else:
+            spans.append(Span(place, place))
+    return spans
+
+
+class _Placed(NamedTuple):
+    """A mark's place: characters, and what sorts those of one place."""
+
+    position: int
+    order: tuple
+    text: str
+
+
+def place_marks(
+    stripped: Stripped,
+    translation: str,
+    source: Sequence[Span],
+    target: Sequence[Span],
+    alignment: Sequence[int],
+) -> str:
+    """The translation of a stripped text with its marks.
+
+    Args:
+        stripped: the source.
+        translation: of `stripped.text`.
+        source: spans of the source's tokens.
+        target: spans of the translation's tokens.
+        alignment: for each target token the index of its source token.
+    """
+    tokens = [
+        (span, (source[index].start + source[index].end) / 2)
+        for span, index in zip(target, alignment, strict=True)
+        if span.end > span.start
+    ]
+    placed: list[_Placed] = []
+    _place(stripped, translation, tokens, range(len(stripped.marks)), 0, placed)
+    result, end = [], 0
+    for each in sorted(placed):
+        result += [translation[end : each.position], each.text]
+        end = each.position
+    return "".join([*result, translation[end:]])
+
+
+def _place(stripped, translation, tokens, indices, depth, placed):
+    """Places the marks of these indices among some tokens.
+
+    Args:
+        stripped, translation: see `place_marks`.
+        tokens: `(Span, middle of the source's token)`, those of the pair
+            around.
+        indices: of marks, all that are in the pair around.
+        depth: pairs around.
+        placed: gets the marks.
+    """
+    taken: set[int] = set()
+    index = indices.start
+    while index < indices.stop:
+        partner = stripped.partners[index]
+        inner = range(index + 1, partner)
+        first = stripped.places[index]
+        last = stripped.places[max(partner, index)]
+        within = [
+            n
+            for n, (_, middle) in enumerate(tokens)
+            if first <= middle < last and n not in taken
+        ]
+        run = _longest_run(within, taken)
+        if partner == index or not run:
+            # Also a pair around nothing, or nothing that was translated.
+            marks = range(index, max(partner, index) + 1)
+            text = "".join(stripped.marks[n] for n in marks)
+            spaces = stripped.spaced[index][0], stripped.spaced[marks[-1]][1]
+            placed.append(
+                _alone(text, first, spaces, translation, tokens, depth, index)
+            )
+        else:
+            taken.update(range(run[0], run[-1] + 1))
+            inside = tokens[run[0] : run[-1] + 1]
+            start, end = inside[0][0].start, inside[-1][0].end
+            placed.append(
+                _Placed(start, (1, depth, 1, index), stripped.marks[index])
+            )
+            placed.append(
+                _Placed(end, (0, -depth, 1, index), stripped.marks[partner])
+            )
+            _place(stripped, translation, inside, inner, depth + 1, placed)
+        index = max(partner, index) + 1
+
+
+def _longest_run(within, taken):
+    """The indices from first to last of a pair's tokens, none taken."""
+    runs: list[list[int]] = []
+    for n in within:
+        between = range(runs[-1][-1], n) if runs else ()
+        if runs and taken.isdisjoint(between):
+            runs[-1].append(n)
+        else:
+            runs.append([n])
+    return max(runs, key=len, default=[])
+
+
+def _alone(text, place, spaces, translation, tokens, depth, index):
+    """A mark beside the token of its neighbour in the source."""
+    after = [(middle - place, s) for s, middle in tokens if middle >= place]
+    before = [(place - middle, s) for s, middle in tokens if middle < place]
+    if after and (not before or min(after)[0] <= min(before)[0]):
+        position, order = min(after)[1].start, (1, depth, 0, index)
+    else:
+        position = min(before)[1].end if before else len(translation)
+        order = (0, -depth, 0, index)
+    left, right = translation[:position][-1:], translation[position:][:1]
+    return _Placed(
+        position,
+        order,
+        " " * (spaces[0] and _needs_space(left))
+        + text
+        + " " * (spaces[1] and _needs_space(right)),
+    )
+
+
+def _needs_space(neighbour):
+    """True if a space belongs between a mark and a character beside it."""
+    spaced = neighbour.isspace() or neighbour in _CLOSING
+    return bool(neighbour) and not spaced and not _is_wide(neighbour)
+
+
+def _is_wide(character):
+    return unicodedata.east_asian_width(character) in "WF"

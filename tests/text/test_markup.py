@@ -1,0 +1,160 @@
+"""Markup: found, taken out, and placed by alignments good and bad."""
+
+import random
+import re
+
+import pytest
+
+from keras_transformer.text.markup import (
+    Span,
+    find_marks,
+    place_marks,
+    strip_marks,
+    token_spans,
+)
+
+
+def spans(text):
+    return [Span(*m.span()) for m in re.finditer(r"\w+|[^\w\s]", text)]
+
+
+def placed(source, translation, alignment):
+    stripped = strip_marks(source, find_marks(source))
+    return place_marks(
+        stripped,
+        translation,
+        spans(stripped.text),
+        spans(translation),
+        alignment,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ("Click <b>Save</b>.", ["<b>", "</b>"]),
+        ('<a href="x>y">z</a>', ['<a href="x>y">', "</a>"]),
+        ("a < b and b > c", []),
+        ("1<2, x<y>z", ["<y>"]),
+        ("a<br/>b<!-- <i> -->c", ["<br/>", "<!-- <i> -->"]),
+        ("Tom &amp; Jerry &#160; R&D;x", ["&amp;", "&#160;", "&D;"]),
+        ("%s of %1 files, %(name)s, 50% off", ["%s", "%1", "%(name)s"]),
+        (
+            "{name} {{x}} ${y} $[officename] {}",
+            ["{name}", "{{x}}", "${y}", "$[officename]"],
+        ),
+        ("%PRODUCTNAME Writer", ["%PRODUCTNAME"]),
+        (
+            "See https://a.org/x?y=1. Mail a.b@c.org!",
+            ["https://a.org/x?y=1", "a.b@c.org"],
+        ),
+        ("", []),
+    ],
+)
+def test_marks_are_found(text, marks):
+    assert [text[m.start : m.end] for m in find_marks(text)] == marks
+
+
+def test_own_patterns_come_first():
+    text = "~File and [[x]]"
+    found = find_marks(text, [r"~(?=\w)", r"\[\[\w+\]\]"])
+    assert [text[m.start : m.end] for m in found] == ["~", "[[x]]"]
+
+
+@pytest.mark.parametrize(
+    ("text", "partners"),
+    [
+        ("<a><b></b></a>", [3, 2, 1, 0]),
+        ("<a><br></a>", [2, 1, 0]),
+        ("</a><a>", [0, 1]),
+        ("<a><b></a></b>", [2, 1, 0, 3]),
+        ("<a></a><a></a>", [1, 0, 3, 2]),
+        ("<a/><a></a>", [0, 2, 1]),
+    ],
+)
+def test_tags_are_paired(text, partners):
+    assert [mark.partner for mark in find_marks(text)] == partners
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "alignment", "expected"),
+    [
+        (
+            "Click <b>Save</b> now.",
+            "Klicken Sie jetzt auf Speichern.",
+            [0, 0, 2, 1, 1, 3],
+            "Klicken Sie jetzt <b>auf Speichern</b>.",
+        ),
+        ("Open %s.", "Öffnen.", [0, 1], "Öffnen %s."),
+        ("%s files", "Dateien", [0], "%s Dateien"),
+        (
+            "The file %s is open",
+            "Die Datei ist offen",
+            [0, 1, 2, 3],
+            "Die Datei %s ist offen",
+        ),
+        ("<i>all of it</i>", "alles", [0], "<i>alles</i>"),
+        ("a<br/>b", "x y", [0, 1], "x<br/> y"),
+        ("<b></b>a", "x", [0], "<b></b>x"),
+        (
+            "Open <b>%s</b> now",
+            "Jetzt öffnen",
+            [1, 0],
+            "<b>%s</b> Jetzt öffnen",
+        ),
+        (
+            "<a>one <b>two</b></a> three",
+            "drei zwei eins",
+            [2, 1, 0],
+            "drei <a><b>zwei</b> eins</a>",
+        ),
+        ("Open %s", "打开", [0], "打开%s"),
+        ("%s", "", [], "%s"),
+        ("<b>x</b>", "", [], "<b></b>"),
+    ],
+)
+def test_marks_are_placed(source, translation, alignment, expected):
+    assert placed(source, translation, alignment) == expected
+
+
+def tree(generator, words):
+    """A random text with nested markup."""
+    parts = []
+    for _ in range(generator.randint(1, 4)):
+        kind = generator.random()
+        if kind < 0.5 or not words:
+            parts.append(f"w{generator.randint(0, 99)}")
+        elif kind < 0.7:
+            parts.append(generator.choice(["{{y}}", "<br/>", "{x}"]))
+        else:
+            name = generator.choice("abi")
+            parts.append(f"<{name}>{tree(generator, words - 1)}</{name}>")
+    return generator.choice(["", " "]).join(parts)
+
+
+def test_any_alignment_gives_well_formed_and_complete_markup():
+    generator = random.Random(1)
+    for _ in range(2000):
+        source = tree(generator, 3)
+        stripped = strip_marks(source, find_marks(source))
+        translation = " ".join("xyzt"[: generator.randint(0, 4)])
+        first, second = spans(stripped.text), spans(translation)
+        if not first:
+            second = []
+        alignment = [generator.randrange(len(first)) for _ in second]
+        result = place_marks(stripped, translation, first, second, alignment)
+        marks = find_marks(result)
+        texts = [result[m.start : m.end] for m in marks]
+        assert sorted(texts) == sorted(stripped.marks)
+        pairs = sum(m.partner != n for n, m in enumerate(marks))
+        expected = sum(p != n for n, p in enumerate(stripped.partners))
+        assert pairs == expected, (source, result)
+        plain = strip_marks(result, marks).text.split()
+        assert "".join(plain) == "".join(translation.split())
+
+
+def test_tokens_are_found_in_a_text():
+    text = "Die Datei ist größer."
+    tokens = ["▁Die", "▁Dat", "ei", "▁ist", "▁gr", "<0xC3>", "ößer", "."]
+    found = [text[s.start : s.end] for s in token_spans(text, tokens)]
+    assert found == ["Die", "Dat", "ei", "ist", "gr", "", "ößer", "."]
