@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from keras_transformer.documents.document import read_text
+from keras_transformer.documents.document import installed, read_text
 from keras_transformer.errors import InputError
 from keras_transformer.languages import same_language
 
@@ -82,7 +82,7 @@ class GettextCatalog(_Catalog):
 
     def __init__(self, path: pathlib.Path, overwrite: bool = False) -> None:
         super().__init__()
-        polib = _installed("polib")
+        polib = installed("polib")
         try:
             # A path would be read in the encoding that the file names.
             self._file = polib.pofile(read_text(path))
@@ -230,22 +230,9 @@ class TmxCatalog(_Catalog):
         return _xml_bytes(self._tree)
 
 
-def _installed(name):
-    """A library of the extra `files`."""
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise InputError(
-            f"{name.partition('.')[0]} isn't installed. Accepted: pip install "
-            "'.[files]' in the project's folder"
-        ) from None
-
-
 def _xml(path):
     """The tree of an XML file, without entities and other files."""
-    etree = _installed("lxml.etree")
+    etree = installed("lxml.etree", "lxml")
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False
     )
@@ -257,7 +244,7 @@ def _xml(path):
 
 
 def _xml_bytes(tree):
-    etree = _installed("lxml.etree")
+    etree = installed("lxml.etree", "lxml")
     return etree.tostring(tree, xml_declaration=True, encoding="UTF-8") + b"\n"
 
 

@@ -1,7 +1,9 @@
 """Document: the contract of all file formats."""
 
+import importlib
 import pathlib
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Protocol
 
 from keras_transformer.errors import InputError
@@ -43,4 +45,23 @@ def read_text(path: pathlib.Path) -> str:
         raise InputError(
             f"{path}, line {line}: not UTF-8 (byte "
             f"0x{content[error.start]:02x}). Accepted: the file in UTF-8"
+        ) from None
+
+
+def installed(module: str, package: str | None = None) -> ModuleType:
+    """A library of the extra `files`.
+
+    Args:
+        module: its name.
+        package: what is installed, if it has another name.
+
+    Raises:
+        InputError: it isn't installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InputError(
+            f"{package or module} isn't installed. Accepted: pip install "
+            "'.[files]' in the project's folder"
         ) from None

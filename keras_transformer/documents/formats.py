@@ -1,6 +1,7 @@
 """Formats of documents, by the ending of a file's name."""
 
 import pathlib
+from collections.abc import Callable
 
 from keras_transformer.documents.catalogs import (
     GettextCatalog,
@@ -8,15 +9,20 @@ from keras_transformer.documents.catalogs import (
     XliffCatalog,
 )
 from keras_transformer.documents.document import Document
+from keras_transformer.documents.marked_up import Html, Markdown
 from keras_transformer.documents.subtitles import Subtitles
 from keras_transformer.documents.tables import JsonLines, Table
+from keras_transformer.documents.word import WordDocument
 from keras_transformer.errors import InputError
 
 LINES = "lines"
 FORMATS = (
     LINES,
     "csv",
+    "docx",
+    "html",
     "jsonl",
+    "md",
     "po",
     "srt",
     "tmx",
@@ -24,7 +30,20 @@ FORMATS = (
     "vtt",
     "xliff",
 )
-_SUFFIXES = {".xlf": "xliff", ".ndjson": "jsonl", ".pot": "po"}
+_SUFFIXES = {
+    ".htm": "html",
+    ".markdown": "md",
+    ".ndjson": "jsonl",
+    ".pot": "po",
+    ".xlf": "xliff",
+}
+_OF_A_PATH: dict[str, Callable[[pathlib.Path], Document]] = {
+    "docx": WordDocument,
+    "html": Html,
+    "md": Markdown,
+    "srt": Subtitles,
+    "vtt": Subtitles,
+}
 _WITH_FIELD = ("csv", "jsonl", "tsv")
 _CATALOGS = ("po", "tmx", "xliff")
 
@@ -65,8 +84,8 @@ def open_document(
         raise InputError(
             f"--overwrite goes with {', '.join(_CATALOGS)}. Received: {format}"
         )
-    if format in ("srt", "vtt"):
-        return Subtitles(path)
+    if format in _OF_A_PATH:
+        return _OF_A_PATH[format](path)
     if format in ("csv", "tsv"):
         return Table(path, field, "," if format == "csv" else "\t")
     if format == "jsonl":

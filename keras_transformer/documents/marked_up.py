@@ -1,0 +1,243 @@
+"""Pages: Markdown and HTML.
+
+A paragraph, heading, item or cell is one text. What is marked in it (emphasis,
+links, code) is a tag of the text, for `text.markup` to place; code blocks,
+front matter, scripts, comments and attributes stay as they are.
+
+References: CommonMark 0.31; HTML Living Standard, "Phrasing content".
+"""
+
+import pathlib
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from keras_transformer.documents.document import installed, read_text
+from keras_transformer.text.markup import MARKUP
+
+_FRONT_MATTER = re.compile(r"\ufeff?---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
+# An item of a list of tasks, as GitHub has it.
+_TASK = re.compile(r"\[[ xX]\] +")
+_OURS = re.compile(r"</?x(\d+)/?>")
+# What would be read as markup where it was escaped or isn't any.
+_SPECIAL = re.compile(r"[\\*`\[\]]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!])")
+
+
+class _Inline(NamedTuple):
+    """The content of a block of Markdown.
+
+    Attributes:
+        text: with tags `<x1>` in place of markup.
+        marks: what each tag stands for, by tag.
+        start, end: its place in the file, characters.
+    """
+
+    text: str
+    marks: dict[str, str]
+    start: int
+    end: int
+
+
+class Markdown:
+    """A `Document` of Markdown: CommonMark with tables and strikethrough.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        InputError: markdown-it-py isn't installed, or the file isn't UTF-8.
+    """
+
+    def __init__(self, path: pathlib.Path) -> None:
+        markdown_it = installed("markdown_it", "markdown-it-py")
+        content = read_text(path)
+        self._newline = "\r\n" if "\r\n" in content else "\n"
+        self._content = content.replace("\r\n", "\n")
+        front = _FRONT_MATTER.match(self._content)
+        begin = front.end() if front else 0
+        body = self._content[begin:]
+        starts = [begin, *(begin + m.end() for m in re.finditer("\n", body))]
+        parser = markdown_it.MarkdownIt("commonmark")
+        parser.enable(["table", "strikethrough"])
+        self._inlines: list[_Inline] = []
+        place = begin
+        for token in parser.parse(body):
+            if token.type == "inline" and token.content.strip():
+                place = max(place, starts[token.map[0]])
+                inline = self._inline(token, place)
+                if inline is not None:
+                    self._inlines.append(inline)
+                    place = inline.end
+        self.texts = [inline.text for inline in self._inlines]
+        self.skipped: dict[str, int] = {}
+
+    def _inline(self, token, place):
+        """The content of a token, of which each line may have a prefix."""
+        first, *others = token.content.split("\n")
+        start = self._content.find(first, place)
+        end = start + len(first)
+        for line in others:
+            end = self._content.find(line, end) + len(line)
+        if task := _TASK.match(token.content):
+            start += task.end()
+            token.children[0].content = token.children[0].content[task.end() :]
+        text, marks = _tagged(token.children)
+        if not any(map(str.isalpha, _OURS.sub("", text))):
+            return None
+        return _Inline(text, marks, start, end)
+
+    def translated(self, texts: Sequence[str]) -> bytes:
+        """See `Document.translated`."""
+        parts, end = [], 0
+        for inline, text in zip(self._inlines, texts, strict=True):
+            parts.append(self._content[end : inline.start])
+            parts.append(_untagged(text, inline.marks))
+            end = inline.end
+        content = "".join([*parts, self._content[end:]])
+        return content.replace("\n", self._newline).encode()
+
+
+def _tagged(tokens) -> tuple[str, dict[str, str]]:
+    """The text of inline tokens with tags, and what the tags stand for."""
+    text = ""
+    marks: dict[str, str] = {}
+    opened = []
+    for number, token in enumerate(tokens, 1):
+        if token.type in ("text", "text_special", "html_inline"):
+            text += token.content
+            continue
+        if token.type == "softbreak":
+            text += " "
+            continue
+        if token.nesting == 1:
+            tag, mark = f"<x{number}>", _opening(token)
+            opened.append((number, token))
+        elif token.nesting == -1:
+            first, opening = opened.pop()
+            tag, mark = f"</x{first}>", _closing(opening)
+        else:
+            tag, mark = f"<x{number}/>", _alone(token)
+        marks[tag] = mark
+        text += tag
+    return text, marks
+
+
+def _opening(token):
+    if token.type != "link_open":
+        return token.markup
+    return "<" if token.markup == "autolink" else "["
+
+
+def _closing(opening):
+    """What closes what a token opens."""
+    if opening.type != "link_open":
+        return opening.markup
+    if opening.markup == "autolink":
+        return ">"
+    return f"]({_target(opening, 'href')})"
+
+
+def _alone(token):
+    if token.type == "code_inline":
+        return f"{token.markup}{token.content}{token.markup}"
+    if token.type == "image":
+        return f"![{token.content}]({_target(token, 'src')})"
+    return "\\\n"  # a hard break
+
+
+def _target(token, attribute):
+    title = token.attrGet("title")
+    address = token.attrGet(attribute)
+    return f'{address} "{title}"' if title else address
+
+
+def _untagged(text, marks):
+    """A translation as Markdown, its other characters as characters."""
+    parts, end = [], 0
+    for match in re.finditer(MARKUP, text, re.DOTALL):
+        parts.append(_SPECIAL.sub(r"\\\g<0>", text[end : match.start()]))
+        parts.append(marks.get(match[0], match[0]))
+        end = match.end()
+    parts.append(_SPECIAL.sub(r"\\\g<0>", text[end:]))
+    return " ".join("".join(parts).split("\n"))
+
+
+# Elements within a text; others begin or end one.
+_PHRASING = set(
+    "a abbr b bdi bdo br cite code data del dfn em font i img ins kbd mark q "
+    "s samp small span strong sub sup time tt u var wbr".split()
+)
+_UNTRANSLATED = "script style pre code-block textarea template svg math".split()
+_TAG_NAME = re.compile(r"</?([A-Za-z][^\s<>/]*)")
+_PIECES = re.compile(
+    rf"(<!--.*?-->|<!.*?>|<\?.*?>|<({'|'.join(_UNTRANSLATED)})\b.*?</\2\s*>"
+    r"|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>)",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+class Html:
+    """A `Document` of HTML.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        InputError: the file isn't UTF-8.
+    """
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._parts: list[str] = [""]
+        # In turn: what is between texts, and a text.
+        for piece, is_text in _html_pieces(read_text(path)):
+            if is_text == (len(self._parts) % 2 == 0):
+                self._parts[-1] += piece
+            else:
+                self._parts.append(piece)
+        self._frames = {}
+        for index in range(1, len(self._parts), 2):
+            text = self._parts[index]
+            if any(map(str.isalpha, re.sub(MARKUP, "", text, flags=re.DOTALL))):
+                begin = len(text) - len(text.lstrip())
+                end = len(text.rstrip())
+                self._frames[index] = text[:begin], text[end:]
+        self.texts = [
+            " ".join(self._parts[index].split()) for index in self._frames
+        ]
+        self.skipped: dict[str, int] = {}
+
+    def translated(self, texts: Sequence[str]) -> bytes:
+        """See `Document.translated`."""
+        parts = list(self._parts)
+        for (index, frame), text in zip(
+            self._frames.items(), texts, strict=True
+        ):
+            parts[index] = frame[0] + _as_characters(text) + frame[1]
+        return "".join(parts).encode()
+
+
+def _html_pieces(content):
+    """Yields parts of a page, and whether they belong to a text."""
+    end = 0
+    for match in _PIECES.finditer(content):
+        if content[end : match.start()]:
+            yield content[end : match.start()], True
+        name = _TAG_NAME.match(match[0])
+        phrasing = name is not None and name[1].lower() in _PHRASING
+        yield match[0], phrasing
+        end = match.end()
+    if content[end:]:
+        yield content[end:], True
+
+
+def _as_characters(text):
+    """A translation in HTML, where what isn't markup is no markup."""
+    parts, end = [], 0
+    for match in re.finditer(MARKUP, text, re.DOTALL):
+        parts += [_escaped(text[end : match.start()]), match[0]]
+        end = match.end()
+    return "".join([*parts, _escaped(text[end:])])
+
+
+def _escaped(text):
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,180 @@
+"""Word: paragraphs of .docx files, with the formatting of their runs.
+
+The formatting that most of a paragraph has is plain; runs of another and links
+are tags of its text. Pictures, notes, fields and breaks are marks, too.
+"""
+
+import collections
+import copy
+import io
+import itertools
+import pathlib
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from keras_transformer.documents.document import installed
+from keras_transformer.errors import InputError
+from keras_transformer.system.files import read_bytes
+
+_LARGEST = 256 << 20  # bytes
+_TAG = re.compile(r"<(/?)x(\d+)(/?)>")
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+_OF_SPELLING = {f"{_W}lang", f"{_W}noProof"}
+# Of no use beside another text.
+_DROPPED = {f"{_W}proofErr", f"{_W}lastRenderedPageBreak"}
+
+
+class WordDocument:
+    """A `Document` of a .docx file.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        InputError: python-docx isn't installed, or the file is damaged.
+    """
+
+    def __init__(self, path: pathlib.Path) -> None:
+        docx = installed("docx", "python-docx")
+        content = read_bytes(path, largest=_LARGEST)
+        try:
+            self._document = docx.Document(io.BytesIO(content))
+        except (zipfile.BadZipFile, KeyError, ValueError, SyntaxError) as error:
+            raise InputError(
+                f"{path}: no .docx file, or a damaged one ({error})"
+            ) from None
+        paragraphs = (_Paragraph(p) for p in _paragraphs(self._document))
+        self._paragraphs = [p for p in paragraphs if p.has_letters]
+        self.texts = [paragraph.text for paragraph in self._paragraphs]
+        self.skipped: dict[str, int] = {}
+
+    def translated(self, texts: Sequence[str]) -> bytes:
+        """See `Document.translated`."""
+        for paragraph, text in zip(self._paragraphs, texts, strict=True):
+            paragraph.replace(text)
+        content = io.BytesIO()
+        self._document.save(content)
+        return content.getvalue()
+
+
+def _paragraphs(document) -> Iterator:
+    """The paragraphs of the text, its tables, headers and footers."""
+    roots = [document.element.body]
+    for section in document.sections:
+        for part in (section.header, section.footer):
+            if not part.is_linked_to_previous:
+                roots.append(part._element)
+    for root in roots:
+        yield from root.iter(f"{_W}p")
+
+
+class _Paragraph:
+    """A paragraph as a text with tags.
+
+    Attributes:
+        text: of it.
+        has_letters: whether there is something to translate.
+    """
+
+    def __init__(self, element):
+        self._element = element
+        pieces = [
+            (child, _text_of(child))
+            for child in element
+            if child.tag != f"{_W}pPr" and child.tag not in _DROPPED
+        ]
+        lengths: collections.Counter = collections.Counter()
+        for child, text in pieces:
+            if text is not None:
+                lengths[_formatting(child)] += len(text)
+        plain = max(lengths, key=lengths.__getitem__, default=None)
+        # By the numbers of tags; 0 is the plain run.
+        self._elements: dict[int, Any] = {}
+        self.text = ""
+        groups = itertools.groupby(pieces, key=_group)
+        for number, (formatting, group) in enumerate(groups, 1):
+            first, text = next(group)
+            if text is None:
+                self.text += f"<x{number}/>"
+            else:
+                text += "".join(text for _, text in group)
+                is_plain = formatting == plain
+                tags = ("", "") if is_plain else _tags(number)
+                self.text += text.join(tags)
+                number = 0 if is_plain else number
+            self._elements.setdefault(number, first)
+        self.has_letters = any(map(str.isalpha, _TAG.sub("", self.text)))
+
+    def replace(self, text):
+        """Puts a translation with the same tags in place of the text."""
+        for child in list(self._element):
+            if child.tag != f"{_W}pPr":
+                self._element.remove(child)
+        numbers, end = [0], 0
+        for match in _TAG.finditer(text):
+            self._add(text[end : match.start()], numbers[-1])
+            end = match.end()
+            if match[3]:
+                self._element.append(self._elements[int(match[2])])
+            elif match[1]:
+                numbers.pop()
+            else:
+                numbers.append(int(match[2]))
+        self._add(text[end:], 0)
+
+    def _add(self, text, number):
+        """Adds a text in the formatting of the tag of a number."""
+        if not text:
+            return
+        element = copy.deepcopy(self._elements[number])
+        run, *others = element.iter(f"{_W}r")
+        for other in others:
+            element.remove(other)
+        place, *others = run.iter(f"{_W}t")
+        for other in others:
+            run.remove(other)
+        place.text = text
+        place.set(_SPACE, "preserve")
+        self._element.append(element)
+
+
+def _tags(number):
+    return f"<x{number}>", f"</x{number}>"
+
+
+def _group(piece):
+    """What is the same for pieces that become one, next to each other."""
+    element, text = piece
+    return element if text is None else _formatting(element)
+
+
+def _text_of(element):
+    """The text of a run or a link of nothing else; None: of others."""
+    if element.tag == f"{_W}hyperlink":
+        texts = [_text_of(child) for child in element]
+        return None if None in texts or not texts else "".join(texts)
+    if element.tag != f"{_W}r":
+        return None
+    content = [
+        child
+        for child in element
+        if child.tag != f"{_W}rPr" and child.tag not in _DROPPED
+    ]
+    if not content or any(child.tag != f"{_W}t" for child in content):
+        return None
+    return "".join(child.text or "" for child in content)
+
+
+def _formatting(element):
+    """What tells the formatting of runs apart; a link is its own."""
+    if element.tag != f"{_W}r":
+        return element
+    properties = element.find(f"{_W}rPr")
+    return "".join(
+        f"{child.tag}{sorted(child.attrib.items())}"
+        for child in (() if properties is None else properties)
+        if child.tag not in _OF_SPELLING
+    )

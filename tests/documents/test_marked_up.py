@@ -1,0 +1,131 @@
+"""Markdown and HTML: blocks of text, with what is marked in them."""
+
+import pytest
+
+from keras_transformer.documents.marked_up import Html, Markdown
+
+MARKDOWN = """---
+title: A page
+---
+
+# The *first* page
+
+A paragraph with **bold** text, `code`
+and a [link](http://x.org "t"). See <http://y.org>.
+
+Setext
+------
+
+> A quote of
+> two lines.
+
+- [ ] An item
+  of two lines
+- 1 \\* 2
+
+| a table | b |
+|:-------:|---|
+| cell **d** | `only code` |
+
+```py
+print("code")
+```
+
+<div>
+html
+</div>
+
+[ref]: http://z.org
+"""
+
+
+@pytest.fixture
+def markdown(tmp_path):
+    pytest.importorskip("markdown_it", reason="markdown-it-py: [files]")
+
+    def read(content):
+        path = tmp_path / "a.md"
+        path.write_bytes(content.encode())
+        return Markdown(path)
+
+    return read
+
+
+def test_each_block_is_a_text(markdown):
+    assert markdown(MARKDOWN).texts == [
+        "The <x2>first</x2> page",
+        "A paragraph with <x2>bold</x2> text, <x6/> and a <x9>link</x9>. See "
+        "<x13>http://y.org</x13>.",
+        "Setext",
+        "A quote of two lines.",
+        "An item of two lines",
+        "a table",
+        "b",
+        "cell <x2>d</x2>",
+    ]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_what_is_no_text_stays(markdown, newline):
+    document = markdown(MARKDOWN.replace("\n", newline))
+    again = document.translated(document.texts).decode()
+    expected = MARKDOWN.replace("`code`\nand", "`code` and")
+    expected = expected.replace("of\n> two", "of two")
+    expected = expected.replace("item\n  of", "item of")
+    assert again == expected.replace("\n", newline)
+
+
+def test_marks_may_move(markdown):
+    document = markdown("Open the **file** [here](x.md).\n")
+    assert document.texts == ["Open the <x2>file</x2> <x6>here</x6>."]
+    text = "<x6>Hier</x6> die <x2>Datei</x2> öffnen."
+    expected = "[Hier](x.md) die **Datei** öffnen.\n"
+    assert document.translated([text]).decode() == expected
+
+
+def test_characters_stay_characters(markdown):
+    document = markdown("Five \\* six\n")
+    assert document.texts == ["Five * six"]
+    content = document.translated(["2 * 3 [x] `y` a_b _c_ <d"]).decode()
+    assert content == "2 \\* 3 \\[x\\] \\`y\\` a_b \\_c\\_ \\<d\n"
+    assert markdown(content).texts == ["2 * 3 [x] `y` a_b _c_ <d"]
+
+
+HTML = """<!DOCTYPE html>
+<html><head><title>A page</title>
+<style>p > a { color: red }</style><script>if (a < b) {}</script></head>
+<body><!-- <p>note</p> -->
+<h1>The <em>first</em> page</h1>
+<p class="x">Tom &amp; <a href="x>y">Jerry</a><br>
+  are  here.</p>
+<pre>kept   text</pre>
+<ul><li>one<li>two</ul>
+<p>1 &lt; 2</p><p> </p>
+</body></html>
+"""
+
+
+def html(tmp_path, content):
+    path = tmp_path / "a.html"
+    path.write_text(content)
+    return Html(path)
+
+
+def test_each_block_of_a_page_is_a_text(tmp_path):
+    assert html(tmp_path, HTML).texts == [
+        "A page",
+        "The <em>first</em> page",
+        'Tom &amp; <a href="x>y">Jerry</a><br> are here.',
+        "one",
+        "two",
+    ]
+
+
+def test_the_rest_of_a_page_stays(tmp_path):
+    document = html(tmp_path, HTML)
+    again = document.translated(document.texts).decode()
+    assert again == HTML.replace("<br>\n  are  here", "<br> are here")
+    texts = ["A", "B", "<Fish> & <em>chips</em>", "D", "E"]
+    content = document.translated(texts).decode()
+    assert "&lt;Fish&gt;" not in content  # It looks like a tag.
+    assert "&amp; <em>chips</em></p>" in content

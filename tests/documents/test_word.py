@@ -1,0 +1,70 @@
+"""Word: paragraphs, tables, headers, with the formatting of their runs."""
+
+import pytest
+
+from keras_transformer.documents.word import WordDocument
+from keras_transformer.errors import InputError
+
+docx = pytest.importorskip(
+    "docx", reason="python-docx isn't installed: [files]"
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    document = docx.Document()
+    document.add_heading("A title", 1)
+    paragraph = document.add_paragraph("Open ")
+    # Word splits runs wherever it likes.
+    paragraph.add_run("the ")
+    paragraph.add_run("big").bold = True
+    paragraph.add_run(" file").bold = True
+    paragraph.add_run(" now.")
+    paragraph.add_run().add_break()
+    document.add_paragraph("12")
+    cell = document.add_table(1, 1).cell(0, 0)
+    cell.text = "In a cell"
+    document.sections[0].header.paragraphs[0].text = "At the top"
+    document.save(tmp_path / "a.docx")
+    return tmp_path / "a.docx"
+
+
+def test_paragraphs_are_texts(path):
+    assert WordDocument(path).texts == [
+        "A title",
+        "Open the <x2>big file</x2> now.<x4/>",
+        "In a cell",
+        "At the top",
+    ]
+
+
+def test_formatting_follows_the_tags(path, tmp_path):
+    texts = ["Titel", "Jetzt <x2>große Datei</x2> öffnen.<x4/>", "Z", "Oben"]
+    target = tmp_path / "b.docx"
+    target.write_bytes(WordDocument(path).translated(texts))
+    document = docx.Document(target)
+    title, paragraph, number = document.paragraphs
+    assert (title.text, title.style.name) == ("Titel", "Heading 1")
+    assert [(run.text, run.bold) for run in paragraph.runs] == [
+        ("Jetzt ", None),
+        ("große Datei", True),
+        (" öffnen.", None),
+        ("\n", None),
+    ]
+    assert number.text == "12"
+    assert document.tables[0].cell(0, 0).text == "Z"
+    assert document.sections[0].header.paragraphs[0].text == "Oben"
+
+
+def test_the_same_texts_give_the_same_text(path, tmp_path):
+    before = WordDocument(path)
+    target = tmp_path / "b.docx"
+    target.write_bytes(before.translated(before.texts))
+    assert WordDocument(target).texts == WordDocument(path).texts
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"no zip"])
+def test_damaged_files_are_refused(tmp_path, content):
+    (tmp_path / "a.docx").write_bytes(content)
+    with pytest.raises(InputError, match=r"no \.docx file"):
+        WordDocument(tmp_path / "a.docx")
