@@ -126,11 +126,13 @@ def strip_marks(text: str, marks: Sequence[Mark]) -> Stripped:
         if alone and _are_words(before, after):
             plain += " "  # Of <br/> between two words.
     plain = _append(plain, text[end:], places)
+    if end == len(text):
+        plain = plain.rstrip()
     return Stripped(
         plain,
         [text[mark.start : mark.end] for mark in marks],
         [mark.partner for mark in marks],
-        places,
+        [min(place, len(plain)) for place in places],
         spaced,
     )
 
