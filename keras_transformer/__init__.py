@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from keras_transformer import text as text
     from keras_transformer import training as training
     from keras_transformer import translation as translation
+    from keras_transformer.api.documents import translate_file
     from keras_transformer.api.evaluation import evaluate
     from keras_transformer.api.exporting import export
     from keras_transformer.api.loading import load
@@ -110,6 +111,7 @@ _PUBLIC = {
     "train": "api.training",
     "TrainedRun": "translation.trained_run",
     "load": "api.loading",
+    "translate_file": "api.documents",
     "DecoderLayer": "layers",
     "EncoderLayer": "layers",
     "FeedForward": "layers",
@@ -240,6 +242,7 @@ __all__ = [
     "prepare",
     "preset",
     "train",
+    "translate_file",
     "translate_lines",
 ]
 

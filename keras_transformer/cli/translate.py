@@ -16,6 +16,7 @@ example:
 """
 
 import argparse
+import functools
 import itertools
 import sys
 from typing import Any
@@ -34,6 +35,11 @@ from keras_transformer.cli.console import (
     load_tensorflow,
     output_file,
     say,
+)
+from keras_transformer.cli.document_translation import (
+    chosen_format,
+    document_request,
+    translate_document,
 )
 from keras_transformer.cli.options import (
     LOCAL,
@@ -62,6 +68,7 @@ from keras_transformer.cli.translation_output import (
 from keras_transformer.config import Config
 from keras_transformer.contract import layout
 from keras_transformer.data.corpus import CorpusFile
+from keras_transformer.documents.formats import FORMATS, LINES
 from keras_transformer.errors import InputError, shown
 from keras_transformer.translation.request import (
     Truncations,
@@ -78,6 +85,7 @@ _HERE = ("run", "saved_model", "ctranslate2")
 _GO_WITH: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("weights", "ensemble", "shortlist"), ("run",)),
     **dict.fromkeys(("token_scores", "alignment", "prefix"), ("run",)),
+    "markup": ("run",),
     **dict.fromkeys(("workers", "threads", "shards"), _HERE),
     **dict.fromkeys(("shard", "join", "retries", "engine"), ("shards",)),
     **dict.fromkeys(("model", "version", "label", "timeout"), ("server",)),
@@ -105,13 +113,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what is translated, in place of lines of a file",
     )
     parser.add_argument(
-        "--input", metavar="FILE", help="plain or gzip; default: stdin"
+        "--input",
+        metavar="FILE",
+        help="lines, plain or gzip, or a document; default: stdin",
     )
     parser.add_argument(
         "--output",
         metavar="FILE",
         help="default: stdout; gzip if its name ends in .gz",
     )
+    _add_document_options(parser)
     add_weights_option(parser)
     add_ensemble_option(parser)
     add_shortlist_option(parser)
@@ -134,6 +145,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"(default: {SERVER_TIMEOUT:g})",
         "S",
         float,
+    )
+
+
+def _add_document_options(parser):
+    group = parser.add_argument_group(
+        "of documents, of which all but the text stays",
+        "Markdown, HTML and Word need --run if they have markup in a text.",
+    )
+    group.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="of --input (default: by its name; lines of any other)",
+    )
+    group.add_argument(
+        "--field",
+        metavar="NAME[:TARGET]",
+        help="the column of .csv and .tsv, the key of .jsonl; with TARGET "
+        "translations go into that one",
+    )
+    group.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="of .po, .tmx and .xliff: translate what has a translation, too",
     )
 
 
@@ -188,7 +222,10 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.shortlist:
         read += CorpusFile.parse(arguments.shortlist).paths
     check_outputs([arguments.output], filter(None, read))
+    document_format = chosen_format(arguments)
     request = translation_request(arguments)
+    if document_format != LINES:
+        request = document_request(request, arguments, source)
     translator, batch_size = makers[source](arguments, request)
     if arguments.shards is not None:
         from keras_transformer.cli.bulk_translation import translate_in_shards
@@ -201,6 +238,13 @@ def run(arguments: argparse.Namespace) -> None:
             lambda lines: _translating(
                 translator, arguments, lines, batch_size
             ),
+        )
+    elif document_format != LINES:
+        translate_document(
+            arguments,
+            document_format,
+            batch_size,
+            functools.partial(_opened, arguments, translator, batch_size),
         )
     else:
         _translate(arguments, request, translator, batch_size)
@@ -219,11 +263,7 @@ def _translate(arguments, request, translator, batch_size):
         lines = with_prefixes(lines, arguments.prefix)
     # A missing file is an error before a long start.
     first = list(itertools.islice(lines, window))
-    if arguments.server:
-        opened = translator.opened(interactive=interactive)
-    else:
-        sentences = sum(1 for line in first if not is_blank("".join(line)))
-        opened = _translating(translator, arguments, sentences, batch_size)
+    opened = _opened(arguments, translator, batch_size, first, interactive)
     truncations = Truncations()
     # A bar between translations on one terminal would garble both.
     apart = arguments.output is not None or not sys.stdout.isatty()
@@ -249,6 +289,14 @@ def _translate(arguments, request, translator, batch_size):
                 _tell(truncations, "stdin")
                 truncations = Truncations()
     _tell(truncations, "stdin" if from_stdin else arguments.input or "TEXT")
+
+
+def _opened(arguments, translator, batch_size, lines, interactive=False):
+    """Opens what translates batches, for some lines or more."""
+    if arguments.server:
+        return translator.opened(interactive=interactive)
+    sentences = sum(1 for line in lines if not is_blank("".join(line)))
+    return _translating(translator, arguments, sentences, batch_size)
 
 
 def _tell(truncations, name):

@@ -16,6 +16,8 @@ from keras_transformer.translation.request import (
 )
 from keras_transformer.translation.text_files import missing_prefix
 
+KEEP, PROJECT = "keep", "project"
+
 
 def add_request_options(parser: argparse.ArgumentParser) -> None:
     """Options for more than the text of the best translation."""
@@ -43,6 +45,13 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a line for a line of input: what its translation begins with",
     )
+    parser.add_argument(
+        "--markup",
+        choices=(KEEP, PROJECT),
+        help="of tags, placeholders and addresses. keep: the model takes them "
+        "as it learned to (default of lines); project: they come back where "
+        "the words went that they belong to (default of documents)",
+    )
     add_json_option(parser, "an object a line with all that was asked for")
 
 
@@ -64,6 +73,7 @@ def translation_request(arguments: argparse.Namespace) -> TranslationRequest:
         alignment=arguments.alignment,
         prefixes=bool(arguments.prefix),
         json=arguments.json,
+        markup=arguments.markup == PROJECT,
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from keras_transformer.documents.document import installed, read_text
-from keras_transformer.text.markup import MARKUP
+from keras_transformer.documents.markup import MARKUP
 
 _FRONT_MATTER = re.compile(r"\ufeff?---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 # An item of a list of tasks, as GitHub has it.

@@ -27,7 +27,7 @@ _MUSIC = "♪♫#"
 _SENTENCE_END = re.compile(r"[.!?…。！？؟।][\"'”’»」』)）\]]*$")
 _NOT_FIRST = ".,;:!?…%)]}'\"”’»，。、；：！？」』）】》"
 # Cues that a sentence goes over, and seconds between two of them.
-_MOST_CUES, _LONGEST_GAP = 8, 3.0
+_MOST_CUES, _LONGEST_GAP = 8, 2.0
 _COLUMNS = 42
 
 

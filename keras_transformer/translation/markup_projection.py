@@ -4,10 +4,13 @@ For models that have learned of no markup: it is taken out before, and put back
 where the alignment says.
 """
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from keras_transformer.blank import is_blank
-from keras_transformer.text.markup import (
+from keras_transformer.documents.markup import (
     Stripped,
     find_marks,
     place_marks,
@@ -20,7 +23,34 @@ from keras_transformer.translation.request import (
     blank_translation,
 )
 
+if TYPE_CHECKING:
+    from keras_transformer.text.sentences import SentenceSplitter
+    from keras_transformer.translation.translator import Translator
+
 Translate = Callable[[list[str]], list[Translation]]
+
+
+def markup_translator(
+    translator: Translator,
+    splitter: SentenceSplitter | None,
+    num_hypotheses: int = 1,
+) -> Translate:
+    """A function from texts with markup to their translations.
+
+    Args:
+        translator: whose model aligns.
+        splitter: splits texts into sentences; None: each is one.
+        num_hypotheses: of each text.
+    """
+    from keras_transformer.translation.details import detailed_translator
+
+    translate, align = (
+        detailed_translator(
+            translator, num_hypotheses, alignment=aligns, splitter=splitter
+        )
+        for aligns in (False, True)
+    )
+    return projecting_markup(translate, align)
 
 
 def projecting_markup(
@@ -36,7 +66,7 @@ def projecting_markup(
 
     def translate_all(texts):
         found = [strip_marks(t, find_marks(t, patterns)) for t in texts]
-        plain = [text for text, s in zip(texts, found, strict=True) if not s[1]]
+        plain = [s.text for s in found if not s.marks]
         marked = [s.text for s in found if s.marks and not is_blank(s.text)]
         results = iter(translate(plain) if plain else [])
         aligned = iter(align(marked) if marked else [])
@@ -50,7 +80,9 @@ def projecting_markup(
     return translate_all
 
 
-def _with_marks(text: str, stripped: Stripped, aligned) -> Translation:
+def _with_marks(
+    text: str, stripped: Stripped, aligned: Iterator[Translation]
+) -> Translation:
     if is_blank(stripped.text):
         # Nothing but markup is its own translation.
         nothing = blank_translation(text)

@@ -29,6 +29,8 @@ class TranslationRequest:
         prefixes: translations that begin as requested: each line is a pair
             of the source and the prefix, "" for none.
         json: all that is known of them.
+        markup: tags and placeholders aren't translated, but placed by the
+            alignment.
     """
 
     n_best: int | None = None
@@ -37,6 +39,7 @@ class TranslationRequest:
     alignment: bool = False
     prefixes: bool = False
     json: bool = False
+    markup: bool = False
 
     @property
     def count(self) -> int:
@@ -46,7 +49,9 @@ class TranslationRequest:
     @property
     def is_plain(self) -> bool:
         """Whether the best translation and its score are enough."""
-        return self == TranslationRequest(scores=self.scores)
+        return self == TranslationRequest(
+            scores=self.scores, markup=self.markup
+        )
 
 
 class Hypothesis(NamedTuple):

@@ -71,20 +71,27 @@ class RunTranslatorFactory:
             InputError: it is no run, or a part is missing or damaged.
         """
         from keras_transformer.translation.details import detailed_translator
+        from keras_transformer.translation.markup_projection import (
+            markup_translator,
+        )
         from keras_transformer.translation.trained_run import TrainedRun
 
         request = self.request
         run = TrainedRun.load(self.folder).translating_by(
             self.weights, self.decoding, self.ensemble, self.shortlist
         )
-        translator = run.new_translator(request.alignment)
+        aligns = request.alignment or request.markup
+        translator = run.new_translator(aligns)
+        splitter = translator.splitter(run.config.data)
+        if request.markup:
+            return markup_translator(translator, splitter, request.count)
         return detailed_translator(
             translator,
             request.count,
             request.prefixes,
             request.token_scores,
             request.alignment,
-            translator.splitter(run.config.data),
+            splitter,
         )
 
     def fingerprint(self) -> str:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from keras_transformer.text.markup import (
+from keras_transformer.documents.markup import (
     Span,
     find_marks,
     place_marks,

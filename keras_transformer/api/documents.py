@@ -1,0 +1,92 @@
+"""`translate_file`: a document in another language, with all but its text."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+from collections.abc import Mapping
+
+from keras_transformer.api.loading import load
+from keras_transformer.documents.formats import (
+    FORMATS,
+    LINES,
+    format_of,
+    open_document,
+)
+from keras_transformer.errors import InputError
+from keras_transformer.system.files import write_bytes
+from keras_transformer.translation.documents import (
+    require_no_markup,
+    translated,
+)
+from keras_transformer.translation.markup_projection import markup_translator
+from keras_transformer.translation.stream import one_by_one
+from keras_transformer.translation.texts import TextTranslator
+from keras_transformer.translation.trained_run import TrainedRun
+
+
+def translate_file(
+    model: TextTranslator | str | os.PathLike,
+    source: str | os.PathLike,
+    target: str | os.PathLike,
+    *,
+    format: str | None = None,
+    field: str | None = None,
+    overwrite: bool = False,
+) -> Mapping[str, int]:
+    """Translates a document: what isn't text stays as it is.
+
+    Tags, placeholders and addresses in texts come back where the words went
+    that they belong to; that needs a run.
+
+    Args:
+        model: what `load` or `train` gave, or the folder or address for it.
+        source: file: .csv, .tsv, .jsonl, .docx, .html, .md, .po, .srt, .vtt,
+            .tmx or .xliff.
+        target: file that doesn't exist.
+        format: name of a format, such as "md"; None: by the file's name.
+        field: of a table, the column to translate, of .jsonl the key;
+            `NAME:TARGET` puts the translations into another one.
+        overwrite: whether what a .po, .tmx or .xliff file has translations
+            of is translated, too.
+
+    Returns:
+        texts that were left as they are, by reason.
+
+    Raises:
+        InputError: a file can't be read or written, or isn't of its format.
+
+    Example:
+        >>> run = keras_transformer.load("runs/en-de")
+        >>> keras_transformer.translate_file(run, "help.md", "hilfe.md")
+        {}
+    """
+    translator = model if isinstance(model, TextTranslator) else load(model)
+    source, target = pathlib.Path(source), pathlib.Path(target)
+    format = format or format_of(source)
+    if format == LINES or format not in FORMATS:
+        raise InputError(
+            f"{source}: not a known format of documents. Accepted: "
+            f"{', '.join(each for each in FORMATS if each != LINES)}"
+        )
+    if os.path.lexists(target):
+        raise InputError(f"{target}: exists. Accepted: a new file")
+    run = translator if isinstance(translator, TrainedRun) else None
+    languages: tuple = (None, None)
+    if run is not None:
+        data = run.config.data
+        languages = data.source_language, data.target_language
+    document = open_document(source, format, languages, field, overwrite)
+    if run is None:
+        require_no_markup(document, str(source))
+        opened = translator.opened()
+    else:
+        translator_graph = run.new_translator(align=True)
+        splitter = translator_graph.splitter(run.config.data)
+        translate = markup_translator(translator_graph, splitter)
+        opened = contextlib.nullcontext(one_by_one(translate))
+    with opened as translate_batches:
+        content = translated(document, translate_batches, translator.batch_size)
+    write_bytes(target, content)
+    return document.skipped

@@ -1,0 +1,108 @@
+"""`translate` of documents, and `translate_file`."""
+
+import pytest
+
+import keras_transformer as kt
+from keras_transformer.errors import InputError
+
+SRT = """1
+00:00:01,000 --> 00:00:02,000
+<i>one two</i>
+
+2
+00:00:05,000 --> 00:00:06,000
+three
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, content):
+        path = tmp_path / name
+        path.write_text(content)
+        return path
+
+    return write
+
+
+def test_a_document_keeps_all_but_its_text(run, write, tmp_path, succeed):
+    source, target = write("a.srt", SRT), tmp_path / "b.srt"
+    succeed("translate", "--run", run, "--input", source, "--output", target)
+    expected = kt.load(run).translate(["one two", "three"])
+    content = target.read_text()
+    first, second = (" ".join(text.split()) for text in expected)
+    assert f"<i>{first}</i>" in content.replace("\n", " ").replace("  ", " ")
+    assert "00:00:05,000 --> 00:00:06,000" in content
+    assert second in content.replace("\n", " ")
+    # The same in Python.
+    again = tmp_path / "c.srt"
+    assert kt.translate_file(run, source, again) == {}
+    assert again.read_text() == content
+
+
+def test_every_mark_comes_back(run, write, tmp_path, succeed):
+    page = "<p>one <b>two</b> %s three</p>\n<p><br></p>\n"
+    source, target = write("a.html", page), tmp_path / "b.html"
+    succeed("translate", "--run", run, "--input", source, "--output", target)
+    content = target.read_text()
+    for mark in ("<p>", "<b>", "</b>", "%s", "</p>\n<p><br></p>\n"):
+        assert content.count(mark) == page.count(mark)
+    assert content.index("<b>") < content.index("</b>")
+
+
+def test_markup_of_lines_is_placed_where_it_is_requested(run, write, succeed):
+    line = "one <b>two</b> three"
+    plain = succeed("translate", "--run", run, "one two three").out
+    said = succeed("translate", "--run", run, "--markup", "project", line).out
+    assert said.count("<b>") == said.count("</b>") == 1
+    unmarked = said.replace("<b>", "").replace("</b>", "")
+    assert unmarked.split() == plain.split()
+
+
+def test_a_table_is_translated_by_an_export(export, write, tmp_path, succeed):
+    source = write("a.csv", "id,en\n1,one two\n2,three\n")
+    target = tmp_path / "b.csv"
+    options = ["--saved-model", export, "--field", "en:xx"]
+    options += ["--input", source, "--output", target]
+    succeed("translate", *options)
+    first, second = kt.load(export).translate(["one two", "three"])
+    lines = target.read_text().splitlines()
+    assert lines[0] == "id,en,xx"
+    assert lines[1] == f"1,one two,{first}"
+    assert lines[2] == f"2,three,{second}"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "says"),
+    [
+        ("a.srt", "no code", [], ["no time code"]),
+        ("a.srt", SRT, ["--n-best", "2"], ["its translation alone"]),
+        ("a.srt", SRT, ["--field", "a"], ["--field goes with csv"]),
+        ("a.txt", "one", ["--field", "a"], ["--field goes with a document"]),
+        ("a.csv", "a\n1\n", [], ["--field NAME of a"]),
+        ("a.csv", "a\n1\n", ["--shards", "2"], ["--shards goes with lines"]),
+    ],
+)
+def test_what_does_not_go_with_a_document_is_refused(
+    run, write, tmp_path, refuses, name, content, options, says
+):
+    words = ["--input", write(name, content), "--output", tmp_path / "out"]
+    refuses("translate", "--run", run, *words, *options, says=says)
+    assert not (tmp_path / "out").exists()
+
+
+def test_markup_needs_a_run(export, write, tmp_path, refuses):
+    source = write("a.html", "<p>one <b>two</b></p>")
+    words = ["--input", source, "--output", tmp_path / "b.html"]
+    says = ["'<b>' in a text", "or a run"]
+    refuses("translate", "--saved-model", export, *words, says=says)
+    with pytest.raises(InputError, match="'<b>' in a text"):
+        kt.translate_file(export, source, tmp_path / "b.html")
+
+
+def test_a_file_of_python_is_new_and_of_a_format(run, write, tmp_path):
+    with pytest.raises(InputError, match="not a known format"):
+        kt.translate_file(run, write("a.txt", "one"), tmp_path / "b.txt")
+    source = write("a.srt", SRT)
+    with pytest.raises(InputError, match="exists"):
+        kt.translate_file(run, source, source)
