@@ -137,7 +137,8 @@ def prepare(
     described = inputs.describe()
     for corpus in inputs.train:
         if hint := _hint(corpus, config):
-            warnings.warn(hint, stacklevel=2)
+            # Of the caller of `api.preparing`.
+            warnings.warn(hint, stacklevel=3)
     existing = tokenizers and existing_tokenizers(tokenizers, config)
     prints = [tokenizer.fingerprint() for tokenizer in existing or ()]
     if existing:
@@ -174,7 +175,7 @@ def prepare(
                 f"{share:.0%} of the {side} tokens of training are unknown to "
                 f"the tokenizers of {tokenizers}: lost, or spelled in bytes. "
                 "Try a run that was trained on such text",
-                stacklevel=2,
+                stacklevel=3,
             )
     if isinstance(out, RemotePath):
         return PreparedData(out, manifest, config)

@@ -24,6 +24,7 @@ from keras_transformer.errors import InputError
 from tests.word_data import word_data
 
 LIMIT = 20
+PREPARE = ["prepare", "--preset", "demo"]
 CONFIG = word_data(
     target_language="en",
     source_tokenizer="word",
@@ -171,8 +172,8 @@ def test_a_gzip_bomb_is_one_long_line(tmp_path):
 @pytest.mark.parametrize(
     "command",
     [
-        ["prepare", "--out", "{out}", "--train", "{pipe}"],
-        ["prepare", "--out", "{out}", "--train", "{file}", "--dev", "{pipe}"],
+        [*PREPARE, "--out", "{out}", "--train", "{pipe}"],
+        [*PREPARE, "--out", "{out}", "--train", "{file}", "--dev", "{pipe}"],
         ["train", "--data", "x", "--out", "{out}", "--config", "{pipe}"],
     ],
     ids=["prepare", "dev", "config"],

@@ -9,6 +9,7 @@ import duckdb
 import pytest
 import tensorflow as tf
 
+import keras_transformer as kt
 from keras_transformer.config import Config
 from keras_transformer.constants import UNK_ID
 from keras_transformer.data.batching import TrainingBatches
@@ -598,7 +599,7 @@ def test_swapped_columns_are_told_with_the_command_that_swaps_them(
     table = write("pairs.tsv", "".join(rows))
     sides = write("a.zh", "一只猫\n"), write("a.en", "a cat\n")
     with pytest.warns(UserWarning, match="swapped") as caught:
-        prepare([table, sides], tmp_path / "data")
+        kt.prepare([table, sides], tmp_path / "data", word_data())
     said = [str(warning.message) for warning in caught]
     assert f"{table}: the columns are swapped: " in said[0]
     command = said[0].partition("Try ")[2]
@@ -615,7 +616,9 @@ def test_tokenizers_that_know_few_tokens_are_told(prepared, write, tmp_path):
     text = "".join(f"the cat saw {n} mice\t猫看0次。\n" for n in range(50, 90))
     other = write("other.tsv", text)
     with pytest.warns(UserWarning, match="unknown") as caught:
-        found = prepare([other], tmp_path / "a", tokenizers=prepared.path)
+        found = prepare(
+            [other], tmp_path / "a", word_data(), tokenizers=prepared.path
+        )
     (said,) = [str(warning.message) for warning in caught]
     assert "% of the source tokens of training are unknown to" in said
     assert str(prepared.path) in said
@@ -624,7 +627,7 @@ def test_tokenizers_that_know_few_tokens_are_told(prepared, write, tmp_path):
     assert shares["train_unknown_share"]["target"] == 0
     assert shares["dev_unknown_share"] is None
     known = write("known.tsv", "the cat saw 0 times .\t猫看0次。\n")
-    prepare([known], tmp_path / "b", tokenizers=prepared.path)
+    prepare([known], tmp_path / "b", word_data(), tokenizers=prepared.path)
 
 
 def test_text_that_is_spelled_in_bytes_is_unknown(corpus, write, tmp_path):
