@@ -10,7 +10,8 @@ import os
 import pathlib
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -39,7 +40,7 @@ class Database:
     def __init__(self, folder: pathlib.Path, threads: int) -> None:
         threads = min(threads, _MOST_THREADS)
         memory = max(_LEAST_MEMORY, threads * _THREAD_MEMORY)
-        self._options = {
+        self._options: dict[str, Any] = {
             "memory_limit": f"{memory}B",
             "threads": threads,
             # Files of two databases have the same names.
@@ -63,7 +64,7 @@ class Database:
         self,
         table: str,
         types: Mapping[str, str],
-        chunks: Iterable[Mapping[str, Sequence]],
+        chunks: Iterable[Mapping[str, Any]],
     ) -> None:
         """Makes a table of rows.
 
@@ -80,7 +81,7 @@ class Database:
                     f"INSERT INTO {table} SELECT {', '.join(types)} FROM chunk"
                 )
 
-    def write(self, path: pathlib.Path, rows: Mapping[str, Sequence]) -> None:
+    def write(self, path: pathlib.Path, rows: Mapping[str, Any]) -> None:
         """Writes rows, for each column `(N,)` values, to a Parquet file."""
         with self._registered(rows):
             self.copy("SELECT * FROM chunk", path)

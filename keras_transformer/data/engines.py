@@ -9,8 +9,8 @@ import functools
 import itertools
 import pathlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Tables(Protocol):
         self,
         table: str,
         types: Mapping[str, str],
-        chunks: Iterable[Mapping[str, Sequence]],
+        chunks: Iterable[Mapping[str, Any]],
     ) -> None:
         """Makes a table of rows, in chunks of columns."""
 
@@ -186,9 +186,8 @@ def local_engine(
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(plain_path(folder))
         tasks = functools.partial(CorpusTasks, folder, config)
-        if workers == 1:
-            do = functools.partial(map, tasks())
-        else:
+        do: Callable = functools.partial(map, tasks())
+        if workers > 1:
             set_up = functools.partial(use_one_thread, load)
             factory = functools.partial(tasks, set_up=set_up)
             pool = Workers(factory, workers, doing="preparing")

@@ -181,10 +181,10 @@ class Pipeline:
         elif DEV in self.reports:
             overlap = self._tables.number(overlap_query(table, DEV))
             # In the file's order, spread over all places that there are.
-            step = 2**63 // self.reports[DEV].kept
+            distance = 2**63 // self.reports[DEV].kept
             self._texts[DEV] = (
-                f"SELECT number * {step} AS place, source, target FROM {DEV} "
-                "ORDER BY place"
+                f"SELECT number * {distance} AS place, source, target "
+                f"FROM {DEV} ORDER BY place"
             )
         self._weigh(table)
         for split, each in self.reports.items():

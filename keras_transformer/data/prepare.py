@@ -68,10 +68,10 @@ def prepare(
     """Turns a parallel corpus into a folder of prepared data.
 
     The folder appears when all is written, or not at all. Memory doesn't grow
-    with the corpus: some 500 MiB for each worker, 512 MiB for the database of
-    the pairs' keys, and what SentencePiece takes for up to two million
+    with the corpus: some 500 MiB for each worker, 512 MiB for the database
+    that selects and sorts, and what SentencePiece takes for up to two million
     sentences. On disk, the cleaned text is beside the records until they
-    are done, and some 60 bytes a pair for the database.
+    are done; while it is sorted, three times.
 
     Pairs are in a random order that follows from their text and the
     seed: how they are ordered in the corpus, and how many workers there are,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class SparkTables:
         self,
         table: str,
         types: Mapping[str, str],
-        chunks: Iterable[Mapping[str, Sequence]],
+        chunks: Iterable[Mapping[str, Any]],
     ) -> None:
         """See `Database.fill`. This process holds all rows."""
         rows: list[tuple] = []
