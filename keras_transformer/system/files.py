@@ -19,7 +19,6 @@ from typing import Any
 from keras_transformer.errors import InputError
 from keras_transformer.system.leftovers import HIDDEN, hidden, sweep
 from keras_transformer.system.pipes import open_file
-from keras_transformer.system.yaml_text import NotYaml, load_yaml
 
 _REMOVED = f"{HIDDEN}removed-"
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -329,6 +328,9 @@ def read_yaml(path: str | os.PathLike) -> dict:
     Raises:
         InputError: the file can't be read, isn't YAML, or repeats a key.
     """
+    # Here, as exports are checked by interpreters without PyYAML.
+    from keras_transformer.system.yaml_text import NotYaml, load_yaml
+
     content = read_bytes(path, largest=_LARGEST_YAML)
     try:
         return load_yaml(content.decode()) or {}
