@@ -104,16 +104,16 @@ def write_exports(folder: pathlib.Path) -> dict:
     }
     runs["imported"] = import_run(other, folder / "imported")
     kinds = {
-        "words, float32": ("words", {}),
-        "SentencePiece, float32": ("pieces", {}),
-        "SentencePiece, bfloat16": ("pieces", {"precision": "bfloat16"}),
-        "SentencePiece, int8": ("pieces", {"precision": "int8"}),
-        "SentencePiece, int8 with ranges": (
+        "words": ("words", {}),
+        "SentencePiece": ("pieces", {}),
+        "bfloat16": ("pieces", {"precision": "bfloat16"}),
+        "int8": ("pieces", {"precision": "int8"}),
+        "int8, ranges": (
             "pieces",
             {"precision": "int8", "dev": pairs[:20]},
         ),
-        "imported (Marian), float32": ("imported", {}),
-        "ensemble of two, float32": (
+        "imported": ("imported", {}),
+        "ensemble": (
             "pieces",
             {"ensemble": [runs["second"].folder]},
         ),
@@ -204,15 +204,20 @@ def outcome(checks: list[dict]) -> tuple[bool, str]:
 
 
 def table(operations: dict[str, list[str]], proved: list[dict]) -> str:
-    """The table, a row for each kind and a column for each environment."""
-    heads = ["TensorFlow {}, TF Text {}".format(*p["versions"]) for p in proved]
-    rows = [["Export", "operations", *heads], ["---"] * (2 + len(heads))]
-    for kind, names in operations.items():
-        cells = [p["cells"][kind][1] for p in proved]
-        rows.append([kind, str(len(names)), *cells])
-    lacking = [", ".join(p["lacks"]) or "none" for p in proved]
-    rows.append(["operations that it lacks", "", *lacking])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    """The table, a row for each environment and a column for each kind."""
+    rows = [
+        [
+            ", ".join(environment["versions"]),
+            *(environment["cells"][kind][1] for kind in operations),
+            ", ".join(environment["lacks"]) or "none",
+        ]
+        for environment in proved
+    ]
+    counts = [str(len(names)) for names in operations.values()]
+    rows.append(["operations", *counts, ""])
+    heads = ["TensorFlow, TF Text", *operations, "lacking"]
+    lines = [f"| {' | '.join(row)} |" for row in [heads, *rows]]
+    return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
 
 
 if __name__ == "__main__":

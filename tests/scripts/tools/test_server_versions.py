@@ -32,17 +32,13 @@ def test_the_table_names_what_fails_and_what_is_lacking():
     newer = environment("2.21.0", [], words=GOOD, ensemble=GOOD)
     lines = server_versions.table(OPERATIONS, [older, newer]).splitlines()
     rows = [[c.strip() for c in line.split("|")[1:-1]] for line in lines]
-    assert rows[0][2:] == [
-        "TensorFlow 2.19.1, TF Text 2.19.0",
-        "TensorFlow 2.21.0, TF Text 2.19.0",
-    ]
+    assert rows[0] == ["TensorFlow, TF Text", "words", "ensemble", "lacking"]
     assert rows[1] == ["---"] * 4
-    assert rows[2] == [
-        *("words", "2"),
-        *("c_api_loads: no op Gather9", "3/3"),
+    assert rows[2:] == [
+        ["2.19.1, 2.19.0", "c_api_loads: no op Gather9", "3/3", "Gather9"],
+        ["2.21.0, 2.19.0", "3/3", "3/3", "none"],
+        ["operations", "2", "1", ""],
     ]
-    assert rows[3] == ["ensemble", "1", "3/3", "3/3"]
-    assert rows[4][2:] == ["Gather9", "none"]
 
 
 @pytest.mark.parametrize(("results", "status"), [(GOOD, 0), (BAD, 1)])
@@ -57,7 +53,7 @@ def test_the_status_is_that_of_the_checks(
     found = environment("2.19.1", [], words=results)
     monkeypatch.setattr(server_versions, "prove", lambda *given: found)
     assert server_versions.main([str(tmp_path), "2.19"]) == status
-    assert "| words | 1 |" in capsys.readouterr().out
+    assert "| words |" in capsys.readouterr().out
 
 
 @pytest.mark.medium
