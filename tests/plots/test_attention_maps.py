@@ -35,6 +35,8 @@ def test_a_map_for_each_layer_and_head(weights):
     assert ticks(found["Layer 1 · Head 2"].yaxis) == []
     assert ticks(found["Layer 1 · Head 1"].xaxis) == []
     assert ticks(found["Layer 2 · Head 3"].xaxis) == COLUMNS
+    one = plot_attention(weights, ROWS, COLUMNS, layers=[2], language="zh")
+    assert list(maps(one)) == [f"层 2 · 头 {head}" for head in (1, 2, 3)]
 
 
 def test_tokens_are_never_read_as_formulas(weights):

@@ -36,6 +36,9 @@ def test_what_was_measured_of_each_epoch():
     assert list(lines(rate).values()) == [[0.001, 0.002, 0.003]]
     assert list(lines(speed).values()) == [[1001, 1002, 1003]]
     assert rate.get_xlabel() == speed.get_xlabel() == "Epoch"
+    scored = [HISTORY[0], HISTORY[1] | {"val_bleu": 17.5}]
+    (line,) = plot_training_curves(scored).axes[1].lines
+    assert (list(line.get_xdata()), list(line.get_ydata())) == ([2], [17.5])
 
 
 def test_without_a_dev_set_there_is_one_line():
