@@ -33,15 +33,6 @@ def run(model, source_ids, limits, beam_size, alpha=0.0, *options):
     )
 
 
-@pytest.mark.parametrize("beam_size", [1, 2, 4, 9])
-def test_says_the_word_that_the_model_spells(beam_size):
-    model = ScriptedModel(chain(5, 4, 6))
-    result = run(model, tf.zeros([2, 1], tf.int32), [9, 9], beam_size)
-    assert result.ids.shape == (2, beam_size, 9)
-    assert words(result, 1) == [5, 4, 6, END_ID]
-    assert result.finished[1, 0]
-
-
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 @pytest.mark.parametrize("seed", range(2))
 def test_a_beam_of_1_with_early_stopping_is_greedy_search(seed, alpha):
@@ -93,19 +84,6 @@ def test_rows_beyond_the_possible_hypotheses_are_empty():
     assert not result.finished[0, 2:].numpy().any()
 
 
-@pytest.mark.parametrize("num_hypotheses", [1, 2])
-@pytest.mark.parametrize("alpha", [0.0, 2.0])
-def test_fewer_hypotheses_are_the_same_first_rows(num_hypotheses, alpha):
-    model = RecurrentModel(5, vocabulary_size=12)
-    source_ids, _ = random_sources(5, rows=10)
-    every = run(model, source_ids, [12] * 10, 4, alpha)
-    few = run(model, source_ids, [12] * 10, 4, alpha, num_hypotheses)
-    for name in few._fields:
-        np.testing.assert_array_equal(
-            getattr(few, name), getattr(every, name)[:, :num_hypotheses]
-        )
-
-
 def test_two_runs_agree_on_ties():
     model = ScriptedModel(np.zeros([1, 6, 6]))
     source_ids = tf.zeros([1, 1], tf.int32)
@@ -139,27 +117,6 @@ def test_an_unfinished_hypothesis_ranks_below_finished_ones():
     assert [words(result, row=row) for row in range(2)] == [[END_ID], [4, 4, 4]]
     np.testing.assert_array_equal(result.finished, [[True, False]])
     assert result.scores[0, 0] < result.scores[0, 1]
-
-
-def test_unfinished_is_returned_where_nothing_ends():
-    table = np.full([1, 6, 6], -50.0)
-    table[:, :, 4] = 5.0
-    table[:, :, 5] = 4.0
-    result = run(ScriptedModel(table), tf.zeros([1, 1], tf.int32), [3], 2)
-    assert not result.finished.numpy().any()
-    assert words(result) == [4, 4, 4]
-
-
-def test_length_penalty_prefers_longer_outputs():
-    # END at once: log 0.5. 4 then END: log 0.5 + log 0.8.
-    table = np.log(np.full([2, 5, 5], 1e-9))
-    table[0, :, [END_ID, 4]] = np.log(0.5)
-    table[1, :, END_ID] = np.log(0.8)
-    table[1, :, 4] = np.log(0.2)
-    model = ScriptedModel(table)
-    source_ids = tf.zeros([1, 1], tf.int32)
-    assert words(run(model, source_ids, [3], 3, 0.0)) == [END_ID]
-    assert words(run(model, source_ids, [3], 3, 3.0))[-2:] == [4, END_ID]
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])

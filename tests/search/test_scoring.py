@@ -8,7 +8,6 @@ from keras_transformer.search.scoring import (
     ScorePenalties,
     coverage_penalty,
     hypothesis_scores,
-    log_normalizer,
     log_probability,
     score_translations,
 )
@@ -54,15 +53,6 @@ def test_attention_is_aligned_with_the_tokens():
     assert attention.shape == (2, 4, 5)
     np.testing.assert_allclose(tf.reduce_sum(attention, -1), 1.0, rtol=1e-5)
     np.testing.assert_array_equal(attention[1, :, 3:], 0.0)
-
-
-def test_logit_minus_normalizer_is_log_softmax():
-    logits = 50 * tf.random.stateless_normal([3, 2, 11], [1, 2])
-    np.testing.assert_allclose(
-        logits - log_normalizer(logits)[..., tf.newaxis],
-        tf.nn.log_softmax(logits),
-        atol=2e-5,
-    )
 
 
 def test_log_probability_is_never_above_0():
